@@ -1,0 +1,142 @@
+"""Facts about the driver: kernel side (host) and user-space side (image), each with its own field."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from .fact import NOT_ASKED, Missing, Section
+
+
+class DeviceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A node such as /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-caps/*, /dev/dxg."""
+
+    path: str
+    kind: Literal["gpu", "ctl", "uvm", "uvm-tools", "modeset", "caps", "nvswitch", "fabric", "dxg", "tegra", "other"]
+    mode: int = 0
+    """Permission bits, as in stat (0o666)."""
+    uid: int = 0
+    gid: int = 0
+    readable: bool | Missing = NOT_ASKED
+    """Whether open(O_RDWR)-style access is allowed to this user (access(2); device cgroups show only on opening)."""
+    writable: bool | Missing = NOT_ASKED
+    character_device: bool = True
+    major: int | Missing = NOT_ASKED
+    minor: int | Missing = NOT_ASKED
+
+
+class PciDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A display-class PCI device (class 0x03xxxx, any vendor) or any NVIDIA function of class 0x03 or 0x0680."""
+
+    address: str
+    """0000:65:00.0, lower case."""
+    vendor: str
+    """Four lower-case hex digits: 10de is NVIDIA, 1002 AMD, 8086 Intel."""
+    device: str
+    subsystem_vendor: str | Missing = NOT_ASKED
+    subsystem_device: str | Missing = NOT_ASKED
+    class_code: str = ""
+    """Six hex digits: 030000 VGA, 030200 3D controller, 068000 NVSwitch."""
+    driver: str | Missing | None = NOT_ASKED
+    """Kernel driver bound to it (nvidia, nouveau, vfio-pci); None where none is bound."""
+
+
+class LibraryFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A driver library on disk."""
+
+    soname: str
+    path: str
+    """As the loader finds it."""
+    real_path: str = ""
+    version: str | Missing = NOT_ASKED
+    """Driver version from the real file's name, e.g. 535.261.03."""
+    size: int = 0
+    stub: bool = False
+    """A link-time stub of the toolkit (folder stubs/, or a libcuda without the driver's internal symbols)."""
+    found_by: str = ""
+    """LD_LIBRARY_PATH, ld.so.cache, default, rpath or mapped."""
+
+
+Fault: TypeAlias = Literal["hang", "crash"]
+
+
+class CallFault(Struct, frozen=True):
+    """A driver call that did not come back: a fact of its own, see the check driver-not-answering."""
+
+    library: Literal["nvml", "cuda"]
+    call: str
+    fault: Fault
+    detail: str = ""
+
+
+class CudaDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What libcuda itself says of one device (in CUDA's order, after CUDA_VISIBLE_DEVICES)."""
+
+    ordinal: int
+    name: str | Missing = NOT_ASKED
+    uuid: str | Missing = NOT_ASKED
+    compute_capability: str | Missing = NOT_ASKED
+    """`8.9`."""
+    pci_address: str | Missing = NOT_ASKED
+    memory_total_mib: int | Missing = NOT_ASKED
+
+
+class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """The driver, by every witness that can be asked."""
+
+    kernel_version: str | Missing = NOT_ASKED
+    """Loaded module, from /proc/driver/nvidia/version or /sys/module/nvidia/version (host)."""
+    kernel_flavour: Literal["open", "proprietary"] | Missing = NOT_ASKED
+    modules: tuple[str, ...] | Missing = NOT_ASKED
+    """Names among nvidia, nvidia_uvm, nvidia_modeset, nvidia_drm, nvidia_peermem, nvidia_fs, nouveau, vfio_pci."""
+    nouveau_loaded: bool | Missing = NOT_ASKED
+    device_nodes: tuple[DeviceNode, ...] | Missing = NOT_ASKED
+    """Read before any NVIDIA library was loaded; an empty tuple is 'looked, none'."""
+    pci_devices: tuple[PciDevice, ...] | Missing = NOT_ASKED
+    """Missing(absent) where the PCI list itself is not there or empty (gVisor): it proves nothing."""
+    proc_gpus: int | Missing = NOT_ASKED
+    """Entries in /proc/driver/nvidia/gpus."""
+
+    nvml_library_path: str | Missing = NOT_ASKED
+    """Real path of the libnvidia-ml.so.1 that is loaded (or that the loader would take)."""
+    nvml_library_version: str | Missing = NOT_ASKED
+    """Driver version in that file's name."""
+    nvml_init: int | Missing = NOT_ASKED
+    """NVML return code of nvmlInit_v2; 0 is success."""
+    nvml_init_text: str | Missing = NOT_ASKED
+    nvml_driver_version: str | Missing = NOT_ASKED
+    """nvmlSystemGetDriverVersion."""
+    nvml_cuda_version: str | Missing = NOT_ASKED
+    """nvmlSystemGetCudaDriverVersion: the highest CUDA that the driver supports, not what is installed."""
+    nvml_gpu_count: int | Missing = NOT_ASKED
+
+    libcuda_path: str | Missing = NOT_ASKED
+    """Real path of the libcuda.so.1 that is loaded (or that the loader would take)."""
+    libcuda_version: str | Missing = NOT_ASKED
+    """Driver version in that file's name (a compat libcuda has its own, newer one)."""
+    libcuda_stub: bool | Missing = NOT_ASKED
+    """The loaded libcuda is the toolkit's link-time stub."""
+    libcuda_candidates: tuple[LibraryFile, ...] | Missing = NOT_ASKED
+    """Every libcuda.so.1 or libcuda.so on the loader's path, stubs included, in the loader's order."""
+    cu_init: int | Missing = NOT_ASKED
+    """cuInit result; 0 is success, 100 no device, 803 mismatch ..."""
+    cu_init_name: str | Missing = NOT_ASKED
+    """CUDA_ERROR_NO_DEVICE ..."""
+    cuda_version: str | Missing = NOT_ASKED
+    """cuDriverGetVersion as `13.0`: the highest CUDA that this libcuda supports, not what is installed."""
+    cuda_devices: tuple[CudaDevice, ...] | Missing = NOT_ASKED
+    faults: tuple[CallFault, ...] = ()
+    """Driver calls that hung or crashed."""
+
+    @property
+    def version(self) -> str | Missing:
+        """The driver version to judge by: loaded kernel module first, else NVML's, else libcuda's file.
+
+        The kernel module is the host's; a user-space library alone does not prove that a driver runs.
+        """
+        if not isinstance(self.kernel_version, Missing):
+            return self.kernel_version
+        if not isinstance(self.nvml_driver_version, Missing):
+            return self.nvml_driver_version
+        return self.kernel_version

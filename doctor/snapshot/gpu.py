@@ -1,0 +1,120 @@
+"""Facts about each GPU, field by field as NVML gives them; an unsupported field is Missing(absent, 'not supported')."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .fact import NOT_ASKED, Missing, Section
+
+
+class GpuProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A process that NVML lists on a GPU; the name is Missing where the container cannot see it."""
+
+    pid: int
+    kind: str = "compute"
+    memory_mib: int | Missing = NOT_ASKED
+    name: str | Missing = NOT_ASKED
+
+
+class MigInstance(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A MIG device: a child of a GPU."""
+
+    uuid: str | Missing = NOT_ASKED
+    name: str | Missing = NOT_ASKED
+    memory_total_mib: int | Missing = NOT_ASKED
+    gpu_instance: int | Missing = NOT_ASKED
+    compute_instance: int | Missing = NOT_ASKED
+
+
+class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """One physical GPU."""
+
+    key: str
+    """Stable: the UUID (or its mask), else the PCI address, else `gpu-N`."""
+    index: int | Missing = NOT_ASKED
+    """NVML's index (PCI bus order)."""
+    name: str | Missing = NOT_ASKED
+    uuid: str | Missing = NOT_ASKED
+    serial: str | Missing = NOT_ASKED
+    vbios: str | Missing = NOT_ASKED
+    brand_id: int | Missing = NOT_ASKED
+    """NVML brand number (5 GeForce, 2 Tesla, 14 Nvidia ...)."""
+    architecture_id: int | Missing = NOT_ASKED
+    pci_address: str | Missing = NOT_ASKED
+    pci_device_id: str | Missing = NOT_ASKED
+    """Four lower-case hex digits (2330 = H100 SXM)."""
+    pci_subsystem_id: str | Missing = NOT_ASKED
+    """Eight lower-case hex digits, subsystem device then subsystem vendor, as NVML packs them (16c110de)."""
+    compute_capability: str | Missing = NOT_ASKED
+    """`9.0`."""
+    memory_total_mib: int | Missing = NOT_ASKED
+    memory_used_mib: int | Missing = NOT_ASKED
+    memory_reserved_mib: int | Missing = NOT_ASKED
+    compute_mode: str | Missing = NOT_ASKED
+    """default, exclusive-thread, prohibited, exclusive-process."""
+    persistence_mode: bool | Missing = NOT_ASKED
+    mig_enabled: bool | Missing = NOT_ASKED
+    mig_pending: bool | Missing = NOT_ASKED
+    mig_instances: tuple[MigInstance, ...] | Missing = NOT_ASKED
+    ecc_enabled: bool | Missing = NOT_ASKED
+    ecc_pending: bool | Missing = NOT_ASKED
+    ecc_uncorrected_volatile: int | Missing = NOT_ASKED
+    ecc_corrected_volatile: int | Missing = NOT_ASKED
+    ecc_uncorrected_aggregate: int | Missing = NOT_ASKED
+    remapped_rows_correctable: int | Missing = NOT_ASKED
+    remapped_rows_uncorrectable: int | Missing = NOT_ASKED
+    row_remap_pending: bool | Missing = NOT_ASKED
+    row_remap_failed: bool | Missing = NOT_ASKED
+    retired_pages: int | Missing = NOT_ASKED
+    retired_pages_pending: bool | Missing = NOT_ASKED
+    recovery_action: int | Missing = NOT_ASKED
+    """0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset ..."""
+    power_draw_w: float | Missing = NOT_ASKED
+    power_limit_w: float | Missing = NOT_ASKED
+    """Enforced limit."""
+    power_default_w: float | Missing = NOT_ASKED
+    power_min_w: float | Missing = NOT_ASKED
+    power_max_w: float | Missing = NOT_ASKED
+    temperature_c: int | Missing = NOT_ASKED
+    temperature_slowdown_c: int | Missing = NOT_ASKED
+    temperature_shutdown_c: int | Missing = NOT_ASKED
+    temperature_margin_c: int | Missing = NOT_ASKED
+    """T.Limit margin: degrees left before slowdown."""
+    clock_sm_mhz: int | Missing = NOT_ASKED
+    clock_sm_max_mhz: int | Missing = NOT_ASKED
+    clock_memory_mhz: int | Missing = NOT_ASKED
+    clock_memory_max_mhz: int | Missing = NOT_ASKED
+    clock_event_reasons: int | Missing = NOT_ASKED
+    """NVML bit mask of current clock event (throttle) reasons; test bits one by one."""
+    pcie_gen: int | Missing = NOT_ASKED
+    pcie_gen_max: int | Missing = NOT_ASKED
+    """What GPU and slot together can do."""
+    pcie_gen_device_max: int | Missing = NOT_ASKED
+    pcie_width: int | Missing = NOT_ASKED
+    pcie_width_max: int | Missing = NOT_ASKED
+    utilization_percent: int | Missing = NOT_ASKED
+    memory_utilization_percent: int | Missing = NOT_ASKED
+    fan_percent: int | Missing = NOT_ASKED
+    processes: tuple[GpuProcess, ...] | Missing = NOT_ASKED
+    nvlink_active: int | Missing = NOT_ASKED
+    """Number of active NVLink links."""
+    nvlink_inactive: int | Missing = NOT_ASKED
+    fabric_state: int | Missing = NOT_ASKED
+    """1 not started, 2 in progress, 3 completed (NVSwitch systems)."""
+    fabric_status: int | Missing = NOT_ASKED
+    gsp_firmware: str | Missing = NOT_ASKED
+    virtualization_mode: int | Missing = NOT_ASKED
+    """0 none, 1 passthrough, 2 vGPU, 3 host vGPU, 4 host vSGA."""
+    integrated: bool | Missing = NOT_ASKED
+    """Jetson or GB10: shares the system's memory."""
+
+
+class GpuPair(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact about two GPUs, by their keys."""
+
+    a: str
+    b: str
+    p2p_read: int | Missing = NOT_ASKED
+    """NVML P2P status; 0 is OK."""
+    topology: int | Missing = NOT_ASKED
+    """NVML topology level (0 internal, 10 single switch ... 50 system)."""

@@ -1,0 +1,103 @@
+"""Facts about the patient's Python, read from files: the interpreter is not started for them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .fact import NOT_ASKED, Missing, Section
+
+
+class Distribution(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An installed distribution, from the name of its dist-info folder (no import)."""
+
+    name: str
+    """Normalised: lower case, dashes (nvidia-cudnn-cu12)."""
+    version: str
+    location: str
+    """The site-packages folder it lies in."""
+    installer: str = ""
+    requires: tuple[str, ...] | Missing = NOT_ASKED
+    """Requires-Dist lines; read only for torch, its companions and known CUDA extensions."""
+    requires_python: str | Missing = NOT_ASKED
+    editable: bool = False
+    problem: str = ""
+    """What is wrong with its metadata, where something is."""
+
+
+class CodeEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One architecture in one section of a library."""
+
+    arch: str
+    """`9.0`, `9.0a`, `10.0f`."""
+    kind: str
+    """sass or ptx."""
+    entries: int
+    containers: int
+    """Containers of the section that hold this architecture and kind."""
+
+
+class CodeSection(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`.nv_fatbin` or `__nv_relfatbin` of a library; coverage is over containers that hold kernels."""
+
+    section: str
+    containers: int
+    """Containers that hold kernels."""
+    archs: tuple[CodeEntry, ...] = ()
+
+
+class CodeLibrary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A shared library with GPU code, as read from its bytes."""
+
+    path: str
+    package: str = ""
+    """The distribution it belongs to: torch, bitsandbytes, flash-attn ..."""
+    size: int = 0
+    sections: tuple[CodeSection, ...] = ()
+    sass: tuple[str, ...] = ()
+    """Architectures with machine code in (nearly) all containers that hold kernels."""
+    ptx: tuple[str, ...] = ()
+    """Likewise for PTX."""
+    special_sass: tuple[str, ...] = ()
+    """Architectures of a few special kernels only: not support."""
+    needed: tuple[str, ...] = ()
+    """DT_NEEDED sonames of interest (libcudart, libcudnn, libnccl, libcuda ...)."""
+    problem: str = ""
+
+
+class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """A Python environment."""
+
+    prefix: str | Missing = NOT_ASKED
+    executable: str | Missing = NOT_ASKED
+    version: str | Missing = NOT_ASKED
+    """`3.11.7` or `3.11`."""
+    implementation: str | Missing = NOT_ASKED
+    kind: str | Missing = NOT_ASKED
+    """venv, conda, system, pyenv, uv, pipx, other."""
+    free_threaded: bool | Missing = NOT_ASKED
+    site_packages: tuple[str, ...] | Missing = NOT_ASKED
+    """In sys.path order (user site first where it is enabled)."""
+    torch_version: str | Missing = NOT_ASKED
+    """Missing(absent) where no torch is installed."""
+    externally_managed: bool | Missing = NOT_ASKED
+    writable: bool | Missing = NOT_ASKED
+
+
+class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """Which environment is diagnosed, why that one, and what is installed in it."""
+
+    patient: Environment = Environment()
+    chosen_because: str | Missing = NOT_ASKED
+    """`--python`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `own environment`, `python3 on PATH` ..."""
+    others: tuple[Environment, ...] | Missing = NOT_ASKED
+    """Other environments on this machine that hold torch."""
+    distributions: tuple[Distribution, ...] | Missing = NOT_ASKED
+    """All distributions of the patient, in sys.path order; the same name twice is a duplicate."""
+    extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
+    """Libraries with GPU code of packages other than torch."""
+
+    def distribution(self, name: str) -> Distribution | Missing | None:
+        """The distribution that an import would take (first in sys.path order), None where it is not installed."""
+        if isinstance(self.distributions, Missing):
+            return self.distributions
+        return next((d for d in self.distributions if d.name == name), None)

@@ -1,0 +1,93 @@
+"""The Snapshot: everything that gpudoctor can look at becomes one immutable value, and only it is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace as struct_replace
+
+from .cuda import Cuda
+from .driver import Driver
+from .fact import NOT_ASKED, Missing, Section
+from .gpu import Gpu, GpuPair
+from .host import Container, Host
+from .python import Python
+from .torch import Torch, TorchRun
+
+SCHEMA_VERSION = 1
+
+
+class Target(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was looked at. `kind`: live, replay, root, report, text, image."""
+
+    kind: str = "live"
+    name: str = ""
+    gathered_at: str = ""
+    """ISO 8601, UTC."""
+
+
+class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """All facts. Sections always exist; their fields are values or Missing."""
+
+    target: Target = Target()
+    host: Host = Host()
+    container: Container = Container()
+    driver: Driver = Driver()
+    gpus: tuple[Gpu, ...] | Missing = NOT_ASKED
+    """Physical GPUs by NVML. An empty tuple is 'NVML answered: none'."""
+    gpu_pairs: tuple[GpuPair, ...] | Missing = NOT_ASKED
+    cuda: Cuda = Cuda()
+    python: Python = Python()
+    torch: Torch = Torch()
+    torch_run: TorchRun = TorchRun()
+    witnesses: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Fact path (`driver.kernel_version`) to the files, calls or lines of text that speak of it."""
+
+    def replace(self, changes: dict[str, Any]) -> Snapshot:
+        """A copy with facts changed by path: `{'torch.cuda': '12.6', 'gpus': (...)}`. Unknown paths raise KeyError."""
+        result = self
+        for path, value in changes.items():
+            result = _set(result, path.split("."), value, path)
+        return result
+
+    def fact(self, path: str) -> Any:
+        """The value at a path such as `torch.cuda`; KeyError where there is no such fact."""
+        value: Any = self
+        for part in path.split("."):
+            if not hasattr(value, "__struct_fields__") or part not in value.__struct_fields__:
+                raise KeyError(path)
+            value = getattr(value, part)
+        return value
+
+
+def _set(node: Any, parts: list[str], value: Any, path: str) -> Any:
+    if not isinstance(node, Section) or parts[0] not in node.__struct_fields__:
+        raise KeyError(path)
+    if len(parts) > 1:
+        value = _set(getattr(node, parts[0]), parts[1:], value, path)
+    return struct_replace(node, **{parts[0]: value})
+
+
+def join(image: Snapshot, host: Snapshot) -> Snapshot:
+    """One Snapshot from an image's facts and a host's: what the kernel and the GPUs say is the host's, the rest is
+    the image's. Used by image preflight; a container on a live machine is already both."""
+    driver = struct_replace(
+        host.driver,
+        libcuda_path=image.driver.libcuda_path,
+        libcuda_version=image.driver.libcuda_version,
+        libcuda_candidates=image.driver.libcuda_candidates,
+    )
+    architecture = image.host.architecture
+    machine = struct_replace(
+        image.host,
+        kernel=host.host.kernel,
+        architecture=host.host.architecture if isinstance(architecture, Missing) else architecture,
+        wsl=host.host.wsl,
+        virtualization=host.host.virtualization,
+        cpu_model=host.host.cpu_model,
+        cpu_cores=host.host.cpu_cores,
+        memory_total_mib=host.host.memory_total_mib,
+        secure_boot=host.host.secure_boot,
+    )
+    return struct_replace(image, host=machine, driver=driver, gpus=host.gpus, gpu_pairs=host.gpu_pairs)
