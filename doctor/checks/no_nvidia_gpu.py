@@ -1,0 +1,86 @@
+"""There is no NVIDIA GPU on this machine's PCI bus.
+
+What is wrong: the list of PCI devices can be read, is not empty, and no device of vendor 10de (NVIDIA) is in it. No
+driver and no torch build can change that: CUDA cannot run here.
+
+How it shows: `torch.cuda.is_available()` is False, `Found no NVIDIA driver`, `cuInit` answers 100
+(CUDA_ERROR_NO_DEVICE), `nvidia-smi` is not found or finds no devices.
+
+Why it happens: a pod or virtual machine of a plan without a GPU, a laptop with only Intel, AMD or Apple graphics, a
+virtual machine that the GPU was not passed through to, or a card that is switched off or not seated.
+
+How to fix it: choose a machine or plan with an NVIDIA GPU, or pass the GPU through to the virtual machine. To run on
+the CPU on purpose, say `--expect any`.
+
+Not judged where the PCI list is missing or empty (gVisor, WSL, some ARM boards): that proves nothing.
+
+Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in the PCI ID repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..snapshot import Missing, Snapshot, need
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No NVIDIA GPU on this machine",
+    severity="critical",
+    layer="hardware",
+    tags=("gpu",),
+)
+
+_VENDORS = {"1002": "AMD", "8086": "Intel", "1a03": "ASPEED", "15ad": "VMware", "1234": "QEMU", "1af4": "virtio"}
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the PCI list is readable, not empty, and holds no NVIDIA device."""
+    if s.host.wsl in (1, 2):
+        raise Skip("WSL shows the GPU as /dev/dxg, not on the PCI bus")
+    if not isinstance(s.gpus, Missing) and s.gpus:
+        return  # another witness has seen one: integrated GPUs and vGPUs need not be on this PCI list
+    devices = need("driver.pci_devices", s.driver.pci_devices)
+    if any(device.vendor == "10de" for device in devices):
+        return
+    others = sorted({_VENDORS.get(d.vendor, d.vendor) for d in devices})
+    detail = "The PCI bus was read and holds no device of vendor 10de (NVIDIA)."
+    if others:
+        detail += f" Display devices found: {', '.join(others)}."
+    facts = {"display_vendors": sorted({d.vendor for d in devices})}
+    if p.expect.kind == "any":
+        yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
+        return
+    yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(_get_a_gpu(),))
+
+
+def _get_a_gpu() -> Fix:
+    recheck = Missing("recheck", "look again on the new machine")
+    changes = {
+        "driver.pci_devices": recheck,
+        "driver.cu_init": recheck,
+        "driver.kernel_version": recheck,
+        "driver.device_nodes": recheck,
+        "driver.modules": recheck,
+        "gpus": recheck,
+    }
+    return Fix(
+        id="get-a-gpu",
+        title="Run this on a machine that has an NVIDIA GPU",
+        steps=(
+            Step(
+                text="Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "
+                "(or pass the GPU through to this virtual machine), then run gpudoctor check there.",
+                where="provider",
+                possible_here=False,
+                changes=changes,
+            ),
+        ),
+        note="Nothing on this machine can be wrong with CUDA: there is no GPU. "
+        "If the CPU is enough here, say: gpudoctor check --expect any",
+    )

@@ -1,0 +1,11 @@
+"""What checks say, and what the user expects."""
+
+from __future__ import annotations
+
+from .finding import LAYERS, Check, Finding, Fix, Layer, Severity, Skip, Status, Step, Where
+from .policy import Expect, FailOn, Policy
+
+__all__ = [
+    "LAYERS", "Check", "Expect", "FailOn", "Finding", "Fix", "Layer", "Policy", "Severity", "Skip", "Status", "Step",
+    "Where",
+]  # fmt: skip

@@ -1,0 +1,113 @@
+"""Findings, fixes and steps: stable ids and facts beside the words."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+Status: TypeAlias = Literal["pass", "warn", "fail", "unknown", "skipped"]
+Severity: TypeAlias = Literal["critical", "error", "warning", "info"]
+Layer: TypeAlias = Literal["hardware", "driver", "container", "libraries", "python", "extension", "speed"]
+LAYERS: tuple[Layer, ...] = ("hardware", "driver", "container", "libraries", "python", "extension", "speed")
+
+Where: TypeAlias = Literal[
+    "shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code"
+]
+"""Where a step is carried out: this shell, the patient's Python environment, the image's Dockerfile, the command or
+manifest that starts the container or job, the host machine, Windows under WSL, the provider's console, the program."""
+
+
+class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a fix."""
+
+    text: str
+    command: str = ""
+    """Exact command or lines to add; empty where there is nothing to type."""
+    where: Where
+    possible_here: bool = True
+    """Whether this user can do it from where gpudoctor runs."""
+    needs_root: bool = False
+    destructive: bool = False
+    """Removes or overwrites something that cannot be had back by the same command."""
+    changes: dict[str, Any] = field(default_factory=dict)
+    """Facts that it changes, for `Snapshot.replace`; `Missing('recheck')` where only a new look can tell."""
+
+
+class Fix(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An ordered list of steps that removes one finding."""
+
+    id: str
+    title: str
+    steps: tuple[Step, ...]
+    note: str = ""
+    source: str = ""
+
+    @property
+    def possible_here(self) -> bool:
+        """Whether this user can carry out every step."""
+        return all(step.possible_here for step in self.steps)
+
+
+class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that a check found (warn, fail, or a required unknown), or an info remark (status pass)."""
+
+    id: str
+    status: Status
+    severity: Severity
+    title: str
+    detail: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """The deciding facts: stable names, values as in the Snapshot."""
+    subject: str = ""
+    """Key of the GPU, name of the package or path that it is about."""
+    layer: Layer = "hardware"
+    direct: bool = True
+    """Seen, not inferred from a table."""
+    downstream_of: tuple[str, ...] = ()
+    """Ids of findings of this report that explain this one (declared by the check, filled by the judge)."""
+    fixes: tuple[Fix, ...] = ()
+    """Best first; the first one is possible where the user is, if any is."""
+
+
+class Skip(Exception):
+    """Raised by a check that does not apply here; the text is the reason."""
+
+
+class Check(Struct, frozen=True):
+    """What is constant about a check. `module` is `__name__`: its last part is the id, dashes for underscores."""
+
+    module: str
+    title: str
+    severity: Severity
+    layer: Layer
+    tags: tuple[str, ...] = ()
+    downstream_of: tuple[str, ...] = ()
+    """Ids of checks whose finding explains this one: it is then folded under that cause."""
+    needs_gpu: bool = True
+    """Judges the GPU, driver or devices of this machine: skipped under `--expect none`."""
+    source: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.module.rpartition(".")[2].replace("_", "-")
+
+    def fail(self, title: str, detail: str = "", **more: Any) -> Finding:
+        """A failing finding; `more`: facts, subject, direct, fixes, severity."""
+        return self._finding("fail", title, detail, more)
+
+    def warn(self, title: str, detail: str = "", **more: Any) -> Finding:
+        """A warning."""
+        return self._finding("warn", title, detail, {"severity": "warning", **more})
+
+    def unknown(self, title: str, detail: str = "", **more: Any) -> Finding:
+        """A required fact that is not known."""
+        return self._finding("unknown", title, detail, {"severity": "warning", **more})
+
+    def remark(self, title: str, detail: str = "", **more: Any) -> Finding:
+        """An info remark: never changes the verdict."""
+        return self._finding("pass", title, detail, {"severity": "info", **more})
+
+    def _finding(self, status: Status, title: str, detail: str, more: dict[str, Any]) -> Finding:
+        more = {"severity": self.severity, "layer": self.layer, "downstream_of": self.downstream_of, **more}
+        return Finding(id=self.id, status=status, title=title, detail=detail, **more)

@@ -1,0 +1,59 @@
+"""What the user expects: passed to checks and saved in the report. Never a fact."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+FailOn: TypeAlias = Literal["fail", "unknown", "warn"]
+
+
+class Expect(Struct, frozen=True, omit_defaults=True):
+    """`--expect`: gpu (default), any, none, or a count and model such as 8xH100."""
+
+    kind: Literal["gpu", "any", "none"] = "gpu"
+    count: int = 0
+    """0: no count was given."""
+    model: str = ""
+    """Part of the GPU's name, as given."""
+
+    @classmethod
+    def parse(cls, text: str) -> Expect:
+        """Parse `gpu`, `any`, `none`, `8`, `8xH100`, `H100`; ValueError with one line on anything else."""
+        word = text.strip()
+        if word.lower() in ("gpu", "any", "none"):
+            return cls(kind=word.lower())  # type: ignore[arg-type]
+        found = re.fullmatch(r"(?:(\d{1,4})(?:\s*[xX×]\s*|$))?([A-Za-z][\w .+-]{0,60})?", word)
+        if not word or not found or (found[1] is not None and int(found[1]) == 0):
+            raise ValueError(f"--expect {text!r}: say gpu, any, none, a count such as 8, or a model such as 8xH100")
+        return cls(kind="gpu", count=int(found[1] or 0), model=(found[2] or "").strip())
+
+    def __str__(self) -> str:
+        if self.count or self.model:
+            return f"{self.count}x{self.model}" if self.count and self.model else str(self.count or self.model)
+        return self.kind
+
+
+class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Expectations, thresholds and masks of one run."""
+
+    expect: Expect = Expect()
+    require: tuple[str, ...] = ()
+    """Distributions that must be installed and fit (`torch`, `flash-attn`)."""
+    building: bool = False
+    """CUDA extensions are going to be compiled here."""
+    left_out: tuple[str, ...] = ()
+    """Fact path prefixes that the user's own flags left out (`torch_run`): never required."""
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    fail_on: FailOn = "fail"
+    thresholds: dict[str, float] = {}
+    judged_on: str = ""
+    """ISO date; support ends are judged against it."""
+
+    @property
+    def gpu_wanted(self) -> bool:
+        """Whether the absence of a GPU is a failure."""
+        return self.expect.kind == "gpu"

@@ -1,0 +1,1 @@
+"""Fix steps as data: what to do, where, and which facts it changes."""

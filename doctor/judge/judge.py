@@ -1,0 +1,97 @@
+"""Run the checks over a Snapshot and make the report. Pure but for the clock."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..findings import Finding, Policy, Skip, Status
+from ..snapshot import NeedsFact, Snapshot
+from .rank import rank
+from .registry import Registered, load_all
+from .report import CheckResult, MatrixInfo, Report, Tool, Verdict
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Registered] | None = None) -> Report:
+    """Judge a Snapshot by every check of the catalogue (or by `checks`)."""
+    catalogue = load_all() if checks is None else checks
+    results: list[CheckResult] = []
+    findings: list[Finding] = []
+    remarks: list[Finding] = []
+    for check in catalogue:
+        begun = perf_counter()
+        status, reason, said = run_check(check, snapshot, matrix, policy)
+        results.append(
+            CheckResult(id=check.id, status=status, reason=reason, duration_ms=round((perf_counter() - begun) * 1e3, 3))
+        )
+        findings += [f for f in said if f.status != "pass"]
+        remarks += [f for f in said if f.status == "pass"]
+    ranked = rank(findings, {c.id: c.about.downstream_of for c in catalogue})
+    verdict = verdict_of(ranked)
+    return Report(
+        tool=Tool("gpudoctor", __version__),
+        matrix=MatrixInfo(matrix.version, matrix.schema_version),
+        generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        target=snapshot.target,
+        policy=policy,
+        verdict=verdict,
+        exit_code=exit_code(ranked, policy),
+        findings=ranked,
+        remarks=tuple(remarks),
+        checks=tuple(results),
+        snapshot=snapshot,
+    )
+
+
+def run_check(
+    check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy
+) -> tuple[Status, str, list[Finding]]:
+    """One check: its status, the reason where it is unknown or skipped, and what it said.
+
+    A check that raises is a result, not an exit: UNKNOWN with the error's text.
+    """
+    if (policy.only and check.id not in policy.only) or check.id in policy.skip:
+        return "skipped", "left out by --only or --skip", []
+    if check.about.needs_gpu and policy.expect.kind == "none":
+        return "skipped", "--expect none: no GPU is expected where this runs", []
+    said: list[Finding] = []
+    try:
+        for finding in check.function(snapshot, matrix, policy):
+            said.append(finding)
+    except NeedsFact as lack:
+        if not any(f.status in ("fail", "warn", "unknown") for f in said):
+            return "unknown", str(lack), said
+    except Skip as skip:
+        if not said:
+            return "skipped", str(skip), said
+    except Exception as error:  # a crash in one check must not cost the report
+        return "unknown", f"the check itself failed: {type(error).__name__}: {error}", said
+    for status in ("fail", "unknown", "warn"):
+        if any(f.status == status for f in said):
+            return status, next(f.title for f in said if f.status == status) if status == "unknown" else "", said
+    return "pass", "", said
+
+
+def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
+    """fail, unknown (nothing failed but something required is unknown), warn or pass."""
+    statuses = {f.status for f in findings}
+    if "fail" in statuses:
+        return "fail"
+    if "unknown" in statuses:
+        return "unknown"
+    return "warn" if "warn" in statuses else "pass"
+
+
+def exit_code(findings: tuple[Finding, ...], policy: Policy) -> int:
+    """DESIGN rule 9: 0 nothing failed, 1 failed, 3 required unknown; `fail_on` lowers the bar for 1."""
+    statuses = {f.status for f in findings}
+    if "fail" in statuses:
+        return 1
+    if "unknown" in statuses:
+        return 1 if policy.fail_on in ("unknown", "warn") else 3
+    return 1 if "warn" in statuses and policy.fail_on == "warn" else 0

@@ -1,0 +1,49 @@
+"""The catalogue: every file in `doctor/checks/` is a check; nobody keeps a list by hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..findings import Check, Finding, Policy
+from ..snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CheckFunction = Callable[["Snapshot", "Matrix", "Policy"], Iterator[Finding]]
+
+
+class Registered(NamedTuple):
+    """A check as it is run."""
+
+    id: str
+    about: Check
+    function: CheckFunction
+    manual: str
+
+
+def check_ids() -> list[str]:
+    """All ids, sorted, without importing any check."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks")  # noqa: PTH118, PTH120
+    names = {name.partition(".")[0] for name in os.listdir(folder) if name.endswith((".py", ".pyc"))}  # noqa: PTH208
+    return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+
+
+def load(check_id: str) -> Registered:
+    """One check by id; KeyError where there is none."""
+    if check_id not in check_ids():
+        raise KeyError(check_id)
+    return _load(check_id)
+
+
+def load_all() -> list[Registered]:
+    """Every check of the catalogue."""
+    return [_load(check_id) for check_id in check_ids()]
+
+
+def _load(check_id: str) -> Registered:
+    module = import_module(f"doctor.checks.{check_id.replace('-', '_')}")
+    return Registered(check_id, module.CHECK, module.check, (module.__doc__ or "").strip())

@@ -1,0 +1,65 @@
+"""no-nvidia-gpu: decided by the PCI list, and by nothing else."""
+
+from __future__ import annotations
+
+from doctor.findings import Expect, Policy
+from doctor.snapshot import ABSENT, Missing, PciDevice, Snapshot
+
+from ..healthy import healthy
+from ..judging import assert_fix_works, run
+
+
+def without_gpu(s: Snapshot) -> Snapshot:
+    """A machine with only AMD graphics: every fact that the missing card changes."""
+    return s.replace(
+        {
+            "driver.pci_devices": (PciDevice(address="0000:03:00.0", vendor="1002", device="73bf", class_code="030000"),),
+            "driver.kernel_version": ABSENT,
+            "driver.kernel_flavour": ABSENT,
+            "driver.modules": (),
+            "driver.device_nodes": (),
+            "driver.proc_gpus": ABSENT,
+            "driver.nvml_init": ABSENT,
+            "driver.nvml_driver_version": ABSENT,
+            "driver.nvml_library_path": ABSENT,
+            "driver.nvml_library_version": ABSENT,
+            "driver.libcuda_path": ABSENT,
+            "driver.libcuda_version": ABSENT,
+            "driver.cu_init": ABSENT,
+            "driver.cuda_version": ABSENT,
+            "driver.cuda_devices": ABSENT,
+            "gpus": ABSENT,
+        }
+    )
+
+
+def test_healthy_machine_passes() -> None:
+    assert run("no-nvidia-gpu", healthy())[0] == "pass"
+
+
+def test_a_bus_without_nvidia_fails_and_names_what_is_there() -> None:
+    status, _, findings = run("no-nvidia-gpu", without_gpu(healthy()))
+    assert status == "fail"
+    assert "AMD" in findings[0].detail
+
+
+def test_the_fix_works() -> None:
+    sick = without_gpu(healthy())
+    assert_fix_works(sick, run("no-nvidia-gpu", sick)[2][0])
+
+
+def test_an_unreadable_bus_is_unknown() -> None:
+    for reason in ("denied", "absent", "timeout"):
+        sick = without_gpu(healthy()).replace({"driver.pci_devices": Missing(reason)})  # type: ignore[arg-type]
+        assert run("no-nvidia-gpu", sick)[0] == "unknown"
+
+
+def test_no_gpu_is_a_remark_where_any_machine_will_do() -> None:
+    status, _, findings = run("no-nvidia-gpu", without_gpu(healthy()), Policy(expect=Expect(kind="any")))
+    assert status == "pass"
+    assert [f.severity for f in findings] == ["info"]
+
+
+def test_wsl_is_not_judged_by_its_pci_list() -> None:
+    sick = without_gpu(healthy()).replace({"host.wsl": 2})
+    assert run("no-nvidia-gpu", sick)[0] == "skipped"
