@@ -16,9 +16,12 @@ from .fatbin_summary import FatbinSummary, Pattern, SectionSummary
 NEARLY_ALL = 0.9
 """From this share of the base containers on, an architecture counts as supported.
 
-Measured: torch 2.15 and NCCL 2.32 have 96 to 100 % for what they support; extras reach 12 % (torch 10.3f), an
-architecture that cuDNN 9.28 dropped but still has old engines for 78 %.
+Measured: torch 2.15, NCCL 2.32, bitsandbytes and seven of cuDNN 9.28's libraries have 96 to 100 % for what they
+support, and extras reach 12 % (torch: 10.3f). Only cuDNN's collection of separately compiled engines lies between:
+80 % for 9.0, 49 % for the dropped 6.1.
 """
+MOST = 0.5
+"""Below NEARLY_ALL and from here on the bytes alone do not decide."""
 
 
 class Share(NamedTuple):
@@ -33,9 +36,11 @@ class Share(NamedTuple):
         return self.having / self.total if self.total else 0.0
 
     @property
-    def supported(self) -> bool:
-        """Nearly all, and at least one."""
-        return self.having > 0 and self.ratio >= NEARLY_ALL
+    def grade(self) -> str:
+        """``full`` (supported), ``partial`` (cannot be told from this), ``few`` (special kernels only) or ``none``."""
+        if self.having == 0:
+            return "none"
+        return "full" if self.ratio >= NEARLY_ALL else "partial" if self.ratio >= MOST else "few"
 
 
 def loaded_section(summary: FatbinSummary) -> "SectionSummary | None":
