@@ -1,0 +1,193 @@
+"""Children on POSIX: posix_spawn with a session of their own, one poll loop for all of them."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Mapping, Sequence
+from time import monotonic
+
+from .agent import OUTPUT_LIMIT, AgentResult, Fault, OnLine, Output
+
+GRACE_S = 0.5
+"""How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
+TICK_S = 0.01
+"""How often the end of a child is looked for where the kernel has no pidfd."""
+
+
+class Agent:
+    """A running child. `deadline` is a time of the monotonic clock."""
+
+    def __init__(self, deadline_s: float, on_line: OnLine | None) -> None:
+        self.started = monotonic()
+        self.deadline = self.started + deadline_s
+        self.output = Output(on_line)
+        self.pid = 0
+        self.stdout = self.stderr = self.pidfd = -1
+        self.returncode: int | None = None
+        self.fault: Fault | None = None
+        self.done = False
+
+    def kill(self) -> None:
+        """SIGKILL to the child and its whole process group."""
+        if self.pid and not self.done:
+            for target in (os.killpg, os.kill):
+                try:
+                    target(self.pid, signal.SIGKILL)
+                except OSError:
+                    continue
+
+    def ended(self) -> bool:
+        """Whether the child has ended; it stays a zombie, so that its group's number is not given away."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def read(self, fd: int) -> bool:
+        """Take what a pipe holds now; False at its end."""
+        for _ in range(OUTPUT_LIMIT >> 16):
+            try:
+                data = os.read(fd, 1 << 16)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            if not data:
+                return False
+            if fd == self.stdout:
+                self.output.feed(data)
+            else:
+                self.output.feed_stderr(data)
+            if self.output.size > OUTPUT_LIMIT:
+                return True
+        return True
+
+    def close(self) -> None:
+        """Read the rest, end the group, reap the child, close the pipes."""
+        for fd in (self.stdout, self.stderr):
+            if fd >= 0:
+                self.read(fd)
+        self.kill()
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        except ChildProcessError:
+            pass
+        self.done = True
+        for fd in (self.stdout, self.stderr, self.pidfd):
+            if fd >= 0:
+                os.close(fd)
+
+    def result(self) -> AgentResult:
+        """What is left of it."""
+        return self.output.result(self.returncode, self.fault, monotonic() - self.started)
+
+
+def start_agent(
+    argv: Sequence[str],
+    deadline_s: float,
+    env: Mapping[str, str] | None = None,
+    on_line: OnLine | None = None,
+    cwd: str | None = None,
+) -> Agent:
+    """Start a child at once; `wait_agents` reads it. A command that cannot start becomes a `failed` result."""
+    agent = Agent(deadline_s, on_line)
+    out, out_child = os.pipe()
+    err, err_child = os.pipe()
+    try:
+        agent.pid = _spawn(list(argv), dict(os.environ if env is None else env), out_child, err_child, cwd)
+    except (OSError, ValueError) as error:
+        agent.output.feed_stderr(str(error).encode("utf-8", "replace"))
+        agent.fault, agent.done = "failed", True
+        os.close(out)
+        os.close(err)
+        return agent
+    finally:
+        os.close(out_child)
+        os.close(err_child)
+    agent.stdout, agent.stderr = out, err
+    os.set_blocking(out, False)
+    os.set_blocking(err, False)
+    try:
+        agent.pidfd = os.pidfd_open(agent.pid)
+    except (AttributeError, OSError):  # macOS, kernels before 5.3, gVisor
+        agent.pidfd = -1
+    return agent
+
+
+def _spawn(argv: list[str], env: dict[str, str], out: int, err: int, cwd: str | None) -> int:
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, out, 1),
+        (os.POSIX_SPAWN_DUP2, err, 2),
+    ]
+    if cwd is None and os.sep in argv[0]:
+        try:
+            return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsid=True)
+        except NotImplementedError:  # a C library without POSIX_SPAWN_SETSID
+            pass
+    import subprocess
+
+    child = subprocess.Popen(
+        argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+    )
+    child.returncode = 0  # reaped here, not by Popen
+    return child.pid
+
+
+def wait_agents(*agents: Agent) -> list[AgentResult]:
+    """Wait for all of them, each to its own deadline; results in the order given.
+
+    A grandchild that keeps a pipe open delays nothing, and is killed with the group. An interrupt kills all.
+    """
+    try:
+        running = list(agents)
+        while running := [agent for agent in running if _step(agent)]:
+            _sleep(running)
+    except BaseException:
+        for agent in agents:
+            agent.kill()
+        raise
+    return [agent.result() for agent in agents]
+
+
+def _step(agent: Agent) -> bool:
+    """Take what is there; True while the child goes on."""
+    if agent.done:
+        return False
+    for name in ("stdout", "stderr"):
+        fd = getattr(agent, name)
+        if fd >= 0 and not agent.read(fd):
+            os.close(fd)
+            setattr(agent, name, -1)
+    if agent.ended():
+        agent.close()
+        return False
+    now = monotonic()
+    if agent.output.size > OUTPUT_LIMIT and agent.fault is None:
+        agent.fault, agent.deadline = "failed", now
+        agent.output.feed_stderr(b"\nstopped: more than 8 MiB of output")
+    if now < agent.deadline:
+        return True
+    agent.fault = agent.fault or "hang"
+    agent.kill()
+    while not agent.ended() and monotonic() < now + GRACE_S:
+        select.poll().poll(TICK_S * 1000)
+    agent.close()
+    return False
+
+
+def _sleep(agents: list[Agent]) -> None:
+    """Until a pipe has something, a child ends or a deadline comes."""
+    poller = select.poll()
+    timeout = min(agent.deadline for agent in agents) - monotonic()
+    for agent in agents:
+        for fd in (agent.stdout, agent.stderr, agent.pidfd):
+            if fd >= 0:
+                poller.register(fd, select.POLLIN)
+        if agent.pidfd < 0:
+            timeout = min(timeout, TICK_S)
+    poller.poll(max(0.0, timeout) * 1000 + 1)
