@@ -1,0 +1,198 @@
+"""Which torch build should be installed here? Ranked, with the exact pip arguments."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .companions import expected
+from .rows_torch import TorchBuild
+from .torchs import python_for_torch, release_row, usable
+from .versions import minor, numbers, tag_cuda, torch_version
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+# A native build this many torch minors behind the newest usable one (about a year) yields to minor-version
+# compatibility, which NVIDIA supports for code that ships SASS.
+STALE_MINORS = 4
+
+
+class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """One torch build to install.
+
+    grade: the driver's grade (native, minor-version, needs-forward-compat, or unknown without a driver version);
+    pypi_default: a plain install gives it, so index_url is ''; served_by: capability -> compiled target;
+    companions: package -> version that fits; pip_args: arguments after `pip install`; pip_line, uv_line: commands.
+    """
+
+    torch: str
+    tag: str
+    platform: str
+    grade: str
+    why: str
+    index_url: str
+    pypi_default: bool
+    served_by: dict[str, str]
+    companions: dict[str, str]
+    pip_args: tuple[str, ...]
+    confidence: str
+    sources: tuple[str, ...] = ()
+
+    @property
+    def pip_line(self) -> str:
+        """`pip install ...`, quoted for a shell."""
+        return shlex.join(("pip", "install", *self.pip_args))
+
+    @property
+    def uv_line(self) -> str:
+        """`uv pip install ...`, quoted for a shell."""
+        return shlex.join(("uv", "pip", "install", *self.pip_args))
+
+
+class BestBuilds(msgspec.Struct, frozen=True):
+    """builds: best first; reason: why there is none, '' otherwise. Iterates over and counts `builds`."""
+
+    builds: tuple[RankedBuild, ...]
+    reason: str = ""
+
+    def __iter__(self) -> Iterator[RankedBuild]:
+        return iter(self.builds)
+
+    def __len__(self) -> int:
+        return len(self.builds)
+
+
+def best_builds(
+    m: Matrix, gpus: Sequence[str], driver: str | None = None, os: str = "linux", arch: str = "x86_64",
+    python: str | None = None, torch: str | None = None, forward_compat: bool = False,
+    packages: Sequence[str] = ("torchvision", "torchaudio"), limit: int = 8,
+) -> BestBuilds:  # fmt: skip
+    """Rank torch builds for these compute capabilities.
+
+    Every GPU must have SASS in the build and in the cuDNN that the build brings; the driver must be native or
+    minor-version (with forward_compat also needs-forward-compat, last); the build must be known to be published.
+    torch: '2.6.0', '2.6' (any patch of it) or a specifier such as '>=2.4,<2.9'.
+    """
+    platform = "windows" if os == "windows" else f"linux_{'aarch64' if arch in ('aarch64', 'arm64') else 'x86_64'}"
+    driver_platform = "windows" if os in ("windows", "wsl") else "linux"
+    if not gpus:
+        return BestBuilds((), "no GPU named: a build cannot be chosen")
+    allowed = _chooser(torch)
+    rejected: dict[str, int] = {}
+    found: list[tuple[TorchBuild, str, str, dict[str, str]]] = []
+    grades: dict[str, tuple[str, str]] = {}
+    for build in m.builds:
+        if build.platform != platform or not usable(build) or not allowed(build.torch):
+            continue
+        served = _served(m, build, gpus)
+        if isinstance(served, str):
+            step = served
+        elif python and python_for_torch(m, build.torch, python, platform).grade != "ok":
+            step = f"has a wheel for Python {python}"
+        else:
+            if build.tag not in grades:
+                grades[build.tag] = _driver(m, driver, build.tag, driver_platform)
+            grade, why = grades[build.tag]
+            if grade in ("native", "minor-version") or (driver is None) or (
+                forward_compat and grade == "needs-forward-compat"
+            ):
+                found.append((build, grade, why, served))
+                continue
+            step = f"runs on driver {driver}"
+        rejected[step] = rejected.get(step, 0) + 1
+    if not found:
+        return BestBuilds((), _reason(gpus, platform, torch, rejected))
+    newest = max(numbers(build.torch) for build, *_ in found)
+
+    def rank(item: tuple[TorchBuild, str, str, dict[str, str]]) -> tuple[object, ...]:
+        build, grade, _, _ = item
+        version = numbers(build.torch)
+        fresh = version[0] == newest[0] and newest[1] - version[1] <= STALE_MINORS
+        stage = {"minor-version": 1, "needs-forward-compat": 3}.get(grade, 0 if fresh else 2)
+        cuda = minor(tag_cuda(build.tag)) or (0, 0)
+        near = cuda if grade == "minor-version" else (-cuda[0], -cuda[1])
+        return (stage, tuple(-part for part in version), not build.pypi_default, near)
+
+    found.sort(key=rank)
+    return BestBuilds(tuple(_build(m, *item, python=python, packages=packages) for item in found[:limit]))
+
+
+def _chooser(torch: str | None) -> Callable[[str], bool]:
+    """A test of versions from '2.6.0', '2.6.0+cu124', '2.6' or a specifier; unreadable ones allow nothing."""
+    if not torch:
+        return lambda version: True
+    parts = torch_version(torch)
+    if parts:
+        wanted = numbers(torch)
+        return lambda version: numbers(version)[: len(wanted)] == wanted
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        allowed = SpecifierSet(torch)
+    except InvalidSpecifier:
+        return lambda version: False
+    return lambda version: allowed.contains(version)
+
+
+def _served(m: Matrix, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
+    """Capability -> target that serves it, or what the build lacks."""
+    served = {}
+    release = release_row(m, build.torch)
+    cuda = tag_cuda(build.tag)
+    library = release.cudnn_per_build.get(build.tag, "") if release else ""
+    for capability in gpus:
+        code = m.code_for_gpu(capability, build.sass, (), build_cuda=cuda)
+        if code.kind != "sass":
+            return f"holds machine code for {capability}"
+        major = numbers(cuda)[0] if cuda else None
+        if library and m.cudnn_for_gpu(library, capability, major).grade == "dropped":
+            return f"brings a cuDNN for {capability}"
+        served[capability] = code.by
+    return served
+
+
+def _driver(m: Matrix, driver: str | None, tag: str, platform: str) -> tuple[str, str]:
+    if driver is None:
+        return "unknown", "no driver version given"
+    answer = m.driver_for_cuda(driver, tag_cuda(tag) or "", "windows" if platform == "windows" else "linux")
+    return answer.grade, answer.reason
+
+
+def _reason(gpus: Sequence[str], platform: str, torch: str | None, rejected: dict[str, int]) -> str:
+    which = f"published build of torch {torch}" if torch else "published torch build"
+    if not rejected:
+        return f"no {which} for {platform} is listed in this matrix"
+    # What the most promising builds lacked: a later test is only reached by builds that passed the earlier ones.
+    order = ("runs on", "has a wheel", "brings", "holds")
+    step = min(rejected, key=lambda text: next(i for i, word in enumerate(order) if text.startswith(word)))
+    return f"no {which} for {platform} {step}" + (f" and serves {', '.join(gpus)}" if "holds" not in step else "")
+
+
+def _build(
+    m: Matrix, build: TorchBuild, grade: str, why: str, served: dict[str, str], *, python: str | None,
+    packages: Sequence[str],
+) -> RankedBuild:  # fmt: skip
+    url = "" if build.pypi_default else f"https://download.pytorch.org/whl/{build.tag}"
+    row = m.index_url(build.tag)
+    if row and url:
+        url = row.url
+    args, versions = [f"torch=={build.torch}"], {}
+    for package in packages:
+        fit = expected(m, build.torch, package)
+        # A package without a pin on torch is left out: which index carries it is not known.
+        if fit is None or fit.relation not in ("==", ">="):
+            continue
+        versions[package] = fit.version
+        args.append(f"{package}=={fit.version}" if fit.relation == "==" else f"{package}>={fit.versions[0]}")
+    if url:
+        args += ["--index-url", url]
+    by = ", ".join(f"{capability} by {target}" for capability, target in served.items())
+    return RankedBuild(
+        torch=build.torch, tag=build.tag, platform=build.platform, grade=grade, index_url=url,
+        why=f"{why}; machine code for {by}", pypi_default=build.pypi_default, served_by=served, companions=versions,
+        pip_args=tuple(args), confidence=build.confidence, sources=(build.source,) + ((row.source,) if row else ()),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Which torchvision, torchaudio, triton ... go with a torch version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .rows_torch import Companion
+from .versions import TorchVersion, numbers, torch_version
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """A package and the versions of it that go with a torch version, newest last.
+
+    relation: '==' (pinned to this torch), '>=' (any later torch too), 'any', '~=' and '==' of triton (what torch
+    asks for), 'built-for' (as the project words it).
+    """
+
+    package: str
+    versions: tuple[str, ...]
+    relation: str
+    sources: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """The newest version that fits."""
+        return self.versions[-1]
+
+
+class CompanionGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """grade: match, mismatch, unknown; expected: versions that fit this torch; other_build: both carry a build tag
+    and the tags differ (torch +cu126 with torchvision +cpu)."""
+
+    grade: str
+    reason: str
+    expected: tuple[str, ...] = ()
+    other_build: bool = False
+    sources: tuple[str, ...] = ()
+
+
+def _fits(row: Companion, torch: TorchVersion) -> bool:
+    """Whether a listed package row goes with a torch release."""
+    if row.torch == "*":
+        # No requirement in its metadata: built with the torch of its own number, kept with later ones.
+        return torch.release[:2] >= numbers(row.version)[:2]
+    wanted = numbers(row.torch)
+    have = torch.release[: len(wanted)]
+    return have >= wanted if row.relation == ">=" else have == wanted
+
+
+def companions(m: Matrix, torch: str) -> tuple[Expected, ...]:
+    """Packages that go with a torch release; none for nightly, vendor and unreadable versions."""
+    parts = torch_version(torch)
+    if parts is None or parts.kind != "release":
+        return ()
+    found: dict[str, list[Companion]] = {}
+    for row in m.companion_rows:
+        if not row.yanked and row.confidence != "memory" and _fits(row, parts):
+            found.setdefault(row.package, []).append(row)
+    return tuple(_expected(package, rows) for package, rows in found.items())
+
+
+def _expected(package: str, rows: list[Companion]) -> Expected:
+    rows.sort(key=lambda row: numbers(row.version))
+    versions = tuple(dict.fromkeys(row.version for row in rows))
+    keys = tuple(dict.fromkeys(row.source for row in rows))
+    return Expected(package=package, versions=versions, relation=rows[-1].relation, sources=keys)
+
+
+def expected(m: Matrix, torch: str, package: str) -> Expected | None:
+    """The versions of one package that go with a torch release."""
+    return next((answer for answer in companions(m, torch) if answer.package == package), None)
+
+
+def companion_matches(m: Matrix, torch: str, package: str, version: str) -> CompanionGrade:
+    """Grade an installed companion. Unlisted, unreleased and vendor versions are unknown, never a mismatch."""
+    package = package.casefold().replace("_", "-")
+    parts, own = torch_version(torch), torch_version(version)
+    if parts is None or own is None or parts.kind != "release" or own.kind != "release":
+        return CompanionGrade(grade="unknown", reason=f"torch {torch} or {package} {version} is not a listed release")
+    rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory"]
+    fitting = expected(m, torch, package)
+    other = bool(parts.local and own.local and parts.local != own.local)
+
+    def answer(grade: str, reason: str, row: Companion | None = None) -> CompanionGrade:
+        keys = (row.source,) if row else fitting.sources if fitting else ()
+        versions = fitting.versions if fitting else ()
+        return CompanionGrade(grade=grade, reason=reason, expected=versions, other_build=other, sources=keys)
+
+    if package == "triton":
+        return _triton(rows, parts, own, answer)
+    same = [row for row in rows if _same(row.version, own)]
+    if not same:
+        listed = [numbers(row.version) for row in rows]
+        why = "newer than this matrix" if listed and own.release > max(listed) else "not listed in this matrix"
+        return answer("unknown", f"{package} {version} is {why}")
+    good = next((row for row in same if _fits(row, parts)), None)
+    if good:
+        return answer("match", f"{package} {version} goes with torch {parts.base}", good)
+    row = same[0]
+    if row.relation in ("any", "built-for"):
+        return answer("unknown", f"{package} {version} names no torch version; it was built with another one", row)
+    wanted = " or ".join(("torch" + ("==" if r.relation == "==" else r.relation) + r.torch) for r in same)
+    return answer("mismatch", f"{package} {version} needs {wanted}, torch is {parts.base}", row)
+
+
+def _same(listed: str, own: TorchVersion) -> bool:
+    wanted = numbers(listed)
+    return (*wanted, 0, 0, 0)[: len(own.release)] == own.release
+
+
+def _triton(
+    rows: list[Companion], parts: TorchVersion, own: TorchVersion, answer: Callable[..., CompanionGrade]
+) -> CompanionGrade:
+    """triton names no torch; torch names its triton."""
+    row = next((row for row in rows if row.torch == parts.base), None)
+    if row is None:
+        return answer("unknown", f"the triton of torch {parts.base} is not listed in this matrix")
+    length = 2 if row.relation == "~=" else 3
+    wanted = (*numbers(row.version), 0, 0, 0)[:3]
+    if own.release[:length] == wanted[:length] and own.release[:3] >= wanted:
+        return answer("match", f"torch {parts.base} asks for triton {row.relation}{row.version}", row)
+    return answer("mismatch", f"torch {parts.base} asks for triton {row.relation}{row.version}, not {own.base}", row)

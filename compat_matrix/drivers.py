@@ -1,0 +1,269 @@
+"""Questions about drivers: against a CUDA version, against a GPU, and forward compatibility."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from .rows_driver import DriverBranch, Toolkit
+from .versions import minor, numbers
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+Platform = Literal["linux", "windows"]
+NEWER = "newer than this matrix"
+
+
+class BranchAnswer(msgspec.Struct, frozen=True):
+    """status: known, newer-than-matrix, or unknown (unreadable, or a branch between listed ones)."""
+
+    status: str
+    row: DriverBranch | None = None
+
+
+class DriverGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A driver against the CUDA version of a build.
+
+    grade: native, minor-version, needs-forward-compat, impossible, unknown. cuda_reported: what this branch gives as
+    CUDA version; floor_full and floor_minor: lowest driver with all features and lowest for any minor of the major;
+    limits: 'sass-only' under minor-version compatibility (no JIT of PTX newer than the driver), else ''.
+    """
+
+    grade: str
+    reason: str
+    cuda_reported: str = ""
+    floor_full: str = ""
+    floor_minor: str = ""
+    limits: str = ""
+    newer_than_matrix: bool = False
+    confidence: str = ""
+    sources: tuple[str, ...] = ()
+
+
+class DriverGpuGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A driver against a compute capability.
+
+    grade: ok, too-old, too-new, needs-open-module, open-module-unsupported, unknown. first_driver, last_driver:
+    branches between which this capability is supported (None: not known, or still supported).
+    """
+
+    grade: str
+    reason: str
+    first_driver: int | None = None
+    last_driver: int | None = None
+    newer_than_matrix: bool = False
+    sources: tuple[str, ...] = ()
+
+
+def driver_branch(m: Matrix, version: str, platform: Platform = "linux") -> BranchAnswer:
+    """The row of a driver's branch. On Windows (and WSL, whose driver carries Windows numbers) branches have ranges."""
+    found = numbers(version)
+    if not found:
+        return BranchAnswer("unknown")
+    rows = m.drivers
+    if platform == "windows":
+        for row in reversed(rows):
+            if row.windows_first and row.windows_last and row.windows_first <= found[0] <= row.windows_last:
+                return BranchAnswer("known", row)
+        newest = max(row.windows_last or 0 for row in rows)
+    else:
+        for row in rows:
+            if row.branch == found[0]:
+                return BranchAnswer("known", row)
+        newest = max(row.branch for row in rows)
+    return BranchAnswer("newer-than-matrix" if found[0] > newest else "unknown")
+
+
+def floors(m: Matrix, cuda: tuple[int, int], platform: Platform) -> tuple[str, str, list[Toolkit]]:
+    """Full-feature floor (lowest of the minor's updates), minor-version floor, and the toolkit rows."""
+    toolkits = [t for t in m.toolkits if minor(t.cuda) == cuda]
+    field = "min_driver_windows" if platform == "windows" else "min_driver_linux"
+    full = [value for t in toolkits if (value := getattr(t, field))]
+    major = next((row for row in m.cuda_majors if row.major == cuda[0]), None)
+    return (min(full, key=numbers) if full else "", getattr(major, field) if major else "", toolkits)
+
+
+def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "linux") -> DriverGrade:
+    """Grade a driver against the CUDA version a program was built with."""
+    have, want = numbers(driver), minor(cuda)
+    if not have or not want:
+        return DriverGrade(grade="unknown", reason=f"unreadable version: driver {driver!r}, CUDA {cuda!r}")
+    text = f"{want[0]}.{want[1]}"
+    full, floor, toolkits = floors(m, want, platform)
+    branch = driver_branch(m, driver, platform)
+    reported = branch.row.cuda if branch.row else ""
+    newer = branch.status == "newer-than-matrix"
+
+    def answer(grade: str, reason: str, limits: str = "", newer_than_matrix: bool = newer) -> DriverGrade:
+        confidence = branch.row.confidence if branch.row else toolkits[0].confidence if toolkits else ""
+        keys = [t.source for t in toolkits[:1]] + ([branch.row.source] if branch.row else [])
+        return DriverGrade(
+            grade=grade, reason=reason, cuda_reported=reported, floor_full=full, floor_minor=floor, limits=limits,
+            newer_than_matrix=newer_than_matrix, confidence=confidence, sources=tuple(dict.fromkeys(keys)),
+        )  # fmt: skip
+
+    if not toolkits:
+        newest = max(value for t in m.toolkits if (value := minor(t.cuda)))
+        if want > newest:
+            return answer("unknown", f"CUDA {text} is {NEWER}", newer_than_matrix=True)
+        return answer("unknown", f"CUDA {text} is not listed in this matrix")
+    if (value := minor(reported)) and value >= want:
+        return answer("native", f"driver branch {branch.row.branch if branch.row else ''} reports CUDA {reported}")
+    if newer:
+        return answer("native", f"driver {driver} is {NEWER}, so above every floor listed for CUDA {text}")
+    if full and have >= numbers(full):
+        return answer("native", f"driver {driver} meets the full-feature minimum {full} of CUDA {text}")
+    if not branch.row:
+        return answer("unknown", f"driver branch {have[0]} is not listed in this matrix")
+    if floor and have >= numbers(floor):
+        why = f"driver {driver} reports CUDA {reported}, meets the CUDA {want[0]}.x minimum {floor}"
+        return answer("minor-version", why, limits="sass-only")
+    low = f"driver {driver} is below the minimum {floor or full} of CUDA {text}"
+    if platform == "linux" and compat_packages(m, want, branch.row.branch):
+        return answer("needs-forward-compat", low)
+    return answer("impossible", f"{low} and no forward-compatibility package takes it as host")
+
+
+def compat_packages(m: Matrix, cuda: tuple[int, int], host_branch: int) -> list[str]:
+    """cuda-compat packages, lowest CUDA first, that bring at least this CUDA and accept this host branch."""
+    rows = [
+        (value, row.package)
+        for row in m.compat_packages
+        if (value := minor(row.cuda)) and value >= cuda and value[0] == cuda[0]
+        and (row.hosts.get(str(host_branch)) == "compatible" or host_branch in row.image_hosts)
+    ]  # fmt: skip
+    return [package for _, package in sorted(rows)]
+
+
+def driver_for_gpu(
+    m: Matrix, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux"
+) -> DriverGpuGrade:
+    """Grade a driver against a compute capability; flavour: 'open', 'proprietary' or None when not known."""
+    have = numbers(driver)
+    row = m.compute_capability(capability)
+    if row is None:
+        listed = max(numbers(c.cc) for c in m.capabilities)
+        newer = numbers(capability) > listed
+        return DriverGpuGrade(
+            grade="unknown", newer_than_matrix=newer,
+            reason=f"compute capability {capability} is {NEWER if newer else 'not listed in this matrix'}",
+        )  # fmt: skip
+
+    def answer(grade: str, reason: str, newer: bool = False) -> DriverGpuGrade:
+        return DriverGpuGrade(
+            grade=grade, reason=reason, first_driver=row.first_driver, last_driver=row.last_driver,
+            newer_than_matrix=newer, sources=(row.source,),
+        )  # fmt: skip
+
+    if not have:
+        return answer("unknown", f"unreadable driver version {driver!r}")
+    if row.tegra:
+        return answer("unknown", "Jetson drivers come with the board's own release and are not listed here")
+    branch = driver_branch(m, driver, platform)
+    number = branch.row.branch if branch.row else have[0]
+    name = f"{row.architecture} ({row.cc})"
+    if platform == "windows" and not branch.row and branch.status == "unknown":
+        return answer("unknown", f"driver {driver} is not listed in this matrix")
+    if row.first_driver and number < row.first_driver:
+        return answer("too-old", f"{name} needs a driver of branch {row.first_driver} or newer")
+    if row.last_driver and number > row.last_driver:
+        return answer("too-new", f"branch {row.last_driver} is the last driver for {name}")
+    if flavour == "open" and row.open_module == "unsupported":
+        return answer("open-module-unsupported", f"the open kernel module needs Turing (7.5) or newer, not {name}")
+    if flavour == "proprietary" and row.open_module == "required":
+        return answer("needs-open-module", f"{name} works only with the open kernel module")
+    if branch.status != "known" and row.last_driver is None:
+        newer = branch.status == "newer-than-matrix"
+        return answer("unknown", f"driver {driver} is {NEWER if newer else 'not listed in this matrix'}", newer)
+    return answer("ok", f"branch {number} supports {name}")
+
+
+def branch_ended(row: DriverBranch, today: str) -> bool | None:
+    """Whether the branch's end of life lies before `today` (YYYY-MM-DD); None when no date is known."""
+    if not row.end_of_life:
+        return None
+    return today > (row.end_of_life if len(row.end_of_life) == 10 else row.end_of_life + "-31")
+
+
+class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A compat libcuda on a host. grade: possible, not-on-this-gpu, not-on-this-driver, not-needed, unknown.
+    packages: cuda-compat packages that would do."""
+
+    grade: str
+    reason: str
+    packages: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+_DATA_CENTER_BRANDS = (2, 14)  # NVML: Tesla, Nvidia
+_WORKSTATION_BRANDS = (1, 7, 8, 9, 10, 11, 12, 13)
+_CONSUMER_BRANDS = (5, 6, 15, 16)  # GeForce, Titan, GeForceRTX, TitanRTX
+
+
+def forward_compat(
+    m: Matrix, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,
+    segment: str | None = None, note_hosts: Sequence[int] | None = None, note_brands: Sequence[int] | None = None,
+) -> ForwardCompatGrade:  # fmt: skip
+    """Grade the compat libcuda of a CUDA version on a host driver and a GPU (Linux only).
+
+    brand_id: NVML brand; segment: datacenter, workstation, consumer; note_*: the allow list read from the compat
+    library itself, which decides before the tables.
+    """
+    want, branch = minor(cuda), driver_branch(m, host_driver)
+    if not want or not branch.row:
+        why = NEWER if branch.status == "newer-than-matrix" else "not listed in this matrix"
+        return ForwardCompatGrade(grade="unknown", reason=f"driver {host_driver!r} (for CUDA {cuda!r}) is {why}")
+    host = branch.row.branch
+    if (value := minor(branch.row.cuda)) and value >= want:
+        return ForwardCompatGrade(
+            grade="not-needed", sources=(branch.row.source,),
+            reason=f"branch {host} reports CUDA {branch.row.cuda} itself; an older compat library must not load on it",
+        )  # fmt: skip
+    row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
+    keys = (row.source,) if row else ()
+    packages = tuple(compat_packages(m, want, host))
+    gpu = _eligible(m, gpu_name, brand_id, segment, note_brands)
+    if gpu == "no":
+        return ForwardCompatGrade(
+            grade="not-on-this-gpu", sources=keys, packages=packages,
+            reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
+        )  # fmt: skip
+    if note_hosts is not None:
+        if host not in note_hosts:
+            why = f"the compat library's own list does not name branch {host}"
+            return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
+    elif row is None or not (row.hosts or row.image_hosts):
+        why = f"no host list is known for the compat package of CUDA {cuda}"
+        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
+    elif not packages:
+        why = f"no compat package for CUDA {cuda} lists driver branch {host} as host"
+        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys)
+    if gpu == "unknown":
+        why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
+        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
+    why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
+    return ForwardCompatGrade(grade="possible", reason=why, sources=keys, packages=packages)
+
+
+def _eligible(
+    m: Matrix, name: str | None, brand: int | None, segment: str | None, note_brands: Sequence[int] | None
+) -> str:
+    if brand in _CONSUMER_BRANDS:
+        return "no"
+    if brand is not None and brand != 0 and note_brands is not None:
+        return "yes" if brand in note_brands else "no"
+    if name and segment is None:
+        rows = m.gpu(name=name).rows
+        found = {row.forward_compat for row in rows}
+        if len(found) == 1:
+            segment = {"yes": "datacenter", "no": "consumer"}.get(found.pop(), "other")
+        elif any(word in name.casefold() for word in ("geforce", "titan")):
+            segment = "consumer"
+    if segment == "consumer":
+        return "no"
+    if segment == "datacenter" or (segment is None and brand in _DATA_CENTER_BRANDS):
+        return "yes"
+    return "unknown"

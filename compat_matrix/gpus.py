@@ -1,0 +1,144 @@
+"""Which product is this GPU? PCI device id, subsystem, name and memory together; a name alone may mean several."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .rows_gpu import Gpu
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+_MIG = re.compile(r"\s+MIG\s+\d+[cg]\.\S+$", re.IGNORECASE)
+_UUID = re.compile(r"\s*\(UUID:[^)]*\)\s*$")
+_VGPU = re.compile(r"^(.*?)(?:-(\d+))?-(\d+)([QABC])$")
+_VENDOR = {"nvidia", "geforce", "tesla", "grid", "gpu", "graphics"}
+
+
+class GpuMatch(msgspec.Struct, frozen=True):
+    """rows: candidates, best first; exact: one product, nothing contradicts; reason: how it was found.
+
+    capability: the compute capability when all candidates agree, else ''.
+    """
+
+    rows: tuple[Gpu, ...]
+    exact: bool
+    reason: str
+
+    @property
+    def capability(self) -> str:
+        found = {row.cc for row in self.rows if row.cc}
+        return found.pop() if len(found) == 1 else ""
+
+
+def pci_id(value: str | int | None) -> str | None:
+    """A PCI id as four upper-case hex digits: '0x2330', '2330', 0x2330 and NVML's 0x233010DE (device in the upper
+    half) -> '2330'; None when unreadable."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip().lower().removeprefix("0x")
+        if not re.fullmatch(r"[0-9a-f]{1,8}", text):
+            return None
+        value = int(text, 16)
+    if value < 0 or value > 0xFFFFFFFF:
+        return None
+    return f"{value >> 16 if value > 0xFFFF else value:04X}"
+
+
+def subsystem_id(value: str | int | None) -> str | None:
+    """A subsystem as 'VENDOR:DEVICE' in hex: NVML's 0x16C110DE (device in the upper half), '10de:16c1',
+    '0x16c110de'."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip().upper().replace("0X", "")
+        if re.fullmatch(r"[0-9A-F]{4}:[0-9A-F]{4}", text):
+            return text
+        if not re.fullmatch(r"[0-9A-F]{5,8}", text):
+            return None
+        value = int(text, 16)
+    return f"{value & 0xFFFF:04X}:{value >> 16 & 0xFFFF:04X}" if 0 < value <= 0xFFFFFFFF else None
+
+
+def plain_name(name: str) -> str:
+    """The board's name without a MIG profile or a UUID in brackets."""
+    return _MIG.sub("", _UUID.sub("", name.strip())).strip()
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[\s\-/()]+", name.casefold()) if word and word not in _VENDOR)
+
+
+def gpu(
+    m: Matrix, name: str | None = None, pci_device_id: str | int | None = None,
+    pci_subsystem_id: str | int | None = None, memory_mib: int | None = None,
+) -> GpuMatch:  # fmt: skip
+    """Find the product. Names are compared whole, never by prefix ('NVIDIA A10' is not 'NVIDIA A100')."""
+    device, subsystem = pci_id(pci_device_id), subsystem_id(pci_subsystem_id)
+    by_name, how = _by_name(m, name) if name else ((), "")
+    by_device = tuple(row for row in m.gpus if device in row.device_ids) if device else ()
+    if by_device:
+        rows, reasons = by_device, [f"PCI device {device}"]
+        named = tuple(row for row in rows if row in by_name)
+        if named:
+            rows = named
+            reasons.append(how)
+        elif by_name:
+            return GpuMatch(rows, False, f"PCI device {device} and name {plain_name(name or '')!r} disagree")
+        rows = _by_subsystem(rows, str(device), subsystem)
+    elif by_name:
+        rows, reasons = by_name, [how]
+    else:
+        asked = " / ".join(text for text in (name, device) if text)
+        return GpuMatch((), False, f"{asked or 'nothing'} is not listed in this matrix")
+    if memory_mib and len(rows) > 1:
+        rows = _by_memory(rows, memory_mib)
+        reasons.append("memory")
+    exact = len(rows) == 1 and (bool(by_device) or how == "name")
+    return GpuMatch(rows, exact, ", ".join(reasons) + ("" if len(rows) == 1 else f": {len(rows)} products"))
+
+
+def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
+    plain = plain_name(name)
+    index: dict[str, list[Gpu]] = m.memo("gpus by name", lambda: _index(m))
+    rows = index.get(plain.casefold(), [])
+    if rows:
+        return tuple(rows), "MIG instance of" if plain != name.strip() and _MIG.search(name) else "name"
+    board = _VGPU.match(plain)
+    asked = _words(board[1] if board else plain)
+    same = tuple(r for r in m.gpus if asked and any(_words(n) == asked for n in (r.name, *r.aliases)))
+    return same, "vGPU of" if board else "short name"
+
+
+def _index(m: Matrix) -> dict[str, list[Gpu]]:
+    index: dict[str, list[Gpu]] = {}
+    for row in m.gpus:
+        index.setdefault(row.name.casefold(), []).append(row)
+    return index
+
+
+def _by_subsystem(rows: tuple[Gpu, ...], device: str, subsystem: str | None) -> tuple[Gpu, ...]:
+    if subsystem is None or len(rows) < 2:
+        return rows
+    same = tuple(row for row in rows if f"{device}:{subsystem}" in row.subsystems)
+    named = {text for row in rows for text in row.subsystems}
+    if not same and named:
+        same = tuple(row for row in rows if not row.subsystems or f"{device}:other" in row.subsystems)
+    return same or rows
+
+
+def _by_memory(rows: tuple[Gpu, ...], memory_mib: int) -> tuple[Gpu, ...]:
+    """The rows whose memory is nearest; totals differ by ECC and driver, so within 12 % counts as the same."""
+
+    def off(row: Gpu) -> float:
+        sizes = [float(size) for size in row.memory_mib] or ([row.memory_gib * 1024] if row.memory_gib else [])
+        return min((abs(size - memory_mib) / size for size in sizes), default=1.0)
+
+    best = min(off(row) for row in rows)
+    if best > 0.12:
+        return rows
+    return tuple(row for row in rows if off(row) <= best + 0.02)

@@ -1,0 +1,110 @@
+"""Questions about cuDNN, NCCL, toolkits and error codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .rows_driver import Toolkit
+from .rows_library import CudaError, Cudnn, Nccl, NvmlError
+from .versions import numbers
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+
+class LibraryGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A library against a GPU. grade: ok, dropped (this release left the GPU out), unknown."""
+
+    grade: str
+    reason: str
+    sources: tuple[str, ...] = ()
+
+
+def cudnn_numbers(version: str) -> tuple[int, ...]:
+    """'9.10.2.21' -> (9, 10, 2); cuDNN's integers too: '91002' -> (9, 10, 2), '8907' -> (8, 9, 7)."""
+    found = numbers(version)
+    if len(found) == 1 and found[0] >= 90000:
+        return (found[0] // 10000, found[0] // 100 % 100, found[0] % 100)
+    if len(found) == 1 and found[0] >= 1000:
+        return (found[0] // 1000, found[0] // 100 % 10, found[0] % 100)
+    return found[:3]
+
+
+def cudnn(m: Matrix, version: str) -> Cudnn | None:
+    """The row of a cuDNN version; None when not listed."""
+    have = cudnn_numbers(version)
+    if len(have) < 2:
+        return None
+    have += (0,) * (3 - len(have))
+    for row in m.cudnn_rows:
+        if numbers(row.version)[:3] <= have <= numbers(row.until or row.version)[:3]:
+            return row
+    return None
+
+
+def cudnn_for_gpu(m: Matrix, version: str, capability: str, cuda_major: int | None = None) -> LibraryGrade:
+    """Grade a cuDNN version against a GPU. Newer GPUs than documented are unknown: PTX may carry them."""
+    row, device = cudnn(m, version), numbers(capability)
+    if row is None or row.confidence == "memory" or len(device) < 2:
+        return LibraryGrade(grade="unknown", reason=f"cuDNN {version} is not listed in this matrix")
+    floors = {int(major): cc for major, cc in row.min_cc.items()}
+    floor = floors.get(cuda_major) if cuda_major else min(floors.values(), key=numbers, default=None)
+    if floor is None:
+        why = f"the GPUs of cuDNN {version} are not listed"
+        return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
+    if device < numbers(floor):
+        why = f"cuDNN {version} needs compute capability {floor} or newer, not {capability}"
+        return LibraryGrade(grade="dropped", reason=why, sources=(row.source,))
+    if row.max_cc_documented and device[0] > numbers(row.max_cc_documented)[0]:
+        why = f"cuDNN {version} documents capabilities up to {row.max_cc_documented}"
+        return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
+    return LibraryGrade(grade="ok", reason=f"cuDNN {version} starts at {floor}", sources=(row.source,))
+
+
+def nccl(m: Matrix, version: str) -> Nccl | None:
+    """The row of a NCCL version; '.post1' re-spins have rows of their own."""
+    wanted = version.strip().casefold()
+    exact = next((row for row in m.nccl_rows if row.version == wanted), None)
+    if exact or "post" in wanted:
+        return exact
+    have = numbers(wanted)[:3]
+    return next((row for row in m.nccl_rows if "post" not in row.version and numbers(row.version) == have), None)
+
+
+def nccl_for_gpu(m: Matrix, version: str, capability: str, cuda_major: int) -> LibraryGrade:
+    """Grade a NCCL wheel against a GPU by the machine code measured in it; unmeasured wheels are unknown."""
+    row = nccl(m, version)
+    held = row.wheel_sass.get(str(cuda_major), ()) if row else ()
+    if not row or not held:
+        return LibraryGrade(grade="unknown", reason=f"the code in NCCL {version} for CUDA {cuda_major} is not listed")
+    if m.code_for_gpu(capability, held).kind == "sass":
+        return LibraryGrade(grade="ok", reason=f"NCCL {version} holds code for {capability}", sources=(row.source,))
+    if numbers(capability) < min(numbers(cc) for cc in held):
+        why = f"NCCL {version} for CUDA {cuda_major} starts at {held[0]}"
+        return LibraryGrade(grade="dropped", reason=why, sources=(row.source,))
+    why = f"NCCL {version} holds no code of its own for {capability}; its PTX may carry it"
+    return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
+
+
+def toolkit(m: Matrix, version: str) -> Toolkit | None:
+    """A toolkit release; for a bare minor the newest update of it."""
+    have = numbers(version)
+    rows = [row for row in m.toolkits if have and numbers(row.version)[: len(have)] == have[:3]]
+    return max(rows, key=lambda row: numbers(row.version), default=None)
+
+
+def cuda_error(m: Matrix, code: int | str) -> CudaError | None:
+    """A CUDA error by number, driver name (CUDA_ERROR_...) or runtime name (cudaError...)."""
+    text = str(code).strip()
+    for row in m.cuda_errors:
+        if text == str(row.code) or text.casefold() in (row.driver_name.casefold(), row.runtime_name.casefold()):
+            return row
+    return None
+
+
+def nvml_error(m: Matrix, code: int | str) -> NvmlError | None:
+    """A NVML return code by number or name."""
+    text = str(code).strip().casefold()
+    return next((r for r in m.nvml_errors if r.code is not None and text in (str(r.code), r.name.casefold())), None)

@@ -1,0 +1,64 @@
+"""Rows about cuDNN, NCCL and error codes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .rows_driver import Row
+
+
+class Cudnn(Row, frozen=True, kw_only=True, gc=False):
+    """One cuDNN release, or the range version..until. min_cc: CUDA major -> oldest compute capability."""
+
+    version: str
+    until: str = ""
+    date: str = ""
+    cuda_majors: tuple[int, ...] = ()
+    min_cc: dict[str, str] = msgspec.field(default_factory=dict)
+    max_cc_documented: str = ""
+    documented_cc: str = ""
+    sass_seen: str = ""
+    static_linking: str = ""
+    min_driver: str = ""
+    wheel_cu11: str = ""
+    wheel_cu12: str = ""
+    wheel_cu13: str = ""
+
+
+class Nccl(Row, frozen=True, kw_only=True, gc=False):
+    """One NCCL release. wheel_sass: CUDA major -> capabilities measured in the wheel of that line."""
+
+    version: str
+    date: str = ""
+    makefile_sm: tuple[str, ...] = ()
+    makefile_ptx: tuple[str, ...] = ()
+    wheel_cu11: str = ""
+    wheel_cu12: str = ""
+    wheel_cu13: str = ""
+    wheel_sass: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    binary_facts: str = ""
+
+
+class CudaError(Row, frozen=True, kw_only=True, gc=False):
+    """One CUDA error code with both names; causes and first fix carry a confidence of their own."""
+
+    code: int
+    driver_name: str = ""
+    runtime_name: str = ""
+    message: str = ""
+    moment: str = ""
+    causes: str = ""
+    first_fix: str = ""
+    causes_confidence: str = ""
+
+
+class NvmlError(Row, frozen=True, kw_only=True, gc=False):
+    """One NVML return code; code None marks a text of nvidia-smi or the kernel log that has no code."""
+
+    code: int | None = None
+    name: str = ""
+    message: str = ""
+    log_text: str = ""
+    causes: str = ""
+    first_fix: str = ""
+    causes_confidence: str = ""

@@ -1,0 +1,118 @@
+"""Rows that the check path does not open: images, extensions, MIG, links, measured performance, ROCm builds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .rows_driver import Row
+
+
+class BrandException(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Brands x driver branches that an image also starts on."""
+
+    brands: tuple[str, ...]
+    branches: tuple[int, ...] = ()
+
+
+class Image(Row, frozen=True, kw_only=True, gc=False):
+    """NVIDIA_REQUIRE_CUDA of an nvidia/cuda tag; the same tag may have been rebuilt with another list."""
+
+    tag: str
+    arch: str
+    os_variants: tuple[str, ...] = ()
+    cuda_min: str = ""
+    exceptions: tuple[BrandException, ...] = ()
+    other_alternatives: str = ""
+    geforce: bool = False
+    compat_preinstalled: bool = False
+    term_order: str = ""
+    string_sha256_16: str = ""
+
+
+class Extension(Row, frozen=True, kw_only=True, gc=False):
+    """One release of a package with CUDA code of its own; sass measured in the Linux x86_64 wheel."""
+
+    package: str
+    version: str
+    date: str = ""
+    requires_python: str = ""
+    torch: str = ""
+    cuda: str = ""
+    min_driver: str = ""
+    min_sm: str = ""
+    sass: tuple[str, ...] = ()
+    sass_text: str = ""
+    ptx_text: str = ""
+    platforms: str = ""
+
+
+class MigProfile(Row, frozen=True, kw_only=True, gc=False):
+    """One MIG profile of a GPU."""
+
+    gpu: str
+    profile: str
+    max_instances: float | None = None
+    sm_count: float | None = None
+    memory_gib: float | None = None
+    memory_fraction: str = ""
+    compute_fraction: str = ""
+
+
+class Performance(Row, frozen=True, kw_only=True, gc=False):
+    """A measured value or published threshold; unit as named."""
+
+    gpu: str
+    gpu_name: str = ""
+    metric: str
+    pattern: str = ""
+    min: float | None = None
+    median: float | None = None
+    max: float | None = None
+    n: float | None = None
+    unit: str = ""
+    spec_peak: float | None = None
+    median_pct: float | None = None
+    conditions: str = ""
+
+
+class NvLink(Row, frozen=True, kw_only=True, gc=False):
+    """NVLink of one GPU model; rates in GB/s per direction."""
+
+    generation: str
+    gpu: str
+    links: float | None = None
+    link_gb_s: float | None = None
+    total_gb_s_per_direction: float | None = None
+    nccl_link_gb_s: float | None = None
+    topology: str = ""
+
+
+class Pcie(Row, frozen=True, kw_only=True, gc=False):
+    """One PCIe generation; GB/s per direction by link width."""
+
+    gen: str
+    gt_s: float | None = None
+    x16_gb_s: float | None = None
+    x8_gb_s: float | None = None
+    x4_gb_s: float | None = None
+    measured_h2d_x16: str = ""
+    measured_d2h_x16: str = ""
+    pass_threshold_x16: str = ""
+
+
+class Cpu(Row, frozen=True, kw_only=True, gc=False):
+    """One point of CPU speed for comparison."""
+
+    cpu: str
+    kind: str = ""
+    metric: str = ""
+    value: float | None = None
+
+
+class Rocm(Row, frozen=True, kw_only=True, gc=False):
+    """One torch x ROCm build."""
+
+    torch: str
+    rocm: str
+    tag: str
+    gfx: tuple[str, ...] = ()

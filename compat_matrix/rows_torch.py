@@ -1,0 +1,68 @@
+"""Rows about PyTorch: releases, builds with their architectures, wheel indexes, companion packages."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .rows_driver import Row
+
+
+class TorchRelease(Row, frozen=True, kw_only=True, gc=False):
+    """One torch release on PyPI. pypi_*: CUDA tag or 'cpu' of the wheel a plain install gives ('none': no wheel);
+    cuda_runtime, cudnn, nccl, triton: pins of the default Linux x86_64 wheel; cudnn_per_build: tag -> version."""
+
+    torch: str
+    date: str
+    requires_python: str
+    pythons_linux_x86_64: tuple[str, ...] = ()
+    pythons_linux_aarch64: tuple[str, ...] = ()
+    pythons_windows: tuple[str, ...] = ()
+    pythons_index_only: tuple[str, ...] = ()
+    pypi_linux_x86_64: str
+    pypi_linux_aarch64: str
+    pypi_windows: str
+    cuda_runtime: str = ""
+    cudnn: str = ""
+    nccl: str = ""
+    triton: str = ""
+    git_commit: str = ""
+    cudnn_per_build: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class TorchBuild(Row, frozen=True, kw_only=True, gc=False):
+    """One torch x CUDA tag x platform. sass, ptx: capabilities with kernels throughout the libraries;
+    ptx_unknown: not seen; published: yes, unverified, dropped."""
+
+    torch: str
+    tag: str
+    platform: str
+    sass: tuple[str, ...]
+    ptx: tuple[str, ...] = ()
+    ptx_unknown: bool = False
+    pypi_default: bool = False
+    published: str
+
+
+class IndexUrl(Row, frozen=True, kw_only=True, gc=False):
+    """One PyTorch wheel index and the releases on it."""
+
+    tag: str
+    url: str
+    torch: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+    accelerator: str = ""
+    min_driver_linux: str = ""
+    min_driver_windows: str = ""
+
+
+class Companion(Row, frozen=True, kw_only=True, gc=False):
+    """A package that goes with a torch release. relation: what the package asks of torch: '==', '>=' or any; for
+    triton it is what torch asks of the package ('==' or '~='); built-for: as the project words it.
+    torch may be a minor ('2.8'), then every patch of it is meant, or '*'."""
+
+    torch: str
+    package: str
+    version: str
+    relation: str
+    requires_python: str = ""
+    yanked: bool = False

@@ -1,0 +1,93 @@
+"""Reading the data files: which file holds which rows, decoded on first use."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+import msgspec
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+T = TypeVar("T")
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")  # noqa: PTH100, PTH118, PTH120
+_MAX_BYTES = 16 << 20
+
+# File name without .json -> module and row type.
+TABLES = {
+    "drivers": ("rows_driver", "DriverBranch"),
+    "toolkits": ("rows_driver", "Toolkit"),
+    "cuda_majors": ("rows_driver", "CudaMajor"),
+    "forward_compat": ("rows_driver", "ForwardCompat"),
+    "forward_compat_rules": ("rows_driver", "ForwardCompatRule"),
+    "compat_notes": ("rows_driver", "CompatNote"),
+    "compute_capability": ("rows_code", "Capability"),
+    "ptx_portability": ("rows_code", "PtxTarget"),
+    "binary_rules": ("rows_code", "BinaryRule"),
+    "torch_releases": ("rows_torch", "TorchRelease"),
+    "torch_builds": ("rows_torch", "TorchBuild"),
+    "index_urls": ("rows_torch", "IndexUrl"),
+    "companions": ("rows_torch", "Companion"),
+    "gpus": ("rows_gpu", "Gpu"),
+    "gpu_specs": ("rows_gpu", "GpuSpec"),
+    "cudnn": ("rows_library", "Cudnn"),
+    "nccl": ("rows_library", "Nccl"),
+    "cuda_errors": ("rows_library", "CudaError"),
+    "nvml_errors": ("rows_library", "NvmlError"),
+    "images": ("rows_more", "Image"),
+    "extensions": ("rows_more", "Extension"),
+    "mig": ("rows_more", "MigProfile"),
+    "performance": ("rows_more", "Performance"),
+    "nvlink": ("rows_more", "NvLink"),
+    "pcie": ("rows_more", "Pcie"),
+    "cpus": ("rows_more", "Cpu"),
+    "rocm": ("rows_more", "Rocm"),
+}
+
+
+class MatrixError(Exception):
+    """The matrix files cannot be used: missing, not JSON, of another shape, or of a newer schema."""
+
+
+def read(directory: str, name: str) -> bytes:
+    """The bytes of one data file. Raises MatrixError."""
+    try:
+        with open(f"{directory}/{name}.json", "rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise MatrixError(f"matrix file {name}.json: {error.strerror}") from error
+    if len(data) > _MAX_BYTES:
+        raise MatrixError(f"matrix file {name}.json is larger than {_MAX_BYTES >> 20} MiB")
+    return data
+
+
+def decode(directory: str, name: str, kind: Any) -> Any:
+    """One data file decoded as `kind`. Raises MatrixError."""
+    try:
+        return msgspec.json.decode(read(directory, name), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MatrixError(f"matrix file {name}.json: {error}") from error
+
+
+def row_type(name: str) -> type[msgspec.Struct]:
+    """The row type of a table; KeyError for an unknown name."""
+    module, row = TABLES[name]
+    return cast("type[msgspec.Struct]", getattr(import_module(f".{module}", __package__), row))
+
+
+class Table(Generic[T]):
+    """An attribute of Matrix that reads its file when first touched."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, matrix: None, owner: type) -> Table[T]: ...
+    @overload
+    def __get__(self, matrix: Matrix, owner: type) -> tuple[T, ...]: ...
+    def __get__(self, matrix: Matrix | None, owner: type) -> Table[T] | tuple[T, ...]:
+        return self if matrix is None else cast("tuple[T, ...]", matrix.rows(self.name))
