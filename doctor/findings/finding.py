@@ -18,7 +18,7 @@ Where: TypeAlias = Literal[
 manifest that starts the container or job, the host machine, Windows under WSL, the provider's console, the program."""
 
 
-class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Step(Struct, frozen=True, kw_only=True):
     """One step of a fix."""
 
     text: str
@@ -34,7 +34,7 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts that it changes, for `Snapshot.replace`; `Missing('recheck')` where only a new look can tell."""
 
 
-class Fix(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Fix(Struct, frozen=True, kw_only=True):
     """An ordered list of steps that removes one finding."""
 
     id: str
@@ -49,7 +49,7 @@ class Fix(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return all(step.possible_here for step in self.steps)
 
 
-class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Finding(Struct, frozen=True, kw_only=True):
     """Something that a check found (warn, fail, or a required unknown), or an info remark (status pass)."""
 
     id: str

@@ -1,0 +1,67 @@
+"""From flags to a Policy."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from ..findings import Expect, Policy
+from ..judge.registry import check_ids
+from .suggest import did_you_mean
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+
+
+def make_policy(
+    *,
+    expect: str | None = None,
+    require: Sequence[str] = (),
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    fail_on: str | None = None,
+    building: bool = False,
+    left_out: Sequence[str] = (),
+    saved: Policy | None = None,
+) -> Policy:
+    """The Policy of these flags; what was not given comes from `saved`, the policy of a saved report.
+
+    Raises UsageError with one line on an unknown check id, package name or expectation.
+    """
+    changes: dict[str, Any] = {"judged_on": time.strftime("%Y-%m-%d", time.gmtime())}
+    if expect is not None:
+        try:
+            changes["expect"] = Expect.parse(expect)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+    if require:
+        changes["require"] = tuple(dict.fromkeys(_package(name) for name in require))
+    for flag, ids in (("only", only), ("skip", skip)):
+        if ids:
+            changes[flag] = tuple(dict.fromkeys(_check_id(flag, name) for name in ids))
+    if fail_on:
+        changes["fail_on"] = fail_on
+    if building:
+        changes["building"] = True
+    base = saved or Policy()
+    if left_out:
+        changes["left_out"] = tuple(dict.fromkeys((*base.left_out, *left_out)))
+    return replace(base, **changes)
+
+
+def _package(name: str) -> str:
+    if not _NAME.fullmatch(name.strip()):
+        raise click.UsageError(f"--require {name!r} is not the name of a package")
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def _check_id(flag: str, name: str) -> str:
+    word = name.strip().replace("_", "-")
+    ids = check_ids()
+    if word not in ids:
+        raise click.UsageError(f"--{flag} {name!r}: no such check{did_you_mean(word, ids)} (see gpudoctor list-checks)")
+    return word

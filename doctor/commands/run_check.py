@@ -1,0 +1,67 @@
+"""What `check` does once its flags are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from ..judge.report import Report
+from ..snapshot import Snapshot
+from .options import make_policy
+from .saved import read_report
+from .write import write
+
+
+def run_check(flags: dict[str, Any]) -> int:
+    """Gather or read, judge, redact, print; returns the exit code."""
+    _one_source(flags)
+    if flags["from_"]:
+        saved = read_report(flags["from_"])
+        policy = make_policy(saved=saved.policy, **_policy_flags(flags))
+        snapshot, redacted = saved.snapshot, saved.redacted
+    else:
+        policy = make_policy(left_out=("torch_run",) if flags["no_import"] else (), **_policy_flags(flags))
+        snapshot, redacted = gather(flags), False
+    from compat_matrix import Matrix
+
+    from ..judge import judge
+
+    report = judge(snapshot, Matrix.load(), policy)
+    if redacted:
+        report = replace(report, redacted=True)
+    write(render(report, flags), flags["output"])
+    return report.exit_code
+
+
+def gather(flags: dict[str, Any]) -> Snapshot:
+    """The facts of this machine, a root folder or a recording."""
+    raise click.UsageError("give --from REPORT")
+
+
+def render(report: Report, flags: dict[str, Any]) -> bytes:
+    """The report in the format that was asked for."""
+    if flags["format_"] == "json":
+        from ..report.json import render_json
+
+        return render_json(report)
+    if flags["format_"] == "markdown":
+        from ..report.markdown import render_markdown
+
+        return render_markdown(report).encode("utf-8", "backslashreplace")
+    from ..report.terminal import render_terminal
+
+    return render_terminal(report).encode("utf-8", "backslashreplace")
+
+
+def _one_source(flags: dict[str, Any]) -> None:
+    given = [flag for flag in ("from", "replay", "root") if flags.get(flag) or flags.get(f"{flag}_")]
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+    if given in (["from"], ["replay"]) and flags["python_"]:
+        raise click.UsageError(f"--python and --{given[0]} exclude each other")
+
+
+def _policy_flags(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on", "building")}

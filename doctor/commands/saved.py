@@ -1,0 +1,101 @@
+"""Reading a saved report (`--from`): bounded, and every way to be wrong is one line."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+import click
+import msgspec
+
+from ..findings import Policy
+from ..judge.report import REPORT_SCHEMA_VERSION, Tool
+from ..snapshot import Snapshot, Target
+
+MAX_BYTES = 64 << 20
+"""Larger than any report: the largest known are near 1 MiB."""
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """The parts of a report that are judged again; what was concluded from them then is not read."""
+
+    schema_version: int
+    tool: Tool
+    snapshot: Snapshot
+    target: Target = Target()
+    policy: Policy = Policy()
+    redacted: bool = False
+
+
+class _Head(msgspec.Struct, frozen=True):
+    schema_version: int | None = None
+    snapshot: msgspec.Raw = msgspec.Raw()
+
+
+def read_report(path: str) -> Saved:
+    """The saved report at `path` (`-`: standard input). Raises ClickException with one line where it is none."""
+    name = "standard input" if path == "-" else path
+    data = _text(_read(path, name))
+    if not data.strip():
+        raise click.ClickException(f"{name} is empty: not a gpudoctor report")
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+    except msgspec.ValidationError as error:
+        raise click.ClickException(f"{name} is not a gpudoctor report: {error}") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise click.ClickException(f"{name} is not a gpudoctor report: {_plain(error)}") from None
+    if head.schema_version is None or not bytes(head.snapshot):
+        raise click.ClickException(f"{name} is JSON, but not a gpudoctor report (no schema_version and snapshot)")
+    if head.schema_version > REPORT_SCHEMA_VERSION:
+        raise click.ClickException(
+            f"{name} has report schema {head.schema_version}, newer than this gpudoctor reads "
+            f"({REPORT_SCHEMA_VERSION}): update gpudoctor"
+        )
+    if head.schema_version < 1:
+        raise click.ClickException(f"{name} has report schema {head.schema_version}, which does not exist")
+    try:
+        return msgspec.json.decode(data, type=Saved)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise click.ClickException(f"{name} is not a gpudoctor report: {_plain(error)}") from None
+
+
+def _read(path: str, name: str) -> bytes:
+    try:
+        if path == "-":
+            return _bounded(sys.stdin.fileno(), name)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            return _bounded(descriptor, name)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise click.ClickException(f"cannot read {name}: {reason or error}") from None
+
+
+def _bounded(descriptor: int, name: str) -> bytes:
+    about = os.fstat(descriptor)
+    if stat.S_ISDIR(about.st_mode):
+        raise click.ClickException(f"{name} is a directory, not a report (a recorded folder is judged by --replay)")
+    if about.st_size > MAX_BYTES:
+        raise click.ClickException(f"{name} is {about.st_size >> 20} MiB: not a gpudoctor report (over 64 MiB)")
+    parts: list[bytes] = []
+    left = MAX_BYTES + 1
+    while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    if left <= 0:
+        raise click.ClickException(f"{name} is over 64 MiB: not a gpudoctor report")
+    return b"".join(parts)
+
+
+def _text(data: bytes) -> bytes:
+    """As UTF-8 without a byte-order mark: what PowerShell's `>` writes is UTF-16."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data[3:] if data[:3] == b"\xef\xbb\xbf" else data
+
+
+def _plain(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
