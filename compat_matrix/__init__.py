@@ -24,7 +24,8 @@ Questions (answers are frozen structs; grades, never yes or no; `reason` is a pl
     gpu_by_capability(cc); compute_capability(cc) -> Capability | None
     code_for_gpu(cc, sass, ptx, driver_cuda, build_cuda)          sass | ptx-jit | none | unknown
     torch_release(version)                           known | newer-than-matrix | unlisted | nightly | vendor | ...
-    torch_builds(version, platform), torch_build(version, tag, platform), torch_for(cc, platform)
+    torch_builds(version, platform), torch_build(version, tag, platform), torch_for(cc, platform),
+    pypi_tag(version, platform)                      what plain PyPI gives: cu130 | cpu | none | None
     python_for_torch(torch, python, platform)        ok | too-old | too-new | no-wheel | unknown
     torch_for_python(python, platform); index_url(tag)
     companions(torch) -> (Expected(package, versions, relation), ...)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .code import CodeGrade
 from .companions import expected
 from .rows_torch import TorchBuild
 from .torchs import python_for_torch, release_row, usable
@@ -85,10 +86,11 @@ def best_builds(
     rejected: dict[str, int] = {}
     found: list[tuple[TorchBuild, str, str, dict[str, str]]] = []
     grades: dict[str, tuple[str, str]] = {}
+    codes: dict[tuple[str, tuple[str, ...], str], CodeGrade] = {}
     for build in m.builds:
         if build.platform != platform or not usable(build) or not allowed(build.torch):
             continue
-        served = _served(m, build, gpus)
+        served = _served(m, build, gpus, codes)
         if isinstance(served, str):
             step = served
         elif python and python_for_torch(m, build.torch, python, platform).grade != "ok":
@@ -138,14 +140,17 @@ def _chooser(torch: str | None) -> Callable[[str], bool]:
     return lambda version: allowed.contains(version)
 
 
-def _served(m: Matrix, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
-    """Capability -> target that serves it, or what the build lacks."""
+def _served(
+    m: Matrix, build: TorchBuild, gpus: Sequence[str], codes: dict[tuple[str, tuple[str, ...], str], CodeGrade]
+) -> dict[str, str] | str:
+    """Capability -> target that serves it, or what the build lacks. codes keeps answers: lists repeat."""
     served = {}
     release = release_row(m, build.torch)
     cuda = tag_cuda(build.tag)
     library = release.cudnn_per_build.get(build.tag, "") if release else ""
     for capability in gpus:
-        code = m.code_for_gpu(capability, build.sass, (), build_cuda=cuda)
+        key = (capability, build.sass, build.tag)
+        code = codes.get(key) or codes.setdefault(key, m.code_for_gpu(capability, build.sass, (), build_cuda=cuda))
         if code.kind != "sass":
             return f"holds machine code for {capability}"
         major = numbers(cuda)[0] if cuda else None

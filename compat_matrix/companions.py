@@ -53,16 +53,18 @@ def _fits(row: Companion, torch: TorchVersion) -> bool:
     return have >= wanted if row.relation == ">=" else have == wanted
 
 
-def companions(m: Matrix, torch: str) -> tuple[Expected, ...]:
+def companions(m: Matrix, torch: str, package: str | None = None) -> tuple[Expected, ...]:
     """Packages that go with a torch release; none for nightly, vendor and unreadable versions."""
     parts = torch_version(torch)
     if parts is None or parts.kind != "release":
         return ()
     found: dict[str, list[Companion]] = {}
     for row in m.companion_rows:
-        if not row.yanked and row.confidence != "memory" and _fits(row, parts):
+        if package not in (None, row.package) or row.yanked or row.confidence == "memory":
+            continue
+        if _fits(row, parts):
             found.setdefault(row.package, []).append(row)
-    return tuple(_expected(package, rows) for package, rows in found.items())
+    return tuple(_expected(name, rows) for name, rows in found.items())
 
 
 def _expected(package: str, rows: list[Companion]) -> Expected:
@@ -74,7 +76,7 @@ def _expected(package: str, rows: list[Companion]) -> Expected:
 
 def expected(m: Matrix, torch: str, package: str) -> Expected | None:
     """The versions of one package that go with a torch release."""
-    return next((answer for answer in companions(m, torch) if answer.package == package), None)
+    return next(iter(companions(m, torch, package)), None)
 
 
 def companion_matches(m: Matrix, torch: str, package: str, version: str) -> CompanionGrade:

@@ -238,9 +238,9 @@ def forward_compat(
     elif row is None or not (row.hosts or row.image_hosts):
         why = f"no host list is known for the compat package of CUDA {cuda}"
         return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
-    elif not packages:
-        why = f"no compat package for CUDA {cuda} lists driver branch {host} as host"
-        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys)
+    elif row.package not in packages:
+        why = f"{row.package} does not list driver branch {host} as host"
+        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
     if gpu == "unknown":
         why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
         return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)

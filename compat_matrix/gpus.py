@@ -12,9 +12,9 @@ from .rows_gpu import Gpu
 if TYPE_CHECKING:
     from .matrix import Matrix
 
-_MIG = re.compile(r"\s+MIG\s+\d+[cg]\.\S+$", re.IGNORECASE)
-_UUID = re.compile(r"\s*\(UUID:[^)]*\)\s*$")
-_VGPU = re.compile(r"^(.*?)(?:-(\d+))?-(\d+)([QABC])$")
+_MIG = r"(?i)\s+MIG\s+\d+[cg]\.\S+$"
+_UUID = r"\s*\(UUID:[^)]*\)\s*$"
+_VGPU = r"^(.*?)(?:-\d+)?-\d+[QABC]$"
 _VENDOR = {"nvidia", "geforce", "tesla", "grid", "gpu", "graphics"}
 
 
@@ -66,7 +66,7 @@ def subsystem_id(value: str | int | None) -> str | None:
 
 def plain_name(name: str) -> str:
     """The board's name without a MIG profile or a UUID in brackets."""
-    return _MIG.sub("", _UUID.sub("", name.strip())).strip()
+    return re.sub(_MIG, "", re.sub(_UUID, "", name.strip())).strip()
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -98,7 +98,8 @@ def gpu(
     if memory_mib and len(rows) > 1:
         rows = _by_memory(rows, memory_mib)
         reasons.append("memory")
-    exact = len(rows) == 1 and (bool(by_device) or how == "name")
+    sure = len(rows) == 1 and rows[0].confidence != "memory"
+    exact = sure and (bool(by_device) or how == "name")
     return GpuMatch(rows, exact, ", ".join(reasons) + ("" if len(rows) == 1 else f": {len(rows)} products"))
 
 
@@ -107,8 +108,8 @@ def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
     index: dict[str, list[Gpu]] = m.memo("gpus by name", lambda: _index(m))
     rows = index.get(plain.casefold(), [])
     if rows:
-        return tuple(rows), "MIG instance of" if plain != name.strip() and _MIG.search(name) else "name"
-    board = _VGPU.match(plain)
+        return tuple(rows), "MIG instance of" if plain != name.strip() and re.search(_MIG, name) else "name"
+    board = re.match(_VGPU, plain)
     asked = _words(board[1] if board else plain)
     same = tuple(r for r in m.gpus if asked and any(_words(n) == asked for n in (r.name, *r.aliases)))
     return same, "vGPU of" if board else "short name"

@@ -188,6 +188,12 @@ class Matrix:
         """One build, e.g. ('2.8.0', 'cu128')."""
         return next((row for row in self.torch_builds(version, platform) if row.tag == tag), None)
 
+    def pypi_tag(self, version: str, platform: str = "linux_x86_64") -> str | None:
+        """What a plain PyPI install of a torch release gives: a CUDA tag, 'cpu', 'none'; None when not listed."""
+        from .torchs import pypi_tag
+
+        return pypi_tag(self, version, platform)
+
     def torch_for(self, capability: str, platform: str = "linux_x86_64") -> tuple[TorchBuild, ...]:
         """Published builds with SASS for a GPU, newest torch first."""
         from .torchs import torch_for

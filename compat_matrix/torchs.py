@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from .rows_torch import TorchBuild, TorchRelease
-from .versions import TorchVersion, numbers, torch_version
+from .versions import TorchVersion, numbers, tag_cuda, torch_version
 
 if TYPE_CHECKING:
     from .matrix import Matrix
@@ -86,20 +86,15 @@ def torch_for(m: Matrix, capability: str, platform: str) -> tuple[TorchBuild, ..
     found = [
         build for build in m.builds
         if build.platform == platform and usable(build)
-        and m.code_for_gpu(capability, build.sass, (), build_cuda=_cuda(build.tag)).kind == "sass"
+        and m.code_for_gpu(capability, build.sass, (), build_cuda=tag_cuda(build.tag)).kind == "sass"
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda build: numbers(build.torch), reverse=True))
 
 
-def _cuda(tag: str) -> str | None:
-    from .versions import tag_cuda
-
-    return tag_cuda(tag)
-
-
-def pypi_tag(row: TorchRelease, platform: str) -> str:
-    """The CUDA tag of a plain PyPI install: 'cu130', 'cpu', or 'none' where PyPI has no wheel."""
-    return cast("str", getattr(row, f"pypi_{platform}", "none"))
+def pypi_tag(m: Matrix, version: str, platform: str) -> str | None:
+    """The CUDA tag of a plain PyPI install: 'cu130', 'cpu', 'none' where PyPI has no wheel, None when not listed."""
+    row = torch_release(m, version).release
+    return cast("str | None", getattr(row, f"pypi_{platform}", None))
 
 
 def _python(text: str) -> tuple[tuple[int, int], bool] | None:

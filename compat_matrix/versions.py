@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
-_NUMBERS = re.compile(r"\s*v?(\d{1,9}(?:\.\d{1,9}){0,7})")
-_TORCH = re.compile(r"\s*v?(\d{1,4}(?:\.\d{1,4}){1,3})([^+\s]*)(?:\+(\S*))?\s*$")
-_ARCH = re.compile(r"\s*(?:sm_|compute_|lto_)?(?:(\d{1,2})\.(\d)|(\d{1,2})(\d))([af]?)\s*$")
+import msgspec
+
+# Compiled on first use (by re's own cache): start-up time matters.
+_NUMBERS = r"\s*v?(\d{1,9}(?:\.\d{1,9}){0,7})"
+_TORCH = r"\s*v?(\d{1,4}(?:\.\d{1,4}){1,3})([^+\s]*)(?:\+(\S*))?\s*$"
+_ARCH = r"\s*(?:sm_|compute_|lto_)?(?:(\d{1,2})\.(\d)|(\d{1,2})(\d))([af]?)\s*$"
 
 
 @lru_cache(maxsize=4096)
 def numbers(text: str | None) -> tuple[int, ...]:
     """The leading dotted integers of a version: '535.129.03' -> (535, 129, 3); () when there are none."""
-    found = _NUMBERS.match(text or "")
+    found = re.match(_NUMBERS, text or "")
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
 
@@ -33,7 +35,7 @@ def tag_cuda(tag: str) -> str | None:
     return f"{found[1]}.{found[2]}" if found else None
 
 
-class Arch(NamedTuple):
+class Arch(msgspec.Struct, frozen=True, order=True):
     """One compiled target: capability (major, minor) and variant '', 'a' (that chip alone) or 'f' (family)."""
 
     major: int
@@ -51,13 +53,13 @@ class Arch(NamedTuple):
 @lru_cache(maxsize=512)
 def arch(text: str) -> Arch | None:
     """'8.6', 'sm_86', 'compute_90', '10.0f', 'sm_100a' -> Arch; None when it is none of these."""
-    found = _ARCH.match(text)
+    found = re.match(_ARCH, text)
     if not found:
         return None
     return Arch(int(found[1] or found[3]), int(found[2] or found[4]), found[5])
 
 
-class TorchVersion(NamedTuple):
+class TorchVersion(msgspec.Struct, frozen=True):
     """A torch version taken apart.
 
     base: '2.6.0'; release: (2, 6, 0); kind: 'release', 'nightly', 'vendor' (NVIDIA's and other source builds) or
@@ -74,7 +76,7 @@ class TorchVersion(NamedTuple):
 @lru_cache(maxsize=256)
 def torch_version(text: str | None) -> TorchVersion | None:
     """'2.6.0+cu124', '2.9.0.dev20250801+cu128', '2.8.0a0+34c6371d24.nv25.08' -> parts; None when unreadable."""
-    found = _TORCH.match(text or "")
+    found = re.match(_TORCH, text or "")
     if not found:
         return None
     release = tuple(int(part) for part in found[1].split("."))
