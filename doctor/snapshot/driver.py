@@ -55,7 +55,8 @@ class LibraryFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stub: bool = False
     """A link-time stub of the toolkit (folder stubs/, or a libcuda without the driver's internal symbols)."""
     found_by: str = ""
-    """LD_LIBRARY_PATH, ld.so.cache, default, rpath or mapped."""
+    """LD_LIBRARY_PATH, ld.so.cache, default, rpath, mapped, or elsewhere: in a driver folder that the loader does not
+    search (/usr/local/nvidia/lib64, /usr/lib/wsl/lib)."""
 
 
 Fault: TypeAlias = Literal["hang", "crash"]

@@ -1,0 +1,139 @@
+"""What the driver's witnesses say, as yes, no or None (not known). Shared by the checks of driver and container."""
+
+from __future__ import annotations
+
+import re
+
+from ..snapshot import DeviceNode, LibraryFile, Missing, NeedsFact, PciDevice, Snapshot, known, need
+
+DRIVERLESS = (
+    "no-nvidia-gpu", "driver-not-installed", "driver-not-loaded", "other-kernel-driver-bound",
+    "wsl-version-without-gpu",
+)  # fmt: skip
+"""Ids that say: there is no driver to talk to."""
+
+NOT_GIVEN = ("container-no-gpu-flag", "k8s-runtimeclass-missing", "apptainer-without-nv", "scheduler-gpu-allocation")
+"""Ids that say: this container or job was given no GPU."""
+
+BROKEN_DRIVER = (
+    "driver-not-answering", "container-image-ships-driver-libs", "driver-library-version-mismatch",
+    "driver-too-old-for-gpu", "driver-dropped-gpu", "open-kernel-module-required", "wsl-linux-driver-installed",
+)  # fmt: skip
+"""Ids that say: there is a driver and it cannot drive this GPU."""
+
+NODES = (
+    "device-nodes-missing", "uvm-device-missing", "container-device-permission-denied",
+    "nvml-unknown-error-container-cgroup",
+)  # fmt: skip
+"""Ids about device nodes."""
+
+LIBRARIES = (
+    "container-driver-capabilities-missing", "driver-libs-not-on-loader-path", "libcuda-stub-loaded",
+    "cuda-compat-on-unsupported-gpu", "cuda-compat-conflict",
+)  # fmt: skip
+"""Ids about which libcuda is loaded, if any."""
+
+STATE = ("fabric-manager-not-running", "gpu-fell-off-bus", "uvm-stale-after-suspend")
+"""Ids about the state that a driver or GPU is in."""
+
+ALL_CAUSES = (
+    *DRIVERLESS, *NOT_GIVEN, *BROKEN_DRIVER, *NODES, *LIBRARIES, *STATE, "cuda-visible-devices-wrong",
+    "exclusive-compute-mode",
+)  # fmt: skip
+
+
+def is_wsl(s: Snapshot) -> bool:
+    """Whether this is known to be WSL 1 or 2."""
+    return known(s.host.wsl) in (1, 2)
+
+
+def nvidia_cards(s: Snapshot) -> list[PciDevice] | None:
+    """NVIDIA's display-class PCI devices (no NVSwitch); None where the PCI list is not known."""
+    if isinstance(s.driver.pci_devices, Missing):
+        return None
+    return [d for d in s.driver.pci_devices if d.vendor == "10de" and not d.class_code.startswith("0680")]
+
+
+def module_loaded(s: Snapshot) -> bool | None:
+    """Whether the nvidia kernel module is loaded. A missing /proc file alone proves it only where modules were read."""
+    d = s.driver
+    if not isinstance(d.kernel_version, Missing):
+        return True
+    if any(card.driver == "nvidia" for card in nvidia_cards(s) or ()):
+        return True
+    if not isinstance(d.modules, Missing):
+        return "nvidia" in d.modules
+    if known(s.container.kind) != "gvisor" and d.kernel_version.reason == "absent":
+        return False
+    return None
+
+
+def need_module_loaded(s: Snapshot) -> bool:
+    """As `module_loaded`, or the check is unknown."""
+    loaded = module_loaded(s)
+    if loaded is None:
+        need("driver.modules", s.driver.modules)
+        raise NeedsFact("driver.kernel_version", Missing("absent"))
+    return loaded
+
+
+def nodes_of(s: Snapshot, *kinds: str) -> list[DeviceNode] | None:
+    """Device nodes of these kinds; None where /dev was not read."""
+    if isinstance(s.driver.device_nodes, Missing):
+        return None
+    return [node for node in s.driver.device_nodes if node.kind in kinds]
+
+
+def absent(fact: object) -> bool:
+    """Looked for and not there (not: could not look)."""
+    return isinstance(fact, Missing) and fact.reason == "absent"
+
+
+def is_compat(s: Snapshot, path: str) -> bool:
+    """Whether this libcuda is a forward-compatibility one."""
+    listed = known(s.container.compat) or ()
+    return bool(re.search(r"/compat(_\w+)?(/|$)", path)) or any(c.path == path for c in listed)
+
+
+def compat_in_use(s: Snapshot) -> str:
+    """Path of the forward-compatibility libcuda that is loaded or would be; empty where there is none."""
+    path = known(s.driver.libcuda_path)
+    if path:
+        return path if is_compat(s, path) else ""
+    return next((c.path for c in known(s.container.compat) or () if c.loads is True), "")
+
+
+def first_cuda_code(s: Snapshot) -> int | None:
+    """The first code that CUDA answered: cuInit's, else that of torch's first call; None where nobody asked."""
+    codes = [code for fact in (s.driver.cu_init, s.torch_run.first_call_code) if (code := known(fact)) is not None]
+    return next((code for code in codes if code != 0), 0 if codes else None)
+
+
+def need_cuda_code(s: Snapshot) -> int:
+    """As `first_cuda_code`, or the check is unknown."""
+    code = first_cuda_code(s)
+    return need("driver.cu_init", s.driver.cu_init) if code is None else code
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """`535.261.03` -> (535, 261, 3); empty where it is no Linux driver version (Tegra's and WSL's are not)."""
+    numbers = tuple(int(part) for part in re.findall(r"\d{1,6}", version)[:4])
+    return numbers if numbers and numbers[0] >= 300 and len(numbers) >= 2 else ()
+
+
+def same_version(a: str, b: str) -> bool | None:
+    """Whether two driver versions are the same; None where one of them is not a full Linux driver version."""
+    left, right = version_numbers(a), version_numbers(b)
+    return left == right if left and right else None
+
+
+def real_libcudas(s: Snapshot) -> list[LibraryFile]:
+    """libcuda files on the loader's path that are neither stubs nor forward-compatibility ones."""
+    files = known(s.driver.libcuda_candidates) or ()
+    return [f for f in files if not f.stub and f.found_by != "elsewhere" and not is_compat(s, f.real_path or f.path)]
+
+
+def capabilities(s: Snapshot) -> list[str]:
+    """Compute capability of each GPU, by NVML, else by CUDA."""
+    found = [cc for g in known(s.gpus) or () if (cc := known(g.compute_capability))]
+    return found or [cc for d in known(s.driver.cuda_devices) or () if (cc := known(d.compute_capability))]

@@ -1,0 +1,67 @@
+"""There is an NVIDIA GPU, but no NVIDIA driver.
+
+What is wrong: the PCI bus shows an NVIDIA GPU, no nvidia kernel module is loaded and none of the driver's libraries
+(libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules are the
+host's, and the container toolkit can only pass on what is there.
+
+How it shows: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False.
+
+Why it happens: a fresh machine image without driver; a kernel or distribution upgrade that removed the packages.
+
+How to fix it: install the driver on the host with the distribution's own tool or from NVIDIA's repository, then
+reboot. Inside a container choose a host that has one. Installing a CUDA toolkit or another torch does not help.
+
+Source: NVIDIA driver installation guide, docs.nvidia.com/datacenter/tesla/driver-installation-guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import install_driver
+from ..fixes.place import container_kind
+from ..snapshot import Snapshot, known, need
+from ._seen import absent, is_wsl, need_module_loaded, nvidia_cards
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No NVIDIA driver is installed",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+    downstream_of=("no-nvidia-gpu", "other-kernel-driver-bound"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where a card is on the bus, no module is loaded and neither driver library is there."""
+    if is_wsl(s):
+        raise Skip("WSL: the driver is installed in Windows")
+    if need_module_loaded(s):
+        return
+    need("driver.pci_devices", s.driver.pci_devices)
+    if not nvidia_cards(s):
+        raise Skip("no NVIDIA GPU on the PCI bus")
+    for name in ("nvml_library_path", "libcuda_path"):
+        fact = getattr(s.driver, name)
+        if not absent(fact) and not (name == "libcuda_path" and known(s.driver.libcuda_stub) is True):
+            need(f"driver.{name}", fact)
+            return  # libraries are there: driver-not-loaded
+    where = "The host has" if container_kind(s) else "This machine has"
+    cards = nvidia_cards(s) or []
+    row = m.gpu(pci_device_id=cards[0].device)
+    name = row.rows[0].name if row.exact else f"PCI device 10de:{cards[0].device}"
+    detail = f"{name} is on the PCI bus, no nvidia kernel module is loaded, and no libcuda or libnvidia-ml was found."
+    if container_kind(s):
+        detail += " Kernel modules belong to the host, so this cannot be repaired inside the container."
+    yield CHECK.fail(
+        f"{where} an NVIDIA GPU but no NVIDIA driver",
+        detail,
+        facts={"pci_address": cards[0].address, "pci_device_id": cards[0].device},
+        fixes=install_driver(s),
+    )

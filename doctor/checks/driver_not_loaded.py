@@ -1,0 +1,74 @@
+"""The NVIDIA driver is installed, but its kernel module is not loaded.
+
+What is wrong: the user-space libraries (libcuda, libnvidia-ml) are there, and no nvidia kernel module runs beneath
+them. They have nothing to talk to.
+
+How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; NVML code 9 (driver not
+loaded); `cuInit` 100 (no device) or 999; `torch.cuda.is_available()` False.
+
+Why it happens: the kernel was upgraded and no module was built for it (headers missing, DKMS failed); Secure Boot
+refuses an unsigned module; nouveau holds the card; the machine was not rebooted after the install; a container image
+brings driver libraries to a host without a driver.
+
+How to fix it: `modprobe nvidia` and read what it says; build the module for the running kernel (linux-headers, dkms),
+sign it or switch Secure Boot off, or install the driver again. Inside a container this is the host's matter.
+
+Source: NVML return code 9 NVML_ERROR_DRIVER_NOT_LOADED (nvml.h); NVIDIA driver installation guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import load_module
+from ..fixes.place import container_kind
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import is_wsl, module_loaded, need_module_loaded, nvidia_cards
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The NVIDIA kernel module is not loaded",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+    downstream_of=("no-nvidia-gpu", "other-kernel-driver-bound", "wsl-version-without-gpu", "driver-not-answering"),
+)
+
+NVML_DRIVER_NOT_LOADED = 9
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the libraries are there and the module is not; NVML's own code 9 says the same."""
+    if is_wsl(s):
+        raise Skip("WSL: the kernel module is Windows' own")
+    d = s.driver
+    says_so = known(d.nvml_init) == NVML_DRIVER_NOT_LOADED and module_loaded(s) is not True
+    if not says_so:
+        if need_module_loaded(s):
+            return
+        libcuda = None if known(d.libcuda_stub) is True else known(d.libcuda_path)
+        if libcuda is None and isinstance(d.nvml_library_path, Missing):
+            if d.nvml_library_path.reason != "absent":
+                need("driver.nvml_library_path", d.nvml_library_path)
+            return  # nothing is installed either: driver-not-installed
+    where = "on the host" if container_kind(s) else "here"
+    detail = f"Driver libraries are installed, but no nvidia kernel module is loaded {where}."
+    if says_so:
+        detail += " NVML answers 9 (driver not loaded)."
+    cards = nvidia_cards(s)
+    if cards:
+        detail += f" The GPU at {cards[0].address} has no working driver."
+    if known(s.host.secure_boot) is True:
+        detail += " Secure Boot is on: an unsigned module is refused."
+    facts = {"nvml_init": known(d.nvml_init), "modules": known(d.modules), "kernel": known(s.host.kernel)}
+    yield CHECK.fail(
+        "The NVIDIA driver is installed but its kernel module is not loaded",
+        detail,
+        facts=facts,
+        fixes=load_module(s),
+    )

@@ -1,0 +1,78 @@
+"""Another kernel driver holds the NVIDIA GPU: nouveau, nova, vfio-pci ...
+
+What is wrong: each PCI device has one kernel driver at a time. This GPU is held by one that CUDA cannot use.
+
+How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe nvidia` says
+`No such device`; installing the driver ends with `Unable to load the kernel module`.
+
+Why it happens: nouveau (or nova on newer kernels) is part of the Linux kernel and takes the card at boot where no
+NVIDIA driver is installed or its block list did not reach the initramfs; vfio-pci holds a card that is passed
+through to a virtual machine.
+
+How to fix it: block nouveau and nova, install the NVIDIA driver, rebuild the initramfs, reboot. For vfio-pci: end the
+virtual machine, remove the ids from its options, reboot; or use the card inside that virtual machine.
+
+A card on vfio-pci beside others that the NVIDIA driver holds is a remark: somebody passed it through on purpose.
+
+Source: the `driver` link of each device in /sys/bus/pci/devices; NVIDIA driver installation guide, nouveau section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import release_card
+from ..fixes.place import container_kind
+from ..snapshot import Missing, PciDevice, Snapshot, need
+from ._seen import is_wsl, nvidia_cards
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Another kernel driver holds the GPU",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decided by the driver link of the NVIDIA cards on the PCI bus."""
+    if is_wsl(s):
+        raise Skip("WSL: Windows drives the GPU")
+    need("driver.pci_devices", s.driver.pci_devices)
+    cards = nvidia_cards(s) or []
+    if not cards:
+        raise Skip("no NVIDIA GPU on the PCI bus")
+    working = [card for card in cards if card.driver == "nvidia"]
+    for card in cards:
+        held_by = card.driver
+        if not isinstance(held_by, str) or held_by.startswith("nvidia"):
+            continue
+        facts = {"pci_address": card.address, "kernel_driver": held_by}
+        if working and held_by.startswith("vfio"):
+            yield CHECK.remark(f"GPU {card.address} is passed through ({held_by})", facts=facts, subject=card.address)
+            continue
+        yield _finding(s, card, held_by, facts)
+    if not working:
+        for card in cards:
+            need("driver.pci_devices.driver", card.driver)
+
+
+def _finding(s: Snapshot, card: PciDevice, held_by: str, facts: dict[str, str]) -> Finding:
+    libraries = (s.driver.nvml_library_path, s.driver.libcuda_path)
+    installed = any(not isinstance(path, Missing) for path in libraries)
+    detail = f"PCI device {card.address} is bound to {held_by}, so the NVIDIA driver cannot use it."
+    if not installed and not container_kind(s):
+        detail += " No NVIDIA driver libraries were found either: the driver is not installed."
+    return CHECK.fail(
+        f"The GPU is held by the kernel driver {held_by}",
+        detail,
+        facts=facts,
+        subject=card.address,
+        fixes=release_card(s, held_by, installed),
+    )

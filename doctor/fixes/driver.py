@@ -1,0 +1,127 @@
+"""Fixes of the driver itself: install, load, reboot, newer, older, open module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..findings import Fix, Step
+from ..snapshot import Snapshot, known
+from .place import another_machine, container_kind, driver_changes, on_host, sudo
+
+_DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
+_RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
+
+
+def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -> str:
+    """The distribution's command for the driver; `branch` and `flavour` (open, proprietary) where they matter."""
+    root, system = sudo(s), (known(s.host.os_id) or "").lower()
+    number = f"-{branch}" if branch else ""
+    if system in ("ubuntu", "pop", "linuxmint"):
+        if branch:
+            suffix = "-open" if flavour == "open" else ""
+            return f"{root}apt-get update && {root}apt-get install -y nvidia-driver-{branch}{suffix}"
+        return f"{root}apt-get update && {root}apt-get install -y ubuntu-drivers-common && {root}ubuntu-drivers install"
+    if system == "debian":
+        package = {"open": "nvidia-open", "": "cuda-drivers"}.get(flavour, "cuda-drivers")
+        return f"{root}apt-get update && {root}apt-get install -y linux-headers-$(uname -r) {package}{number}"
+    if system in _RPM:
+        stream = f"{branch or 'latest'}-{'dkms' if flavour == 'proprietary' else 'open'}"
+        if system in ("fedora", "amzn", "azurelinux"):
+            return f"{root}dnf install -y {'cuda-drivers' if flavour == 'proprietary' else 'nvidia-open'}{number}"
+        return f"{root}dnf module install -y nvidia-driver:{stream}"
+    if system in ("opensuse-leap", "sles", "opensuse-tumbleweed"):
+        return f"{root}zypper install -y {'cuda-drivers' if flavour == 'proprietary' else 'nvidia-open'}{number}"
+    if system in ("arch", "manjaro"):
+        return f"{root}pacman -S --needed {'nvidia' if flavour == 'proprietary' else 'nvidia-open'}"
+    return ""
+
+
+def _note(s: Snapshot) -> str:
+    system = (known(s.host.os_id) or "").lower()
+    if system in ("ubuntu", "pop", "linuxmint", "arch", "manjaro"):
+        return ""
+    return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({_DOCS})."
+
+
+def install_driver(
+    s: Snapshot, branch: int | None = None, flavour: str = "", title: str = "", why: str = ""
+) -> tuple[Fix, ...]:
+    """Install a driver on the host and reboot; inside a container, first take another host."""
+    changes = driver_changes()
+    words = f"the NVIDIA driver (branch {branch} or newer)" if branch else "the NVIDIA driver"
+    if flavour:
+        words += f" with the {flavour} kernel module"
+    command = install_command(s, branch, flavour)
+    install = Fix(
+        id="install-driver",
+        title=title or f"Install {words}" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, f"Install {words}.{' ' + why if why else ''}", command),
+            on_host(s, "Reboot, so that the new kernel module is the one that is loaded.", f"{sudo(s)}reboot", changes),
+        ),
+        note=_note(s),
+        source=_DOCS,
+    )
+    if not container_kind(s):
+        return (install,)
+    what = f"with NVIDIA driver {branch} or newer" if branch else "whose NVIDIA driver works"
+    return (other_host(s, what, changes), install)
+
+
+def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) -> Fix:
+    """Start on another machine: what remains to somebody who cannot change this one."""
+    step = another_machine(s, what, driver_changes() if changes is None else changes)
+    return Fix(id="choose-another-host", title=f"Start on a host {what}", steps=(step,))
+
+
+def load_module(s: Snapshot) -> tuple[Fix, ...]:
+    """Load the kernel module; rebuild it where it is not there for the running kernel."""
+    root = sudo(s)
+    load = Fix(
+        id="load-kernel-module",
+        title="Load the NVIDIA kernel module" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, "Load the module. Its answer names the reason if it cannot be loaded.", f"{root}modprobe nvidia",
+                    driver_changes()),
+        ),
+        note="'Module nvidia not found': it was not built for this kernel; install linux-headers-$(uname -r), then "
+        "'dkms autoinstall'. 'Key was rejected': Secure Boot refuses its signature. 'No such device': another driver "
+        "holds the card, or the card is not supported by this module (see dmesg).",
+    )  # fmt: skip
+    if not container_kind(s):
+        return (load, *install_driver(s))
+    return (other_host(s, "whose NVIDIA driver works"), load)
+
+
+def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
+    """Reboot the host."""
+    return Fix(
+        id="reboot",
+        title="Reboot the host" if container_kind(s) else "Reboot",
+        steps=(on_host(s, why, f"{sudo(s)}reboot", driver_changes() if changes is None else changes),),
+    )
+
+
+def release_card(s: Snapshot, held_by: str, installed: bool) -> tuple[Fix, ...]:
+    """Take the card away from nouveau, nova or vfio-pci."""
+    root = sudo(s)
+    if not held_by.startswith("vfio"):
+        names = "nova_core nova_drm nova nouveau" if held_by.startswith("nova") else "nouveau"
+        lines = "".join(f"blacklist {name}\\n" for name in names.split()) + "options nouveau modeset=0\\n"
+        block = f"printf '{lines}' | {root}tee /etc/modprobe.d/blacklist-nouveau.conf"
+        rebuild = "update-initramfs -u" if known(s.host.os_id) in ("ubuntu", "debian", "pop") else "dracut --force"
+        steps: tuple[Step, ...] = (
+            on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {root}{rebuild}"),
+        )
+        if not installed:
+            steps += (on_host(s, "Install the NVIDIA driver.", install_command(s)),)
+        steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
+        title = f"Take the card away from {held_by}"
+    else:
+        steps = (
+            on_host(s, "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
+                    "(/etc/modprobe.d, kernel command line), then reboot.", f"{root}reboot", driver_changes()),
+        )  # fmt: skip
+        title = "Give the card back to the host"
+    fix = Fix(id="release-card", title=title, steps=steps, note="" if installed else _note(s))
+    return (other_host(s, "whose NVIDIA driver works"), fix) if container_kind(s) else (fix,)

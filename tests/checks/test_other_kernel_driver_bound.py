@@ -1,0 +1,49 @@
+"""other-kernel-driver-bound: decided by the driver link of the card."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from doctor.snapshot import NOT_ASKED, Missing
+
+from ..healthy import healthy
+from ..judging import assert_fix_works, ids, report, run
+from ..sickness import bound_to, not_installed
+
+
+@pytest.mark.parametrize("driver", ["nouveau", "nova_core", "vfio-pci"])
+@pytest.mark.parametrize("container", [False, True])
+def test_it_comes_first_and_can_be_mended(driver: str, container: bool) -> None:
+    sick = bound_to(healthy(container=container), driver)
+    assert ids(sick)[0] == "other-kernel-driver-bound"
+    finding = run("other-kernel-driver-bound", sick)[2][0]
+    assert finding.facts["kernel_driver"] == driver
+    assert finding.fixes[0].possible_here
+    assert_fix_works(sick, finding)
+
+
+def test_nouveau_without_a_driver_installs_one() -> None:
+    sick = not_installed(healthy()).replace({"driver.pci_devices": bound_to(healthy(), "nouveau").driver.pci_devices})
+    found = report(sick).findings
+    assert found[0].id == "other-kernel-driver-bound"
+    assert any("nvidia" in step.command or "ubuntu-drivers" in step.command for step in found[0].fixes[0].steps)
+    assert {f.id: f.downstream_of for f in found}["driver-not-installed"] == ("other-kernel-driver-bound",)
+
+
+def test_a_card_passed_through_beside_working_ones_is_a_remark() -> None:
+    s = healthy("h100", "h100")
+    assert not isinstance(s.driver.pci_devices, Missing)
+    first, second = s.driver.pci_devices
+    mixed = s.replace({"driver.pci_devices": (first, replace(second, driver="vfio-pci"))})
+    status, _, findings = run("other-kernel-driver-bound", mixed)
+    assert (status, [f.severity for f in findings]) == ("pass", ["info"])
+
+
+def test_healthy_machine_passes_and_missing_facts_do_not() -> None:
+    s = healthy()
+    assert run("other-kernel-driver-bound", s)[0] == "pass"
+    assert run("other-kernel-driver-bound", s.replace({"driver.pci_devices": Missing("denied")}))[0] == "unknown"
+    assert not isinstance(s.driver.pci_devices, Missing)
+    unread = tuple(replace(card, driver=NOT_ASKED) for card in s.driver.pci_devices)
+    assert run("other-kernel-driver-bound", s.replace({"driver.pci_devices": unread}))[0] == "unknown"
