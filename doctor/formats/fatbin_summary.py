@@ -116,6 +116,8 @@ def summarize_section(read: Pread, name: str, offset: int, size: int) -> Section
                 holding.update(targets)
                 if targets in patterns or len(patterns) < _MAX_PATTERNS:
                     patterns[targets] += 1
+        if size and not read(offset + size - 1, 1):
+            problem = problem or "file ends inside the section"
     except FatbinError as error:
         problem = problem or str(error)
     return SectionSummary(

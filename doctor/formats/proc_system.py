@@ -55,7 +55,7 @@ def parse_cpuinfo(text: str) -> CpuInfo:
         key, value = key.strip(), value.strip()
         if not colon:
             continue
-        if key == "processor" and value.isdigit() or re.fullmatch(r"processor \d+", key):
+        if (key == "processor" and value.isdigit()) or re.fullmatch(r"processor \d+", key):
             logical += 1
         elif key == "physical id":
             package = value
