@@ -27,6 +27,7 @@ class Agent:
         self.stdout = self.stderr = self.pidfd = -1
         self.returncode: int | None = None
         self.fault: Fault | None = None
+        self.seconds = 0.0
         self.done = False
 
     def kill(self) -> None:
@@ -77,13 +78,14 @@ class Agent:
         except ChildProcessError:
             pass
         self.done = True
+        self.seconds = monotonic() - self.started
         for fd in (self.stdout, self.stderr, self.pidfd):
             if fd >= 0:
                 os.close(fd)
 
     def result(self) -> AgentResult:
         """What is left of it."""
-        return self.output.result(self.returncode, self.fault, monotonic() - self.started)
+        return self.output.result(self.returncode, self.fault, self.seconds)
 
 
 def start_agent(

@@ -1,0 +1,27 @@
+"""pytest fixtures of the fake driver: `from tests.fakes.fixtures import fakes, on_machine` in a conftest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from . import Machine, build_fakes
+
+
+@pytest.fixture(scope="session")
+def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled fakes, built once in a test run."""
+    return build_fakes(tmp_path_factory.mktemp("fakes"))
+
+
+@pytest.fixture
+def on_machine(fakes: Path, tmp_path: Path) -> Callable[..., dict[str, str]]:
+    """`on_machine(machine_or_name, old=False, **variables)`: a child's environment on that machine."""
+
+    def environment(machine: Machine | str, old: bool = False, **more: str) -> dict[str, str]:
+        chosen = Machine.load(machine) if isinstance(machine, str) else machine
+        return chosen.environment(fakes, tmp_path / "driver", old, **more)
+
+    return environment

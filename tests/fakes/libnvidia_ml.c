@@ -1,0 +1,458 @@
+/* Fake libnvidia-ml.so.1: the calls that gpudoctor makes, answered from a scenario (see scenario.h and
+ * machines/README.md). A field that the scenario does not set answers NOT_SUPPORTED, as a GPU without it does.
+ * Compiled with -DOLD_DRIVER the functions that drivers before 450 lack are not there. */
+#include "scenario.h"
+
+enum {
+    UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25,
+    MAX_GPUS = 64, MAX_MIG = 8
+};
+
+typedef struct { int gpu, mig; } *Device;
+typedef unsigned long long u64;
+
+typedef struct {
+    char bus_legacy[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char bus_id[32];
+} PciInfo;
+
+typedef struct { u64 total, free, used; } Memory;
+typedef struct { unsigned version; u64 total, reserved, free, used; } Memory_v2;
+typedef struct { unsigned gpu, memory; } Utilization;
+typedef struct { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; } Process;
+typedef struct { unsigned version; int margin; } Margin;
+typedef union { double d; unsigned u; u64 ull; } Value;
+typedef struct { unsigned field, scope; long long timestamp, latency; unsigned type; int code; Value value; } FieldValue;
+typedef struct { unsigned char cluster[16]; int status; unsigned clique; unsigned char state; } Fabric;
+typedef struct { unsigned version; unsigned char cluster[16]; int status; unsigned clique; unsigned char state; unsigned health; } Fabric_v2;
+
+static int initialised;
+static struct { int gpu, mig; } handles[MAX_GPUS], mig_handles[MAX_GPUS][MAX_MIG];
+
+static const struct { int code; const char *text; } errors[] = {
+    {0, "Success"}, {1, "Uninitialized"}, {2, "Invalid Argument"}, {3, "Not Supported"}, {4, "Insufficient Permissions"},
+    {6, "Not Found"}, {7, "Insufficient Size"}, {9, "Driver Not Loaded"}, {10, "Timeout"}, {12, "Library Not Found"},
+    {13, "Function Not Found"}, {15, "GPU is lost"}, {16, "GPU requires reset"}, {17, "Operating System call failed"},
+    {18, "Driver/library version mismatch"}, {999, "Unknown Error"},
+};
+
+const char *nvmlErrorString(int code) {
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].code == code) return errors[i].text;
+    return "Unknown Error";
+}
+
+static int gpu_count(void) {
+    long long count = number(get("gpus"), 0);
+    return count < 0 ? 0 : count > MAX_GPUS ? MAX_GPUS : (int)count;
+}
+
+int nvmlInitWithFlags(unsigned flags) {
+    (void)flags;
+    int code = told("nvmlInit", -1);
+    if (!code) initialised = 1;
+    return code;
+}
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+int nvmlInit(void) { return nvmlInitWithFlags(0); }
+int nvmlShutdown(void) { initialised = 0; return told("nvmlShutdown", -1); }
+
+#define ASK(function, gpu) \
+    do { \
+        int code_ = told(function, gpu); \
+        if (code_) return code_; \
+        if (!initialised) return UNINITIALIZED; \
+    } while (0)
+
+/* A device's call: hangs, crashes or refuses as told. */
+#define ASK_GPU(function) \
+    if (!handle) return INVALID_ARGUMENT; \
+    ASK(function, handle->gpu)
+
+static int copy_text(const char *text, char *to, unsigned size) {
+    if (!text) return NOT_SUPPORTED;
+    if (strlen(text) >= size) return INSUFFICIENT_SIZE;
+    strcpy(to, text);
+    return 0;
+}
+
+int nvmlSystemGetDriverVersion(char *text, unsigned size) {
+    ASK("nvmlSystemGetDriverVersion", -1);
+    return copy_text(get("driver.version"), text, size);
+}
+
+int nvmlSystemGetCudaDriverVersion(int *version) {
+    ASK("nvmlSystemGetCudaDriverVersion", -1);
+    *version = (int)number(get("nvml.cuda"), number(get("cuda.version"), 0));
+    return 0;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    ASK("nvmlDeviceGetCount", -1);
+    *count = (unsigned)gpu_count();
+    return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device *handle) {
+    ASK("nvmlDeviceGetHandleByIndex", (int)index);
+    if ((int)index >= gpu_count()) return INVALID_ARGUMENT;
+    handles[index].gpu = (int)index;
+    handles[index].mig = -1;
+    *handle = (Device)&handles[index];
+    return 0;
+}
+
+/* Text of a GPU or of a MIG device. */
+static const char *device_text(Device handle, const char *field) {
+    if (handle->mig < 0) return gpu_text(handle->gpu, field);
+    char key[160];
+    snprintf(key, sizeof key, "mig.%d.%s", handle->mig, field);
+    return gpu_text(handle->gpu, key);
+}
+
+#define TEXT(symbol, function, field) \
+    int symbol(Device handle, char *text, unsigned size) { \
+        ASK_GPU(function); \
+        return copy_text(device_text(handle, field), text, size); \
+    }
+TEXT(nvmlDeviceGetName, "nvmlDeviceGetName", "name")
+TEXT(nvmlDeviceGetUUID, "nvmlDeviceGetUUID", "uuid")
+TEXT(nvmlDeviceGetSerial, "nvmlDeviceGetSerial", "serial")
+TEXT(nvmlDeviceGetVbiosVersion, "nvmlDeviceGetVbiosVersion", "vbios")
+
+int nvmlDeviceGetGspFirmwareVersion(Device handle, char *text) {
+    ASK_GPU("nvmlDeviceGetGspFirmwareVersion");
+    return copy_text(gpu_text(handle->gpu, "gsp"), text, 64);
+}
+
+#define WHOLE(symbol, field, scale) \
+    int symbol(Device handle, unsigned *value) { \
+        ASK_GPU(#symbol); \
+        const char *text = gpu_text(handle->gpu, field); \
+        if (!text) return NOT_SUPPORTED; \
+        *value = (unsigned)(strtod(text, NULL) * scale + 0.5); \
+        return 0; \
+    }
+WHOLE(nvmlDeviceGetBrand, "brand", 1)
+WHOLE(nvmlDeviceGetArchitecture, "architecture", 1)
+WHOLE(nvmlDeviceGetComputeMode, "compute_mode", 1)
+WHOLE(nvmlDeviceGetPersistenceMode, "persistence", 1)
+WHOLE(nvmlDeviceGetRetiredPagesPendingStatus, "retired.pending", 1)
+WHOLE(nvmlDeviceGetPowerUsage, "power.draw_w", 1000)
+WHOLE(nvmlDeviceGetEnforcedPowerLimit, "power.limit_w", 1000)
+WHOLE(nvmlDeviceGetPowerManagementDefaultLimit, "power.default_w", 1000)
+WHOLE(nvmlDeviceGetCurrPcieLinkGeneration, "pcie.gen", 1)
+WHOLE(nvmlDeviceGetMaxPcieLinkGeneration, "pcie.gen_max", 1)
+WHOLE(nvmlDeviceGetGpuMaxPcieLinkGeneration, "pcie.gen_device_max", 1)
+WHOLE(nvmlDeviceGetCurrPcieLinkWidth, "pcie.width", 1)
+WHOLE(nvmlDeviceGetMaxPcieLinkWidth, "pcie.width_max", 1)
+WHOLE(nvmlDeviceGetFanSpeed, "fan", 1)
+WHOLE(nvmlDeviceGetVirtualizationMode, "virtualization", 1)
+
+int nvmlDeviceGetPciInfo_v3(Device handle, PciInfo *info) {
+    ASK_GPU("nvmlDeviceGetPciInfo");
+    const char *bus = gpu_text(handle->gpu, "pci.bus"), *device = gpu_text(handle->gpu, "pci.device");
+    if (!bus || !device) return NOT_SUPPORTED;
+    memset(info, 0, sizeof *info);
+    sscanf(bus, "%x:%x:%x", &info->domain, &info->bus, &info->device);
+    info->device_id = (unsigned)strtoul(device, NULL, 16) << 16 | 0x10de;
+    const char *subsystem = gpu_text(handle->gpu, "pci.subsystem");
+    info->subsystem_id = subsystem ? (unsigned)strtoul(subsystem, NULL, 16) : 0;
+    snprintf(info->bus_id, sizeof info->bus_id, "%08X:%02X:%02X.0", info->domain, info->bus, info->device);
+    snprintf(info->bus_legacy, sizeof info->bus_legacy, "%04X:%02X:%02X.0", info->domain, info->bus, info->device);
+    return 0;
+}
+
+int nvmlDeviceGetCudaComputeCapability(Device handle, int *major, int *minor) {
+    ASK_GPU("nvmlDeviceGetCudaComputeCapability");
+    const char *cc = gpu_text(handle->gpu, "cc");
+    return cc && sscanf(cc, "%d.%d", major, minor) == 2 ? 0 : NOT_SUPPORTED;
+}
+
+/* memory.total, .used and .reserved in MiB. */
+static int memory_of(Device handle, u64 *total, u64 *used, u64 *reserved) {
+    const char *text = device_text(handle, "memory.total");
+    if (!text) return NOT_SUPPORTED;
+    *total = (u64)strtoull(text, NULL, 10) << 20;
+    *used = (u64)number(device_text(handle, "memory.used"), 0) << 20;
+    *reserved = (u64)number(device_text(handle, "memory.reserved"), 0) << 20;
+    return 0;
+}
+
+int nvmlDeviceGetMemoryInfo(Device handle, Memory *memory) {
+    ASK_GPU("nvmlDeviceGetMemoryInfo");
+    u64 total, used, reserved;
+    int code = memory_of(handle, &total, &used, &reserved);
+    if (code) return code;
+    *memory = (Memory){total, total - used - reserved, used + reserved};
+    return 0;
+}
+
+int nvmlDeviceGetMigMode(Device handle, unsigned *now, unsigned *pending) {
+    ASK_GPU("nvmlDeviceGetMigMode");
+    const char *mode = gpu_text(handle->gpu, "mig");
+    if (!mode) return NOT_SUPPORTED;
+    *now = (unsigned)atoi(mode);
+    *pending = (unsigned)gpu_number(handle->gpu, "mig_pending", *now);
+    return 0;
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(Device handle, unsigned *count) {
+    ASK_GPU("nvmlDeviceGetMaxMigDeviceCount");
+    *count = gpu_text(handle->gpu, "mig") ? 7 : 0;
+    return 0;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(Device handle, unsigned index, Device *mig) {
+    ASK_GPU("nvmlDeviceGetMigDeviceHandleByIndex");
+    if (index >= MAX_MIG) return INVALID_ARGUMENT;
+    mig_handles[handle->gpu][index].gpu = handle->gpu;
+    mig_handles[handle->gpu][index].mig = (int)index;
+    *mig = (Device)&mig_handles[handle->gpu][index];
+    return device_text(*mig, "uuid") ? 0 : NOT_FOUND;
+}
+
+#define MIG_NUMBER(symbol, field) \
+    int symbol(Device handle, unsigned *value) { \
+        ASK_GPU(#symbol); \
+        const char *text = handle->mig < 0 ? NULL : device_text(handle, field); \
+        if (!text) return NOT_FOUND; \
+        *value = (unsigned)atoi(text); \
+        return 0; \
+    }
+MIG_NUMBER(nvmlDeviceGetGpuInstanceId, "gi")
+MIG_NUMBER(nvmlDeviceGetComputeInstanceId, "ci")
+
+int nvmlDeviceGetEccMode(Device handle, unsigned *now, unsigned *pending) {
+    ASK_GPU("nvmlDeviceGetEccMode");
+    const char *mode = gpu_text(handle->gpu, "ecc");
+    if (!mode) return NOT_SUPPORTED;
+    *now = (unsigned)atoi(mode);
+    *pending = (unsigned)gpu_number(handle->gpu, "ecc_pending", *now);
+    return 0;
+}
+
+int nvmlDeviceGetTotalEccErrors(Device handle, unsigned type, unsigned counter, u64 *count) {
+    ASK_GPU("nvmlDeviceGetTotalEccErrors");
+    char field[64];
+    if (gpu_number(handle->gpu, "ecc", 0) != 1) return NOT_SUPPORTED;
+    snprintf(field, sizeof field, "ecc.%s.%s", type ? "uncorrected" : "corrected", counter ? "aggregate" : "volatile");
+    *count = (u64)gpu_number(handle->gpu, field, 0);
+    return 0;
+}
+
+/* remapped = CORRECTABLE UNCORRECTABLE PENDING FAILED */
+int nvmlDeviceGetRemappedRows(Device handle, unsigned *correctable, unsigned *uncorrectable, unsigned *pending, unsigned *failed) {
+    ASK_GPU("nvmlDeviceGetRemappedRows");
+    const char *rows = gpu_text(handle->gpu, "remapped");
+    return rows && sscanf(rows, "%u %u %u %u", correctable, uncorrectable, pending, failed) == 4 ? 0 : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetRetiredPages(Device handle, unsigned cause, unsigned *count, u64 *addresses) {
+    ASK_GPU("nvmlDeviceGetRetiredPages");
+    const char *text = gpu_text(handle->gpu, cause ? "retired.double" : "retired.single");
+    if (!text) return NOT_SUPPORTED;
+    unsigned pages = (unsigned)atoi(text), room = *count;
+    *count = pages;
+    if (!pages) return 0;
+    if (!addresses || room < pages) return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < pages; i++) addresses[i] = 0x10000ull * (i + 1);
+    return 0;
+}
+
+int nvmlDeviceGetFieldValues(Device handle, int count, FieldValue *values) {
+    ASK_GPU("nvmlDeviceGetFieldValues");
+    for (int i = 0; i < count; i++) {
+        const char *text = values[i].field == 230 ? gpu_text(handle->gpu, "recovery_action") : NULL;
+        values[i].code = text ? 0 : NOT_SUPPORTED;
+        values[i].type = 1;
+        values[i].value.u = text ? (unsigned)atoi(text) : 0;
+    }
+    return 0;
+}
+
+int nvmlDeviceGetPowerManagementLimitConstraints(Device handle, unsigned *low, unsigned *high) {
+    ASK_GPU("nvmlDeviceGetPowerManagementLimitConstraints");
+    const char *min = gpu_text(handle->gpu, "power.min_w"), *max = gpu_text(handle->gpu, "power.max_w");
+    if (!min || !max) return NOT_SUPPORTED;
+    *low = (unsigned)(strtod(min, NULL) * 1000);
+    *high = (unsigned)(strtod(max, NULL) * 1000);
+    return 0;
+}
+
+int nvmlDeviceGetTemperature(Device handle, unsigned sensor, unsigned *value) {
+    ASK_GPU("nvmlDeviceGetTemperature");
+    const char *text = sensor ? NULL : gpu_text(handle->gpu, "temperature");
+    if (!text) return NOT_SUPPORTED;
+    *value = (unsigned)atoi(text);
+    return 0;
+}
+
+int nvmlDeviceGetTemperatureThreshold(Device handle, unsigned threshold, unsigned *value) {
+    ASK_GPU("nvmlDeviceGetTemperatureThreshold");
+    const char *text = gpu_text(handle->gpu, threshold ? "temperature.slowdown" : "temperature.shutdown");
+    if (!text || threshold > 1) return NOT_SUPPORTED;
+    *value = (unsigned)atoi(text);
+    return 0;
+}
+
+static int clock_of(Device handle, unsigned type, const char *ending, unsigned *value) {
+    char field[64];
+    snprintf(field, sizeof field, "clock.%s%s", type == 1 ? "sm" : type == 2 ? "memory" : "other", ending);
+    const char *text = gpu_text(handle->gpu, field);
+    if (!text) return NOT_SUPPORTED;
+    *value = (unsigned)atoi(text);
+    return 0;
+}
+
+int nvmlDeviceGetClockInfo(Device handle, unsigned type, unsigned *value) {
+    ASK_GPU("nvmlDeviceGetClockInfo");
+    return clock_of(handle, type, "", value);
+}
+
+int nvmlDeviceGetMaxClockInfo(Device handle, unsigned type, unsigned *value) {
+    ASK_GPU("nvmlDeviceGetMaxClockInfo");
+    return clock_of(handle, type, "_max", value);
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(Device handle, u64 *reasons) {
+    ASK_GPU("nvmlDeviceGetCurrentClocksThrottleReasons");
+    const char *text = gpu_text(handle->gpu, "clock.reasons");
+    if (!text) return NOT_SUPPORTED;
+    *reasons = strtoull(text, NULL, 0);
+    return 0;
+}
+
+/* utilization = GPU MEMORY */
+int nvmlDeviceGetUtilizationRates(Device handle, Utilization *rates) {
+    ASK_GPU("nvmlDeviceGetUtilizationRates");
+    const char *text = gpu_text(handle->gpu, "utilization");
+    return text && sscanf(text, "%u %u", &rates->gpu, &rates->memory) == 2 ? 0 : NOT_SUPPORTED;
+}
+
+/* nvlink = 1 1 0 ... : state of each link */
+int nvmlDeviceGetNvLinkState(Device handle, unsigned link, unsigned *active) {
+    ASK_GPU("nvmlDeviceGetNvLinkState");
+    const char *text = gpu_text(handle->gpu, "nvlink");
+    if (!text) return NOT_SUPPORTED;
+    for (unsigned i = 0; i < link; i++) {
+        text = strchr(text, ' ');
+        if (!text) return INVALID_ARGUMENT;
+        text++;
+    }
+    *active = (unsigned)atoi(text);
+    return 0;
+}
+
+/* process.N = KIND PID MIB NAME; MIB is - where NVML does not tell */
+static int processes_of(Device handle, const char *kind, unsigned *count, Process *list) {
+    unsigned found = 0, room = *count;
+    for (int i = 0; i < 64; i++) {
+        char field[32], its_kind[16], mib[24];
+        unsigned pid;
+        snprintf(field, sizeof field, "process.%d", i);
+        const char *text = gpu_text(handle->gpu, field);
+        if (!text) break;
+        if (sscanf(text, "%15s %u %23s", its_kind, &pid, mib) != 3 || strcmp(its_kind, kind)) continue;
+        if (list && found < room)
+            list[found] = (Process){pid, *mib == '-' ? ~0ull : strtoull(mib, NULL, 10) << 20, ~0u, ~0u};
+        found++;
+    }
+    *count = found;
+    return found > room || (found && !list) ? INSUFFICIENT_SIZE : 0;
+}
+
+#define PROCESSES(symbol, function, kind) \
+    int symbol(Device handle, unsigned *count, Process *list) { \
+        ASK_GPU(function); \
+        return processes_of(handle, kind, count, list); \
+    }
+PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2, "nvmlDeviceGetComputeRunningProcesses", "compute")
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2, "nvmlDeviceGetGraphicsRunningProcesses", "graphics")
+
+int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size) {
+    ASK("nvmlSystemGetProcessName", -1);
+    for (int gpu = 0; gpu < gpu_count(); gpu++)
+        for (int i = 0; i < 64; i++) {
+            char field[32], text_name[200];
+            unsigned its_pid;
+            snprintf(field, sizeof field, "process.%d", i);
+            const char *text = gpu_text(gpu, field);
+            if (!text) break;
+            if (sscanf(text, "%*s %u %*s %199[^\n]", &its_pid, text_name) == 2 && its_pid == pid)
+                return copy_text(text_name, name, size);
+        }
+    return NOT_FOUND;
+}
+
+/* pair.A.B.FIELD with A below B, else pair.*.FIELD */
+static int pair_number(Device a, Device b, const char *field, unsigned *value) {
+    char key[64];
+    int low = a->gpu < b->gpu ? a->gpu : b->gpu, high = a->gpu < b->gpu ? b->gpu : a->gpu;
+    snprintf(key, sizeof key, "pair.%d.%d.%s", low, high, field);
+    const char *text = get(key);
+    snprintf(key, sizeof key, "pair.*.%s", field);
+    if (!text) text = get(key);
+    if (!text) return NOT_SUPPORTED;
+    *value = (unsigned)atoi(text);
+    return 0;
+}
+
+int nvmlDeviceGetP2PStatus(Device a, Device b, unsigned kind, unsigned *status) {
+    ASK("nvmlDeviceGetP2PStatus", -1);
+    if (kind) return INVALID_ARGUMENT;
+    return pair_number(a, b, "p2p", status);
+}
+
+int nvmlDeviceGetTopologyCommonAncestor(Device a, Device b, unsigned *level) {
+    ASK("nvmlDeviceGetTopologyCommonAncestor", -1);
+    return pair_number(a, b, "topology", level);
+}
+
+#ifndef OLD_DRIVER
+int nvmlSystemGetCudaDriverVersion_v2(int *version) { return nvmlSystemGetCudaDriverVersion(version); }
+
+int nvmlDeviceGetMemoryInfo_v2(Device handle, Memory_v2 *memory) {
+    ASK_GPU("nvmlDeviceGetMemoryInfo");
+    if (memory->version != (sizeof(Memory_v2) | 2u << 24)) return VERSION_MISMATCH;
+    u64 total, used, reserved;
+    int code = memory_of(handle, &total, &used, &reserved);
+    if (code) return code;
+    *memory = (Memory_v2){memory->version, total, reserved, total - used - reserved, used};
+    return 0;
+}
+
+int nvmlDeviceGetMarginTemperature(Device handle, Margin *margin) {
+    ASK_GPU("nvmlDeviceGetMarginTemperature");
+    const char *text = gpu_text(handle->gpu, "temperature.margin");
+    if (margin->version != (sizeof(Margin) | 1u << 24)) return VERSION_MISMATCH;
+    if (!text) return NOT_SUPPORTED;
+    margin->margin = atoi(text);
+    return 0;
+}
+
+/* fabric = STATE STATUS */
+int nvmlDeviceGetGpuFabricInfo(Device handle, Fabric *fabric) {
+    ASK_GPU("nvmlDeviceGetGpuFabricInfo");
+    unsigned state;
+    const char *text = gpu_text(handle->gpu, "fabric");
+    if (!text || sscanf(text, "%u %d", &state, &fabric->status) != 2) return NOT_SUPPORTED;
+    fabric->state = (unsigned char)state;
+    return 0;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(Device handle, Fabric_v2 *fabric) {
+    ASK_GPU("nvmlDeviceGetGpuFabricInfo");
+    unsigned state;
+    const char *text = gpu_text(handle->gpu, "fabric");
+    if (fabric->version != (sizeof(Fabric_v2) | 2u << 24)) return VERSION_MISMATCH;
+    if (!text || sscanf(text, "%u %d", &state, &fabric->status) != 2) return NOT_SUPPORTED;
+    fabric->state = (unsigned char)state;
+    return 0;
+}
+
+PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, "nvmlDeviceGetComputeRunningProcesses", "compute")
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, "nvmlDeviceGetGraphicsRunningProcesses", "graphics")
+PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, "nvmlDeviceGetMPSComputeRunningProcesses", "mps")
+#endif

@@ -1,0 +1,79 @@
+/* Scenario of a fake driver: lines `key = value` of the file named by GPUDOCTOR_FAKE_SCENARIO, read once.
+ * `fail.FUNCTION = CODE | hang | crash | abort | exit`, or for one GPU `fail.FUNCTION.N = ...`. */
+#ifndef SCENARIO_H
+#define SCENARIO_H
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_LINES = 8192, MAX_LINE = 512 };
+
+static struct { char *key, *value; } scenario_lines[MAX_LINES];
+static int scenario_count = -1;
+
+static char *trim(char *text) {
+    while (*text == ' ' || *text == '\t') text++;
+    size_t end = strlen(text);
+    while (end && strchr(" \t\r\n", text[end - 1])) text[--end] = 0;
+    return text;
+}
+
+static void scenario_load(void) {
+    scenario_count = 0;
+    const char *path = getenv("GPUDOCTOR_FAKE_SCENARIO");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    char line[MAX_LINE];
+    while (file && scenario_count < MAX_LINES && fgets(line, sizeof line, file)) {
+        char *text = trim(line), *equals = strchr(text, '=');
+        if (!equals || *text == '#') continue;
+        *equals = 0;
+        scenario_lines[scenario_count].key = strdup(trim(text));
+        scenario_lines[scenario_count++].value = strdup(trim(equals + 1));
+    }
+    if (file) fclose(file);
+}
+
+/* Value of a key, NULL where it is not set. */
+static const char *get(const char *key) {
+    if (scenario_count < 0) scenario_load();
+    for (int i = scenario_count - 1; i >= 0; i--)
+        if (!strcmp(scenario_lines[i].key, key)) return scenario_lines[i].value;
+    return NULL;
+}
+
+/* gpu.N.FIELD, else gpu.*.FIELD (the same for all GPUs), else NULL. */
+static const char *gpu_text(int gpu, const char *field) {
+    char key[160];
+    snprintf(key, sizeof key, "gpu.%d.%s", gpu, field);
+    const char *value = get(key);
+    if (value) return value;
+    snprintf(key, sizeof key, "gpu.*.%s", field);
+    return get(key);
+}
+
+static long long number(const char *text, long long otherwise) { return text ? strtoll(text, NULL, 0) : otherwise; }
+
+static long long gpu_number(int gpu, const char *field, long long otherwise) {
+    return number(gpu_text(gpu, field), otherwise);
+}
+
+/* The code that a function is told to return, 0 where it is told nothing; may hang or end the process instead. */
+static int told(const char *function, int gpu) {
+    char key[160];
+    snprintf(key, sizeof key, "fail.%s.%d", function, gpu);
+    const char *value = get(key);
+    if (!value) {
+        snprintf(key, sizeof key, "fail.%s", function);
+        value = get(key);
+    }
+    if (!value) return 0;
+    if (!strcmp(value, "hang")) for (;;) pause();
+    if (!strcmp(value, "crash")) { raise(SIGSEGV); _exit(139); }
+    if (!strcmp(value, "abort")) abort();
+    if (!strcmp(value, "exit")) exit(1);
+    return (int)number(value, 0);
+}
+#endif
