@@ -125,3 +125,33 @@ def release_card(s: Snapshot, held_by: str, installed: bool) -> tuple[Fix, ...]:
         title = "Give the card back to the host"
     fix = Fix(id="release-card", title=title, steps=steps, note="" if installed else _note(s))
     return (other_host(s, "whose NVIDIA driver works"), fix) if container_kind(s) else (fix,)
+
+
+def reload_module(s: Snapshot) -> tuple[Fix, ...]:
+    """Bring module and libraries to one version: reboot, or a container started anew."""
+    root = sudo(s)
+    again = Fix(
+        id="restart-container",
+        title="Start the container anew",
+        steps=(
+            Step(
+                text="Stop and start the container or pod: it then gets the libraries that the host has now. "
+                "If the image itself holds driver packages (apt list --installed | grep -i nvidia), remove them.",
+                where="container-start",
+                changes=driver_changes(),
+            ),
+        ),
+    )
+    restart = reboot(s, "Reboot, so that the module of the installed version is loaded.")
+    unload = Fix(
+        id="reload-modules",
+        title="Reload the modules without a reboot",
+        steps=(
+            on_host(s, "Stop every program that uses a GPU, the persistence daemon and the desktop, then reload.",
+                    f"{root}systemctl stop nvidia-persistenced; "
+                    f"{root}rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && {root}modprobe nvidia",
+                    driver_changes()),
+        ),
+        note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
+    )  # fmt: skip
+    return (again, restart) if container_kind(s) else (restart, unload)

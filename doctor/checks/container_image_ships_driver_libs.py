@@ -1,0 +1,69 @@
+"""The container image brings driver libraries of its own, which hide those of the host.
+
+What is wrong: in a container, libcuda and libnvidia-ml must be the host's; the container toolkit mounts them at the
+start. This image also contains a copy of another version, and the loader takes the copy.
+
+How it shows: `Driver/library version mismatch` or CUDA error 803 in this container alone, while others on the same host
+work; `nvidia-container-cli: mount error: file creation failed ... file exists` at the start.
+
+Why it happens: a package installed while the image was built pulled the driver in (nvidia-driver-*,
+libnvidia-compute-*, libcuda1, nvidia-utils-*, some OpenCL and ffmpeg packages), or libraries were copied from a host.
+
+How to fix it: remove those packages from the image. Until then let the loader take the host's libraries first.
+
+Source: NVIDIA Container Toolkit documentation: driver libraries are mounted from the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.libraries import prefer_folder, purge_image_driver
+from ..fixes.place import container_kind
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import is_wsl, real_libcudas, same_version
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The image brings its own driver libraries",
+    severity="critical",
+    layer="container",
+    tags=("driver", "container"),
+    downstream_of=("driver-not-answering",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decidable where both are on the loader's path: one libcuda of the module's version and, before it, another."""
+    if not container_kind(s):
+        need("container.kind", s.container.kind)
+        raise Skip("not in a container")
+    if is_wsl(s):
+        raise Skip("WSL: the libraries come from the Windows driver")
+    module = known(s.driver.kernel_version)
+    if module is None:
+        if isinstance(s.driver.kernel_version, Missing) and s.driver.kernel_version.reason == "absent":
+            raise Skip("no kernel module to compare with")
+        need("driver.kernel_version", s.driver.kernel_version)
+        return
+    need("driver.libcuda_candidates", s.driver.libcuda_candidates)
+    files = real_libcudas(s)
+    verdicts = [(f, same_version(module, known(f.version) or "")) for f in files]
+    hosts = next((f for f, same in verdicts if same), None)
+    if hosts is None or not verdicts or verdicts[0][1] is not False:
+        return
+    first = verdicts[0][0]
+    yield CHECK.fail(
+        "Driver libraries inside the image hide those of the host",
+        f"The loader takes {first.real_path or first.path} (version {known(first.version)}), but the host's kernel "
+        f"module is {module}. The library that fits is {hosts.real_path or hosts.path}.",
+        facts={"kernel_version": module, "loaded": first.path, "loaded_version": known(first.version),
+               "fitting": hosts.path},
+        subject=first.path,
+        fixes=(prefer_folder(s, hosts), purge_image_driver()),
+    )  # fmt: skip

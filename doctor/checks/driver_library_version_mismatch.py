@@ -1,0 +1,90 @@
+"""The loaded kernel module and the driver's user-space libraries have different versions.
+
+What is wrong: libnvidia-ml and libcuda speak only to a kernel module of exactly their own version.
+
+How it shows: `Failed to initialize NVML: Driver/library version mismatch` (NVML code 18); CUDA error 803 or 804;
+`nvidia-smi` fails although the driver was just updated.
+
+Why it happens: packages were upgraded (often unattended) while the old module stays loaded until the next reboot; a
+container was started before the upgrade; an image brings driver libraries of its own.
+
+How to fix it: reboot the host (or stop all GPU programs and reload the modules); start containers anew after that; hold
+the driver packages so that they change only together with a reboot. Where an image brings its own driver libraries,
+remove them from the image.
+
+A forward-compatibility libcuda (cuda-compat) is newer than the module by design, and inside WSL the versions differ
+by design: neither is a mismatch.
+
+Source: NVML return code 18 NVML_ERROR_LIB_RM_VERSION_MISMATCH (nvml.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import reload_module
+from ..fixes.place import container_kind
+from ..snapshot import Snapshot, known, need
+from ._seen import absent, is_compat, is_wsl, same_version
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Kernel module and driver libraries differ",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+    downstream_of=("container-image-ships-driver-libs", "driver-not-answering"),
+)
+
+NVML_MISMATCH = 18
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """NVML's code 18 decides; else the module's version against that of each library that is loaded."""
+    if is_wsl(s):
+        raise Skip("WSL: the libraries come from the Windows driver and carry other numbers by design")
+    d = s.driver
+    module = known(d.kernel_version)
+    libraries = {
+        "libnvidia-ml": known(d.nvml_library_version),
+        "libcuda": known(d.libcuda_version) if not is_compat(s, known(d.libcuda_path) or "") else None,
+    }
+    other = {
+        name: version
+        for name, version in libraries.items()
+        if module and version and same_version(module, version) is False
+    }
+    says_so = known(d.nvml_init) == NVML_MISMATCH
+    if not says_so and not other:
+        if absent(d.kernel_version) or all(absent(f) for f in (d.nvml_library_path, d.libcuda_path)):
+            return  # no module, or no library: other checks' matter
+        need("driver.kernel_version", d.kernel_version)
+        if not any(libraries.values()):
+            need("driver.nvml_library_version", d.nvml_library_version)
+            need("driver.libcuda_version", d.libcuda_version)
+        return
+    facts = {"kernel_version": module, "nvml_init": known(d.nvml_init), **{f"{k}_version": v for k, v in other.items()}}
+    words = ", ".join(f"{name} is {version}" for name, version in sorted(other.items()))
+    if not words:
+        versions = [version for version in libraries.values() if version]
+        words = f"the libraries are {versions[0]}" if versions else "the libraries are of another version"
+    detail = f"The loaded kernel module is {module or 'of another version'}, {words}."
+    if says_so:
+        detail += " NVML answers 18 (driver/library version mismatch)."
+    if container_kind(s):
+        detail += " Either the host's driver was changed under this container, or the image brings driver libraries."
+    if not says_so and known(d.cu_init) == 0 and known(d.nvml_init) == 0:
+        yield CHECK.warn("Kernel module and driver libraries have different versions, though both answer", detail,
+                         facts=facts, fixes=reload_module(s))  # fmt: skip
+        return
+    yield CHECK.fail(
+        "The loaded kernel module and the driver libraries have different versions",
+        detail,
+        facts=facts,
+        fixes=reload_module(s),
+    )
