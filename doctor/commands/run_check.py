@@ -29,8 +29,12 @@ def run_check(flags: dict[str, Any]) -> int:
     from ..judge import judge
 
     report = judge(snapshot, Matrix.load(), policy)
-    if redacted:
-        report = replace(report, redacted=True)
+    if not flags["no_redact"]:
+        from ..snapshot.redact import redact
+        from .local_names import local_names
+
+        report, redacted = redact(report, local_names()), True
+    report = replace(report, redacted=redacted)
     write(render(report, flags), flags["output"])
     return report.exit_code
 

@@ -1,0 +1,214 @@
+"""The one door before anything is written (DESIGN rule 10): values are masked, keys, ids and versions never.
+
+Masks are stable pseudonyms within a report: the same value always gets the same mask, a path's beginning stays its
+beginning, a GPU UUID stays a UUID. A redacted Snapshot is therefore judged exactly like the original.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .mask_names import Names
+from .mask_secrets import find_ipv4, ipv4_mask, mask_addresses, mask_secrets, replace_ipv4
+from .mask_uuids import Uuids
+
+T = TypeVar("T")
+
+_NEVER = frozenset((  # noqa: SIM905
+    "id kind status severity layer where missing role libc architecture system os_id os_name os_version kernel "
+    "cpu_model sha256 base64 soname arch section sass ptx special_sass arch_text arch_list modules "
+    "compute_capability git_version build cuda hip vbios cu_init_name pci_address pci_device_id pci_subsystem_id "
+    "vendor device address class_code generated_at gathered_at schema_version requires_python installer "
+    "implementation image_cuda image_torch driver_capabilities at "
+).split())
+"""Fields that hold versions, identifiers of products, or words of our own."""
+_ONLY_SECRETS = ("requires",)
+"""Lines of requirements: a URL in them may hold a token, what looks like an address is a version."""
+_OURS = ("policy", "tool", "matrix")
+_DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "visible_devices")
+_USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER", "USERNAME")
+_HOST_VARIABLES = ("HOSTNAME", "MASTER_ADDR", "NCCL_HOSTID", "SLURMD_NODENAME", "SM_CURRENT_HOST",
+                   "RUNPOD_POD_HOSTNAME", "TORCHELASTIC_HOSTNAME", "hostname", "nodename")  # fmt: skip
+_IDENTITY = re.compile(
+    r"[A-Z0-9_]*(?:_POD_ID|_JOB_ID|_JOBID|JOB_ID|_TASK_ID|_RUN_ID|_NODE_ID|_PROJECT_ID|_WORKLOAD_ID|CONTAINERLABEL"
+    r"|CONTAINER_NAME|SPACE_ID|TORCHELASTIC_RUN_ID|METADATA_URI(?:_V4)?|WORKSTATIONS)"
+)
+_SECRET = re.compile(r"(?i)token|secret|passw|credential|api_?key|access_?key|private_?key|auth_?key|authorization")
+_SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
+
+
+class LocalNames(NamedTuple):
+    """Names of the machine that was looked at; empty where they are not known (they are then learned from paths)."""
+
+    user: str = ""
+    host: str = ""
+    home: str = ""
+
+
+class Redactor:
+    """Masks of one report or recording. `learn` everything first, then `value` or `text`."""
+
+    def __init__(self, names: LocalNames = LocalNames()) -> None:  # noqa: B008
+        self.names = Names()
+        self.uuids = Uuids()
+        self._ipv4: dict[str, str] = {}
+        self._versions: set[str] = set()
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._literal: dict[str, str] = {}
+        self._cache: dict[str, str] = {}
+        self._own_home: re.Pattern[str] | None = None
+        if names.user and names.user != "root":
+            self.names.user(names.user)
+        if names.host:
+            self.names.host(names.host)
+        if names.home not in ("", "/", "/root"):
+            self.names.learn(names.home)
+            self.names.home(names.home)
+            self._own_home = re.compile(rf"(^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*=){re.escape(names.home)}(?=/|\s|$)")
+
+    def learn(self, value: Any) -> None:
+        """Take note of every name, UUID and address in a Struct, list, dict or text."""
+        late: list[str] = []
+        addresses: list[str] = []
+        for key, text in _strings(value, ""):
+            if _is_version(key):
+                self._versions.add(text)
+                continue
+            self.uuids.learn(text)
+            if key in _ONLY_SECRETS:
+                self._versions.update(re.findall(r"[=<>~]\s*([\d.]+)", text))
+            if key in _NEVER or key in _ONLY_SECRETS:
+                continue
+            if key in _DEVICE_LISTS:
+                late.append(text)
+            elif key in _USER_VARIABLES and text:
+                self.names.user(text)
+            elif key in _HOST_VARIABLES and not re.fullmatch(r"[\d.:]*", text):
+                self.names.host(text)
+            elif key in _SERIALS and len(text) >= 4:
+                self._literal[text] = f"serial-{self._number('serial', text)}"
+            self.names.learn(text)
+            addresses += find_ipv4(text)
+        for text in late:
+            self.uuids.learn_beginnings(text)
+        for address in addresses:
+            if address not in self._versions and address not in self._ipv4:
+                self._ipv4[address] = ipv4_mask(len(self._ipv4) + 1)
+        self._cache.clear()
+
+    def text(self, text: str, key: str = "") -> str:
+        """One text; `key` is the field or variable that it is the value of."""
+        if not text or key in _NEVER or _is_version(key):
+            return text
+        if key.isupper() and _SECRET.search(key):
+            return "***"
+        if _IDENTITY.fullmatch(key):
+            return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
+        if key in _ONLY_SECRETS:
+            return mask_secrets(text)
+        if key == "command" and self._own_home:
+            text = self._own_home.sub(r"\1~", text)  # says nothing, and can still be typed
+        if key in _HOST_VARIABLES or key in _USER_VARIABLES or key == "target":
+            text = self.names.exact(text)
+        if text not in self._cache:
+            self._cache[text] = self._mask(text)
+        return self._cache[text]
+
+    def value(self, value: T, key: str = "") -> T:
+        """The same Struct, list, dict or text with its values masked; an untouched part is returned as it is."""
+        result: Any = value
+        if isinstance(value, str):
+            result = self.text(value, key)
+        elif isinstance(value, Struct):
+            result = self._struct(value)
+        elif isinstance(value, (list, tuple)):
+            items = [self.value(item, key) for item in value]
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                result = type(value)(items)
+        elif isinstance(value, dict):
+            label = value.get("field")
+            result = {
+                self.uuids.text(k) if isinstance(k, str) else k: self._item(item, k, label) for k, item in value.items()
+            }
+        return result  # type: ignore[no-any-return]
+
+    def _item(self, item: Any, key: Any, label: Any) -> Any:
+        """The value of a dict; in a raw line {"field": "uuid", "value": ...} the label is the key."""
+        if key == "value" and isinstance(label, str):
+            if label == "uuid" and isinstance(item, str) and re.fullmatch(r"[0-9a-f]{32}", item):
+                return self.uuids.hexadecimal(item)
+            return self.value(item, label)
+        return self.value(item, key if isinstance(key, str) else "")
+
+    def _struct(self, value: Struct) -> Struct:
+        changes = {}
+        kind = type(value).__name__
+        label = _label(value)
+        for name in value.__struct_fields__:
+            old = getattr(value, name)
+            if old is None or isinstance(old, (int, float)) or name in _OURS:
+                continue
+            if name == "name" and kind in _PRODUCTS:
+                continue
+            new = self.value(old, label or name)
+            if new is not old:
+                changes[name] = new
+        return replace(value, **changes) if changes else value
+
+    def _mask(self, text: str) -> str:
+        text = mask_secrets(text)
+        text = self.uuids.text(text)
+        text = mask_addresses(text, self._number)
+        text = replace_ipv4(text, self._ipv4)
+        text = self.names.text(text)
+        for known, mask in self._literal.items():
+            if known in text:
+                text = re.sub(rf"(?<!\w){re.escape(known)}(?!\w)", mask, text)
+        return text
+
+    def _number(self, kind: str, original: str) -> int:
+        return self._numbers.setdefault((kind, original), 1 + sum(1 for k, _ in self._numbers if k == kind))
+
+
+_PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary", "EnvVar", "Tool")
+"""Structs whose `name` is that of a product or variable."""
+
+
+def redact(value: T, names: LocalNames = LocalNames()) -> T:  # noqa: B008
+    """A Snapshot or report with its values masked. In a report the Snapshot teaches what there is to mask."""
+    redactor = Redactor(names)
+    redactor.learn(getattr(value, "snapshot", value))
+    return redactor.value(value)
+
+
+def _is_version(key: str) -> bool:
+    return key == "version" or key.endswith(("_version", "_VERSION"))
+
+
+def _label(value: Struct) -> str:
+    """What the values of a Struct are to be called where its own field names say too little."""
+    kind = type(value).__name__
+    if kind == "EnvVar":
+        return str(getattr(value, "name", ""))
+    return "target" if kind == "Target" else ""
+
+
+def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Struct):
+        label = _label(value)
+        for name in value.__struct_fields__:
+            yield from _strings(getattr(value, name), label or name)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _strings(item, key)
+    elif isinstance(value, dict):
+        field = value.get("field")
+        for k, item in value.items():
+            yield from _strings(item, field if k == "value" and isinstance(field, str) else str(k))
