@@ -1,0 +1,168 @@
+"""Which Python is the patient, read from files: no interpreter is started, shims are resolved from what they read.
+
+Order: --python, VIRTUAL_ENV, CONDA_PREFIX, gpudoctor's own environment where torch is in it, python3 or python on PATH.
+Sources: PEP 405 (pyvenv.cfg); CPython Modules/getpath.py; the READMEs of pyenv (choosing a version), asdf and mise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
+
+from .files import Files
+
+IMAGE_PATH = "/opt/conda/bin:/opt/venv/bin:/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Searched where PATH is not known (a root folder)."""
+_NAMES = ("python3", "python")
+
+
+class Choice(NamedTuple):
+    """`prefix` or `executable` (either may be empty) of the patient, `rule` (which step of the order) and why."""
+
+    rule: str
+    prefix: str
+    executable: str
+    because: str
+
+
+def choose(
+    files: Files,
+    env: Optional[Mapping[str, str]],
+    options: Mapping[str, Any],
+    has_torch: Callable[[str], bool],
+) -> Optional[Choice]:
+    """The patient's Python; None where none can be found. `has_torch(prefix)` looks into an environment's folders."""
+    variables = env or {}
+    asked = options.get("python")
+    if asked:
+        return _asked(files, variables, str(asked), options)
+    notes = ""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        prefix = variables.get(name, "").rstrip("/")
+        if prefix:
+            if prefix.startswith("/") and files.kind(prefix) == "dir":
+                return Choice(name, prefix, _executable(files, prefix), notes + "%s is set to %s" % (name, prefix))
+            notes += "%s names %s, which is not a folder; " % (name, prefix)
+    own = options.get("own_prefix")
+    if own and has_torch(str(own)):
+        return Choice("own environment", str(own), str(options.get("own_executable") or ""),
+                      notes + "torch is installed in gpudoctor's own environment")  # fmt: skip
+    for name in _NAMES:
+        found = on_path(files, variables, name, options)
+        if found:
+            executable, shim = found
+            words = "%s on PATH" % name if env is not None else "%s in the usual folders of an image" % name
+            return Choice("%s on PATH" % name, "", executable, notes + words + shim)
+    if own:
+        return Choice("own environment", str(own), str(options.get("own_executable") or ""),
+                      notes + "no other Python was found, so it is gpudoctor's own")  # fmt: skip
+    return None
+
+
+def _asked(files: Files, env: Mapping[str, str], asked: str, options: Mapping[str, Any]) -> Optional[Choice]:
+    because = "--python %s" % asked
+    if "/" not in asked and files.kind(os.path.join(str(options.get("cwd") or "/"), asked)) != "dir":
+        found = on_path(files, env, asked, options)
+        return Choice("--python", "", found[0], because + found[1]) if found else None
+    path = os.path.normpath(os.path.join(str(options.get("cwd") or "/"), os.path.expanduser(asked)))
+    kind = files.kind(path)
+    if kind == "dir":
+        return Choice("--python", path, _executable(files, path), because)
+    return Choice("--python", "", path, because) if kind else None
+
+
+def _executable(files: Files, prefix: str) -> str:
+    return next((prefix + "/bin/" + n for n in _NAMES if files.kind(prefix + "/bin/" + n) == "file"), "")
+
+
+def on_path(files: Files, env: Mapping[str, str], name: str, options: Mapping[str, Any]) -> Optional[Tuple[str, str]]:
+    """(path, words about a shim) of the first `name` on PATH, shims resolved; None where there is none."""
+    for folder in env.get("PATH", IMAGE_PATH).split(":")[:256]:
+        path = folder.rstrip("/") + "/" + name
+        if not folder.startswith("/") or files.kind(path) != "file":
+            continue
+        manager = _manager(files, path)
+        if not manager:
+            return path, ""
+        found = _RESOLVERS[manager](files, env, path, options)
+        for version, prefix in found:
+            for leaf in (name, *_NAMES):
+                if files.kind(prefix + "/bin/" + leaf) == "file":
+                    return prefix + "/bin/" + leaf, ", a %s shim for %s" % (manager, version)
+        # "system", or a version that is not installed: the shim would go on along PATH, or fail
+    return None
+
+
+def _manager(files: Files, path: str) -> str:
+    """pyenv, asdf or mise where `path` is one of their shims."""
+    if os.path.basename(os.path.dirname(path)) != "shims":
+        return ""
+    link = files.readlink(path)
+    if os.path.basename(link) == "mise":
+        return "mise"
+    text = files.peek(path, 2048) or ""
+    if text.startswith("#!"):
+        return next((m for m in ("pyenv", "asdf", "mise") if m + " exec" in text or m + '" exec' in text), "")
+    return ""
+
+
+def _pyenv(files: Files, env: Mapping[str, str], shim: str, options: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    root = os.path.dirname(os.path.dirname(shim))
+    wanted = env.get("PYENV_VERSION", "").replace(":", " ").split()
+    if not wanted:
+        for folder in [*_parents(env.get("PYENV_DIR") or str(options.get("cwd") or "")), ""]:
+            text = files.peek((folder + "/.python-version") if folder else root + "/version", 4096)
+            if text is not None:
+                wanted = [word for line in text.split("\n") for word in line.split("#")[0].split()][:16]
+                break
+    return _installed(files, root + "/versions", wanted)
+
+
+def _asdf(files: Files, env: Mapping[str, str], shim: str, options: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    root = os.path.dirname(os.path.dirname(shim))
+    wanted = (env.get("ASDF_PYTHON_VERSION") or env.get("MISE_PYTHON_VERSION") or "").split()
+    folders = [*_parents(str(options.get("cwd") or "")), env.get("HOME", "")]
+    for folder in folders if not wanted else []:
+        for name, pattern in _TOOL_FILES:
+            match = re.search(pattern, files.peek(folder + "/" + name, 16384) or "", re.M)
+            if match:
+                wanted = match.group(1).split()
+                break
+        if wanted:
+            break
+    return _installed(files, root + "/installs/python", wanted)
+
+
+_TOOL_FILES = (
+    (".tool-versions", r"^python[ \t]+([^#\n]+)"),
+    ("mise.toml", r"^[ \t]*python[ \t]*=[ \t]*[\"']([^\"'\n]+)"),
+    (".config/mise/config.toml", r"^[ \t]*python[ \t]*=[ \t]*[\"']([^\"'\n]+)"),
+    (".python-version", r"^([0-9][^#\n]*)"),
+)
+_RESOLVERS = {"pyenv": _pyenv, "asdf": _asdf, "mise": _asdf}
+
+
+def _parents(folder: str) -> List[str]:
+    """The folder and all above it, without the root folder itself."""
+    found: List[str] = []
+    while folder.startswith("/") and folder != "/" and len(found) < 64:
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _installed(files: Files, base: str, wanted: List[str]) -> List[Tuple[str, str]]:
+    """(version, folder) of those wanted versions that are installed; `3.11` takes the newest 3.11.x."""
+    found = []
+    for version in wanted:
+        if version == "system" or "/" in version or version.startswith("."):
+            continue
+        if files.kind(base + "/" + version) == "dir":
+            found.append((version, base + "/" + version))
+            continue
+        names = [n for n in files.names(base) or [] if re.match(re.escape(version) + r"\.\d+$", n)]
+        if names:
+            newest = max(names, key=lambda n: [int(part) for part in re.findall(r"\d+", n)])
+            found.append((newest, base + "/" + newest))
+    return found

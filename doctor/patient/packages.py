@@ -1,0 +1,183 @@
+"""Gather what is installed in the patient: metadata of CUDA-related distributions, torch's files, GPU code.
+
+Lines: file (metadata headers, version.py), dir (torch/lib), elf {path, needed, rpath, runpath, ...}, needs {path,
+found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for that library, `own`
+what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were looked through.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from .extension_names import CODE_DISTRIBUTIONS, PACKAGES, TOP_LEVEL
+from .files import Files, clean
+from .loader import Loader
+
+_DIST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)(?:-py[0-9.]+)?\.(dist-info|egg-info)$")
+_CUDA_SONAME = re.compile(r"lib(cu|nv|nccl|torch|c10|caffe2|mpi|ucc|ucp)[A-Za-z0-9_-]*\.so")
+_ENTRY = ("libtorch_global_deps.so", "libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so", "libtorch.so",
+          "libtorch_cuda_linalg.so", "libc10_cuda.so", "libtorch_hip.so", "libtorch_nvshmem.so")  # fmt: skip
+_KERNELS = ("libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so", "libtorch_cuda_linalg.so",
+            "libtorch_nvshmem.so")  # fmt: skip
+_MAX_CLOSURE = 48
+_MAX_LIBRARIES = 96
+_MAX_PER_PACKAGE = 24
+_MIN_SIZE = 4096
+
+
+def gather_packages(files: Files, site_packages: List[str], tools: Any, loader: Loader, scan: bool) -> None:
+    """Emit the lines above; `scan` False leaves out the libraries of packages other than torch."""
+    torch = ""
+    for folder in site_packages:
+        names = files.names(folder) or []
+        for name in names:
+            match = _DIST.match(name)
+            if match and re.sub(r"[-_.]+", "-", match.group(1)).lower() in CODE_DISTRIBUTIONS:
+                _metadata(files, folder + "/" + name)
+        if not torch and files.kind(folder + "/torch/__init__.py") == "file":
+            torch = folder + "/torch"
+    if torch:
+        _torch(files, torch, site_packages, tools, loader)
+    if scan and tools is not None:
+        _extensions(files, site_packages, tools)
+        files.emit({"at": "scanned"})
+
+
+def _metadata(files: Files, path: str) -> None:
+    if files.kind(path) == "file":  # an egg-info file of distutils
+        files.head(path)
+        return
+    files.head(path + ("/METADATA" if path.endswith(".dist-info") else "/PKG-INFO"))
+    files.text(path + "/INSTALLER", 256)
+    files.text(path + "/direct_url.json", 4096)
+
+
+def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, loader: Loader) -> None:
+    files.emit({"at": "torch", "path": clean(folder)})
+    files.text(folder + "/version.py", 16384)
+    lib = folder + "/lib"
+    names = files.names(lib, lambda name: ".so" in name)
+    if names is None or tools is None:
+        return
+    wheels = _nvidia_folders(files, site_packages)
+    todo = [lib + "/" + name for name in _ENTRY if name in names]
+    if lib + "/libtorch_cuda.so" not in todo and not any("torch_cuda" in path for path in todo):
+        return  # a build without CUDA: nothing of it asks for CUDA libraries or holds GPU code
+    seen: Dict[str, bool] = {}
+    while todo and len(seen) < _MAX_CLOSURE:
+        path = todo.pop(0)
+        if path in seen:
+            continue
+        seen[path] = True
+        todo += [p for p in _needs(files, path, wheels, tools, loader) if p not in seen]
+    for name in _KERNELS:
+        if name in names:
+            _code(files, lib + "/" + name, "torch", tools, always=True)
+    text = tools.archs(files.on_disk(lib + "/libtorch_python.so")) if "libtorch_python.so" in names else None
+    if text is not None:
+        files.emit({"at": "archs", "path": clean(lib + "/libtorch_python.so"), "archs": text})
+
+
+def _nvidia_folders(files: Files, site_packages: List[str]) -> List[str]:
+    """nvidia/*/lib of the wheels: torch loads from them itself where its own search path fails."""
+    found = []
+    for site in site_packages:
+        for name in (files.names(site + "/nvidia") or [])[:64] if files.kind(site + "/nvidia") == "dir" else []:
+            if files.kind(site + "/nvidia/" + name + "/lib") == "dir":
+                found.append(site + "/nvidia/" + name + "/lib")
+    return found
+
+
+def _needs(files: Files, path: str, wheels: List[str], tools: Any, loader: Loader) -> List[str]:
+    """Emit what a library needs and where each would come from; returns the paths found."""
+    line = tools.elf(files.on_disk(path))
+    if line is None:
+        return []
+    files.emit(dict(line, at="elf", path=clean(path)))
+    origin = os.path.dirname(path)
+    rpath, runpath = (_expanded(line.get(key), origin) for key in ("rpath", "runpath"))
+    found = {}
+    for soname in [name for name in line.get("needed", []) if _CUDA_SONAME.match(name)][:64]:
+        place, by = _find(files, soname, [] if runpath else rpath, runpath, loader)
+        own = place if by == "rpath" else _first(files, soname, [*rpath, *runpath, origin, *wheels])
+        if not place and own:
+            place, by = own, "wheel"  # torch loads these itself where its own search path fails
+        found[soname] = [clean(place), by, clean(own)]
+    files.emit({"at": "needs", "path": clean(path), "found": found})
+    return [own for _, _, own in found.values() if own]
+
+
+def _expanded(paths: Optional[List[str]], origin: str) -> List[str]:
+    return [os.path.normpath(re.sub(r"\$(ORIGIN|\{ORIGIN\})", lambda _: origin, path)) for path in (paths or [])[:64]]
+
+
+def _find(files: Files, soname: str, rpath: List[str], runpath: List[str], loader: Loader) -> Tuple[str, str]:
+    """(path, by) in the order of ld.so: RPATH (if there is no RUNPATH), LD_LIBRARY_PATH, RUNPATH, cache, defaults."""
+    for folders, by in ((rpath, "rpath"), (loader.library_path, "LD_LIBRARY_PATH"), (runpath, "rpath")):
+        place = _first(files, soname, folders)
+        if place:
+            return place, by
+    if soname in loader.cache:
+        return loader.cache[soname], "ld.so.cache"
+    place = _first(files, soname, loader.defaults)
+    return place, "default" if place else ""
+
+
+def _first(files: Files, soname: str, folders: List[str]) -> str:
+    return next((folder + "/" + soname for folder in folders if files.kind(folder + "/" + soname)), "")
+
+
+def _code(files: Files, path: str, package: str, tools: Any, always: bool = False) -> bool:
+    line = tools.code(files.on_disk(path))
+    if line is None or not (always or line.get("sections") or line.get("problem")):
+        return False
+    files.emit(dict(line, at="code", path=clean(path), package=package, size=files.size(path)))
+    return True
+
+
+def _extensions(files: Files, site_packages: List[str], tools: Any) -> None:
+    left = _MAX_LIBRARIES
+    for site in site_packages:
+        names = files.names(site) or []
+        for name in names:
+            if name.endswith(".so"):
+                package = next((p for prefix, p in TOP_LEVEL if name.startswith(prefix)), "")
+                if package:
+                    _extension(files, site + "/" + name, package, tools)
+        present = set(names)
+        for top, package in PACKAGES:
+            if top.split("/")[0] not in present or left <= 0:
+                continue
+            for path in _libraries(files, site + "/" + top, 2):
+                left -= 1
+                _extension(files, path, package, tools)
+
+
+def _extension(files: Files, path: str, package: str, tools: Any) -> None:
+    if files.size(path) >= _MIN_SIZE and _code(files, path, package, tools):
+        line = tools.elf(files.on_disk(path))
+        if line is not None:
+            files.emit(dict(line, at="elf", path=clean(path)))
+
+
+def _libraries(files: Files, folder: str, depth: int) -> List[str]:
+    """Shared libraries in a folder (or the file itself), at most 24, `depth` folders down."""
+    if files.kind(folder) == "file":
+        return [folder]
+    found: List[str] = []
+    todo = [(folder, depth)]
+    while todo and len(found) < _MAX_PER_PACKAGE:
+        place, left = todo.pop(0)
+        try:
+            with os.scandir(files.on_disk(place)) as entries:
+                rows = sorted((entry.name, entry.is_dir()) for entry in entries)[:2048]
+        except OSError:
+            continue
+        for name, is_dir in rows:
+            if is_dir and left and name != "__pycache__":
+                todo.append((place + "/" + name, left - 1))
+            elif not is_dir and re.search(r"\.so(\.\d+)*$", name):
+                found.append(place + "/" + name)
+    return found[:_MAX_PER_PACKAGE]

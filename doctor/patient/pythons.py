@@ -1,0 +1,230 @@
+"""Gather the patient's Python and the other environments with torch, from files alone.
+
+Emits `python` lines: {role: patient | other, rule, because, prefix, executable, real_executable, kind hints: cfg
+(pyvenv.cfg as text), conda_python, managed; stdlib: folder name such as python3.13t; base, site_packages, torch}, one
+`dir` line for each site-packages folder, and the lines of `packages.py` for the patient.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from .files import Files, clean
+from .interpreters import Choice, choose
+from .loader import Loader
+from .packages import gather_packages
+
+_STDLIB = re.compile(r"python3\.(\d+)t?$")
+_MAX_PTH = 64
+_MAX_SITE = 64
+_OTHER_GLOBS = (
+    "~/.pyenv/versions/*", "~/miniconda3", "~/miniconda3/envs/*", "~/anaconda3", "~/anaconda3/envs/*", "~/miniforge3",
+    "~/miniforge3/envs/*", "~/mambaforge", "~/mambaforge/envs/*", "~/.conda/envs/*", "~/.virtualenvs/*", "~/venv",
+    "~/.venv", "/opt/*", "/opt/conda/envs/*", "/opt/micromamba/envs/*", "/venv", "/venv/*", "/workspace/venv",
+    "/workspace/.venv", "/root/venv", "/usr/local", "/usr", "./.venv", "./venv", "./env",
+)  # fmt: skip
+_MAX_OTHERS = 200
+_DIST = (".dist-info", ".egg-info", ".egg-link")
+
+
+def gather_pythons(
+    files: Files, env: Optional[Mapping[str, str]], tools: Any, options: Mapping[str, Any], loader: Loader
+) -> Optional[Dict[str, Any]]:
+    """Emit all `python` lines; returns the patient's. `options`: python, cwd, own_prefix, own_executable, scan."""
+    choice = choose(files, env, options, lambda prefix: bool(_torch(files, _environment(files, prefix, "", {}))))
+    patient = None
+    if choice is None:
+        files.emit({"at": "python", "role": "patient", "prefix": None, "asked": options.get("python")})
+    else:
+        patient = _environment(files, choice.prefix, choice.executable, env or {})
+        patient.update(role="patient", rule=choice.rule, because=clean(choice.because))
+        patient["torch"] = _torch(files, patient)
+        files.emit(_cleaned(patient))
+        gather_packages(files, patient["site_packages"], tools, loader, bool(options.get("scan", True)))
+    if options.get("others", True):
+        _others(files, env or {}, options, patient)
+    files.emit({"at": "others", "complete": True})
+    return patient
+
+
+def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, str]) -> Dict[str, Any]:
+    """The `python` line of an environment given by its prefix, its interpreter, or both."""
+    real = _real(files, executable) if executable else ""
+    if not prefix:
+        near = os.path.dirname(os.path.dirname(executable))
+        prefix = near if files.kind(near + "/pyvenv.cfg") else os.path.dirname(os.path.dirname(real))
+    cfg = files.text(prefix + "/pyvenv.cfg", 16384)
+    stdlib = _stdlib(files, prefix, real or executable)
+    line: Dict[str, Any] = {
+        "at": "python", "prefix": prefix, "executable": executable, "real_executable": real, "cfg": cfg,
+        "stdlib": stdlib[1], "conda": files.kind(prefix + "/conda-meta") == "dir",
+    }  # fmt: skip
+    if line["conda"]:
+        names = files.names(prefix + "/conda-meta", _conda_python) or []
+        line["conda_python"] = next((name for name in names if _conda_python(name)), None)
+    site = [] if prefix == "/usr" and cfg is None else [stdlib[0] + "/site-packages"]
+    user = _user_site(stdlib[1], env)
+    if cfg is None:
+        site = user + _system_site(files, prefix, stdlib)
+        line["managed"] = files.kind(stdlib[0] + "/EXTERNALLY-MANAGED") == "file"
+    elif re.search(r"^\s*include-system-site-packages\s*=\s*true\s*$", cfg, re.M | re.I):
+        home = re.search(r"^\s*home\s*=\s*(/\S.*?)\s*$", cfg, re.M)
+        if home:
+            base = os.path.dirname(_real(files, home.group(1) + "/python3").rpartition("/")[0])
+            line["base"] = base
+            site += user + _system_site(files, base, _stdlib(files, base, stdlib[1]))
+    paths = [p for p in env.get("PYTHONPATH", "").split(":") if p.startswith("/")]
+    line["site_packages"] = _with_pth(files, paths, site)
+    line["writable"] = os.access(files.on_disk(stdlib[0] or prefix), os.W_OK)
+    return line
+
+
+def _conda_python(name: str) -> bool:
+    return re.match(r"python-3\.\d+\.\d+-", name) is not None
+
+
+def _stdlib(files: Files, prefix: str, hint: str) -> Tuple[str, str]:
+    """(folder, its name): PREFIX/lib/python3.11 by the interpreter's own name, else the newest that is there."""
+    named = re.search(r"python(3\.\d+t?)$", hint)
+    two = files.kind(prefix + "/lib64") == "dir" and not files.readlink(prefix + "/lib64")
+    libs = ["/lib64/", "/lib/"] if two else ["/lib/"]
+    if named:
+        for lib in reversed(libs):
+            if files.kind(prefix + lib + "python" + named.group(1)) == "dir":
+                return prefix + lib + "python" + named.group(1), "python" + named.group(1)
+    found = []
+    for lib in libs:
+        try:
+            names = os.listdir(files.on_disk(prefix + lib))
+        except OSError:
+            continue
+        for name in names:
+            match = _STDLIB.match(name)
+            folder = prefix + lib + name
+            if match and (files.kind(folder + "/site-packages") or files.kind(folder + "/os.py")):
+                found.append((int(match.group(1)), folder, name))
+    return max(found)[1:] if found else ("", "")
+
+
+def _user_site(stdlib: str, env: Mapping[str, str]) -> List[str]:
+    if env.get("PYTHONNOUSERSITE") or not stdlib:
+        return []
+    base = env.get("PYTHONUSERBASE") or (env["HOME"] + "/.local" if env.get("HOME") else "")
+    return [base + "/lib/" + stdlib + "/site-packages"] if base.startswith("/") else []
+
+
+def _system_site(files: Files, prefix: str, stdlib: Tuple[str, str]) -> List[str]:
+    """Site folders of a Python that is no venv, with those of Debian and Fedora."""
+    folder, name = stdlib
+    if not folder:
+        return []
+    if prefix == "/usr":
+        return [
+            "/usr/local/lib/%s/dist-packages" % name, "/usr/lib/python3/dist-packages", folder + "/dist-packages",
+            "/usr/local/lib64/%s/site-packages" % name, "/usr/local/lib/%s/site-packages" % name,
+            "/usr/lib64/%s/site-packages" % name, "/usr/lib/%s/site-packages" % name,
+        ]  # fmt: skip
+    return [folder + "/site-packages", folder + "/dist-packages"]
+
+
+def _with_pth(files: Files, first: List[str], site: List[str]) -> List[str]:
+    """The folders that exist, each once by its real path, each site folder followed by what its .pth files add."""
+    found: List[str] = []
+    seen: Dict[str, bool] = {}
+
+    def add(folder: str) -> bool:
+        if len(found) >= _MAX_SITE or files.kind(folder) != "dir":
+            return False
+        real = _real(files, folder)
+        if real in seen:
+            return False
+        seen[real] = True
+        found.append(folder)
+        return True
+
+    for folder in first:
+        add(os.path.normpath(folder))
+    for folder in site:
+        if not add(folder):
+            continue
+        names = files.names(folder, is_package_name) or []
+        for name in [n for n in names if n.endswith(".pth")][:_MAX_PTH]:
+            for line in (files.text(folder + "/" + name, 65536) or "").splitlines()[:256]:
+                line = line.strip()
+                if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line:
+                    add(os.path.normpath(os.path.join(folder, line)))
+    return found
+
+
+def is_package_name(name: str) -> bool:
+    """Names of a site-packages folder worth emitting: metadata folders, .pth files and torch itself."""
+    return name.endswith(_DIST) or name.endswith(".pth") or name == "torch"
+
+
+def _torch(files: Files, line: Mapping[str, Any]) -> Optional[str]:
+    """The version of the torch that an import in this environment would take: by version.py, else by metadata."""
+    for folder in line["site_packages"]:
+        text = files.peek(folder + "/torch/version.py", 16384)
+        match = re.search(r"^__version__\s*=\s*[\"']([^\"']+)", text or "", re.M)
+        if match:
+            return match.group(1)
+        if text is not None or files.kind(folder + "/torch/__init__.py"):
+            return "?"
+    return None
+
+
+def _others(
+    files: Files, env: Mapping[str, str], options: Mapping[str, Any], patient: Optional[Dict[str, Any]]
+) -> None:
+    """Emit `python` lines with role `other` for well-known places that hold torch."""
+    done = {_real(files, patient["prefix"])} if patient else set()
+    prefixes = [str(options["own_prefix"])] if options.get("own_prefix") else []
+    for pattern in _OTHER_GLOBS:
+        base = pattern.replace("~", env.get("HOME") or "/root", 1) if pattern.startswith("~") else pattern
+        if base.startswith("./"):
+            if not options.get("cwd"):
+                continue
+            base = str(options["cwd"]) + base[1:]
+        if base.endswith("/*"):
+            try:
+                names = sorted(os.listdir(files.on_disk(base[:-2])))[:64]
+            except OSError:
+                continue
+            prefixes += [base[:-1] + name for name in names]
+        else:
+            prefixes.append(base)
+    for prefix in prefixes[:_MAX_OTHERS]:
+        if not _maybe_python(files, prefix):
+            continue
+        real = _real(files, prefix)
+        if real in done:
+            continue
+        done.add(real)
+        quiet = Files(lambda line: None, files.root or "/")
+        line = _environment(quiet, prefix, "", {})
+        line["torch"] = _torch(quiet, line)
+        if line["torch"]:
+            line.update(role="other")
+            files.emit(_cleaned(line))
+
+
+def _maybe_python(files: Files, prefix: str) -> bool:
+    return any(files.kind(prefix + sign) for sign in ("/pyvenv.cfg", "/bin/python3", "/conda-meta"))
+
+
+def _cleaned(line: Dict[str, Any]) -> Dict[str, Any]:
+    result = {key: clean(value) if isinstance(value, str) else value for key, value in line.items()}
+    result["site_packages"] = [clean(folder) for folder in line["site_packages"]]
+    return result
+
+
+def _real(files: Files, path: str) -> str:
+    try:
+        return (files._resolve(path) or "/") if files.root else os.path.realpath(path)
+    except OSError:
+        return path
+
+
+__all__ = ["Choice", "gather_pythons", "is_package_name"]

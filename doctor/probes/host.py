@@ -1,0 +1,154 @@
+"""Host facts from /proc, /sys, /etc/os-release and the process line."""
+
+from __future__ import annotations
+
+import re
+
+from ..snapshot import ABSENT, NOT_ASKED, Disk, EnvVar, Host, Missing
+from .limits import cpu_quota, memory_limit, process_limit
+from .provider import provider, scheduler, virtualization
+from .raw import Raw, number, string
+
+_LOADERS = (
+    ("/lib64/ld-linux-x86-64.so.2", "x86_64"),
+    ("/lib/ld-linux-aarch64.so.1", "aarch64"),
+    ("/lib/ld-musl-x86_64.so.1", "x86_64"),
+    ("/lib/ld-musl-aarch64.so.1", "aarch64"),
+)
+_LIBC_PATHS = ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
+_SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+
+def parse_host(raw: Raw) -> Host:
+    """All of Host that files tell."""
+    process = raw.row("process")
+    release = os_release(raw)
+    env = raw.env()
+    live = not isinstance(process, Missing)
+    row = process if not isinstance(process, Missing) else {}
+    cores, euid = number(row.get("cores")), number(row.get("euid"))
+    shm = next((r for r in raw.rows("statvfs") if r.get("role") == "shm"), None)
+    return Host(
+        system=string(row.get("system")).lower() or ("linux" if not isinstance(release, Missing) else raw.unasked),
+        os_name=release.get("PRETTY_NAME", ABSENT) if isinstance(release, dict) else release,
+        os_id=release.get("ID", ABSENT) if isinstance(release, dict) else release,
+        os_version=release.get("VERSION_ID", ABSENT) if isinstance(release, dict) else release,
+        kernel=string(row.get("release")) or _kernel(raw),
+        architecture=string(row.get("machine")) or _architecture(raw),
+        libc=_libc(raw, string(row.get("libc"))),
+        wsl=_wsl(raw),
+        virtualization=virtualization(raw),
+        cpu_model=_cpu_model(raw),
+        cpu_cores=cores if cores is not None else raw.unasked,
+        cpu_quota_cores=cpu_quota(raw),
+        memory_total_mib=_meminfo(raw),
+        memory_limit_mib=memory_limit(raw),
+        shm_mib=_mib(shm.get("total_mib")) if shm else raw.gap("/dev/shm"),
+        disks=_disks(raw) if live else NOT_ASKED,
+        memlock_kib=process_limit(raw, "Max locked memory", 1024) if live else NOT_ASKED,
+        open_files=process_limit(raw, "Max open files", 1) if live else NOT_ASKED,
+        provider=provider(raw),
+        scheduler=scheduler(raw),
+        user_is_root=euid == 0 if euid is not None else raw.unasked,
+        secure_boot=_secure_boot(raw),
+        environment=tuple(EnvVar(k, v) for k, v in env.items()) if isinstance(env, dict) else env,
+    )
+
+
+def os_release(raw: Raw) -> dict[str, str] | Missing:
+    """/etc/os-release as a table (shell quoting removed)."""
+    text = raw.text("/etc/os-release")
+    if isinstance(text, Missing):
+        other = raw.text("/usr/lib/os-release")
+        if isinstance(other, Missing):
+            return text
+        text = other
+    table = {}
+    for line in text.splitlines()[:256]:
+        name, sign, value = line.strip().partition("=")
+        if sign and not name.startswith("#"):
+            table[name] = value.strip().strip("\"'")
+    return table
+
+
+def _kernel(raw: Raw) -> str | Missing:
+    text = raw.text("/proc/sys/kernel/osrelease")
+    if isinstance(text, str) and text.strip():
+        return text.strip()
+    version = raw.text("/proc/version")
+    if isinstance(version, Missing):
+        return version
+    match = re.match(r"Linux version (\S+)", version)
+    return match.group(1) if match else Missing("error", "/proc/version is not understood")
+
+
+def _architecture(raw: Raw) -> str | Missing:
+    found = [name for path, name in _LOADERS if raw.exists(path) is True]
+    return found[0] if found else raw.unasked
+
+
+def _libc(raw: Raw, told: str) -> str | Missing:
+    if told:
+        return told
+    for folder in _LIBC_PATHS:
+        version = raw.match(folder + "/libc.so.6")
+        if isinstance(version, str):
+            return f"glibc {version}"
+    musl = raw.match("/lib/apk/db/installed")
+    if isinstance(musl, str):
+        return musl.partition("-r")[0]
+    if any(raw.exists(path) is True for path, _ in _LOADERS[2:]):
+        return "musl"
+    return raw.unasked
+
+
+def _wsl(raw: Raw) -> int | Missing:
+    text = raw.text("/proc/version")
+    if isinstance(text, Missing):
+        return text
+    lower = text.lower()
+    if "microsoft" not in lower:
+        return 0
+    return 2 if "wsl2" in lower or "microsoft-standard" in lower or raw.exists("/usr/lib/wsl/lib") is True else 1
+
+
+def _cpu_model(raw: Raw) -> str | Missing:
+    text = raw.text("/proc/cpuinfo")
+    if isinstance(text, Missing):
+        return text
+    for key in ("model name", "Model", "cpu model", "Hardware"):
+        match = re.search(rf"^{key}\s*:\s*(\S.*)$", text, re.M)
+        if match:
+            return match.group(1).strip()
+    return ABSENT
+
+
+def _meminfo(raw: Raw) -> int | Missing:
+    text = raw.text("/proc/meminfo")
+    if isinstance(text, Missing):
+        return text
+    match = re.search(r"^MemTotal:\s*(\d{1,15}) kB", text, re.M)
+    return int(match.group(1)) // 1024 if match else Missing("error", "/proc/meminfo has no MemTotal")
+
+
+def _disks(raw: Raw) -> tuple[Disk, ...] | Missing:
+    found = []
+    for row in raw.rows("statvfs"):
+        free = number(row.get("free_mib"))
+        if row.get("role") != "shm" and free is not None:
+            found.append(Disk(string(row.get("role")), string(row.get("path")), free, row.get("writable") is True))
+    return tuple(found) if found else raw.unasked
+
+
+def _mib(value: object) -> int | Missing:
+    found = number(value)
+    return Missing("error") if found is None else found
+
+
+def _secure_boot(raw: Raw) -> bool | Missing:
+    if raw.exists("/sys/firmware/efi") is False:
+        return Missing("absent", "no EFI firmware here")
+    data = raw.data(_SECURE_BOOT)
+    if isinstance(data, Missing):
+        return data
+    return data[4] == 1 if len(data) == 5 else Missing("error", "the SecureBoot variable is not 5 bytes")

@@ -1,0 +1,89 @@
+"""Where the machine is rented, which scheduler runs it, and what virtualises it: by variables and DMI strings."""
+
+from __future__ import annotations
+
+from ..snapshot import Missing
+from .raw import Raw
+
+_BY_VARIABLE = (
+    ("RUNPOD_POD_ID", "runpod"), ("VAST_CONTAINERLABEL", "vast"), ("VAST_TCP_PORT_22", "vast"),
+    ("MODAL_TASK_ID", "modal"), ("COLAB_RELEASE_TAG", "colab"), ("COLAB_BACKEND_VERSION", "colab"),
+    ("COLAB_GPU", "colab"), ("KAGGLE_KERNEL_RUN_TYPE", "kaggle"), ("KAGGLE_CONTAINER_NAME", "kaggle"),
+    ("PAPERSPACE_METRIC_WORKLOAD_ID", "paperspace"), ("SAGEMAKER_REGION", "aws"), ("SM_CURRENT_HOST", "aws"),
+    ("AWS_BATCH_JOB_ID", "aws"), ("ECS_CONTAINER_METADATA_URI_V4", "aws"), ("ECS_CONTAINER_METADATA_URI", "aws"),
+    ("AWS_EXECUTION_ENV", "aws"), ("AZUREML_RUN_ID", "azure"), ("AZ_BATCH_NODE_ID", "azure"), ("K_SERVICE", "gcp"),
+    ("CLOUD_ML_PROJECT_ID", "gcp"), ("GOOGLE_CLOUD_WORKSTATIONS", "gcp"), ("LAMBDA_CLOUD", "lambda"),
+    ("LIGHTNING_CLOUD_PROJECT_ID", "lightning"), ("SPACE_ID", "huggingface"), ("CODESPACES", "codespaces"),
+    ("BEAM_POD_ID", "beam"), ("CEREBRIUM_ENV", "cerebrium"),
+)  # fmt: skip
+_BY_DMI = (
+    ("amazon ec2", "aws"), ("amazon", "aws"), ("google", "gcp"), ("7783-7084-3265-9085-8269-3286-77", "azure"),
+    ("oraclecloud.com", "oracle"), ("digitalocean", "digitalocean"), ("hetzner", "hetzner"), ("vultr", "vultr"),
+    ("scaleway", "scaleway"), ("alibaba cloud", "alibaba"), ("coreweave", "coreweave"), ("nebius", "nebius"),
+    ("lambda", "lambda"), ("crusoe", "crusoe"), ("ovh", "ovh"), ("linode", "akamai"), ("akamai", "akamai"),
+)  # fmt: skip
+_HYPERVISORS = (
+    ("kvm", "kvm"), ("qemu", "kvm"), ("vmware", "vmware"), ("virtualbox", "virtualbox"), ("innotek", "virtualbox"),
+    ("xen", "xen"), ("parallels", "parallels"), ("bhyve", "bhyve"), ("openstack", "kvm"),
+    ("google compute engine", "kvm"), ("digitalocean", "kvm"), ("alibaba cloud", "kvm"), ("amazon ec2", "amazon"),
+)  # fmt: skip
+_DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios_vendor")
+
+
+def provider(raw: Raw) -> str | Missing:
+    """runpod, vast, aws ...; Missing(absent) where nothing shows."""
+    env = raw.env()
+    if isinstance(env, dict):
+        for name, value in _BY_VARIABLE:
+            if name in env:
+                return value
+    if raw.exists("/kaggle") is True and raw.exists("/content/sample_data") is not True and isinstance(env, dict):
+        return "kaggle"
+    dmi = " ".join(_dmi(raw)).lower()
+    return next((value for words, value in _BY_DMI if words in dmi), Missing("absent"))
+
+
+def scheduler(raw: Raw) -> str | Missing:
+    """kubernetes, slurm ...; Missing(absent) where nothing shows."""
+    env = raw.env()
+    names = env if isinstance(env, dict) else {}
+    if "SLURM_JOB_ID" in names:
+        return "slurm"
+    if "KUBERNETES_SERVICE_HOST" in names or raw.exists("/var/run/secrets/kubernetes.io") is True:
+        return "kubernetes"
+    if "PBS_JOBID" in names:
+        return "pbs"
+    if "LSB_JOBID" in names:
+        return "lsf"
+    return env if isinstance(env, Missing) else Missing("absent")
+
+
+def virtualization(raw: Raw) -> str | Missing:
+    """none, kvm, vmware, hyperv, xen, amazon ...; `vm` where only the processor says that there is a hypervisor."""
+    version = raw.text("/proc/version")
+    if isinstance(version, str) and "microsoft" in version.lower():
+        return "hyperv"
+    dmi = _dmi(raw)
+    words = " ".join(dmi).lower()
+    if "microsoft corporation" in words and "virtual machine" in words:
+        return "hyperv"
+    if ".metal" in words:
+        return "none"
+    for part, name in _HYPERVISORS:
+        if part in words:
+            return name
+    cpuinfo = raw.text("/proc/cpuinfo")
+    if isinstance(cpuinfo, str) and _flagged(cpuinfo):
+        return "vm"
+    if dmi and isinstance(cpuinfo, str):
+        return "none"
+    return cpuinfo if isinstance(cpuinfo, Missing) else Missing("absent", "no DMI strings to tell")
+
+
+def _dmi(raw: Raw) -> list[str]:
+    texts = [raw.text(f"/sys/class/dmi/id/{name}") for name in _DMI]
+    return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
+
+
+def _flagged(cpuinfo: str) -> bool:
+    return any(line.startswith("flags") and " hypervisor" in line for line in cpuinfo.splitlines())

@@ -1,0 +1,139 @@
+"""The readers of binary formats that the file gatherer is given: each returns JSON-able values, or None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..formats.elf import ElfError, parse_elf
+from ..formats.elf_dynamic import read_dynamic
+from ..formats.fatbin import Target
+from ..formats.fatbin_summary import FatbinSummary, Pattern, SectionSummary, TargetCount, summarize
+from ..formats.ldcache import read_ldcache
+from ..formats.notes import NoteError, forward_compatibility
+from ..formats.pytorch import compiled_arch_list
+from ..formats.reader import FileReader
+from .raw import number, string, strings
+
+
+def elf(path: str) -> dict[str, Any] | None:
+    """{machine, soname, needed, rpath, runpath}, or {problem}."""
+    try:
+        with FileReader(path) as reader:
+            headers = parse_elf(reader.pread)
+            dynamic = read_dynamic(headers)
+    except (ElfError, OSError) as error:
+        return {"problem": str(error)}
+    if dynamic is None:
+        return {"machine": headers.machine, "needed": []}
+    return {
+        "machine": headers.machine, "soname": dynamic.soname, "needed": list(dynamic.needed),
+        "rpath": list(dynamic.rpath), "runpath": list(dynamic.runpath),
+    }  # fmt: skip
+
+
+def code(path: str) -> dict[str, Any] | None:
+    """{sections: [...]} with counts and patterns (see `summary_of`), or {sections: [], problem}."""
+    try:
+        with FileReader(path) as reader:
+            summary = summarize(reader.pread)
+    except (ElfError, OSError) as error:
+        return {"sections": [], "problem": str(error)}
+    sections = []
+    for section in summary.sections:
+        index = {count.target: at for at, count in enumerate(section.targets)}
+        sections.append({
+            "name": section.name, "size": section.size, "containers": section.containers,
+            "kernel_containers": section.kernel_containers, "entries": section.entries, "problem": section.problem,
+            "targets": [[*count.target, count.entries, count.containers] for count in section.targets],
+            "patterns": [[sorted(index[t] for t in p.targets), p.containers] for p in section.patterns],
+            "other": section.other_kinds,
+        })  # fmt: skip
+    return {"sections": sections}
+
+
+def summary_of(line: dict[str, Any]) -> FatbinSummary:
+    """The counts of a `code` line again; rows that are not understood are left out."""
+    sections = []
+    for row in line["sections"] if isinstance(line.get("sections"), list) else []:
+        if not isinstance(row, dict):
+            continue
+        targets = _targets(row.get("targets"))
+        patterns = []
+        for pattern in row["patterns"] if isinstance(row.get("patterns"), list) else []:
+            if isinstance(pattern, list) and len(pattern) == 2 and isinstance(pattern[0], list):
+                picked = [targets[n].target for n in pattern[0] if isinstance(n, int) and 0 <= n < len(targets)]
+                patterns.append(Pattern(frozenset(picked), number(pattern[1]) or 0))
+        other = row.get("other")
+        problem = string(row.get("problem"))
+        sections.append(
+            SectionSummary(
+                string(row.get("name")), number(row.get("size")) or 0, number(row.get("containers")) or 0,
+                number(row.get("kernel_containers")) or 0, number(row.get("entries")) or 0, tuple(targets),
+                tuple(patterns), dict(other) if isinstance(other, dict) else {}, bool(problem), problem,
+            )
+        )  # fmt: skip
+    return FatbinSummary(tuple(sections))
+
+
+def _targets(value: object) -> list[TargetCount]:
+    found = []
+    for row in value if isinstance(value, list) else []:
+        if isinstance(row, list) and len(row) == 5:
+            kind, arch, variant = strings(row[:3]) if len(strings(row[:3])) == 3 else ("", "0.0", "")
+            known = all(part.isascii() and part.isdigit() for part in arch.split("."))
+            target = Target(kind, arch if known else "0.0", variant)
+            found.append(TargetCount(target, number(row[3]) or 0, number(row[4]) or 0))
+    return found
+
+
+def ldcache(path: str, machine: str) -> dict[str, list[str]] | None:
+    """File name -> paths, in the loader's order; None where the cache cannot be read."""
+    try:
+        cache = read_ldcache(path, machine)
+    except OSError:
+        return None
+    if cache.problem and not cache.libraries:
+        return None
+    return {name: list(paths) for name, paths in cache.libraries.items()}
+
+
+def note(path: str) -> dict[str, Any] | None:
+    """The forward-compatibility note of a compat libcuda, None where it has none."""
+    try:
+        with FileReader(path) as reader:
+            found = forward_compatibility(parse_elf(reader.pread))
+    except (ElfError, OSError, NoteError) as error:
+        return {"problem": str(error)}
+    if found is None:
+        return None
+    return {
+        "cuda": found.cuda_version,
+        "drivers": None if found.host_driver_majors is None else list(found.host_driver_majors),
+        "brands": None if found.brand_ids is None else list(found.brand_ids),
+    }
+
+
+def archs(path: str) -> list[str] | None:
+    """torch's own list of targets as it stands in libtorch_python.so."""
+    try:
+        found = compiled_arch_list(path)
+    except (ElfError, OSError):
+        return None
+    return None if found is None else list(found)
+
+
+def libc(path: str) -> str | None:
+    """`2.36` of a glibc that is not this process's, from the words inside libc.so.6."""
+    marks = b"stable release version "
+    try:
+        with FileReader(path) as reader:
+            data = reader.pread(0, 4 << 20)
+    except OSError:
+        return None
+    at = data.find(marks)
+    text = data[at + len(marks) : at + len(marks) + 8].decode("ascii", "replace") if at >= 0 else ""
+    version = text.split(".")
+    if len(version) < 2 or not version[0].isdigit():
+        return None
+    minor = "".join(c for c in version[1] if c.isdigit())
+    return f"{version[0]}.{minor}" if minor else None

@@ -1,0 +1,162 @@
+"""torch from its files: version, build, architectures by bytes, what it links and what would be found for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..formats.pytorch import parse_version_file
+from ..snapshot import ABSENT, CodeLibrary, Missing, Python, Torch
+from .extensions import code_libraries
+from .raw import Raw, string, strings
+
+# Not a wheel's or the loader's to supply: the driver's own, which other facts speak of.
+_DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
+_CUDA_LIBRARY = re.compile(r"lib(cu[a-zA-Z_]|nv[a-zA-Z]|nccl)[A-Za-z_-]*\.so")
+# Loaded at the first use of a feature only: absent without harm to an import.
+_LAZY = ("libtorch_nvshmem.so", "libtorch_cuda_linalg.so")
+_FILE_VERSION = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
+_WHEEL = re.compile(r"nvidia-(cudnn|nccl)-cu\d+$")
+
+
+def parse_torch(raw: Raw, python: Python) -> Torch:
+    """All of Torch; every field has the same gap where there is no torch."""
+    row = raw.row("torch")
+    if isinstance(row, Missing):
+        return _all_missing(_no_torch(raw))
+    folder = string(row.get("path"))
+    text = raw.text(folder + "/version.py")
+    told = parse_version_file(text) if isinstance(text, str) else None
+    distribution = python.distribution("torch")
+    dist = None if isinstance(distribution, Missing) else distribution
+    gap = text if isinstance(text, Missing) else Missing("error", "torch/version.py is not understood")
+    if told is None:
+        version: str | Missing = dist.version if dist else gap
+    else:
+        version = told.version or gap
+    libraries = code_libraries(raw, torch=True)
+    names = raw.names(folder + "/lib")
+    main = [lib for lib in libraries if re.search(r"/libtorch_cuda(_cu|_cpp)?\.so$", lib.path)]
+    build = told.build if told else None
+    cuda = told.cuda if told else None
+    return Torch(
+        version=version,
+        location=folder,
+        build=build if build in ("cuda", "rocm", "xpu", "cpu") else gap,  # type: ignore[arg-type]
+        cuda=cuda or (ABSENT if told else gap),
+        hip=(told.hip if told else None) or (ABSENT if told else gap),
+        debug=told.debug if told and told.debug is not None else ABSENT if told else gap,
+        git_version=(told.git_version if told else None) or (ABSENT if told else gap),
+        installer=(dist.installer or ABSENT) if dist else ABSENT,
+        requires_python=dist.requires_python if dist else ABSENT,
+        requires=dist.requires if dist else ABSENT,
+        sass=_archs(main, "sass", build, names),
+        ptx=_archs(main, "ptx", build, names),
+        arch_text=_arch_text(raw, build),
+        libraries=libraries,
+        **_linked(raw, folder, python),
+    )
+
+
+def _no_torch(raw: Raw) -> Missing:
+    if raw.unasked.reason == "timeout":
+        return raw.unasked
+    found = any(row.get("role") == "patient" and row.get("prefix") for row in raw.rows("python"))
+    return Missing("absent", "torch is not installed") if found else raw.unasked
+
+
+def _all_missing(gap: Missing) -> Torch:
+    return Torch(**dict.fromkeys(Torch.__struct_fields__, gap))
+
+
+def _archs(main: list[CodeLibrary], kind: str, build: str | None, names: object) -> tuple[str, ...] | Missing:
+    """What every kernel library of torch (one, or the two of 1.x builds) holds in nearly all its containers."""
+    readable = [lib for lib in main if not lib.problem and any(s.containers for s in lib.sections)]
+    broken = next((lib for lib in main if lib.problem), None)
+    if broken:
+        return Missing("error", f"{broken.path.rpartition('/')[2]}: {broken.problem}")
+    if not readable:
+        if build in ("cpu", "rocm", "xpu"):
+            return Missing("absent", f"a {build} build holds no CUDA code")
+        if isinstance(names, Missing):
+            return names
+        return Missing("absent", "no library with CUDA kernels in torch/lib")
+    first: tuple[str, ...] = getattr(readable[0], kind)
+    return tuple(arch for arch in first if all(arch in getattr(lib, kind) for lib in readable[1:]))
+
+
+def _arch_text(raw: Raw, build: str | None) -> tuple[str, ...] | Missing:
+    row = raw.row("archs")
+    if isinstance(row, Missing):
+        return Missing("absent", f"a {build} build has no list") if build in ("cpu", "xpu") and raw.complete else row
+    return strings(row.get("archs"))
+
+
+def _linked(raw: Raw, folder: str, python: Python) -> dict[str, Any]:
+    """DT_NEEDED of torch's own libraries, what is missing, cuDNN and NCCL."""
+    elfs = [row for row in raw.rows("elf") if string(row.get("path")).startswith(folder + "/lib/")]
+    needed: dict[str, None] = {}
+    for row in elfs:
+        needed.update(dict.fromkeys(n for n in strings(row.get("needed")) if _CUDA_LIBRARY.match(n)))
+    lost: dict[str, None] = {}
+    found: dict[str, str] = {}
+    for row in raw.rows("needs"):
+        path, table = string(row.get("path")), row.get("found")
+        if not isinstance(table, dict) or path.rpartition("/")[2] in _LAZY:
+            continue
+        for soname, place in table.items():
+            where = strings(place)
+            if len(where) == 3 and where[0]:
+                found.setdefault(soname, where[2] or where[0])
+            elif soname not in _DRIVER and _CUDA_LIBRARY.match(soname):
+                lost[soname] = None
+    if not elfs:
+        gap = Missing("absent", "no CUDA library in torch/lib") if raw.complete else raw.unasked
+        return {
+            "linked_libraries": gap, "missing_libraries": gap, "cudnn_bundled": gap, "cudnn_path": gap,
+            "cudnn_shadow": gap, "nccl_bundled": gap, "nccl_path": gap,
+        }  # fmt: skip
+    cudnn, nccl = _first(found, "libcudnn.so"), _first(found, "libnccl.so")
+    return {
+        "linked_libraries": tuple(needed),
+        "missing_libraries": tuple(name for name in lost if name not in found),
+        "cudnn_bundled": _bundled(raw, python, cudnn, "cudnn", needed),
+        "cudnn_path": cudnn or Missing("absent", "no library links cuDNN by name"),
+        "cudnn_shadow": _shadow(raw, cudnn),
+        "nccl_bundled": _bundled(raw, python, nccl, "nccl", needed),
+        "nccl_path": nccl or Missing("absent", "no library links NCCL by name"),
+    }
+
+
+def _first(found: dict[str, str], start: str) -> str:
+    return next((path for soname, path in found.items() if soname.startswith(start)), "")
+
+
+def _bundled(raw: Raw, python: Python, path: str, name: str, needed: dict[str, None]) -> str | Missing:
+    """Version by the wheel that the found file lies in, else by the real file's name."""
+    if not path:
+        linked = any(soname.startswith(f"lib{name}.so") for soname in needed)
+        return Missing("absent", "linked and not found" if linked else f"{name} is not linked by name (static or none)")
+    distributions = python.distributions
+    for dist in distributions if isinstance(distributions, tuple) else ():
+        if _WHEEL.match(dist.name) and f"-{name}-" in dist.name and path.startswith(dist.location + "/nvidia/"):
+            return ".".join(dist.version.split(".post")[0].split(".")[:3])
+    match = _FILE_VERSION.search(raw.real(path))
+    return match.group(1) if match else Missing("absent", "neither a wheel nor a file name tells its version")
+
+
+def _shadow(raw: Raw, own: str) -> str | Missing:
+    """A cuDNN of the same major on LD_LIBRARY_PATH beside the one that torch brings or finds by its own path.
+
+    It is loaded in place of torch's, or (where an RPATH comes first) its parts are, which cuDNN loads by name.
+    """
+    if isinstance(raw.env(), Missing):
+        return raw.unasked
+    folder, _, soname = own.rpartition("/")
+    for row in raw.rows("library") if own else []:
+        path = string(row.get("path"))
+        if row.get("by") != "LD_LIBRARY_PATH" or path.rpartition("/")[2] != soname:
+            continue
+        if path.rpartition("/")[0] != folder and string(row.get("real")) != raw.real(own):
+            return path
+    return ABSENT

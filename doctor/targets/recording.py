@@ -1,0 +1,137 @@
+"""A recording: the raw lines of every source in a folder, as JSON lines, and a manifest.
+
+files.jsonl holds the file gatherer's lines; nvml.jsonl, cuda_driver.jsonl and torch.jsonl hold an agent's lines and a
+last line {"agent_end": {returncode, fault, guilty, stderr_tail, seconds, noise}}. A source not asked has no file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from .agent import AgentResult, Fault
+from .local import Line
+
+SCHEMA_VERSION = 1
+AGENTS = ("cuda_driver", "nvml", "torch")
+_MAX_BYTES = 64 << 20
+_MAX_LINE = 8 << 20
+_END = "agent_end"
+_FAULTS = ("hang", "crash", "failed")
+
+
+class RecordingError(Exception):
+    """The folder is no recording that can be read; the message is one line."""
+
+
+class Recording:
+    """`files`: lines of the file gatherer, None where files were not asked; `agents`: results by name; `manifest`."""
+
+    def __init__(
+        self,
+        files: list[Line] | None = None,
+        agents: dict[str, AgentResult] | None = None,
+        manifest: dict[str, Any] | None = None,
+    ) -> None:
+        self.files = files
+        self.agents = agents or {}
+        self.manifest = manifest or {}
+
+
+def write_recording(folder: str, recording: Recording, redact: Callable[[str], str] | None = None) -> None:
+    """Write all files; every string value goes through `redact`. Raises OSError."""
+    base = Path(folder)
+    base.mkdir(parents=True, exist_ok=True)
+    change = redact or (lambda text: text)
+    manifest = {"schema_version": SCHEMA_VERSION, **recording.manifest, "redacted": redact is not None}
+    with open(base / "manifest.json", "w", encoding="utf-8") as file:
+        json.dump(_changed(manifest, change), file, indent=1)
+        file.write("\n")
+    if recording.files is not None:
+        _write(base / "files.jsonl", recording.files, change)
+    for name, result in recording.agents.items():
+        end = {
+            "returncode": result.returncode, "fault": result.fault, "guilty": result.guilty,
+            "stderr_tail": result.stderr_tail, "seconds": result.seconds, "noise": result.noise,
+        }  # fmt: skip
+        _write(base / f"{name}.jsonl", [*result.lines, {_END: end}], change)
+
+
+def read_recording(folder: str) -> Recording:
+    """Read a folder that `write_recording` wrote. Raises RecordingError on anything else."""
+    base = Path(folder)
+    try:
+        with open(base / "manifest.json", "rb") as file:
+            manifest = json.loads(file.read(1 << 20))
+    except FileNotFoundError:
+        raise RecordingError(f"{folder} is not a recording (it has no manifest.json)") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RecordingError(f"manifest.json of {folder} cannot be read: {_one_line(error)}") from None
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise RecordingError(f"manifest.json of {folder} has no schema_version")
+    if version > SCHEMA_VERSION:
+        raise RecordingError(f"{folder} was recorded by a newer gpudoctor (schema {version}); update gpudoctor")
+    files = base / "files.jsonl"
+    recording = Recording(list(_read(files)) if files.exists() else None, {}, manifest)
+    for name in AGENTS:
+        path = base / f"{name}.jsonl"
+        if path.exists():
+            recording.agents[name] = _result(list(_read(path)))
+    return recording
+
+
+def _write(path: Path, lines: list[Line], change: Callable[[str], str]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(json.dumps(_changed(line, change)) + "\n")
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _changed(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_changed(item, change) for item in value]
+    return value
+
+
+def _read(path: Path) -> Iterator[Line]:
+    name = path.name
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise RecordingError(f"{name} is larger than {_MAX_BYTES >> 20} MiB")
+        with open(path, "rb") as file:
+            while True:
+                data = file.readline(_MAX_LINE)
+                if not data:
+                    return
+                value = json.loads(data)
+                if not isinstance(value, dict):
+                    raise RecordingError(f"{name} has a line that is no JSON object")
+                yield value
+    except (OSError, ValueError, RecursionError) as error:
+        raise RecordingError(f"{name} cannot be read: {_one_line(error)}") from None
+
+
+def _result(lines: list[Line]) -> AgentResult:
+    end = lines.pop().get(_END) if lines and _END in lines[-1] else None
+    row = end if isinstance(end, dict) else {"fault": "failed"}
+    code, fault, guilty, seconds = row.get("returncode"), row.get("fault"), row.get("guilty"), row.get("seconds")
+    noise = row.get("noise")
+    return AgentResult(
+        lines,
+        code if isinstance(code, int) else None,
+        cast("Fault", fault) if fault in _FAULTS else None,
+        guilty if isinstance(guilty, str) else None,
+        str(row.get("stderr_tail") or ""),
+        float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        [text for text in noise if isinstance(text, str)] if isinstance(noise, list) else [],
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
