@@ -91,7 +91,7 @@ def gpu(
             return GpuMatch(rows, False, f"PCI device {device} and name {plain_name(name or '')!r} disagree")
         rows = _by_subsystem(rows, str(device), subsystem)
     elif by_name:
-        rows, reasons = by_name, [how]
+        rows, reasons = by_name, [how, *([f"PCI device {device} is not listed"] if device else [])]
     else:
         asked = " / ".join(text for text in (name, device) if text)
         return GpuMatch((), False, f"{asked or 'nothing'} is not listed in this matrix")
@@ -99,7 +99,7 @@ def gpu(
         rows = _by_memory(rows, memory_mib)
         reasons.append("memory")
     sure = len(rows) == 1 and rows[0].confidence != "memory"
-    exact = sure and (bool(by_device) or how == "name")
+    exact = sure and (bool(by_device) or (reasons[0] == "name" and not device))
     return GpuMatch(rows, exact, ", ".join(reasons) + ("" if len(rows) == 1 else f": {len(rows)} products"))
 
 

@@ -97,9 +97,9 @@ def toolkit(m: Matrix, version: str) -> Toolkit | None:
 
 def cuda_error(m: Matrix, code: int | str) -> CudaError | None:
     """A CUDA error by number, driver name (CUDA_ERROR_...) or runtime name (cudaError...)."""
-    text = str(code).strip()
+    text = str(code).strip().casefold()
     for row in m.cuda_errors:
-        if text == str(row.code) or text.casefold() in (row.driver_name.casefold(), row.runtime_name.casefold()):
+        if text and text in (str(row.code), row.driver_name.casefold(), row.runtime_name.casefold()):
             return row
     return None
 

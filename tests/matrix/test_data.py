@@ -1,0 +1,143 @@
+"""The data files: sound as shipped, and lint notices what is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_matrix import Matrix, MatrixError
+from compat_matrix.tables import TABLES
+
+from .conftest import Edit
+
+
+def test_the_shipped_matrix_is_sound(m: Matrix) -> None:
+    assert m.lint() == []
+    assert m.version == "2026.11.20" and m.schema_version == 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_one_row_per_line(m: Matrix, table: str) -> None:
+    lines = (Path(m.directory) / f"{table}.json").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "[" and lines[-1] == "]"
+    assert [json.loads(line.rstrip(",")) for line in lines[1:-1]] and len(m.rows(table)) == len(lines) - 2
+
+
+def _set(index: int, **fields: object) -> Edit:
+    return lambda rows: rows[index].update(fields)
+
+
+def _where(key: str, value: str, **fields: object) -> Edit:
+    def edit(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if str(row[key]) == value).update(fields)
+
+    return edit
+
+
+BROKEN: list[tuple[str, Edit, str]] = [
+    ("drivers", _set(3, source="nowhere"), "source 'nowhere'"),
+    ("drivers", _set(3, confidence="sure"), "confidence 'sure'"),
+    ("drivers", _set(3, colour="green"), "unknown field colour"),
+    ("drivers", lambda rows: rows.append(rows[0]), "duplicate of 384"),
+    ("drivers", _where("branch", "535", cuda="12.9"), "reports an older CUDA than 535"),
+    ("drivers", _where("branch", "535", cuda="twelve"), "unreadable"),
+    ("drivers", _where("branch", "535", latest_seen="545.1"), "not of this branch"),
+    ("toolkits", _where("version", "12.6.0", min_driver_linux="520.1"), "min_driver_linux is below"),
+    ("toolkits", _where("version", "12.0.0", min_driver_windows="520.1"), "min_driver_windows is below"),
+    ("forward_compat", _where("cuda", "13.0", hosts={"536": "compatible"}), "branch 536 is not in drivers"),
+    ("compute_capability", _where("cc", "8.6", cc="eight"), "unreadable"),
+    ("compute_capability", lambda rows: rows.remove(next(r for r in rows if r["cc"] == "8.6")), "8.6 is used but not"),
+    ("compute_capability", _where("cc", "8.6", first_driver=456), "branch 456 is not in drivers"),
+    ("torch_builds", _set(0, torch="1.8.99"), "release not listed"),
+    ("torch_builds", _set(0, tag="cu999"), "no index row"),
+    ("torch_builds", _set(0, published="maybe"), "published 'maybe'"),
+    ("torch_builds", lambda rows: rows.remove(next(r for r in rows if r.get("pypi_default"))), "has no build row"),
+    ("index_urls", _where("tag", "cu126", torch=["2.6.0"]), "not among the releases of its index"),
+    ("torch_releases", _where("torch", "2.11.0", pypi_linux_x86_64="cu128"), "names another PyPI default"),
+    ("companions", _set(0, torch="1.8.77"), "torch 1.8.77 is not listed"),
+    ("gpus", _set(0, cc="3.9"), "3.9 is not listed"),
+    ("gpu_specs", lambda rows: rows.pop(), "no gpu_specs row"),
+    ("gpu_specs", _set(0, id="nothing"), "nothing: no gpus row"),
+    ("cudnn", lambda rows: rows[0].pop("version"), "cudnn.json"),
+]
+
+
+@pytest.mark.parametrize(("table", "edit", "words"), BROKEN)
+def test_lint_notices(changed: Callable[[str, Edit], Matrix], table: str, edit: Edit, words: str) -> None:
+    problems = changed(table, edit).lint()
+    assert any(words in problem for problem in problems), problems
+
+
+def test_lint_notices_an_unused_source(copy: Path) -> None:
+    path = copy / "sources.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"spare": "a page"}), encoding="utf-8")
+    assert Matrix.load(str(copy)).lint() == ["sources: spare is used by no row"]
+
+
+def test_answers_follow_the_data(changed: Callable[[str, Edit], Matrix]) -> None:
+    """The rules are in the rows: a moved floor moves the verdict."""
+    moved = changed("cuda_majors", _where("major", "12", min_driver_linux="540"))
+    assert moved.driver_for_cuda("535.129.03", "12.8").grade == "needs-forward-compat"
+    assert Matrix.load().driver_for_cuda("535.129.03", "12.8").grade == "minor-version"
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b"\xff\xfe", b"{}", b'[{"branch": "x"}]', b"[" * 5000])
+def test_broken_files_are_one_kind_of_error(copy: Path, content: bytes) -> None:
+    (copy / "drivers.json").write_bytes(content)
+    matrix = Matrix.load(str(copy))
+    with pytest.raises(MatrixError, match=r"drivers\.json"):
+        matrix.driver_branch("535.129.03")
+    assert any("drivers.json" in problem for problem in matrix.lint())
+
+
+def test_no_matrix_at_all(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=r"meta\.json"):
+        Matrix.load(str(tmp_path))
+
+
+def test_a_newer_schema_is_refused(copy: Path) -> None:
+    (copy / "meta.json").write_text('{"schema_version": 2, "version": "2030.01.01"}', encoding="utf-8")
+    with pytest.raises(MatrixError, match="newer than this program"):
+        Matrix.load(str(copy))
+
+
+def test_importing_and_asking_opens_only_what_is_needed() -> None:
+    """Neither packaging nor the row types of other tables are imported for a driver question."""
+    code = (
+        "import sys; from compat_matrix import Matrix; "
+        "print(Matrix.load().driver_for_cuda('535.129.03', '12.8').grade); "
+        "print(sorted(n for n in sys.modules if n == 'packaging' or n.startswith('compat_matrix.rows_')))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines() == ["minor-version", "['compat_matrix.rows_driver']"]
+
+
+MEANINGLESS = ["", " ", ".", "-", "a" * 5000, "\x00", "é", "sm_", "-1.0", "v", "None", "[N/A]", "(((", "9" * 400, "1." * 3000]
+
+
+@pytest.mark.parametrize("text", MEANINGLESS)
+def test_meaningless_text_gives_an_unknown_answer(m: Matrix, text: str) -> None:
+    assert m.driver_for_cuda("535.129.03", text).grade in ("unknown", "native" if text.startswith("1.") else "unknown")
+    assert m.driver_for_gpu(text, text).grade == "unknown"
+    assert m.forward_compat(text, text, gpu_name=text).grade == "unknown"
+    assert m.code_for_gpu(text, [text], [text], text, text).kind == "unknown"
+    assert m.torch_release(text).release is None
+    assert m.torch_builds(text) == () and m.companions(text) == ()
+    assert m.companion_matches(text, text, text).grade == "unknown"
+    assert m.python_for_torch("2.8.0", text).grade in ("unknown", "too-old" if text.startswith("1.") else "unknown")
+    assert m.cudnn_for_gpu(text, text).grade == "unknown"
+    assert m.nccl_for_gpu(text, text, 12).grade == "unknown"
+    assert not m.gpu(text, text, text, 1).exact
+    assert len(m.best_builds([text], text, python=text, torch=text)) == 0
+    assert m.toolkit(text) is None and m.cuda_error(text) is None and m.nvml_error(text) is None
+    assert m.index_url(text) is None and m.gpu_by_capability(text) == ()
+
+
+def test_a_long_local_version_is_read(m: Matrix) -> None:
+    assert m.torch_release("2.6.0+" + "x" * 3000).status == "known"

@@ -1,0 +1,98 @@
+"""Which product is it: names that are prefixes of each other, shared PCI ids, MIG, vGPU, memory sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_matrix import Matrix
+from compat_matrix.gpus import pci_id, subsystem_id
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [
+        ("NVIDIA A10", "8.6"), ("NVIDIA A100-SXM4-40GB", "8.0"), ("NVIDIA A100 80GB PCIe", "8.0"), ("NVIDIA L4", "8.9"),
+        ("NVIDIA L40", "8.9"), ("NVIDIA L40S", "8.9"), ("NVIDIA H100", "9.0"), ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("NVIDIA B200", "10.0"), ("NVIDIA GB200", "10.0"), ("NVIDIA GeForce RTX 5090", "12.0"), ("NVIDIA GB10", "12.1"),
+        ("NVIDIA B300 SXM6 AC", "10.3"), ("Tesla T4", "7.5"), ("Tesla V100-SXM2-16GB", "7.0"),
+        ("NVIDIA GeForce GTX 1080", "6.1"), ("NVIDIA Thor", "11.0"), ("NVIDIA GeForce RTX 3050 A Laptop GPU", "8.9"),
+    ],
+)  # fmt: skip
+def test_whole_name(m: Matrix, name: str, capability: str) -> None:
+    found = m.gpu(name=name)
+    assert [row.name for row in found.rows] == [name]
+    assert found.exact and found.capability == capability
+
+
+def test_every_listed_name_and_id_finds_its_row(m: Matrix) -> None:
+    for row in m.gpus:
+        memory = row.memory_mib[0] if row.memory_mib else int((row.memory_gib or 0) * 1024)
+        for device in row.device_ids or (None,):
+            assert row in m.gpu(row.name, device, memory_mib=memory).rows, row.id
+
+
+def test_a_prefix_is_not_a_name(m: Matrix) -> None:
+    assert m.gpu(name="NVIDIA H10").rows == ()
+    assert m.gpu(name="NVIDIA GeForce RTX 30").rows == ()
+    assert m.gpu(name="NVIDIA GeForce RTX 3080").rows != m.gpu(name="NVIDIA GeForce RTX 3080 Ti").rows
+    assert not m.gpu(name="").exact and not m.gpu().exact
+
+
+def test_short_names_find_candidates_but_are_not_exact(m: Matrix) -> None:
+    found = m.gpu(name="RTX 5090")
+    assert [row.name for row in found.rows] == ["NVIDIA GeForce RTX 5090"] and not found.exact
+
+
+def test_mig_and_vgpu_names(m: Matrix) -> None:
+    mig = m.gpu(name="NVIDIA H100 80GB HBM3 MIG 1g.10gb")
+    assert mig.capability == "9.0" and not mig.exact
+    assert m.gpu(name="NVIDIA A40-48Q").capability == "8.6"
+    assert m.gpu(name="NVIDIA GeForce RTX 4090 (UUID: GPU-0)").capability == "8.9"
+
+
+def test_one_device_id_two_products(m: Matrix) -> None:
+    assert {row.name for row in m.gpu(pci_device_id="25B6").rows} == {"NVIDIA A2", "NVIDIA A16"}
+    assert [row.name for row in m.gpu(pci_device_id=0x25B610DE, pci_subsystem_id=0x14A910DE).rows] == ["NVIDIA A16"]
+    assert [row.name for row in m.gpu(pci_device_id="0x25b6", pci_subsystem_id="10DE:157E").rows] == ["NVIDIA A2"]
+    assert [row.name for row in m.gpu(name="NVIDIA A2", pci_device_id="25B6").rows] == ["NVIDIA A2"]
+
+
+def test_memory_tells_equal_names_apart(m: Matrix) -> None:
+    assert len(m.gpu(name="Orin (nvgpu)").rows) == 4
+    small = m.gpu(name="Orin (nvgpu)", memory_mib=7620)
+    assert [row.memory_gib for row in small.rows] == [8]
+    two = m.gpu(pci_device_id="17FD")
+    assert len(two.rows) == 2
+    assert [row.memory_gib for row in m.gpu(pci_device_id="17FD", memory_mib=24576).rows] == [24]
+    assert [row.memory_gib for row in m.gpu(pci_device_id="17FD", memory_mib=11519).rows] == [12]
+
+
+def test_name_and_id_in_disagreement(m: Matrix) -> None:
+    found = m.gpu(name="NVIDIA L4", pci_device_id="2330")
+    assert not found.exact and "disagree" in found.reason
+    assert [row.name for row in found.rows] == ["NVIDIA H100 80GB HBM3"]
+
+
+def test_unlisted_hardware(m: Matrix) -> None:
+    assert m.gpu(name="NVIDIA Graphics Device").rows == ()
+    new_id = m.gpu(name="NVIDIA H100 PCIe", pci_device_id="FFFF")
+    assert new_id.capability == "9.0" and not new_id.exact
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [("0x2330", "2330"), ("2330", "2330"), (0x233010DE, "2330"), (0x2330, "2330"), ("0x233010DE", "2330"),
+     ("zz", None), (None, None), (-1, None), ("0x1234567890", None)],
+)  # fmt: skip
+def test_pci_ids(value: str | int | None, wanted: str | None) -> None:
+    assert pci_id(value) == wanted
+
+
+def test_subsystem_ids() -> None:
+    assert subsystem_id(0x16C110DE) == subsystem_id("0x16C110DE") == subsystem_id("10de:16c1") == "10DE:16C1"
+    assert subsystem_id("?") is None and subsystem_id(None) is None
+
+
+def test_by_capability(m: Matrix) -> None:
+    assert {row.name for row in m.gpu_by_capability("12.1")} >= {"NVIDIA GB10"}
+    assert m.gpu_by_capability("99.9") == ()
