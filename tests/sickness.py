@@ -115,3 +115,8 @@ def compat_loaded(s: Snapshot, path: str = COMPAT, **note: Any) -> Snapshot:
         }),
         LD_LIBRARY_PATH=folder,
     )  # fmt: skip
+
+
+def unlisted(s: Snapshot) -> Snapshot:
+    """The driver runs, and lists no GPU: the card is only on the PCI bus."""
+    return cuda_says(s, 100).replace({"driver.nvml_gpu_count": 0, "gpus": ()})

@@ -155,3 +155,22 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
         note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
     )  # fmt: skip
     return (again, restart) if container_kind(s) else (restart, unload)
+
+
+def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
+    """The last branch that supports an old GPU."""
+    root, changes = sudo(s), driver_changes()
+    command = install_command(s, branch, "proprietary")
+    install = Fix(
+        id="install-older-driver",
+        title=f"Install driver branch {branch}" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, f"Install branch {branch}, the last one for this GPU, and hold its packages.", command),
+            on_host(s, "Reboot.", f"{root}reboot", changes),
+        ),
+        note=_note(s),
+        source=_DOCS,
+    )
+    if not container_kind(s):
+        return (install,)
+    return (other_host(s, f"with driver branch {branch}, or with a newer GPU", changes), install)

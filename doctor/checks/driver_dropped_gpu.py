@@ -1,0 +1,52 @@
+"""The driver is too new for the GPU: its generation was dropped.
+
+What is wrong: NVIDIA ends the support of old generations with a branch; later branches do not drive them.
+
+How it shows: after an upgrade `nvidia-smi` prints `No devices were found`; the kernel log says that the GPU is
+supported only by a legacy branch (`NVRM: ... requires the NVIDIA 470.xx Legacy drivers`).
+
+Why it happens: the newest driver was installed beside a Kepler, Maxwell, Pascal or Volta card.
+
+How to fix it: install the last branch that supports the card, and hold it. Where that branch reports an older CUDA than
+the torch build needs, take a torch build for that CUDA.
+
+Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.driver import older_driver
+from ..snapshot import Snapshot, known
+from ._driver_gpu import graded
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The driver no longer supports this GPU",
+    severity="critical",
+    layer="driver",
+    tags=("driver", "gpu"),
+    downstream_of=("driver-not-answering", "driver-library-version-mismatch"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the matrix names an older branch as the last one for the GPU's generation."""
+    for gpu in graded(s, m):
+        last, version = gpu.grade.last_driver, known(s.driver.version)
+        if gpu.grade.grade != "too-new" or last is None:
+            continue
+        yield CHECK.fail(
+            f"Driver {version} no longer supports {gpu.name}",
+            f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",
+            facts={"driver": version, "compute_capability": gpu.capability, "last_driver": last},
+            subject=gpu.key,
+            direct=False,
+            fixes=older_driver(s, last),
+        )

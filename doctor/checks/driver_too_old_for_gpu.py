@@ -1,0 +1,59 @@
+"""The driver is older than the GPU.
+
+What is wrong: a driver supports the GPU generations that existed when its branch began. This branch is older than the
+GPU's generation and does not know it.
+
+How it shows: `nvidia-smi` prints `No devices were found`; `cuInit` answers 100 (no device); the kernel log says that
+the GPU is not supported by this release.
+
+Why it happens: a machine image or a distribution's default driver is older than the card; a new card in an old server.
+
+How to fix it: install a driver of the named branch or newer on the host. Inside a container choose a host that has it.
+A torch build cannot help before the driver knows the card.
+
+Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers; supported GPUs of each
+driver's README.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.driver import install_driver
+from ..fixes.windows import update_windows_driver
+from ..snapshot import Snapshot, known
+from ._driver_gpu import graded
+from ._seen import is_wsl
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The driver is too old for this GPU",
+    severity="critical",
+    layer="driver",
+    tags=("driver", "gpu"),
+    downstream_of=("driver-not-answering", "driver-library-version-mismatch"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the matrix says that this branch is older than the GPU's generation."""
+    for gpu in graded(s, m):
+        if gpu.grade.grade != "too-old":
+            continue
+        branch, version = gpu.grade.first_driver, known(s.driver.version)
+        capability = m.compute_capability(gpu.capability)
+        flavour = "open" if capability and capability.open_module == "required" else ""
+        fixes = (update_windows_driver(s),) if is_wsl(s) else install_driver(s, branch, flavour)
+        yield CHECK.fail(
+            f"Driver {version} is too old for {gpu.name}",
+            f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",
+            facts={"driver": version, "compute_capability": gpu.capability, "first_driver": branch},
+            subject=gpu.key,
+            direct=False,
+            fixes=fixes,
+        )

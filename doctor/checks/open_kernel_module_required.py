@@ -1,0 +1,63 @@
+"""The kernel module is of the wrong flavour for this GPU: open where it must be proprietary, or the reverse.
+
+What is wrong: the driver's kernel module exists in two flavours. Blackwell and later GPUs (and Grace systems) work only
+with the open one; Maxwell, Pascal and Volta only with the proprietary one; Turing to Hopper with both.
+
+How it shows: the driver is loaded, and yet `nvidia-smi` prints `No devices were found` and `cuInit` answers 100. The
+kernel log says `requires use of the NVIDIA open kernel modules`.
+
+Why it happens: the package of the other flavour was installed (nvidia-driver-580 instead of nvidia-driver-580-open,
+cuda-drivers instead of nvidia-open), or a card was changed.
+
+How to fix it: install the same branch with the flavour that fits, and reboot. Inside a container this is the host's
+matter.
+
+Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver installation guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import install_driver
+from ..snapshot import Snapshot, known, need
+from ._driver_gpu import graded
+from ._seen import absent, is_wsl, version_numbers
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Kernel module of the wrong flavour",
+    severity="critical",
+    layer="driver",
+    tags=("driver", "gpu"),
+    downstream_of=("driver-not-answering", "driver-library-version-mismatch"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decided by the loaded module's flavour and the GPU's generation, for GPUs that CUDA does not show as working."""
+    if is_wsl(s):
+        raise Skip("WSL: Windows drives the GPU")
+    judged = 0
+    for gpu in graded(s, m):
+        judged += 1
+        if gpu.grade.grade not in ("needs-open-module", "open-module-unsupported"):
+            continue
+        want = "open" if gpu.grade.grade == "needs-open-module" else "proprietary"
+        have, version = known(s.driver.kernel_flavour), known(s.driver.version) or ""
+        branch = version_numbers(version)[0] if version_numbers(version) else None
+        yield CHECK.fail(
+            f"{gpu.name} needs the {want} kernel module, and the {have} one is loaded",
+            f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",
+            facts={"kernel_flavour": have, "compute_capability": gpu.capability, "driver": version},
+            subject=gpu.key,
+            direct=False,
+            fixes=install_driver(s, branch, want),
+        )
+    if judged and not absent(s.driver.kernel_flavour):
+        need("driver.kernel_flavour", s.driver.kernel_flavour)

@@ -1,0 +1,74 @@
+"""Fixes under WSL: what Windows must have, and what a Linux inside it must not."""
+
+from __future__ import annotations
+
+from ..findings import Fix, Step
+from ..snapshot import LibraryFile, Snapshot
+from .libraries import prefer_folder
+from .place import RECHECK, driver_changes, library_changes, sudo
+
+_SHUTDOWN = "wsl --shutdown"
+
+
+def update_windows_driver(s: Snapshot) -> Fix:
+    """A newer NVIDIA driver in Windows; none inside WSL."""
+    return Fix(
+        id="update-windows-driver",
+        title="Install the newest NVIDIA driver in Windows",
+        steps=(
+            Step(
+                text="In Windows, install the newest driver from nvidia.com/drivers, and the newest WSL. "
+                "Install no NVIDIA driver inside WSL.",
+                command="wsl --update",
+                where="windows",
+            ),
+            Step(
+                text="Restart WSL, then run gpudoctor check again.",
+                command=_SHUTDOWN,
+                where="windows",
+                changes=driver_changes(host__kernel=RECHECK),
+            ),
+        ),
+        source="docs.nvidia.com/cuda/wsl-user-guide",
+    )
+
+
+def convert_to_wsl2() -> Fix:
+    """WSL 1 has no GPU: convert the distribution."""
+    return Fix(
+        id="convert-to-wsl2",
+        title="Convert this distribution to WSL 2",
+        steps=(
+            Step(
+                text="In Windows, find the distribution's name with 'wsl --list --verbose', then convert it.",
+                command="wsl --set-version <DISTRIBUTION> 2",
+                where="windows",
+                changes=driver_changes(host__wsl=2, host__kernel=RECHECK),
+            ),
+        ),
+        source="learn.microsoft.com/windows/wsl/basic-commands",
+    )
+
+
+def remove_linux_driver(s: Snapshot, windows_libcuda: LibraryFile | None) -> tuple[Fix, ...]:
+    """Remove the Linux driver inside WSL; until then put Windows' libraries first."""
+    root = sudo(s)
+    remove = Fix(
+        id="remove-linux-driver",
+        title="Remove the Linux NVIDIA driver inside WSL",
+        steps=(
+            Step(
+                text="Remove the driver's packages; the toolkit package that is safe inside WSL is cuda-toolkit.",
+                command=f"{root}apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-utils-*' cuda-drivers cuda "
+                f"&& {root}ldconfig",
+                where="shell",
+                needs_root=True,
+                changes=library_changes(),
+            ),
+        ),
+        note=f"Where libcuda in /usr/lib/wsl/lib is damaged too, run '{_SHUTDOWN}' in Windows.",
+        source="docs.nvidia.com/cuda/wsl-user-guide",
+    )
+    if windows_libcuda is None:
+        return (remove,)
+    return (remove, prefer_folder(s, windows_libcuda, "Let the loader find Windows' libraries first"))
