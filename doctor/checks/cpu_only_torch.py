@@ -1,0 +1,66 @@
+"""The installed torch has no CUDA code at all.
+
+What is wrong: this is the CPU build of torch. No driver, GPU or setting makes it use a GPU.
+
+How it shows: `torch.cuda.is_available()` is False, `Torch not compiled with CUDA enabled`, `torch.version.cuda` is
+None, a version that ends in `+cpu`.
+
+Why it happens: a plain `pip install torch` on Windows or (up to 2.10) on aarch64, the CPU index, a CPU build of conda,
+an image that was built where there is no GPU, or another package that replaced torch.
+
+How to fix it: replace it by a CUDA build of the same version; pip needs the old one removed first, because for pip
+`2.8.0+cpu` already is 2.8.0.
+
+A remark under `--expect none`, and under `--expect any` where there is no GPU.
+
+Source: torch/version.py of the installed build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.machine import capabilities
+from ..fixes.python import new_python_fix
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known
+from ._torch import build_kind, gpu_needed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch is the CPU build",
+    severity="error",
+    layer="python",
+    tags=("torch",),
+    downstream_of=("no-nvidia-gpu", "image-torch-replaced", "user-site-shadows-packages", "torch-installed-twice"),
+    needs_gpu=False,
+)
+
+USUAL = ("7.5", "8.0", "8.6", "9.0")
+"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected."""
+    if build_kind(s) != "cpu":
+        return
+    version = known(s.torch.version)
+    title = f"torch {version} is the CPU build"
+    facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}
+    detail = "It holds no CUDA code: no driver and no setting makes it use a GPU."
+    if not gpu_needed(s, p):
+        yield CHECK.remark(title, detail + " No GPU is expected here, so nothing is wrong.", facts=facts)
+        return
+    gpus = capabilities(s, m)
+    if gpus:
+        fix = install_torch(s, m) or new_python_fix(s, m) or install_torch(s, m, any_driver=True)
+    else:
+        detail += " Which CUDA build fits depends on the GPU and its driver, which are not known here."
+        title_of_fix = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
+        fix = install_torch(s, m, gpus=USUAL, title=title_of_fix) or new_python_fix(s, m, USUAL)
+    yield CHECK.fail(title, detail, facts=facts, fixes=(fix,) if fix else ())

@@ -1,0 +1,135 @@
+"""The driver does not support the CUDA version that torch was built with.
+
+What is wrong: a program built with CUDA 12.x runs on any driver from branch 525 on, one built with CUDA 13.x needs
+branch 580 or newer (11.x: 450.80.02). The driver here is below that.
+
+How it shows: `torch.cuda.is_available()` is False with the warning `The NVIDIA driver on your system is too old (found
+version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` (35).
+
+Why it happens: a plain `pip install torch` gives a CUDA 13 build since torch 2.11; the host of a container or pod has
+an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed.
+
+How to fix it, in this order: install the torch build that fits this driver (no rights on the host needed); on
+data-center GPUs a forward-compatibility package (cuda-compat); a newer driver on the host, or another host.
+
+A driver of the same CUDA major that is older than the build (branch 535 with a CUDA 12.8 build) is fine: minor-version
+compatibility. `torch.cuda.is_available()` being True beats the table.
+
+Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CUDA release notes, table of drivers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import minor
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.cuda_driver import fixes_for
+from ..fixes.machine import driver_platform
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import DRIVERLESS, compat_in_use
+from ._torch import cuda_build, no_card, unlisted
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The driver is too old for this torch build",
+    severity="critical",
+    layer="driver",
+    tags=("torch", "driver", "cuda"),
+    downstream_of=(*DRIVERLESS, "driver-not-answering", "driver-too-old-for-gpu", "image-torch-replaced"),
+    source="docs.nvidia.com/deploy/cuda-compatibility",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the driver is below the lowest one for the CUDA major of torch, and no compat libcuda helps."""
+    cuda = cuda_build(s)
+    driver = s.driver.version
+    reported = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
+    if isinstance(driver, Missing) and no_card(s):
+        raise Skip("there is no NVIDIA GPU, so no driver")
+    if known(s.torch_run.cuda_available) is True:
+        yield from _remark(s, m, cuda)
+        return
+    have, want = minor(reported), minor(cuda)
+    if have and want and have >= want:
+        return  # what libcuda itself says, a forward-compatibility one included
+    if _compat_serves(s, cuda):
+        return
+    if isinstance(driver, Missing):
+        if have and want:
+            yield from _by_cuda_version(s, m, cuda, have, want)
+            return
+        need("driver.kernel_version", driver)
+        return
+    grade = m.driver_for_cuda(driver, cuda, driver_platform(s))
+    if grade.grade == "unknown":
+        raise unlisted(grade.reason)
+    if grade.grade in ("native", "minor-version"):
+        yield from _remark(s, m, cuda)
+        return
+    facts = {
+        "driver": driver, "torch_cuda": cuda, "driver_cuda": reported or grade.cuda_reported,
+        "needed_driver": grade.floor_minor or grade.floor_full, "grade": grade.grade,
+    }  # fmt: skip
+    shown = f" It supports CUDA up to {facts['driver_cuda']} (the number that nvidia-smi shows)."
+    yield CHECK.fail(
+        f"Driver {driver} is too old for torch {known(s.torch.version)}, which is built with CUDA {cuda}",
+        f"{grade.reason[0].upper()}{grade.reason[1:]}.{shown if facts['driver_cuda'] else ''}",
+        facts=facts, direct=known(s.torch_run.cuda_available) is False, fixes=fixes_for(s, m, cuda, grade),
+    )  # fmt: skip
+
+
+def _compat_serves(s: Snapshot, cuda: str) -> bool:
+    """Whether a forward-compatibility libcuda of at least this CUDA is the one that loads."""
+    path, want = compat_in_use(s), minor(cuda)
+    if not path or not want:
+        return False
+    loaded = [c for c in known(s.container.compat) or () if c.path == path or c.loads is True]
+    versions = [minor(known(c.cuda_version)) for c in loaded]
+    return any(version is not None and version >= want for version in versions)
+
+
+def _remark(s: Snapshot, m: Matrix, cuda: str) -> Iterator[Finding]:
+    """Minor-version compatibility is told as a remark: SASS runs, and torch's kernels, Triton and NVRTC make SASS."""
+    driver = s.driver.version
+    if isinstance(driver, Missing) or driver_platform(s) != "linux":
+        return
+    grade = m.driver_for_cuda(driver, cuda)
+    if grade.grade == "minor-version":
+        yield CHECK.remark(
+            f"Driver {driver} runs this CUDA {cuda} build by minor-version compatibility",
+            f"{grade.reason[0].upper()}{grade.reason[1:]}. Nothing is wrong; only PTX of a CUDA newer than "
+            f"{grade.cuda_reported} could not be compiled by this driver.",
+            facts={"driver": driver, "torch_cuda": cuda, "driver_cuda": grade.cuda_reported},
+        )  # fmt: skip
+    elif grade.grade in ("needs-forward-compat", "impossible"):
+        yield CHECK.remark(
+            f"CUDA works although driver {driver} is listed as too old for CUDA {cuda}",
+            "torch.cuda.is_available() is True, which beats the table (a forward-compatibility libcuda may be loaded).",
+            facts={"driver": driver, "torch_cuda": cuda},
+        )  # fmt: skip
+
+
+def _by_cuda_version(
+    s: Snapshot, m: Matrix, cuda: str, have: tuple[int, int], want: tuple[int, int]
+) -> Iterator[Finding]:
+    """The driver's version is not known, but the CUDA version that it reports is: another major cannot serve."""
+    row = next((row for row in m.cuda_majors if row.major == want[0]), None)
+    if row is None:
+        raise unlisted(f"CUDA {cuda} is newer than this matrix")
+    if have[0] == want[0] and row.minor_version_compatibility:
+        return
+    reported = f"{have[0]}.{have[1]}"
+    floor = row.min_driver_windows if driver_platform(s) == "windows" else row.min_driver_linux
+    yield CHECK.fail(
+        f"The driver supports CUDA up to {reported}, torch {known(s.torch.version)} is built with CUDA {cuda}",
+        f"The driver's own version is not known; CUDA {want[0]}.x needs {floor or 'a newer one'} or newer.",
+        facts={"driver_cuda": reported, "torch_cuda": cuda, "needed_driver": floor}, direct=False,
+        fixes=fixes_for(s, m, cuda, None),
+    )  # fmt: skip

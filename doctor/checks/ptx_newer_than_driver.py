@@ -1,0 +1,53 @@
+"""torch has only PTX for this GPU, and that PTX is newer than the driver can compile.
+
+What is wrong: minor-version compatibility lets an older driver run machine code of a newer CUDA, but not compile its
+PTX.
+
+How it shows: `CUDA error: the provided PTX was compiled with an unsupported toolchain` (222,
+CUDA_ERROR_UNSUPPORTED_PTX_VERSION).
+
+Why it happens: the build has no machine code for this GPU, and it was made by a newer CUDA than the driver reports.
+
+How to fix it: install a build with machine code for this GPU, or a newer driver.
+
+Source: CUDA Compatibility, minor-version compatibility, limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.driver import install_driver
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known
+from ._code import judged, ran_here
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="PTX is newer than the driver",
+    severity="critical",
+    layer="python",
+    tags=("torch", "driver"),
+    downstream_of=("no-nvidia-gpu", "driver-too-old-for-gpu", "driver-too-old-for-cuda-build"),
+    source="docs.nvidia.com/deploy/cuda-compatibility: minor-version compatibility",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each GPU that only PTX reaches where the driver reports an older CUDA than the PTX needs."""
+    for j in judged(s, m):
+        if j.grade.kind == "none" and j.grade.ptx_needs_cuda and not ran_here(s, j.gpu):
+            install = install_torch(s, m)
+            yield CHECK.fail(
+                f"The driver cannot compile torch's PTX for {j.gpu.name} ({j.gpu.capability})",
+                f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}",
+                facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda,
+                       "driver_cuda": known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)},
+                subject=j.gpu.key, direct=j.code.direct,
+                fixes=(*((install,) if install else ()), *install_driver(s)),
+            )  # fmt: skip

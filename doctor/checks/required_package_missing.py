@@ -1,0 +1,66 @@
+"""A package that you require (`--require NAME`) is not installed.
+
+What is wrong: the environment that was diagnosed has no distribution of that name. The list is read from the names of
+the dist-info folders; nothing is imported.
+
+How it shows: `ModuleNotFoundError` when the program starts.
+
+Why it happens: it was never installed, or it went into another environment. The name of a distribution is not always
+the name that is imported (`flash-attn` is imported as `flash_attn`, `opencv-python` as `cv2`).
+
+How to fix it: install it into this environment, see the command in the finding.
+
+Source: PyPA specification of recording installed projects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.packages import install_command, needs_new_environment, new_environment, site_packages, with_distributions
+from ..snapshot import Distribution, Snapshot, known, need
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A required package is not installed",
+    severity="error",
+    layer="python",
+    tags=("python",),
+    needs_gpu=False,
+    source="packaging.python.org/specifications/recording-installed-packages",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each required package, but torch (torch-not-installed judges that), that is not installed."""
+    wanted = [name for name in p.require if name != "torch"]
+    if not wanted:
+        raise Skip("no package but torch is required")
+    have = {d.name for d in need("python.distributions", s.python.distributions)}
+    for name in wanted:
+        plain = re.sub(r"[-_.]+", "-", name).lower()
+        if plain not in have:
+            where = known(s.python.patient.prefix) or "this environment"
+            yield CHECK.fail(
+                f"{plain} is required and not installed", f"{where} holds no distribution of that name.",
+                facts={"package": plain}, subject=plain, fixes=(_install(s, plain),),
+            )  # fmt: skip
+
+
+def _install(s: Snapshot, name: str) -> Fix:
+    steps: list[Step] = []
+    if needs_new_environment(s):
+        step, s = new_environment(s)
+        steps.append(step)
+    put = (Distribution(name=name, version="0", location=site_packages(s)),)
+    steps.append(
+        Step(text=f"Install {name}.", command=install_command(s, (name,)), where="environment",
+             changes={"python.distributions": with_distributions(s, put)})
+    )  # fmt: skip
+    return Fix(id="install-package", title=f"Install {name}", steps=tuple(steps))

@@ -1,0 +1,53 @@
+"""torch was built for another vendor's GPUs (ROCm or XPU), and the GPU here is NVIDIA's.
+
+What is wrong: a ROCm build runs on AMD GPUs, an XPU build on Intel's. Neither holds CUDA code.
+
+How it shows: `torch.cuda.is_available()` is False, a version that ends in `+rocm6.4` or `+xpu`, `torch.version.hip` is
+set.
+
+Why it happens: the wrong index in a requirements file or Dockerfile, or an environment that was copied from another
+machine.
+
+How to fix it: replace it by a CUDA build of the same version.
+
+Source: torch/version.py of the installed build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.python import new_python_fix
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known
+from ._torch import build_kind, has_gpu
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch is built for another vendor's GPUs",
+    severity="error",
+    layer="python",
+    tags=("torch",),
+    downstream_of=("image-torch-replaced", "user-site-shadows-packages", "torch-installed-twice"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where a ROCm or XPU build meets an NVIDIA GPU."""
+    kind = build_kind(s)
+    if kind not in ("rocm", "xpu"):
+        return
+    if not has_gpu(s):
+        raise Skip("no NVIDIA GPU was seen")
+    vendor = {"rocm": "AMD (ROCm)", "xpu": "Intel (XPU)"}[kind]
+    version = known(s.torch.version)
+    fix = install_torch(s, m) or new_python_fix(s, m) or install_torch(s, m, any_driver=True)
+    yield CHECK.fail(
+        f"torch {version} is built for GPUs of {vendor}, not for NVIDIA's", "It holds no CUDA code.",
+        facts={"torch": version, "build": kind}, fixes=(fix,) if fix else (),
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""torch has no code for this GPU because the GPU is newer than the build.
+
+What is wrong: machine code for one GPU generation does not run on the next one, and this torch holds neither machine
+code (SASS) that the GPU runs nor PTX that the driver could compile for it.
+
+How it shows: `CUDA error: no kernel image is available for execution on the device`, or the warning `... with CUDA
+capability sm_120 is not compatible with the current PyTorch installation`. `torch.cuda.is_available()` is still True:
+it never looks at architectures.
+
+Why it happens: an old pin or an old image meets a new GPU. An RTX 50 (compute capability 12.0) needs a CUDA 12.8 build
+of torch 2.7 or newer; an H100 (9.0) needs torch 2.1.
+
+How to fix it: install a build that holds code for the GPU; see the command in the finding.
+
+Machine code X.y runs on X.z with z >= y: an L4 (8.9) runs 8.6 code, so 8.9 is never in torch's list and need not be.
+
+Source: CUDA C++ Programming Guide, binary compatibility; bytes of torch's own libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..snapshot import Snapshot
+from ._code import judged, older_than_build
+from ._no_code import finding, unlisted_gpus
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch has no code for this newer GPU",
+    severity="critical",
+    layer="python",
+    tags=("torch", "gpu"),
+    downstream_of=("no-nvidia-gpu", "torch-installed-twice", "user-site-shadows-packages"),
+    source="docs.nvidia.com/cuda/cuda-c-programming-guide: binary compatibility",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each GPU newer than all of torch's code that no code reaches."""
+    found = judged(s, m)
+    for j in found:
+        if j.grade.kind == "none" and not j.grade.ptx_needs_cuda and not older_than_build(j):
+            yield finding(CHECK, s, m, j, "older than this GPU")
+    unlisted_gpus(found)

@@ -1,0 +1,61 @@
+"""torch is not installed in the environment that was diagnosed.
+
+What is wrong: no torch is in the site-packages folders of the chosen Python. That is no fault of the machine: the
+driver and GPU are judged all the same.
+
+How it shows: `ModuleNotFoundError: No module named 'torch'`.
+
+Why it happens: it was never installed, or it was installed into another environment (the report lists others that hold
+torch), or `pip` belongs to another Python than `python`.
+
+How to fix it: the command in the finding installs the build that fits this GPU, driver and Python. A plain
+`pip install torch` may not: since 2.11 it gives a CUDA 13 build, which needs driver 580 or newer and Turing or newer.
+
+A warning; with `--require torch` a failure; under `--expect none` a remark.
+
+Source: torch's release matrix and wheel index (download.pytorch.org).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.python import new_python_fix
+from ..fixes.torch import install_torch
+from ..snapshot import Missing, Snapshot, known, need
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch is not installed",
+    severity="error",
+    layer="python",
+    tags=("torch",),
+    downstream_of=("no-nvidia-gpu", "python-version-without-wheel"),
+    needs_gpu=False,
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where torch was looked for and not found."""
+    if not isinstance(s.torch.version, Missing):
+        return
+    if s.torch.version.reason != "absent":
+        need("torch.version", s.torch.version)
+    where = known(s.python.patient.prefix) or known(s.python.patient.executable) or "the chosen Python"
+    detail = f"Looked in {where} (chosen because of {known(s.python.chosen_because) or 'its place'})."
+    others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
+    if others:
+        detail += " torch is installed in: " + ", ".join(f"{place} (torch {v or '?'})" for place, v in others) + "."
+    fixes = tuple(fix for fix in (install_torch(s, m) or new_python_fix(s, m),) if fix)
+    facts = {"environment": where, "others": [place for place, _ in others]}
+    if "torch" in p.require:
+        yield CHECK.fail("torch is required and not installed", detail, facts=facts, fixes=fixes)
+    elif p.expect.kind == "none":
+        yield CHECK.remark("torch is not installed", detail, facts=facts)
+    else:
+        yield CHECK.warn("torch is not installed", detail, facts=facts, fixes=fixes)

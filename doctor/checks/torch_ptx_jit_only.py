@@ -1,0 +1,49 @@
+"""torch has no machine code for this GPU, only PTX that the driver compiles at first use.
+
+What is wrong: it works, but each kernel is compiled by the driver the first time that it is used.
+
+How it shows: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
+whose home folder is not kept, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.
+
+Why it happens: the GPU is newer than the build, and the build carries PTX of an older generation.
+
+How to fix it: install a build with machine code for the GPU; see the command in the finding.
+
+Source: CUDA C++ Programming Guide, just-in-time compilation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known
+from ._code import judged
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch runs on this GPU only through PTX",
+    severity="warning",
+    layer="python",
+    tags=("torch", "gpu", "speed"),
+    downstream_of=("no-nvidia-gpu",),
+    source="docs.nvidia.com/cuda/cuda-c-programming-guide: just-in-time compilation",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each GPU that only PTX reaches."""
+    for j in judged(s, m):
+        if j.grade.kind == "ptx-jit":
+            fix = install_torch(s, m)
+            yield CHECK.warn(
+                f"torch {known(s.torch.version)} has no machine code for {j.gpu.name} ({j.gpu.capability}), only PTX",
+                f"By {j.code.witness}: {j.grade.reason}. The first use of each kernel is slow.{j.disagreement}",
+                facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda}, subject=j.gpu.key, direct=j.code.direct,
+                fixes=(fix,) if fix else (),
+            )  # fmt: skip

@@ -1,0 +1,81 @@
+"""Fixes where torch's CUDA is newer than the driver: an older build, then forward compatibility, then the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import minor, numbers
+
+from ..findings import Fix, Step
+from ..snapshot import Missing, Snapshot, known
+from .driver import install_driver
+from .machine import driver_platform
+from .place import RECHECK, driver_changes, library_changes, sudo
+from .python import new_python_fix
+from .torch import install_torch
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+    from compat_matrix.drivers import DriverGrade
+
+
+def fixes_for(s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None) -> tuple[Fix, ...]:
+    """Best first: what the user can do where he is comes before what only the host's owner can."""
+    found: list[Fix] = []
+    if not isinstance(s.driver.version, Missing):
+        build = install_torch(s, m) or new_python_fix(s, m)
+        found += [build] if build else []
+        compat = forward_compat(s, m, cuda)
+        found += [compat] if compat else []
+    floor = numbers((grade.floor_minor or grade.floor_full) if grade else "")
+    if driver_platform(s) == "windows":
+        found.append(_windows_driver(floor[0] if floor else None))
+    else:
+        found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "")
+    return tuple(found)
+
+
+def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
+    """Use a newer libcuda (cuda-compat) on this driver, where GPU and driver are eligible for it."""
+    driver, gpus = known(s.driver.version), known(s.gpus) or ()
+    if driver is None or not gpus or driver_platform(s) != "linux":
+        return None
+    grades = [m.forward_compat(cuda, driver, gpu_name=known(g.name), brand_id=known(g.brand_id)) for g in gpus]
+    if any(grade.grade != "possible" for grade in grades):
+        return None
+    want = minor(cuda) or (0, 0)
+    here = next((c for c in known(s.container.compat) or () if (minor(known(c.cuda_version)) or (0, 0)) >= want), None)
+    package = next(iter(grades[0].packages), f"cuda-compat-{want[0]}-{want[1]}")
+    version = ".".join(package.rsplit("-", 2)[-2:])
+    folder = here.path.rpartition("/")[0] if here else f"/usr/local/cuda-{version}/compat"
+    steps: list[Step] = []
+    if here is None:
+        tool = "apt-get" if known(s.host.os_id) in (None, "ubuntu", "debian") else "dnf"
+        steps.append(
+            Step(text=f"Install {package} from NVIDIA's CUDA repository (in a container: there, not on the host).",
+                 command=f"{sudo(s)}{tool} install -y {package}", where="shell", needs_root=True)
+        )  # fmt: skip
+    changes = library_changes(driver__cuda_version=version, driver__libcuda_path=f"{folder}/libcuda.so.1", gpus=s.gpus)
+    for name in ("nvml_init", "nvml_driver_version", "nvml_library_path", "nvml_library_version", "nvml_gpu_count"):
+        changes[f"driver.{name}"] = getattr(s.driver, name)  # compat brings a libcuda, not another NVML
+    changes["driver.libcuda_version"] = RECHECK
+    steps.append(
+        Step(text="Put its folder first on the loader's path, before Python starts.",
+             command=f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH", where="shell", changes=changes)
+    )  # fmt: skip
+    return Fix(
+        id="use-forward-compatibility",
+        title=f"Use the forward-compatibility libcuda of CUDA {version} on driver {driver}",
+        steps=tuple(steps),
+        note="For data-center GPUs only; on others it ends in error 804.",
+        source="docs.nvidia.com/deploy/cuda-compatibility: forward compatibility",
+    )
+
+
+def _windows_driver(branch: int | None) -> Fix:
+    text = f"Install NVIDIA driver {branch} or newer" if branch else "Install the newest NVIDIA driver"
+    return Fix(
+        id="install-windows-driver",
+        title=f"{text} on Windows (under WSL too: it uses the Windows driver)",
+        steps=(Step(text=f"{text} in Windows, then run `wsl --shutdown`.", where="windows", changes=driver_changes()),),
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""What an install has to fit: the GPUs that programs see, the driver's kind of numbers, the platform of wheels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ..snapshot import Gpu, Missing, Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+class SeenGpu(NamedTuple):
+    """A GPU with its compute capability ('' where nobody knows it). `hidden`: known not to be given to programs."""
+
+    key: str
+    name: str
+    capability: str
+    hidden: bool = False
+
+
+def seen_gpus(s: Snapshot, m: Matrix) -> list[SeenGpu] | None:
+    """Every GPU by NVML, else by libcuda, else by torch; None where nobody was able to say which there are."""
+    found = known(s.gpus)
+    if found:
+        return [SeenGpu(g.key, known(g.name) or "GPU", _capability(g, m), _hidden(s, g)) for g in found]
+    devices = known(s.driver.cuda_devices)
+    if devices:
+        return [
+            SeenGpu(known(d.uuid) or f"gpu-{d.ordinal}", known(d.name) or "GPU", known(d.compute_capability) or "")
+            for d in devices
+        ]
+    names, capabilities = known(s.torch_run.device_names) or (), known(s.torch_run.device_capabilities) or ()
+    if capabilities:
+        return [
+            SeenGpu(f"gpu-{i}", names[i] if i < len(names) else "GPU", cc) for i, cc in enumerate(capabilities)
+        ]
+    return [] if found == () else None
+
+
+def _capability(g: Gpu, m: Matrix) -> str:
+    if not isinstance(g.compute_capability, Missing):
+        return g.compute_capability
+    match = m.gpu(known(g.name), known(g.pci_device_id), known(g.pci_subsystem_id), known(g.memory_total_mib))
+    return match.capability
+
+
+def _hidden(s: Snapshot, g: Gpu) -> bool:
+    """CUDA lists the devices that programs get; a GPU that it lists neither by UUID nor by address is not one."""
+    devices = known(s.driver.cuda_devices)
+    if not devices or any(known(d.uuid) is None or str(known(d.uuid)).startswith("MIG") for d in devices):
+        return False
+    uuids, addresses = {known(d.uuid) for d in devices}, {known(d.pci_address) for d in devices}
+    mine = known(g.uuid)
+    return mine is not None and mine not in uuids and (known(g.pci_address) or "-") not in addresses
+
+
+def capabilities(s: Snapshot, m: Matrix) -> list[str]:
+    """The different compute capabilities that programs here get, oldest first."""
+    found = {g.capability for g in seen_gpus(s, m) or () if g.capability and not g.hidden}
+    return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdigit()))
+
+
+def driver_platform(s: Snapshot) -> Literal["linux", "windows"]:
+    """Whose numbers the driver carries: Windows and WSL use the Windows driver."""
+    return "windows" if known(s.host.system) == "windows" or known(s.host.wsl) in (1, 2) else "linux"
+
+
+def wheel_platform(s: Snapshot) -> str:
+    """The matrix's word for the platform of wheels: linux_x86_64, linux_aarch64 or windows."""
+    if known(s.host.system) == "windows":
+        return "windows"
+    return "linux_aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "linux_x86_64"
+
+
+def python_version(s: Snapshot) -> str | None:
+    """The patient's Python as the matrix names it (`3.11.9`, `3.13t` for free-threaded); None where unknown."""
+    version = known(s.python.patient.version)
+    if version and known(s.python.patient.free_threaded):
+        return ".".join(version.split(".")[:2]) + "t"
+    return version

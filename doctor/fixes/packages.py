@@ -1,0 +1,96 @@
+"""Commands that install into, or remove from, the patient's own Python environment."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from ..findings import Step
+from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
+
+NEW_VENV = "~/venv-gpu"
+"""Where a fix makes an environment when the patient's own must not or cannot be changed."""
+
+_CONDA_NAMES = {"torch": "pytorch"}
+
+
+def executable(s: Snapshot) -> str:
+    """The patient's interpreter as it is typed in a command; `python3` where its path is not known."""
+    return shlex.quote(known(s.python.patient.executable) or "python3")
+
+
+def tool(s: Snapshot) -> tuple[str, str]:
+    """Two command prefixes that install and uninstall: pip of the patient, or uv where it is known to have no pip."""
+    python = executable(s)
+    if known(s.python.distributions) and s.python.distribution("pip") is None:
+        return f"uv pip install --python {python}", f"uv pip uninstall --python {python}"
+    return f"{python} -m pip install", f"{python} -m pip uninstall -y"
+
+
+def install_command(s: Snapshot, args: Sequence[str]) -> str:
+    """`/opt/venv/bin/python -m pip install ...`, quoted for a shell."""
+    return f"{tool(s)[0]} {shlex.join(args)}"
+
+
+def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:
+    """Removes distributions with the tool that installed them (conda's own packages with conda)."""
+    prefix = known(s.python.patient.prefix)
+    if prefix and any(d.installer == "conda" for d in installed(s, names)):
+        packages = shlex.join(_CONDA_NAMES.get(name, name) for name in names)
+        return f"conda remove --yes --prefix {shlex.quote(prefix)} {packages}"
+    return f"{tool(s)[1]} {shlex.join(names)}"
+
+
+def installed(s: Snapshot, names: Sequence[str]) -> tuple[Distribution, ...]:
+    """The distributions of these names that are installed (none where the list is not known)."""
+    return tuple(d for d in known(s.python.distributions) or () if d.name in names)
+
+
+def needs_new_environment(s: Snapshot) -> bool:
+    """Whether the patient must not be installed into (PEP 668) or cannot be written by this user."""
+    patient = s.python.patient
+    return known(patient.externally_managed) is True or known(patient.writable) is False
+
+
+def new_environment(s: Snapshot, python: str = "") -> tuple[Step, Snapshot]:
+    """The step that makes a virtual environment, and the Snapshot after it (empty environment, pip inside).
+
+    `python`: a version such as `3.12` where the patient's own version will not do; uv then fetches it.
+    """
+    if python:
+        command = f"uv venv --seed --python {python} {NEW_VENV}"
+        text = f"Make a new environment with Python {python}; the one diagnosed stays as it is."
+    else:
+        command = f"{executable(s)} -m venv {NEW_VENV}"
+        text = "Make a virtual environment of your own: the one diagnosed is not to be installed into."
+    version = python or s.python.patient.version
+    # The rest of the environment is known to be empty only once it has been made.
+    patient = {
+        "prefix": NEW_VENV, "executable": f"{NEW_VENV}/bin/python", "version": version, "kind": "venv",
+        "externally_managed": False, "writable": True, "torch_version": ABSENT, "site_packages": Missing("recheck"),
+    }  # fmt: skip
+    if python:
+        patient["free_threaded"] = False
+    pip = Distribution(name="pip", version="0", location=f"{NEW_VENV}/lib/python/site-packages")
+    changes: dict[str, Any] = {f"python.patient.{name}": value for name, value in patient.items()}
+    changes.update({"python.distributions": (pip,), "python.extensions": (), "torch.version": ABSENT})
+    return Step(text=text, command=command, where="shell", changes=changes), s.replace(changes)
+
+
+def with_distributions(
+    s: Snapshot, put: Sequence[Distribution], drop: Sequence[str] = ()
+) -> tuple[Distribution, ...] | Missing:
+    """The list of distributions after some were installed (each replaces its namesakes) and others removed."""
+    if isinstance(s.python.distributions, Missing):
+        return s.python.distributions
+    gone = {*drop, *(d.name for d in put)}
+    return (*put, *(d for d in s.python.distributions if d.name not in gone))
+
+
+def site_packages(s: Snapshot) -> str:
+    """Where an install would go: beside the torch that is there, else the first site-packages folder."""
+    for distribution in installed(s, ("torch", "pip")):
+        return distribution.location
+    folders = known(s.python.patient.site_packages)
+    return folders[0] if folders else "site-packages"

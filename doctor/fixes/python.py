@@ -1,0 +1,37 @@
+"""Another Python, where the patient's has no wheel that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..findings import Fix
+from ..snapshot import Snapshot, known
+from .machine import wheel_platform
+from .torch import choose, install_torch
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def fitting_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) -> str:
+    """A Python version that a fitting torch build has a wheel for, near the newest; '' where there is none.
+
+    Not the very newest one: other packages follow later.
+    """
+    build = choose(s, m, gpus=gpus, any_python=True)
+    release = m.torch_release(build.torch).release if build else None
+    if release is None:
+        return ""
+    pythons = [name for name in getattr(release, f"pythons_{wheel_platform(s)}") if not name.endswith("t")]
+    return pythons[-3] if len(pythons) > 2 else pythons[-1] if pythons else ""
+
+
+def new_python_fix(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) -> Fix | None:
+    """Make an environment of a Python that has a fitting torch wheel, and install torch there."""
+    python = fitting_python(s, m, gpus)
+    if not python:
+        return None
+    old = known(s.python.patient.version) or "here"
+    title = f"Use Python {python}: no torch build that fits has a wheel for Python {old}"
+    return install_torch(s, m, id="new-python-environment", title=title, gpus=gpus, python=python)

@@ -1,0 +1,184 @@
+"""Install the torch build that fits this machine: one place for the commands and for every fact that they change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.versions import tag_cuda, torch_version
+
+from ..findings import Fix, Step
+from ..snapshot import ABSENT, Distribution, Snapshot, known
+from .machine import capabilities, python_version
+from .packages import (
+    install_command,
+    installed,
+    needs_new_environment,
+    new_environment,
+    site_packages,
+    tool,
+    uninstall_command,
+    with_distributions,
+)
+from .place import RECHECK, container_kind
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+    from compat_matrix.builds import RankedBuild
+
+COMPANIONS = ("torchvision", "torchaudio")
+
+
+def choose(
+    s: Snapshot, m: Matrix, *, gpus: Sequence[str] | None = None, torch: str | None = None, any_python: bool = False,
+    any_driver: bool = False,
+) -> RankedBuild | None:  # fmt: skip
+    """The build to install here: the installed torch release where it has a fitting build, else the best one.
+
+    Builds whose torchvision and torchaudio are listed are preferred where those are installed.
+    """
+    wanted = list(capabilities(s, m)) if gpus is None else list(gpus)
+    if not wanted or known(s.host.system) == "darwin" or (known(s.host.libc) or "").startswith("musl"):
+        return None
+    driver = None if any_driver else known(s.driver.version)
+    companions = [name for name in COMPANIONS if installed(s, (name,))]
+    system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
+
+    def ask(release: str | None) -> RankedBuild | None:
+        found = m.best_builds(
+            wanted, driver, system, known(s.host.architecture) or "x86_64", None if any_python else python_version(s),
+            release, packages=COMPANIONS, limit=400,
+        ).builds  # fmt: skip
+        whole = [build for build in found if all(name in build.companions for name in companions)]
+        return next(iter(whole or found), None)
+
+    parts = torch_version(known(s.torch.version) or "")
+    kept = ask(parts.base) if parts and parts.kind == "release" and torch is None else None
+    return kept or ask(torch)
+
+
+def install_torch(
+    s: Snapshot, m: Matrix, *, id: str = "install-torch", title: str = "", gpus: Sequence[str] | None = None,
+    python: str = "", any_driver: bool = False,
+) -> Fix | None:  # fmt: skip
+    """Replace torch (and the companions that are installed) by the build that fits; None where none is known.
+
+    `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is.
+    """
+    steps: list[Step] = []
+    if python or needs_new_environment(s):
+        step, s = new_environment(s, python)
+        steps.append(step)
+    build = choose(s, m, gpus=gpus, any_driver=any_driver)
+    if build is None:
+        return None
+    names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
+    old = [d.name for d in installed(s, names)]
+    if old:
+        steps.append(
+            Step(
+                text="Remove the build that is there (pip takes the same version for already installed).",
+                command=uninstall_command(s, list(dict.fromkeys(old))),
+                where="environment",
+                destructive=(t := torch_version(known(s.torch.version) or "")) is not None and t.kind != "release",
+            )
+        )
+    args, extra = pip_args(m, build, names)
+    changes = after_install(s, m, build, names)
+    word = f"torch {build.torch} for CUDA {tag_cuda(build.tag)}"
+    steps.append(
+        Step(text=f"Install {word}.", command=install_command(s, args), where="environment",
+             changes={} if extra else changes)
+    )  # fmt: skip
+    if extra:
+        command = install_command(s, ("--no-deps", *extra))
+        steps.append(Step(text="Install what goes with it.", command=command, where="environment", changes=changes))
+    return Fix(
+        id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, args, build.why),
+        source="; ".join(m.source(key) for key in build.sources[:1]),
+    )  # fmt: skip
+
+
+def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
+    """Whether an installed companion without a pin on torch fits the new build as it is (torchaudio since 2.11)."""
+    if name in build.companions:
+        return False
+    grade = m.companion_matches(f"{build.torch}+{build.tag}", name, installed(s, (name,))[0].version)
+    return grade.grade == "match" and not grade.other_build
+
+
+def pip_args(m: Matrix, build: RankedBuild, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Arguments of `pip install` for a build and these companions; and companions that need a command of their own
+    (no pin on torch, so which index carries them is not known: PyPI does)."""
+    args, extra = [f"torch=={build.torch}"], []
+    for name in names[1:]:
+        if name in build.companions:
+            args.append(f"{name}=={build.companions[name]}")
+        else:
+            fit = next((e for e in m.companions(build.torch) if e.package == name), None)
+            extra += [f"{name}=={fit.version}"] if fit else []
+    if build.index_url:
+        args += ["--index-url", build.index_url]
+    return args, extra
+
+
+def note(s: Snapshot, args: Sequence[str], why: str = "") -> str:
+    """The same with uv, and the Dockerfile line where this is a container."""
+    from shlex import join
+
+    words = [f"{why[0].upper()}{why[1:]}."] if why else []
+    if not tool(s)[0].startswith("uv"):
+        words.append(f"With uv: uv pip install --python {known(s.python.patient.executable) or 'python3'} {join(args)}")
+    if container_kind(s):
+        words.append(f"It lasts only as long as this container; in its Dockerfile: RUN pip install {join(args)}")
+    return "\n".join(words)
+
+
+def after_install(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]) -> dict[str, Any]:
+    """Every fact that changes when this build and its companions have been installed."""
+    row = m.torch_build(build.torch, build.tag, build.platform)
+    release = m.torch_release(build.torch).release
+    sass = row.sass if row else tuple(dict.fromkeys(build.served_by.values()))
+    ptx = RECHECK if row is None or row.ptx_unknown else row.ptx
+    cudnn = (release.cudnn_per_build.get(build.tag) or (release.cudnn if build.pypi_default else "")) if release else ""
+    site = site_packages(s)
+    put = [Distribution(name="torch", version=build.torch, location=site, requires=RECHECK)]
+    for name in names[1:]:
+        version = build.companions.get(name)
+        fit = next((e for e in m.companions(build.torch) if e.package == name), None)
+        version = version or (fit.version if fit else None)
+        if version:
+            put.append(Distribution(name=name, version=version, location=site, requires=RECHECK))
+    text = tuple("sm_" + cc.replace(".", "") for cc in sass)
+    short = ".".join(cudnn.split(".")[:3])
+    torch: dict[str, Any] = dict.fromkeys(_RECHECKED, RECHECK)
+    torch.update(
+        version=f"{build.torch}+{build.tag}", location=f"{site}/torch", build="cuda", cuda=tag_cuda(build.tag),
+        hip=ABSENT, debug=False, installer="pip", sass=sass, ptx=ptx, arch_text=text, missing_libraries=(),
+        cudnn_bundled=short or RECHECK,
+    )  # fmt: skip
+    return {
+        **{f"torch.{name}": value for name, value in torch.items()},
+        **recheck_run(s),
+        "python.patient.torch_version": f"{build.torch}+{build.tag}",
+        "python.distributions": with_distributions(s, put, replaced_wheels(s)),
+    }
+
+
+_RECHECKED = (
+    "git_version", "cxx11_abi", "requires_python", "requires", "libraries", "linked_libraries", "cudnn_path",
+    "nccl_bundled", "nccl_path",
+)  # fmt: skip
+
+
+def recheck_run(s: Snapshot) -> dict[str, Any]:
+    """torch's own answers, all to be asked again."""
+    fields: dict[str, Any] = {f"torch_run.{name}": RECHECK for name in s.torch_run.__struct_fields__}
+    return {**fields, "torch_run.warnings": ()}
+
+
+def replaced_wheels(s: Snapshot) -> list[str]:
+    """Wheels that torch brings and that another build may bring in other versions: nvidia-*, triton, cuda-*."""
+    pattern = r"(nvidia-|cuda-|pytorch-triton|triton$)"
+    return [d.name for d in known(s.python.distributions) or () if re.match(pattern, d.name)]

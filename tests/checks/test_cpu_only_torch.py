@@ -1,0 +1,56 @@
+"""cpu-only-torch: by torch's version file, and only a fault where a GPU is wanted."""
+
+from __future__ import annotations
+
+import pytest
+
+from doctor.findings import Expect, Policy
+from doctor.snapshot import Missing
+
+from ..healthy import healthy
+from ..judging import assert_fix_works, ids, report, run
+from ..torches import with_other_build
+from .test_no_nvidia_gpu import without_gpu
+
+ID = "cpu-only-torch"
+
+
+def test_a_cuda_build_passes() -> None:
+    assert run(ID, healthy())[0] == "pass"
+
+
+@pytest.mark.parametrize("model", ["h100", "rtx5090", "l4", "t4"])
+def test_a_cpu_build_is_the_one_failure_and_the_fix_keeps_the_version(model: str) -> None:
+    sick = with_other_build(healthy(model))
+    assert ids(sick, status="fail") == [ID]
+    finding = run(ID, sick)[2][0]
+    assert_fix_works(sick, finding)
+    assert "torch==2.8.0" in finding.fixes[0].steps[-1].command
+    assert "uninstall" in finding.fixes[0].steps[0].command
+
+
+def test_without_a_gpu_it_is_still_told_after_the_cause() -> None:
+    sick = without_gpu(with_other_build(healthy()))
+    found = report(sick).findings
+    assert [f.id for f in found if f.status == "fail"] == ["no-nvidia-gpu", ID]
+    assert found[[f.id for f in found].index(ID)].downstream_of == ("no-nvidia-gpu",)
+    assert_fix_works(sick, run(ID, sick)[2][0])
+
+
+@pytest.mark.parametrize(("kind", "gpu", "status"), [("none", True, "pass"), ("any", True, "fail"), ("any", False, "pass")])
+def test_expectations(kind: str, gpu: bool, status: str) -> None:
+    sick = with_other_build(healthy())
+    sick = sick if gpu else without_gpu(sick)
+    got, _, findings = run(ID, sick, Policy(expect=Expect(kind=kind)))  # type: ignore[arg-type]
+    assert got == status
+    assert findings[0].severity == ("error" if status == "fail" else "info")
+
+
+def test_the_local_tag_tells_where_the_version_file_is_missing() -> None:
+    sick = with_other_build(healthy()).replace({"torch.build": Missing("absent")})
+    assert run(ID, sick)[0] == "fail"
+
+
+def test_unknown_where_nothing_tells() -> None:
+    gone = {name: Missing("denied") for name in ("torch.build", "torch.cuda", "torch_run.cuda")}
+    assert run(ID, healthy().replace({**gone, "torch.version": "2.8.0"}))[0] == "unknown"
