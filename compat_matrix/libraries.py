@@ -107,4 +107,5 @@ def cuda_error(m: Matrix, code: int | str) -> CudaError | None:
 def nvml_error(m: Matrix, code: int | str) -> NvmlError | None:
     """A NVML return code by number or name."""
     text = str(code).strip().casefold()
-    return next((r for r in m.nvml_errors if r.code is not None and text in (str(r.code), r.name.casefold())), None)
+    rows = (row for row in m.nvml_errors if row.code is not None)
+    return next((row for row in rows if text and text in (str(row.code), row.name.casefold())), None)

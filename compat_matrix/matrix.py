@@ -154,7 +154,7 @@ class Matrix:
 
     def gpu_by_capability(self, capability: str) -> tuple[Gpu, ...]:
         """Every listed GPU of a compute capability."""
-        return tuple(row for row in self.gpus if row.cc == capability)
+        return tuple(row for row in self.gpus if capability and row.cc == capability)
 
     def compute_capability(self, capability: str) -> Capability | None:
         """The row of '8.6', '9.0a' ...; None when not listed."""
