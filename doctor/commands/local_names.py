@@ -10,7 +10,8 @@ from ..snapshot.redact import LocalNames
 def local_names() -> LocalNames:
     """User, host and home folder of this process; empty where they are not known."""
     home = os.environ.get("HOME", "")
-    return LocalNames(_user(), os.uname().nodename if hasattr(os, "uname") else "", home if home.startswith("/") else "")
+    host = os.uname().nodename if hasattr(os, "uname") else ""
+    return LocalNames(_user(), host, home if home.startswith("/") else "")
 
 
 def _user() -> str:

@@ -8,9 +8,8 @@ import click
 from msgspec.structs import replace
 
 from ..judge.report import Report
-from ..snapshot import Snapshot
 from .options import make_policy
-from .saved import read_report
+from .sources import gather
 from .write import write
 
 
@@ -18,6 +17,8 @@ def run_check(flags: dict[str, Any]) -> int:
     """Gather or read, judge, redact, print; returns the exit code."""
     _one_source(flags)
     if flags["from_"]:
+        from .saved import read_report
+
         saved = read_report(flags["from_"])
         policy = make_policy(saved=saved.policy, **_policy_flags(flags))
         snapshot, redacted = saved.snapshot, saved.redacted
@@ -39,24 +40,23 @@ def run_check(flags: dict[str, Any]) -> int:
     return report.exit_code
 
 
-def gather(flags: dict[str, Any]) -> Snapshot:
-    """The facts of this machine, a root folder or a recording."""
-    raise click.UsageError("give --from REPORT")
-
-
 def render(report: Report, flags: dict[str, Any]) -> bytes:
     """The report in the format that was asked for."""
     if flags["format_"] == "json":
         from ..report.json import render_json
 
         return render_json(report)
+    from ..judge.registry import load_all
+
+    layers = {check.id: check.about.layer for check in load_all()}
     if flags["format_"] == "markdown":
         from ..report.markdown import render_markdown
 
-        return render_markdown(report).encode("utf-8", "backslashreplace")
+        return render_markdown(report, layers).encode("utf-8", "backslashreplace")
     from ..report.terminal import render_terminal
+    from .looks import look
 
-    return render_terminal(report).encode("utf-8", "backslashreplace")
+    return render_terminal(report, layers, look(flags)).encode("utf-8", "backslashreplace")
 
 
 def _one_source(flags: dict[str, Any]) -> None:

@@ -1,16 +1,96 @@
-"""The report for a terminal."""
+"""The report for a terminal: root cause first, then the groups, then the verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..findings import Layer
 from ..judge.report import Report
+from ..snapshot import known
+from . import facts
+from .blocks import cause, families
+from .groups import counted, group_lines
+from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
+
+SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
+_VERDICT: dict[str, tuple[str, Style]] = {
+    "fail": ("FAIL", "fail"), "unknown": ("UNKNOWN", "unknown"), "warn": ("WARN", "warn"), "pass": ("PASS", "pass"),
+}  # fmt: skip
 
 
-def render_terminal(report: Report) -> str:
-    """The findings, root cause first, and the verdict."""
-    lines = []
-    for finding in report.findings:
-        lines.append(f"{finding.status.upper()} {finding.id}: {finding.title}")
-        if finding.detail:
-            lines.append(f"  {finding.detail}")
-        lines += [f"  {step.text}" for fix in finding.fixes[:1] for step in fix.steps]
-    return "\n".join([*lines, f"verdict: {report.verdict} (exit {report.exit_code})", ""])
+class Look(NamedTuple):
+    """How to write: columns, -v count, ASCII only, colour."""
+
+    width: int = 80
+    verbose: int = 0
+    ascii_: bool = False
+    colour: bool = False
+
+
+def render_terminal(report: Report, layers: Mapping[str, Layer], look: Look = Look()) -> str:  # noqa: B008
+    """The whole report; `layers` is the catalogue's check id to layer."""
+    width = max(40, min(look.width, 110))
+    rows = [*header(report, width), BLANK]
+    for index, (root, under) in enumerate(families(report.findings)):
+        if index == 1:
+            rows += [line(Span("Also found", "bold")), BLANK]
+        rows += [*cause(root, under, width, look.verbose), BLANK]
+    rows += [*group_lines(report, layers, width, look.verbose), BLANK]
+    for remark in report.remarks:
+        text = f"{remark.title}. {remark.detail}" if remark.detail else remark.title
+        rows += wrap(text, width, first=Span("i ", "dim"), style="dim")
+    rows += [BLANK] if report.remarks else []
+    if look.verbose > 1:
+        from .everything import fact_lines
+
+        rows += [*fact_lines(report.snapshot, width), BLANK]
+    rows += verdict(report, width, look.verbose)
+    return coloured(rows, look.ascii_) if look.colour else plain(rows, look.ascii_)
+
+
+def header(report: Report, width: int) -> list[Line]:
+    """Which machine and which patient, in two or three lines."""
+    s = report.snapshot
+    kind = "" if report.target.kind == "live" else f" ({report.target.kind} {report.target.name})".replace(" )", ")")
+    rows = packed(
+        [facts.place(s) + kind, f"gpudoctor {report.tool.version}", f"matrix {report.matrix.version}"], width, "dim"
+    )
+    highest = facts.cuda(s)
+    driver = facts.driver(s) + (f" (CUDA up to {highest})" if highest else "")
+    rows += packed([facts.gpus(s), driver, facts.torch(s), facts.python(s)], width, "bold")
+    built = known(s.torch.cuda)
+    if highest and built and built != highest:
+        rows += wrap(SMI_NOTE, width, style="dim")
+    return rows
+
+
+def packed(parts: list[str], width: int, style: Style) -> list[Line]:
+    """Parts with a dot between them, as many on a line as fit; no part is broken that fits on a line."""
+    rows: list[Line] = []
+    row = ""
+    for part in parts:
+        if row and len(row) + 3 + len(part) > width:
+            rows += wrap(row, width, style=style)
+            row = part
+        else:
+            row = f"{row} · {part}" if row else part
+    return rows + wrap(row, width, style=style)
+
+
+def verdict(report: Report, width: int, verbose: int) -> list[Line]:
+    """What it comes to, what the exit code says, and what to do next."""
+    word, style = _VERDICT[report.verdict]
+    rows = wrap(f"exit {report.exit_code}; {counted(report.checks)}", width, first=Span(f"{word}  ", style))
+    unknown = any(c.status == "unknown" for c in report.checks)
+    if report.verdict == "fail":
+        again = "Carry out the fix at the top, then run: gpudoctor check"
+    elif report.verdict == "unknown":
+        again = "Nothing failed, but something that is needed for a verdict could not be read: see above."
+    elif unknown:
+        again = "Nothing failed. Not everything could be looked at" + ("." if verbose else ": -v shows what.")
+    elif report.verdict == "warn":
+        again = "Nothing failed; mind the warnings above."
+    else:
+        again = "Nothing failed in what was looked at."
+    return rows + wrap(again, width)

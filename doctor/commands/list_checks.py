@@ -1,0 +1,32 @@
+"""`gpudoctor list-checks`: the catalogue."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+def list_checks(format_: str) -> int:
+    """List every check: its id, severity and what it looks for."""
+    from ..judge.registry import load_all
+    from .write import write
+
+    checks = load_all()
+    if format_ == "json":
+        import msgspec
+
+        rows = [
+            {
+                "id": c.id, "title": c.about.title, "severity": c.about.severity, "layer": c.about.layer,
+                "tags": c.about.tags, "downstream_of": c.about.downstream_of,
+            }
+            for c in checks
+        ]  # fmt: skip
+        write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n", None)
+        return 0
+    wide = max((len(c.id) for c in checks), default=0)
+    lines = [f"{c.id:<{wide}}  {c.about.severity:<8}  {c.about.title}" for c in checks]
+    lines += ["", f"{len(checks)} checks. One check's manual page: gpudoctor explain ID"]
+    write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"), None)
+    return 0

@@ -1,0 +1,37 @@
+"""What the terminal can show: width, colour, characters."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ..report.terminal import Look
+
+
+def look(flags: dict[str, Any]) -> Look:
+    """How to write for these flags and this stdout."""
+    to_file = flags["output"] not in (None, "-")
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "").replace("_", "")
+    ascii_ = flags["ascii_"] or (not to_file and not encoding.startswith("utf"))
+    return Look(80 if to_file else width(), flags["verbose"], ascii_, not to_file and colour(flags["no_color"]))
+
+
+def width() -> int:
+    """Columns of the terminal; 80 where stdout is none."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def colour(no_color: bool) -> bool:
+    """NO_COLOR and --no-color win, then FORCE_COLOR, then whether stdout is a terminal that can."""
+    if no_color or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("dumb", "")

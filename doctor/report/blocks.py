@@ -1,0 +1,124 @@
+"""The findings of a report, told: a cause in full with its fix, its consequences as one line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..findings import Finding, Fix
+from ..snapshot import Missing
+from .lines import BLANK, Line, Span, Style, command, line, wrap
+
+WHERE = {
+    "shell": "in this shell",
+    "environment": "in this Python environment",
+    "dockerfile": "in the Dockerfile",
+    "container-start": "where the container or job is started",
+    "host": "on the host",
+    "windows": "on Windows",
+    "provider": "at your provider",
+    "code": "in your program",
+}
+SIGNS: dict[str, tuple[str, Style]] = {
+    "fail": ("✗ FAIL", "fail"),
+    "unknown": ("? UNKNOWN", "unknown"),
+    "warn": ("▲ WARN", "warn"),
+}
+
+
+def families(findings: tuple[Finding, ...]) -> list[tuple[Finding, list[Finding]]]:
+    """Each root cause with what is told under it: its consequences, and the same check's findings of other subjects."""
+    roots: list[tuple[Finding, list[Finding]]] = []
+    by_id: dict[str, list[Finding]] = {}
+    first = {f.id: f for f in reversed(findings)}
+    for finding in findings:
+        root = _root_of(finding, first)
+        if root is None or root.id == finding.id:
+            if finding.id in by_id:
+                by_id[finding.id].append(finding)
+                continue
+            by_id[finding.id] = []
+            roots.append((finding, by_id[finding.id]))
+    for finding in findings:
+        root = _root_of(finding, first)
+        if root is not None and root.id != finding.id and root.id in by_id:
+            by_id[root.id].append(finding)
+    return roots
+
+
+def _root_of(finding: Finding, first: dict[str, Finding]) -> Finding | None:
+    """The end of the chain of causes; None where the chain bites its own tail or leaves the report."""
+    seen = set()
+    while finding.downstream_of:
+        if finding.id in seen:
+            return None
+        seen.add(finding.id)
+        cause = next((first[c] for c in finding.downstream_of if c in first), None)
+        if cause is None:
+            return None
+        finding = cause
+    return finding
+
+
+def cause(finding: Finding, under: list[Finding], width: int, verbose: int) -> list[Line]:
+    """One root cause: what, evidence, the fix, and what follows from it."""
+    sign, style = SIGNS[finding.status]
+    rows = wrap(finding.title, width, first=Span(f"{sign}  ", style), style="title")
+    rows += wrap(finding.detail, width, "  ") if finding.detail else []
+    rows += evidence(finding, width)
+    for fix in finding.fixes[: None if verbose else 1]:
+        rows += [BLANK, *_fix(fix, width)]
+    rest = finding.fixes[1:]
+    if rest and not verbose:
+        titles = "; ".join(fix.title for fix in rest)
+        rows += [BLANK, *wrap(f"{titles} (-v shows the steps)", width, "  ", first=Span("Or: ", "bold"))]
+    if under:
+        rows += [BLANK, line(Span("  This also shows as:", "bold"))]
+        for other in under:
+            sign, style = SIGNS[other.status]
+            rows += wrap(f"{other.title} [{other.id}]", width, "  ", first=Span(f"└ {sign.split()[1]} ", style))
+    rows.append(line(Span(f"  Why and how: gpudoctor explain {finding.id}", "dim")))
+    return rows
+
+
+def evidence(finding: Finding, width: int) -> list[Line]:
+    """The deciding facts, one row."""
+    facts = [f"{name} = {show(value)}" for name, value in finding.facts.items()]
+    if finding.subject:
+        facts.insert(0, f"about {finding.subject}")
+    if not facts:
+        return []
+    return wrap("; ".join(facts), width, "  ", first=Span("Seen: " if finding.direct else "Inferred: ", "bold"))
+
+
+def _fix(fix: Fix, width: int) -> list[Line]:
+    rows = wrap(fix.title, width, "  ", first=Span("Fix: ", "bold"), style="bold")
+    many = len(fix.steps) > 1
+    for number, step in enumerate(fix.steps, 1):
+        where = WHERE.get(step.where, step.where)
+        marks = [where]
+        marks += ["as root"] if step.needs_root else []
+        marks += ["cannot be undone"] if step.destructive else []
+        marks += [] if step.possible_here else ["not possible from here"]
+        text = f"{step.text} ({', '.join(marks)})"
+        rows += wrap(text, width, "    ", first=f"{number}. " if many else "")
+        if step.command:
+            rows += command(step.command, "       " if many else "      ")
+    return rows + (wrap(fix.note, width, "    ", style="dim") if fix.note else [])
+
+
+def show(value: Any, limit: int = 200) -> str:
+    """A fact's value in words."""
+    if isinstance(value, Missing) or (isinstance(value, dict) and set(value) <= {"missing", "detail"} and value):
+        reason = str(value) if isinstance(value, Missing) else ": ".join(str(v) for v in value.values() if v)
+        return f"not known ({reason})"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "not set"
+    if isinstance(value, (list, tuple)):
+        text = ", ".join(show(item, limit) for item in value[:40]) or "none"
+    elif isinstance(value, dict):
+        text = ", ".join(f"{key} {show(item, limit)}" for key, item in list(value.items())[:40]) or "none"
+    else:
+        text = str(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

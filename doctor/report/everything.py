@@ -1,0 +1,35 @@
+"""All facts of a Snapshot with their witnesses (-vv)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from ..snapshot import Missing, Snapshot
+from .blocks import show
+from .lines import Line, Span, wrap
+
+
+def fact_lines(snapshot: Snapshot, width: int) -> list[Line]:
+    """One row for each fact: its path, its value or why it is missing, and who says so."""
+    rows: list[Line] = [(Span("All facts", "bold"),)]
+    for path, value in walk(snapshot):
+        said_by = snapshot.witnesses.get(path, ())
+        text = show(value, 2000) + (f"  [{'; '.join(said_by)}]" if said_by else "")
+        rows += wrap(text, width, "  ", first=f"{path}: ", style="dim" if isinstance(value, Missing) else "")
+    return rows
+
+
+def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of every fact, lists of Structs with an index: `gpus[0].name`."""
+    if isinstance(node, Struct) and not isinstance(node, Missing):
+        for name in node.__struct_fields__:
+            if not (path == "" and name == "witnesses"):
+                yield from walk(getattr(node, name), f"{path}.{name}" if path else name)
+    elif isinstance(node, (list, tuple)) and node and isinstance(node[0], Struct):
+        for index, item in enumerate(node):
+            yield from walk(item, f"{path}[{index}]")
+    else:
+        yield path, node

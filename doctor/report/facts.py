@@ -1,0 +1,62 @@
+"""Short words for the facts that every renderer shows: GPUs, driver, torch, Python, place."""
+
+from __future__ import annotations
+
+from ..snapshot import Missing, Snapshot, known
+
+
+def gpus(s: Snapshot) -> str:
+    """`2x NVIDIA L4, NVIDIA T4`; `no GPU`; `GPUs unknown`."""
+    if isinstance(s.gpus, Missing):
+        return "no GPU seen" if s.gpus.reason == "absent" else "GPUs unknown"
+    if not s.gpus:
+        return "no GPU"
+    counts: dict[str, int] = {}
+    for gpu in s.gpus:
+        name = known(gpu.name) or "unnamed GPU"
+        counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{count}x {name}" for name, count in counts.items())
+
+
+def driver(s: Snapshot) -> str:
+    """`driver 580.82.07`; `no driver`; `driver unknown`."""
+    version = s.driver.version
+    if isinstance(version, Missing):
+        return "no driver" if version.reason == "absent" else "driver unknown"
+    return f"driver {version}"
+
+
+def torch(s: Snapshot) -> str:
+    """`torch 2.8.0+cu128`; `no torch`; `torch unknown`."""
+    version = s.torch.version
+    if isinstance(version, Missing):
+        return "no torch" if version.reason == "absent" else "torch unknown"
+    return f"torch {version}"
+
+
+def cuda(s: Snapshot) -> str:
+    """The highest CUDA that the driver supports, such as `13.0`, or an empty string."""
+    return known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version) or ""
+
+
+def python(s: Snapshot) -> str:
+    """`Python 3.11.9 (venv /opt/venv)`, or `Python unknown`."""
+    patient = s.python.patient
+    version, kind, prefix = known(patient.version), known(patient.kind), known(patient.prefix)
+    if not version and not prefix:
+        return "Python unknown"
+    place = " ".join(word for word in (kind, prefix) if word)
+    return f"Python {version or 'of unknown version'}" + (f" ({place})" if place else "")
+
+
+def place(s: Snapshot) -> str:
+    """`Ubuntu 22.04.4 LTS in docker on runpod`, from what is known."""
+    words = [known(s.host.os_name) or known(s.host.system) or "unknown system"]
+    if known(s.host.wsl):
+        words.append(f"(WSL{known(s.host.wsl)})")
+    kind = known(s.container.kind)
+    if kind and kind != "none":
+        words.append(f"in {kind}")
+    if provider := known(s.host.provider):
+        words.append(f"on {provider}")
+    return " ".join(words)

@@ -1,0 +1,94 @@
+"""The groups of a report: all checks by layer, one line each while nothing is wrong in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..findings import LAYERS, Layer
+from ..judge.report import CheckResult, Report
+from ..snapshot import Missing, Snapshot, known
+from . import facts
+from .lines import Line, Span, Style, line, wrap
+
+MARK: dict[str, tuple[str, Style]] = {
+    "pass": ("✓", "pass"), "warn": ("▲", "warn"), "fail": ("✗", "fail"), "unknown": ("?", "unknown"),
+    "skipped": ("-", "dim"),
+}  # fmt: skip
+_WORDS = {"fail": "failed", "warn": "with a warning", "unknown": "not known", "pass": "passed", "skipped": "skipped"}
+ORDER = ("fail", "warn", "unknown", "pass", "skipped")
+
+
+class Group(NamedTuple):
+    """The checks of one layer."""
+
+    layer: Layer
+    status: str
+    """The worst that decides the mark: fail, warn, unknown, pass, or skipped where nothing was judged."""
+    checks: tuple[CheckResult, ...]
+
+
+def groups(report: Report, layers: Mapping[str, Layer]) -> list[Group]:
+    """All layers that have checks, in the order from the hardware up; `layers` is the catalogue's id to layer."""
+    found = []
+    for layer in LAYERS:
+        checks = tuple(c for c in report.checks if layers.get(c.id) == layer)
+        if checks:
+            status = next(s for s in ORDER if any(c.status == s for c in checks))
+            found.append(Group(layer, status, checks))
+    return found
+
+
+def counted(checks: tuple[CheckResult, ...]) -> str:
+    """`1 failed, 2 not known, 12 passed, 3 skipped`."""
+    counts = {status: sum(c.status == status for c in checks) for status in ORDER}
+    return ", ".join(f"{count} {_WORDS[status]}" for status, count in counts.items() if count) or "no checks"
+
+
+def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose: int) -> list[Line]:
+    """One line for each group; with -v each check under it; a fact that could not be read is never left out."""
+    rows: list[Line] = []
+    for group in groups(report, layers):
+        mark, style = MARK[group.status]
+        about = summary(report.snapshot, group.layer)
+        text = f"{about}; {counted(group.checks)}" if about else counted(group.checks)
+        unknown = [c for c in group.checks if c.status == "unknown"]
+        if unknown and not verbose:
+            reasons = list(dict.fromkeys(c.reason for c in unknown))
+            more = f" and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+            text += f" ({reasons[0]}{more})"
+        rows += wrap(text, width, first=Span(f"{mark} {group.layer:<10} ", style))
+        if verbose:
+            for check in sorted(group.checks, key=lambda c: (ORDER.index(c.status), c.id)):
+                rows += _check(check, width)
+    return rows
+
+
+def _check(check: CheckResult, width: int) -> list[Line]:
+    mark, style = MARK[check.status]
+    head = line("    ", Span(mark, style), f" {check.id}", Span(f"  {check.duration_ms:.2f} ms", "dim"))
+    return [head, *(wrap(check.reason, width, "      ", style="dim") if check.reason else [])]
+
+
+def summary(s: Snapshot, layer: Layer) -> str:
+    """The facts that name a layer, in a few words."""
+    if layer == "hardware":
+        return facts.gpus(s)
+    if layer == "driver":
+        words = [facts.driver(s)]
+        if not isinstance(s.driver.cu_init, Missing):
+            words.append("cuInit ok" if s.driver.cu_init == 0 else f"cuInit {s.driver.cu_init}")
+        return ", ".join(words).removeprefix("driver ")
+    if layer == "container":
+        kind = known(s.container.kind)
+        return "" if kind is None else "no container" if kind == "none" else kind
+    if layer == "libraries":
+        version = known(s.torch.cudnn_bundled)
+        return f"cuDNN {version}" if version else ""
+    if layer == "python":
+        version = known(s.python.patient.version)
+        return ", ".join(word for word in (f"Python {version}" if version else "", facts.torch(s)) if word)
+    if layer == "extension" and not isinstance(s.python.extensions, Missing):
+        names = list(dict.fromkeys(library.package for library in s.python.extensions if library.package))
+        return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return ""

@@ -1,0 +1,29 @@
+"""One line of at most 80 ASCII characters, for HEALTHCHECK and probes."""
+
+from __future__ import annotations
+
+from ..judge.report import Report
+from . import facts
+from .clean import ascii_only, printable
+
+WIDTH = 80
+
+
+def healthline(report: Report) -> str:
+    """`OK 1x NVIDIA L4, driver 580.82.07, torch 2.8.0+cu128`, `FAIL id: title` or `UNKNOWN id: title`."""
+    for status, word in (("fail", "FAIL"), ("unknown", "UNKNOWN")):
+        found = [finding for finding in report.findings if finding.status == status]
+        if found:
+            more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
+            return _cut(f"{word} {found[0].id}: {found[0].title}", more)
+    s = report.snapshot
+    warnings = [finding.id for finding in report.findings if finding.status == "warn"]
+    said = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
+    return _cut(f"OK {facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", said)
+
+
+def _cut(text: str, end: str = "") -> str:
+    text, end = ascii_only(printable(text)), ascii_only(printable(end))
+    if len(text) + len(end) <= WIDTH:
+        return text + end
+    return text[: WIDTH - len(end) - 3].rstrip() + "..." + end

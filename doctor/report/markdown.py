@@ -1,0 +1,118 @@
+"""The report as Markdown: for a support ticket or a GitHub issue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..findings import Finding, Fix, Layer
+from ..judge.report import Report
+from . import facts
+from .blocks import WHERE, families, show
+from .clean import printable
+from .everything import walk
+from .groups import counted, groups
+from .terminal import SMI_NOTE
+
+_SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔", "pass": "✅", "skipped": "➖"}
+_ESCAPED = {c: "\\" + c for c in "\\`*_{}[]()#|~!"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
+_TABLE = str.maketrans(_ESCAPED)
+
+
+def render_markdown(report: Report, layers: Mapping[str, Layer]) -> str:
+    """The whole report; `layers` is the catalogue's check id to layer."""
+    rows = [f"### gpudoctor: {report.verdict.upper()} (exit {report.exit_code})", ""]
+    for index, (root, under) in enumerate(families(report.findings)):
+        rows += ["#### Also found" if index else "#### Root cause", ""] if index < 2 else []
+        rows += _cause(root, under)
+    if not report.findings:
+        rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
+    rows += _machine(report)
+    for remark in report.remarks:
+        rows.append(f"- {escape(remark.title)}. {escape(remark.detail)}".rstrip(" "))
+    rows += [""] if report.remarks else []
+    rows += _checks(report, layers)
+    rows += _facts(report)
+    masked = "masked by gpudoctor" if report.redacted else "not masked"
+    rows.append(
+        f"<sub>gpudoctor {escape(report.tool.version)}, matrix {escape(report.matrix.version)}, "
+        f"{escape(report.generated_at)}; names, addresses and UUIDs are {masked}.</sub>"
+    )
+    return "\n".join(rows) + "\n"
+
+
+def escape(text: object) -> str:
+    """A fact as Markdown text on one line: no character of it is markup, a table cell's end, HTML or a mention."""
+    return " ".join(printable(str(text)).split()).translate(_TABLE)
+
+
+def fenced(text: str, language: str = "sh") -> list[str]:
+    """A code block whose fence is longer than any run of backticks inside it."""
+    body = printable(text, keep_lines=True).strip("\n")
+    longest = run = 0
+    for c in body:
+        run = run + 1 if c == "`" else 0
+        longest = max(longest, run)
+    fence = "`" * max(3, longest + 1)
+    return [fence + language, body, fence]
+
+
+def _cause(finding: Finding, under: list[Finding]) -> list[str]:
+    rows = [f"{_SIGN[finding.status]} **{escape(finding.title)}** (`{finding.id}`)", ""]
+    if finding.detail:
+        rows += [escape(finding.detail), ""]
+    if finding.facts or finding.subject:
+        seen = [f"about {escape(finding.subject)}"] if finding.subject else []
+        seen += [f"{escape(name)} = {escape(show(value))}" for name, value in finding.facts.items()]
+        rows += [f"{'Seen' if finding.direct else 'Inferred'}: {'; '.join(seen)}", ""]
+    for index, fix in enumerate(finding.fixes):
+        rows += _fix(fix, "Or" if index else "Fix")
+    if under:
+        rows += ["This also shows as:", ""]
+        rows += [f"- {_SIGN[other.status]} {escape(other.title)} (`{other.id}`)" for other in under]
+        rows.append("")
+    return rows
+
+
+def _fix(fix: Fix, word: str) -> list[str]:
+    rows = [f"**{word}: {escape(fix.title)}**", ""]
+    for number, step in enumerate(fix.steps, 1):
+        marks = [WHERE.get(step.where, step.where)]
+        marks += ["as root"] if step.needs_root else []
+        marks += ["cannot be undone"] if step.destructive else []
+        marks += [] if step.possible_here else ["not possible from here"]
+        rows.append(f"{number}. {escape(step.text)} *({', '.join(marks)})*")
+        if step.command:
+            rows += ["", *("   " + row for block in fenced(step.command) for row in block.split("\n")), ""]
+    rows.append("")
+    return [*rows, escape(fix.note), ""] if fix.note else rows
+
+
+def _machine(report: Report) -> list[str]:
+    s = report.snapshot
+    highest = facts.cuda(s)
+    table = {
+        "System": facts.place(s),
+        "GPUs": facts.gpus(s),
+        "Driver": facts.driver(s).removeprefix("driver "),
+        "Highest CUDA of the driver": highest or "unknown",
+        "torch": facts.torch(s).removeprefix("torch "),
+        "CUDA of torch": show(s.torch.cuda),
+        "Python": facts.python(s).removeprefix("Python "),
+    }
+    rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table.items()), ""]
+    return [*rows, SMI_NOTE, ""] if highest else rows
+
+
+def _checks(report: Report, layers: Mapping[str, Layer]) -> list[str]:
+    rows = ["<details>", f"<summary>Checks: {counted(report.checks)}</summary>", ""]
+    rows += ["| | Layer | Check | Reason |", "| --- | --- | --- | --- |"]
+    for group in groups(report, layers):
+        for check in group.checks:
+            rows.append(f"| {_SIGN[check.status]} | {group.layer} | `{check.id}` | {escape(check.reason)} |")
+    return [*rows, "", "</details>", ""]
+
+
+def _facts(report: Report) -> list[str]:
+    rows = [f"{path}: {show(value, 500)}" for path, value in walk(report.snapshot) if value not in ((), {}, "")]
+    return ["<details>", "<summary>Facts</summary>", "", *fenced("\n".join(map(printable, rows)), "text"), "",
+            "</details>", ""]  # fmt: skip
