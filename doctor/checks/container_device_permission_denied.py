@@ -1,0 +1,72 @@
+"""The GPU's device nodes are there, but this user may not open them.
+
+What is wrong: /dev/nvidia0, /dev/nvidiactl or /dev/nvidia-uvm exist and cannot be opened for reading and writing.
+
+How it shows: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` 100 or 304; root can.
+
+Why it happens: SELinux keeps containers from device nodes; a rootless engine cannot write device rules; the nodes
+belong to a group that this user is not in; their mode was hardened (NVreg_DeviceFileMode).
+
+How to fix it: allow it on the host (SELinux boolean container_use_devices, group, mode), or start the container in the
+way that passes the rights on. It can be the same outside of containers.
+
+Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container Toolkit documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import allow_access
+from ..snapshot import Snapshot, known, need
+from ._seen import BROKEN_DRIVER, DRIVERLESS, nodes_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No permission to open the GPU",
+    severity="critical",
+    layer="container",
+    tags=("container", "devices"),
+    downstream_of=(*DRIVERLESS, *BROKEN_DRIVER, "scheduler-gpu-allocation"),
+)
+
+NVML_NO_PERMISSION = 4
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where a needed node refuses reading or writing, or NVML answers 4; not where CUDA works."""
+    if known(s.driver.cu_init) == 0:
+        return
+    refused = known(s.driver.nvml_init) == NVML_NO_PERMISSION
+    nodes = nodes_of(s, "gpu", "ctl", "uvm", "dxg")
+    if nodes is None:
+        if not refused:
+            need("driver.device_nodes", s.driver.device_nodes)
+        nodes = []
+    if not nodes and not refused:
+        raise Skip("no device nodes")
+    closed = [n for n in nodes if n.readable is False or n.writable is False]
+    if any(n.kind == "gpu" and n not in closed for n in nodes):
+        closed = [n for n in closed if n.kind != "gpu"]  # one GPU is open to this user: the others are somebody else's
+    if not closed and not refused:
+        for node in nodes:
+            need(f"driver.device_nodes.{node.path}", node.readable)
+            need(f"driver.device_nodes.{node.path}", node.writable)
+        return
+    paths = [node.path for node in closed]
+    detail = f"This user may not open {', '.join(paths)}." if paths else "The device nodes cannot be opened."
+    if closed:
+        detail += f" Mode of {closed[0].path}: {closed[0].mode:04o}, owner {closed[0].uid}:{closed[0].gid}."
+    if refused:
+        detail += " NVML answers 4 (insufficient permissions)."
+    yield CHECK.fail(
+        "The GPU's device nodes are there, but access is denied",
+        detail,
+        facts={"denied": paths, "nvml_init": known(s.driver.nvml_init)},
+        fixes=allow_access(s),
+    )

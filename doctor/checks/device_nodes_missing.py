@@ -1,0 +1,73 @@
+"""The driver runs, but its device nodes (/dev/nvidia0, /dev/nvidiactl) are missing on this host.
+
+What is wrong: programs reach the driver through nodes in /dev. The kernel module is loaded and knows the GPU, and the
+nodes are not there.
+
+How it shows: `cuInit` answers 100 (no device), NVML finds no GPU, while /proc/driver/nvidia/gpus lists one. As root it
+heals by itself (the libraries make the nodes), as another user it may not.
+
+Why it happens: nobody made them after boot: no X server, no nvidia-persistenced, and the helper nvidia-modprobe is not
+installed or not setuid root.
+
+How to fix it: run nvidia-modprobe as root, and enable nvidia-persistenced so that it lasts.
+
+Nodes that are missing while CUDA works were made on demand: nothing is wrong.
+
+Source: NVIDIA driver README, device node section; nvidia-modprobe(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import give_nodes
+from ..fixes.place import container_kind
+from ..snapshot import Snapshot, known, need
+from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, is_wsl, need_module_loaded, nodes_of, nvidia_cards
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Device nodes are missing",
+    severity="critical",
+    layer="driver",
+    tags=("driver", "devices"),
+    downstream_of=(*DRIVERLESS, *BROKEN_DRIVER),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails on a host with a loaded module, a known GPU, too few nodes, and CUDA or NVML that does not work."""
+    if is_wsl(s):
+        raise Skip("WSL: the GPU is /dev/dxg")
+    if container_kind(s):
+        raise Skip("in a container the nodes are those it was given: container-no-gpu-flag")
+    if not need_module_loaded(s):
+        raise Skip("no kernel module")
+    nodes = need("driver.device_nodes", s.driver.device_nodes)
+    if any(node.kind == "tegra" for node in nodes):
+        raise Skip("Jetson: other nodes")
+    bound = [card for card in nvidia_cards(s) or () if card.driver in (None, "nvidia")]
+    count = known(s.driver.proc_gpus)
+    count = len(bound) if count is None else count
+    if not count:
+        raise Skip("the driver knows no GPU")
+    gpus, control = nodes_of(s, "gpu") or [], nodes_of(s, "ctl") or []
+    if control and gpus:
+        return  # where only some GPUs have nodes, somebody chose them: see gpu-expectation-unmet
+    if s.driver.cu_init == 0:
+        return  # the libraries made the nodes themselves
+    if not absent(s.driver.cu_init):
+        need("driver.cu_init", s.driver.cu_init)
+    lacks = [*([] if control else ["/dev/nvidiactl"]), *([] if gpus else ["/dev/nvidia0"])]
+    yield CHECK.fail(
+        f"The driver's device nodes are missing: {', '.join(lacks)}",
+        f"The kernel module is loaded and knows {count} GPU{'s' * (count != 1)}, but {' and '.join(lacks)} "
+        f"{'is' if len(lacks) == 1 else 'are'} not in /dev.",
+        facts={"missing": lacks, "gpus_known_to_driver": count},
+        fixes=give_nodes(s, "all"),
+    )

@@ -1,0 +1,66 @@
+"""The nvidia-uvm module or its node /dev/nvidia-uvm is missing: nvidia-smi works and CUDA does not.
+
+What is wrong: CUDA needs a second kernel module, nvidia-uvm (unified memory), and its node. NVML and nvidia-smi do not.
+
+How it shows: `nvidia-smi` lists the GPU; `cuInit` answers 999 (unknown error), 3 or 304; torch says
+`CUDA unknown error`.
+
+Why it happens: nobody loaded nvidia-uvm after boot; the container was given /dev/nvidia0 and nvidiactl by hand and not
+/dev/nvidia-uvm; a CDI file names an old major number of the node.
+
+How to fix it: `modprobe nvidia-uvm` and `nvidia-modprobe -c=0 -u` on the host; for a container pass /dev/nvidia-uvm
+too, or write the CDI file anew.
+
+Source: nvidia-modprobe(1); NVIDIA driver README.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import give_nodes
+from ..fixes.place import container_kind
+from ..snapshot import Snapshot, known, need
+from ._seen import BROKEN_DRIVER, DRIVERLESS, first_cuda_code, is_wsl, need_cuda_code, nodes_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="nvidia-uvm is missing",
+    severity="critical",
+    layer="driver",
+    tags=("driver", "devices"),
+    downstream_of=(*DRIVERLESS, *BROKEN_DRIVER, "device-nodes-missing"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where GPU nodes are there, the uvm node (or on a host its module) is not, and CUDA does not start."""
+    if is_wsl(s):
+        raise Skip("WSL: the GPU is /dev/dxg")
+    need("driver.device_nodes", s.driver.device_nodes)
+    if not nodes_of(s, "gpu"):
+        raise Skip("no GPU nodes")
+    has_node = bool(nodes_of(s, "uvm"))
+    modules = known(s.driver.modules)
+    has_module = modules is None or "nvidia_uvm" in modules or "nvidia" not in modules
+    if has_node and has_module:
+        return
+    if not has_node and first_cuda_code(s) is None and known(s.driver.libcuda_path) is None:
+        raise Skip("no libcuda that would need it")
+    code = need_cuda_code(s)
+    if code == 0:
+        return
+    lacks = "the node /dev/nvidia-uvm" if not has_node else "the module nvidia-uvm"
+    inside = bool(container_kind(s))
+    where = "in this container" if inside and not has_node else "on the host" if inside else "on this machine"
+    yield CHECK.fail(
+        f"CUDA cannot start: {lacks} is missing {where}",
+        f"The GPU's own nodes are there, {lacks} is not, and CUDA answers {code}. nvidia-smi does not need it.",
+        facts={"has_node": has_node, "has_module": modules and "nvidia_uvm" in modules, "cuda_code": code},
+        fixes=give_nodes(s, "uvm"),
+    )

@@ -1,0 +1,171 @@
+"""Fixes of how a container or job is started: GPUs, device nodes, driver capabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ..findings import Fix, Step, Where
+from ..snapshot import Snapshot, known
+from .place import PROVIDERS, container_kind, on_host, start_changes, sudo
+
+_TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
+_START = {
+    "docker": "docker run --gpus all IMAGE\n"
+    "# compose: services: <name>: deploy: resources: reservations: devices:\n"
+    "#   - {driver: nvidia, count: all, capabilities: [gpu]}",
+    "podman": "podman run --device nvidia.com/gpu=all --security-opt=label=disable IMAGE",
+    "containerd": "nerdctl run --gpus all IMAGE",
+    "kubernetes": "resources: {limits: {nvidia.com/gpu: 1}}",
+    "apptainer": "apptainer exec --nv IMAGE.sif COMMAND",
+    "gvisor": "docker run --runtime=runsc --gpus all IMAGE   # runsc installed with --nvproxy=true",
+    "lxc": "lxc config device add <CONTAINER> gpu gpu && lxc config set <CONTAINER> nvidia.runtime true",
+    "systemd-nspawn": "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm ...",
+}
+_WORDS = {
+    "kubernetes": "Request a GPU in the container's spec; a pod that requests none gets none.",
+    "apptainer": "Start with --nv, which brings in the host's driver libraries.",
+}
+
+
+def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
+    """Start the container again with the GPU, in the words of what runs it; then what the host must have."""
+    kind, changes = container_kind(s), start_changes()
+    provider = PROVIDERS.get(known(s.host.provider) or "")
+    if provider and kind != "kubernetes":
+        text = f"On {provider[0]}: start this pod or instance with a GPU type ({provider[1]})."
+        return (Fix(id="start-with-gpu", title="Start it with a GPU",
+                    steps=(Step(text=text, where="provider", changes=changes),)),)  # fmt: skip
+    start = Fix(
+        id="start-with-gpu",
+        title="Start the container again with the GPU",
+        steps=(
+            Step(
+                text=_WORDS.get(kind, "Start the container again with GPUs: a running one cannot be given them."),
+                command=_START.get(kind, _START["docker"]),
+                where="container-start",
+                changes=changes,
+            ),
+        ),
+        note="If the engine answers 'could not select device driver', the host lacks the NVIDIA Container Toolkit."
+        if kind in ("docker", "containerd", "podman") else "",
+        source=_TOOLKIT,
+    )  # fmt: skip
+    return (start, _configure_runtime(s, kind)) if kind in ("docker", "podman", "containerd") else (start,)
+
+
+def _configure_runtime(s: Snapshot, kind: str) -> Fix:
+    root = sudo(s)
+    configure = (
+        f"{root}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+        if kind == "podman"
+        else f"{root}nvidia-ctk runtime configure --runtime={kind} && {root}systemctl restart {kind}"
+    )
+    return Fix(
+        id="configure-container-toolkit",
+        title="Set up the NVIDIA Container Toolkit on the host",
+        steps=(
+            on_host(s, "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine.",
+                    configure, start_changes()),
+        ),
+        source=_TOOLKIT,
+    )  # fmt: skip
+
+
+def start_with(
+    s: Snapshot, fix_id: str, title: str, text: str, command: str, where: Where = "container-start", **known_now: Any
+) -> Fix:
+    """Start the container or job again with one thing changed."""
+    step = Step(text=text, command=command, where=where, changes=start_changes(**known_now))
+    return Fix(id=fix_id, title=title, steps=(step,), source=_TOOLKIT)
+
+
+def variable_line(s: Snapshot, name: str, value: str) -> str:
+    """How a variable is given to a container of this kind."""
+    kind = container_kind(s)
+    if kind == "kubernetes":
+        return f"env: [{{name: {name}, value: '{value}'}}]"
+    if kind == "apptainer":
+        return f"export {name}={value}   # before apptainer exec --nvccli --nv"
+    return f"{'podman' if kind == 'podman' else 'docker'} run -e {name}={value} --gpus all ...   # or ENV in the image"
+
+
+Missed = Literal["uvm", "all"]
+
+
+def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
+    """Make the device nodes on the host, or pass them into the container."""
+    root = sudo(s)
+    if container_kind(s):
+        nodes = "/dev/nvidia-uvm" if what == "uvm" else "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"
+        start = start_with(
+            s, "start-with-nodes", "Start the container again with every NVIDIA device node",
+            "Start it by the NVIDIA runtime or CDI, which passes all nodes; or name the node that is missing.",
+            f"docker run --gpus all --device {nodes} ...",
+        )  # fmt: skip
+        return (start, _make_nodes(s, root))
+    return (_make_nodes(s, root),)
+
+
+def _make_nodes(s: Snapshot, root: str) -> Fix:
+    return Fix(
+        id="make-device-nodes",
+        title="Load nvidia-uvm and make its nodes" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, "Load the module and make the device nodes; nvidia-persistenced keeps them after a reboot.",
+                    f"{root}modprobe nvidia-uvm && {root}nvidia-modprobe -c=0 -u", start_changes(
+                        driver__modules=_with_uvm(s))),
+        ),
+    )  # fmt: skip
+
+
+def _with_uvm(s: Snapshot) -> Any:
+    modules = s.driver.modules
+    return (*modules, "nvidia_uvm") if isinstance(modules, tuple) and "nvidia_uvm" not in modules else modules
+
+
+def allow_access(s: Snapshot) -> tuple[Fix, ...]:
+    """Give this user access to the device nodes."""
+    root, kind = sudo(s), container_kind(s)
+    if kind:
+        text = (
+            "Start it by the NVIDIA runtime or CDI, as a user who may open the nodes. SELinux on the host: "
+            "'setsebool -P container_use_devices on', or --security-opt=label=disable. Rootless engines: set "
+            "no-cgroups = true in /etc/nvidia-container-runtime/config.toml. Groups: --group-add keep-groups (podman)."
+        )
+        engine = "podman run --device nvidia.com/gpu=all" if kind == "podman" else "docker run --gpus all"
+        return (
+            start_with(s, "start-with-access", "Start the container so that it may open the GPU's nodes", text,
+                       f"{engine} --security-opt label=disable ..."),
+        )  # fmt: skip
+    return (
+        Fix(
+            id="allow-device-access",
+            title="Allow this user to open the GPU's nodes",
+            steps=(
+                on_host(s, "If the nodes belong to a group such as video, join it and log in again.",
+                        f"{root}usermod -aG $(stat -c %G /dev/nvidia0) $USER"),
+                on_host(s, "Otherwise give the nodes their usual mode (also NVreg_DeviceFileMode in /etc/modprobe.d).",
+                        f"{root}chmod 666 /dev/nvidia*", start_changes()),
+            ),
+        ),
+    )  # fmt: skip
+
+
+def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
+    """After lost device rules: a new container; then what keeps it from happening again."""
+    again = start_with(
+        s, "recreate-container", "Start the container anew",
+        "The host rewrote this container's device rules (systemctl daemon-reload does it): only a new one gets them "
+        "back. Name the nodes, or use CDI, so that the rules stay.",
+        "docker run --gpus all --device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0 ...",
+    )  # fmt: skip
+    lasting = Fix(
+        id="make-device-rules-last",
+        title="Make the rules last, on the host",
+        steps=(
+            on_host(s, "Make the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
+                    f"{sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all", start_changes()),
+        ),
+        source=_TOOLKIT,
+    )  # fmt: skip
+    return (again, lasting)
