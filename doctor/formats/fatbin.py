@@ -12,7 +12,7 @@ header). Entry: kind u16 (1 PTX, 2 SASS), u16, header size u32, payload size u64
 from __future__ import annotations
 
 import struct
-from typing import Iterator, List, NamedTuple
+from typing import Iterator, List, NamedTuple, Tuple
 
 from .reader import Pread
 
@@ -23,10 +23,10 @@ SASS, PTX = "SASS", "PTX"
 _FLAG_PACKED = 0x2000 | 0x8000  # older and newer compression
 _FLAG_A, _FLAG_F = 0x100000, 0x200000  # architecture-specific, family-specific
 _CONTAINER = struct.Struct("<IHHQ")
-_ENTRY = struct.Struct("<HHIQ12xI8xQ8xQ")
+_ENTRY = struct.Struct("<H2xIQ12xI8xQ8xQ")
 _ENTRY_BYTES = 64
 _MAX_ENTRY_HEADER = 1 << 16
-_SMALL_READ, _LARGE_READ = 256, 1 << 16
+_SMALL_READ, _LARGE_READ = 128, 1 << 16  # a container header with its first entry header takes 80
 _MAX_PADDING = 1 << 24
 MAX_CONTAINERS = 100_000
 MAX_ENTRIES = 500_000
@@ -68,29 +68,60 @@ class FatbinError(Exception):
     """The walk of a section ended early; the message is one line."""
 
 
+Header = Tuple[int, int, int, int, int, int]
+"""An entry header as it lies in the file: kind, header size, payload size, architecture, flags, unpacked size."""
+
+
+class Raw(NamedTuple):
+    """One container with its entry headers unread by anybody."""
+
+    offset: int
+    headers: List[Header]
+    problem: str
+
+
+def decode(header: Header) -> Entry:
+    """Give the numbers of a header their names."""
+    kind, _, size, arch, flags, unpacked = header
+    return Entry(
+        SASS if kind == 2 else PTX if kind == 1 else "kind-%d" % kind,
+        "%d.%d" % (arch // 10, arch % 10),
+        "a" if flags & _FLAG_A else "f" if flags & _FLAG_F else "",
+        size,
+        unpacked or size,  # 0 beside a payload that is not compressed
+        flags & _FLAG_PACKED != 0,
+    )
+
+
 def walk(read: Pread, offset: int, size: int) -> Iterator[Container]:
     """Containers of the section that lies at ``offset`` for ``size`` bytes.
 
     Raises FatbinError at bytes that are no container (after all containers before them), OSError from ``read``.
     """
-    fetch = _windowed(read)
+    for raw in walk_raw(read, offset, size):
+        yield Container(raw.offset, [decode(header) for header in raw.headers], raw.problem)
+
+
+def walk_raw(read: Pread, offset: int, size: int) -> Iterator[Raw]:
+    """As ``walk``, without an object for each entry: a library may have thousands."""
+    window = _Window(read)
     position, end = offset, offset + size
     containers = entries = 0
     while position + _CONTAINER.size <= end:
-        head = fetch(position, _CONTAINER.size)
-        if len(head) < _CONTAINER.size:
+        at = window.place(position, _CONTAINER.size)
+        if at < 0:
             raise FatbinError("file ends inside the section")
-        magic, _, header, length = _CONTAINER.unpack(head)
+        magic, _, header, length = _CONTAINER.unpack_from(window.data, at)
         if magic == 0:
             position = _skip_padding(read, position, end)
             continue
         if magic != MAGIC or header < _CONTAINER.size:
             raise FatbinError("no container at byte %d of the section" % (position - offset))
         stop = position + header + length
-        found, problem = _entries(fetch, position + header, min(stop, end), MAX_ENTRIES - entries)
+        found, problem = _headers(window, position + header, min(stop, end), MAX_ENTRIES - entries)
         if stop > end and not problem:
             problem = "container is longer than its section"
-        yield Container(position, found, problem)
+        yield Raw(position, found, problem)
         containers += 1
         entries += len(found)
         if containers >= MAX_CONTAINERS or entries >= MAX_ENTRIES:
@@ -98,44 +129,40 @@ def walk(read: Pread, offset: int, size: int) -> Iterator[Container]:
         position = stop
 
 
-def _entries(fetch: Pread, position: int, stop: int, most: int) -> "tuple[List[Entry], str]":
-    found: List[Entry] = []
+def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List[Header], str]:
+    found: List[Header] = []
+    unpack, place = _ENTRY.unpack_from, window.place
     while position + _ENTRY_BYTES <= stop and len(found) < most:
-        head = fetch(position, _ENTRY_BYTES)
-        if len(head) < _ENTRY_BYTES:
+        at = place(position, _ENTRY_BYTES)
+        if at < 0:
             return found, "file ends inside a container"
-        kind, _, header, size, arch, flags, unpacked = _ENTRY.unpack(head)
-        if not _ENTRY_BYTES <= header <= _MAX_ENTRY_HEADER or position + header + size > stop:
+        header: Header = unpack(window.data, at)
+        position += header[1] + header[2]
+        if position > stop or not _ENTRY_BYTES <= header[1] <= _MAX_ENTRY_HEADER:
             return found, "entry header is damaged"
-        packed = flags & _FLAG_PACKED != 0
-        found.append(
-            Entry(
-                SASS if kind == 2 else PTX if kind == 1 else "kind-%d" % kind,
-                "%d.%d" % (arch // 10, arch % 10),
-                "a" if flags & _FLAG_A else "f" if flags & _FLAG_F else "",
-                size,
-                unpacked if packed else size,
-                packed,
-            )
-        )
-        position += header + size
+        found.append(header)
     return found, ""
 
 
-def _windowed(read: Pread) -> Pread:
-    """Headers far apart cost one small read each; headers close together share one large read."""
-    base, data, want = 0, b"", _SMALL_READ
+class _Window:
+    """The last bytes read. Headers far apart cost one small read each; headers close together share a large one."""
 
-    def fetch(position: int, size: int) -> bytes:
-        nonlocal base, data, want
-        start = position - base
-        if start < 0 or start + size > len(data):
-            near = 0 <= start < len(data) + _SMALL_READ
-            want = min(want * 4, _LARGE_READ) if near else _SMALL_READ
-            base, data, start = position, read(position, want), 0
-        return data[start : start + size]
+    __slots__ = ("_read", "_want", "base", "data")
 
-    return fetch
+    def __init__(self, read: Pread) -> None:
+        self._read = read
+        self.base, self.data, self._want = 0, b"", _SMALL_READ
+
+    def place(self, position: int, size: int) -> int:
+        """Where in ``data`` the bytes at ``position`` are, after reading if needed; -1: the file ends before."""
+        start = position - self.base
+        have = len(self.data)
+        if 0 <= start <= have - size:
+            return start
+        near = 0 <= start < have + _SMALL_READ
+        self._want = min(self._want * 4, _LARGE_READ) if near else _SMALL_READ
+        self.base, self.data = position, self._read(position, self._want)
+        return 0 if len(self.data) >= size else -1
 
 
 def _skip_padding(read: Pread, position: int, end: int) -> int:

@@ -6,11 +6,10 @@ code in one, and does not support 8.9 by that. So every count here is a count of
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
-from .fatbin import PTX, SASS, SECTIONS, Container, Entry, FatbinError, Target, walk
+from .fatbin import PTX, SASS, SECTIONS, Entry, FatbinError, Target, decode, walk_raw
 from .reader import FileReader, Pread
 
 _MAX_PATTERNS = 4096
@@ -92,64 +91,87 @@ def summarize(read: Pread) -> FatbinSummary:
     )
 
 
+class _Held(NamedTuple):
+    """What one entry adds to its container."""
+
+    target: Target
+    kernel: bool
+
+
+Shape = Tuple[_Held, ...]
+
+
 def summarize_section(read: Pread, name: str, offset: int, size: int) -> SectionSummary:
     """Count one section. Damage is told in ``problem``; what came before it is kept."""
-    containers = kernels = entries = 0
-    per_target: Counter[Target] = Counter()
-    holding: Counter[Target] = Counter()
-    patterns: Counter[FrozenSet[Target]] = Counter()
-    other: Counter[str] = Counter()
-    problem = ""
-    try:
-        for container in walk(read, offset, size):
-            containers += 1
-            entries += len(container.entries)
-            problem = problem or container.problem
-            targets = _kernel_targets(container)
-            for entry in container.entries:
-                if entry.kind in (SASS, PTX):
-                    per_target[Target(entry.kind, entry.arch, entry.variant)] += 1
-                else:
-                    other[entry.kind] += 1
-            if targets:
-                kernels += 1
-                holding.update(targets)
-                if targets in patterns or len(patterns) < _MAX_PATTERNS:
-                    patterns[targets] += 1
-        if size and not read(offset + size - 1, 1):
-            problem = problem or "file ends inside the section"
-    except FatbinError as error:
-        problem = problem or str(error)
+    shapes, problem = _shapes(read, offset, size)
+    entries: Dict[Target, int] = {}
+    patterns: Dict[FrozenSet[Target], int] = {}
+    for shape, count in shapes.items():
+        for held in shape:
+            entries[held.target] = entries.get(held.target, 0) + count
+        targets = _kernel_targets(shape)
+        if targets and (targets in patterns or len(patterns) < _MAX_PATTERNS):
+            patterns[targets] = patterns.get(targets, 0) + count
+        elif targets:
+            problem = problem or "containers are too different to be counted"
+    code = sorted((target for target in entries if target.kind in (SASS, PTX)), key=_order)
     return SectionSummary(
         name,
         size,
-        containers,
-        kernels,
-        entries,
-        tuple(TargetCount(t, per_target[t], holding[t]) for t in sorted(per_target, key=_order)),
-        tuple(Pattern(t, n) for t, n in patterns.most_common()),
-        dict(other),
+        sum(shapes.values()),
+        sum(patterns.values()),
+        sum(entries.values()),
+        tuple(TargetCount(t, entries[t], sum(n for held, n in patterns.items() if t in held)) for t in code),
+        tuple(Pattern(held, n) for held, n in sorted(patterns.items(), key=lambda item: -item[1])),
+        {target.kind: n for target, n in entries.items() if target.kind not in (SASS, PTX)},
         bool(problem),
         problem,
     )
 
 
-def _kernel_targets(container: Container) -> FrozenSet[Target]:
-    entries = container.entries
-    machine_code = [e for e in entries if e.kind == SASS]
-    if machine_code and not any(map(_holds_kernel, machine_code)):
+def _shapes(read: Pread, offset: int, size: int) -> Tuple[Dict[Shape, int], str]:
+    """Equal containers and how many there are of each: thousands of entries make a few dozen shapes."""
+    shapes: Dict[Shape, int] = {}
+    known: Dict[Tuple[int, int, int], Tuple[int, _Held, _Held]] = {}
+    problem = ""
+    try:
+        for raw in walk_raw(read, offset, size):
+            problem = problem or raw.problem
+            shape = []
+            for header in raw.headers:
+                kind, _, length, arch, flags, unpacked = header
+                fact = known.get((kind, arch, flags))
+                if fact is None:
+                    fact = known[kind, arch, flags] = _know(decode(header))
+                shape.append(fact[1] if (unpacked or length) > fact[0] else fact[2])
+            key = tuple(shape)
+            shapes[key] = shapes.get(key, 0) + 1
+        if size and not read(offset + size - 1, 1):
+            problem = problem or "file ends inside the section"
+    except FatbinError as error:
+        problem = problem or str(error)
+    return shapes, problem
+
+
+def _know(entry: Entry) -> Tuple[int, _Held, _Held]:
+    """The size up to which such an entry holds no kernel, and what it adds above and below."""
+    target = Target(entry.kind, entry.arch, entry.variant)
+    if entry.kind == PTX:
+        return _EMPTY_PTX_BYTES, _Held(target, True), _Held(target, False)
+    if entry.kind == SASS:
+        major = int(entry.arch.split(".")[0])
+        limit = next((limit for below, limit in _EMPTY_CUBIN_BYTES if major < below), 0)
+        return limit, _Held(target, True), _Held(target, False)
+    other = _Held(Target(entry.kind, ""), False)
+    return 0, other, other
+
+
+def _kernel_targets(shape: Shape) -> FrozenSet[Target]:
+    holding = frozenset([held.target for held in shape if held.kernel])
+    if all(target.kind == PTX for target in holding) and any(held.target.kind == SASS for held in shape):
         # PTX beside empty cubins is the text of the same empty translation unit, comments and all.
         return frozenset()
-    return frozenset(Target(e.kind, e.arch, e.variant) for e in entries if _holds_kernel(e))
-
-
-def _holds_kernel(entry: Entry) -> bool:
-    if entry.kind == PTX:
-        return entry.unpacked > _EMPTY_PTX_BYTES
-    if entry.kind != SASS:
-        return False
-    major = int(entry.arch.split(".")[0])
-    return entry.unpacked > next((limit for below, limit in _EMPTY_CUBIN_BYTES if major < below), 0)
+    return holding
 
 
 def _order(target: Target) -> "Tuple[bool, List[int], str]":

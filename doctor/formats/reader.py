@@ -12,6 +12,14 @@ Pread = Callable[[int, int], bytes]
 _MAX_OFFSET = 1 << 62
 
 
+def _seek_and_read(fd: int, size: int, offset: int) -> bytes:
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, size)
+
+
+_pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _seek_and_read)  # Windows has none
+
+
 class FileReader:
     """A regular file opened for positioned reads; a context manager.
 
@@ -38,12 +46,9 @@ class FileReader:
 
     def pread(self, offset: int, size: int) -> bytes:
         """Up to ``size`` bytes at ``offset``; empty outside of the file. Raises OSError."""
-        if offset < 0 or size <= 0 or offset > _MAX_OFFSET:
-            return b""
-        if hasattr(os, "pread"):
-            return os.pread(self._fd, size, offset)
-        os.lseek(self._fd, offset, os.SEEK_SET)
-        return os.read(self._fd, size)
+        if 0 <= offset <= _MAX_OFFSET and size > 0:
+            return _pread(self._fd, size, offset)
+        return b""
 
     def close(self) -> None:
         if self._fd >= 0:
