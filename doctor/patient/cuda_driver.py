@@ -133,6 +133,9 @@ class Agent:
         uuid = (ctypes.c_ubyte * 16)()
         names = ["cuDeviceGetUuid_v2", "cuDeviceGetUuid"]
         self.call("uuid", names, [ctypes.byref(uuid), handle], lambda: bytes(uuid).hex(), **where)
+        parent = (ctypes.c_ubyte * 16)()
+        arguments = [ctypes.byref(parent), handle]
+        self.call("gpu_uuid", ["cuDeviceGetUuid"], arguments, lambda: bytes(parent).hex(), **where)
         bus = ctypes.create_string_buffer(32)
         self.call("pci", ["cuDeviceGetPCIBusId"], [bus, 32, handle], lambda: text_of(bus.value), **where)
         size = ctypes.c_size_t()

@@ -210,7 +210,7 @@ class Agent:
         self.pairs(handles)
 
     def load(self) -> bool:
-        """Whether the library can be loaded, asked before the slow import of the binding (on Windows it looks itself)."""
+        """Whether the library loads, asked before the slow import of the binding (on Windows that looks itself)."""
         if sys.platform == "win32":
             return True
         self.emit(begin="dlopen " + LIBRARY)

@@ -81,6 +81,8 @@ class CudaDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`8.9`."""
     pci_address: str | Missing = NOT_ASKED
     memory_total_mib: int | Missing = NOT_ASKED
+    integrated: bool | Missing = NOT_ASKED
+    """Shares the system's memory (CU_DEVICE_ATTRIBUTE_INTEGRATED)."""
 
 
 class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):

@@ -47,6 +47,10 @@ class AgentResult:
         self.seconds = seconds
         self.noise = [] if noise is None else noise
 
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON values, for a recording: `AgentResult(**recorded)` is the result again."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
     def __repr__(self) -> str:
         words = f"{len(self.lines)} lines, returncode {self.returncode}"
         return f"AgentResult({words}, fault={self.fault!r}, guilty={self.guilty!r}, {self.seconds:.3f} s)"

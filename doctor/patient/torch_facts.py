@@ -1,0 +1,233 @@
+"""Agent: how torch behaves in this Python; JSON lines on stdout. Standard library and torch only.
+
+Run under the patient's Python: `python torch_facts.py [--no-kernel] [--cwd-first]`. Lines: {"begin": STEP} before each
+step, then {"field": NAME, "value": V} or {"field": NAME, "error": TYPE, "text": T}, with "device": N for a device's.
+Errors of CUDA calls have "code" where a number could be had. `--cwd-first` puts the working directory first on the
+path, as a script lying there would have it; without it this file's own folder is taken off the path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+import warnings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Sequence
+
+TEXT_LIMIT = 2000
+MAX_DEVICES = 64
+MAX_LIBRARIES = 200
+CODE_NAMES = {
+    "cudaErrorInsufficientDriver": 35,
+    "cudaErrorDevicesUnavailable": 46,
+    "cudaErrorNoDevice": 100,
+    "cudaErrorInvalidDevice": 101,
+    "cudaErrorNoKernelImageForDevice": 209,
+    "cudaErrorUnsupportedPtxVersion": 222,
+    "cudaErrorSystemNotReady": 802,
+    "cudaErrorSystemDriverMismatch": 803,
+    "cudaErrorCompatNotSupportedOnDevice": 804,
+    "cudaErrorUnknown": 999,
+}
+"""CUDA runtime numbers of the names that newer torch prints in its messages."""
+SENTENCES = (
+    ("No CUDA GPUs are available", 100),
+    ("no kernel image is available", 209),
+    ("Found no NVIDIA driver", 35),
+    ("driver on your system is too old", 35),
+)
+"""Likewise for torch's own words."""
+LIBRARY = re.compile(
+    r"lib(cuda|cudart|cudnn|nccl|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvJitLink|nvidia|cupti|nvToolsExt|torch|c10)"
+)
+
+
+class Agent:
+    """Asks torch step by step."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.torch: Any = None
+
+    def emit(self, **line: Any) -> None:
+        """Write one line at once."""
+        data = (json.dumps(line, default=str) + "\n").encode("ascii", "replace")
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+    def fail(self, field: str, error: BaseException, **where: Any) -> None:
+        """Write the line of a step that raised."""
+        try:
+            text = str(error)
+        except Exception:
+            text = ""
+        line: Dict[str, Any] = {"field": field, "error": type(error).__name__, "text": text[:TEXT_LIMIT]}
+        code = error_code(error, text)
+        if code is not None:
+            line["code"] = code
+        line.update(where)
+        self.emit(**line)
+
+    def ask(self, field: str, step: Callable[[], Any], **where: Any) -> Any:
+        """Run a step; its value or its error becomes a line. Returns None where it raised."""
+        self.emit(begin=field, **where)
+        try:
+            value = step()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too: some packages end the process in their import
+            self.fail(field, error, **where)
+            return None
+        self.emit(field=field, value=value, **where)
+        return value
+
+    def load(self) -> bool:
+        """Import torch; False where that raises."""
+        started = time.monotonic()
+        self.emit(begin="import torch")
+        try:
+            import torch
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.emit(field="import_seconds", value=round(time.monotonic() - started, 3))
+            self.fail("import", error)
+            return False
+        self.torch = torch
+        self.emit(field="import", value=True)
+        self.emit(field="import_seconds", value=round(time.monotonic() - started, 3))
+        return True
+
+    def run(self, kernel: bool) -> None:
+        """All steps, in the order of their worth."""
+        self.emit(field="python", value=".".join(map(str, sys.version_info[:3])))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+                warnings.simplefilter("ignore", category)
+            try:
+                if not self.load():
+                    return
+                torch = self.torch
+                self.ask("file", lambda: getattr(torch, "__file__", None))
+                self.ask("version", lambda: str(torch.__version__))
+                self.ask("cuda", lambda: torch.version.cuda)
+                self.ask("hip", lambda: getattr(torch.version, "hip", None))
+                self.ask("arch_list", lambda: arch_list(torch))
+                available = self.ask("cuda_available", lambda: bool(torch.cuda.is_available()))
+                count = self.ask("device_count", lambda: int(torch.cuda.device_count()))
+                self.ask("cudnn_version", torch.backends.cudnn.version)
+                self.ask("nccl_version", lambda: nccl_version(torch))
+                self.ask("libraries", mapped_libraries)
+                if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
+                    return
+                self.ask("runtime_code", runtime_code)
+                first = self.ask("first_call", lambda: first_call(torch))
+                for device in range(min(count or 0, MAX_DEVICES) if first == 0 and available else 0):
+                    self.device(device, kernel)
+                self.ask("libraries", mapped_libraries)
+            except Exception as error:  # a package named torch that is no torch
+                self.fail("torch", error)
+            finally:
+                self.emit(field="warnings", value=[str(entry.message)[:TEXT_LIMIT] for entry in caught[:20]])
+
+    def device(self, device: int, kernel: bool) -> None:
+        """One device: name, capability, and a small computation."""
+        cuda = self.torch.cuda
+        self.ask("device_name", lambda: cuda.get_device_name(device), device=device)
+        self.ask("device_capability", lambda: list(cuda.get_device_capability(device)), device=device)
+        if kernel:
+            self.ask("kernel", lambda: small_kernel(self.torch, device), device=device)
+
+
+def first_call(torch: Any) -> int:
+    """0 where CUDA initialises and a context can be made on the current device, else raises."""
+    torch.cuda.init()
+    torch.cuda.synchronize()
+    return 0
+
+
+def runtime_code() -> Any:
+    """What the CUDA runtime in this process answers to cudaGetDeviceCount; None where it is linked statically."""
+    import ctypes
+
+    for path in mapped_libraries():
+        if os.path.basename(path).startswith("libcudart"):
+            return int(ctypes.CDLL(path).cudaGetDeviceCount(ctypes.byref(ctypes.c_int())))
+    return None
+
+
+def small_kernel(torch: Any, device: int) -> bool:
+    """Whether an addition and a small float32 matrix product on the device equal those of the CPU."""
+    a = torch.arange(64 * 64, dtype=torch.float32).reshape(64, 64) / 4096.0
+    place = torch.device("cuda", device)
+    there = a.to(place)
+    total, product = (there + there).cpu(), (there @ there).cpu()
+    close = torch.allclose(product, a @ a, rtol=1e-2, atol=1e-2)  # TF32 may be on
+    return bool(torch.equal(total, a + a) and close)
+
+
+def arch_list(torch: Any) -> List[str]:
+    """Its own list (sm_86, compute_90), also where no GPU is there: torch.cuda.get_arch_list() is empty then."""
+    flags = getattr(torch._C, "_cuda_getArchFlags", None)
+    return (flags() or "").split() if flags is not None else list(torch.cuda.get_arch_list())
+
+
+def nccl_version(torch: Any) -> Any:
+    """NCCL's number as torch has it; None where it was built without. Imports no torch.distributed."""
+    version = getattr(torch._C, "_nccl_version", None)
+    return None if version is None else int(version())
+
+
+def error_code(error: BaseException, text: str) -> Any:
+    """CUDA's number in an exception: its own attribute, a name or `Error 803:` in its text; None without one."""
+    for name in ("error_code", "code"):
+        number = getattr(error, name, None)
+        if isinstance(number, int) and not isinstance(number, bool) and "Cuda" in type(error).__name__:
+            return number
+    match = re.search(r"\b[Ee]rror (\d{1,4}):|cudaGetDeviceCount\(\) returned (\d+)|\(error (\d{1,4})\)", text)
+    if match:
+        return int(next(group for group in match.groups() if group))
+    for name, number in CODE_NAMES.items():
+        if name in text:
+            return number
+    for words, number in SENTENCES:
+        if words in text:
+            return number
+    return None
+
+
+def mapped_libraries() -> List[str]:
+    """Paths of CUDA's and torch's libraries in this process, sorted; empty where /proc does not tell."""
+    found = set()
+    try:
+        with open("/proc/self/maps", errors="replace") as maps:
+            for line in maps:
+                slash = line.find("/")
+                path = line[slash:].rstrip("\n") if slash >= 0 else ""
+                if LIBRARY.match(os.path.basename(path)):
+                    found.add(path)
+    except OSError:
+        pass
+    return sorted(found)[:MAX_LIBRARIES]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
+    descriptor = os.dup(1)
+    os.dup2(2, 1)
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    if "--cwd-first" in arguments:
+        sys.path.insert(0, os.getcwd())
+    Agent(descriptor).run("--no-kernel" not in arguments)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,30 @@
+"""Run an agent the way gpudoctor does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pynvml
+
+import doctor.patient
+from doctor.targets.process import AgentResult, agent_argv, run_agent
+
+PATIENT = Path(doctor.patient.__file__).parent
+DEADLINE_S = 20.0
+SHORT_S = 1.5
+"""Deadline of children that hang: they are all waited for."""
+
+
+def run_nvml(env: dict[str, str], deadline_s: float = DEADLINE_S) -> AgentResult:
+    folder = str(Path(pynvml.__file__).parent)
+    return run_agent(agent_argv(str(PATIENT / "nvml.py"), folder), deadline_s, env)
+
+
+def run_cuda(env: dict[str, str], deadline_s: float = DEADLINE_S) -> AgentResult:
+    return run_agent(agent_argv(str(PATIENT / "cuda_driver.py")), deadline_s, env)
+
+
+def run_torch(env: dict[str, str], *arguments: str, deadline_s: float = DEADLINE_S, cwd: Path | None = None) -> AgentResult:
+    argv = [sys.executable, str(PATIENT / "torch_facts.py"), *arguments]
+    return run_agent(argv, deadline_s, env, cwd=None if cwd is None else str(cwd))

@@ -1,0 +1,144 @@
+"""The child runner: whatever a child does, what it wrote is kept and the caller goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from doctor.targets.agent import AgentResult
+from doctor.targets.process import agent_argv, run_agent, start_agent, wait_agents
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", "import os, sys, time, signal\ndef say(t): os.write(1, t.encode())\n" + code]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_lines_in_order_and_no_fault() -> None:
+    result = run_agent(python("say('{\"a\": 1}\\n{\"b\": 2}\\n')"), 20)
+    assert result.lines == [{"a": 1}, {"b": 2}]
+    assert (result.returncode, result.fault, result.guilty, result.noise) == (0, None, None, [])
+
+
+def test_a_hang_keeps_what_was_said_and_names_the_call() -> None:
+    result = run_agent(python("say('{\"a\": 1}\\n{\"begin\": \"cuInit\"}\\n'); time.sleep(600)"), 0.5)
+    assert result.lines[0] == {"a": 1}
+    assert (result.fault, result.guilty) == ("hang", "cuInit")
+
+
+def test_a_child_that_ignores_sigterm_is_killed() -> None:
+    result = run_agent(python("signal.signal(signal.SIGTERM, signal.SIG_IGN); say('{\"a\": 1}\\n'); time.sleep(600)"), 0.5)
+    assert (result.fault, result.returncode) == ("hang", -signal.SIGKILL)
+
+
+@pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGSEGV)", "os.abort()"])
+def test_a_crash_names_the_call(how: str) -> None:
+    result = run_agent(python("say('{\"begin\": \"nvmlInit\"}\\n'); " + how), 20)
+    assert (result.fault, result.guilty) == ("crash", "nvmlInit")
+    assert result.returncode is not None and result.returncode < 0
+
+
+def test_an_exit_inside_a_call_is_a_failure_even_with_code_zero() -> None:
+    result = run_agent(python("say('{\"begin\": \"x\"}\\n'); os._exit(0)"), 20)
+    assert (result.fault, result.guilty, result.returncode) == ("failed", "x", 0)
+
+
+def test_a_traceback_is_a_failure_with_its_last_words() -> None:
+    result = run_agent(python("raise ValueError('the reason')"), 20)
+    assert (result.fault, result.returncode, result.guilty) == ("failed", 1, None)
+    assert "the reason" in result.stderr_tail
+
+
+def test_malformed_lines_are_kept_apart() -> None:
+    result = run_agent(python("say('hello\\n{\"a\": 1}\\n[1]\\n{\"cut\": ')"), 20)
+    assert result.lines == [{"a": 1}]
+    assert result.noise == ["hello", "[1]", '{"cut": ']
+    assert result.fault is None
+
+
+def test_deep_nesting_is_noise() -> None:
+    result = run_agent(python("say('[' * 200000 + '\\n{\"a\": 1}\\n')"), 20)
+    assert result.lines == [{"a": 1}]
+
+
+def test_a_grandchild_that_holds_the_pipe_delays_nothing_and_is_killed() -> None:
+    code = "pid = os.fork()\nif not pid: time.sleep(600)\nsay('{\"pid\": %d}\\n' % pid)\nos._exit(0)"
+    result = run_agent(python(code), 60)
+    assert result.fault is None
+    grandchild = result.lines[0]["pid"]
+    for _ in range(200):
+        if not alive(grandchild):
+            break
+        signal.sigtimedwait([], 0.02)
+    assert not alive(grandchild)
+
+
+def test_too_much_output_is_cut_off() -> None:
+    result = run_agent(python("while True: say('{\"a\": 1}\\n' * 5000)"), 60)
+    assert result.fault == "failed"
+    assert "8 MiB" in result.stderr_tail
+
+
+def test_a_command_that_is_not_there_is_a_failure() -> None:
+    for argv in (["/nonexistent/python"], ["gpudoctor-has-no-such-command"], [sys.executable + "\0"]):
+        result = run_agent(argv, 5)
+        assert (result.fault, result.returncode) == ("failed", None)
+        assert result.stderr_tail
+
+
+def test_several_side_by_side_each_to_its_deadline() -> None:
+    slow = start_agent(python("say('{\"begin\": \"slow\"}\\n'); time.sleep(600)"), 1.0)
+    quick = start_agent(python("say('{\"a\": 1}\\n')"), 20)
+    absent = start_agent(["/nonexistent"], 20)
+    results = wait_agents(slow, quick, absent)
+    assert [r.fault for r in results] == ["hang", None, "failed"]
+    assert results[1].lines == [{"a": 1}]
+
+
+def test_the_environment_the_folder_and_stdin_are_as_told(tmp_path: Path) -> None:
+    code = "import json; say(json.dumps({'x': os.environ.get('X'), 'cwd': os.getcwd(), 'in': sys.stdin.read()}) + '\\n')"
+    result = run_agent(python(code), 20, env={"X": "1"}, cwd=str(tmp_path))
+    assert result.lines == [{"x": "1", "cwd": os.path.realpath(tmp_path), "in": ""}]
+    assert run_agent(python(code), 20, env={"X": "2"}).lines[0]["x"] == "2"
+
+
+def test_lines_are_seen_as_they_come() -> None:
+    seen: list[object] = []
+    result = run_agent(python("say('{\"a\": 1}\\n'); time.sleep(600)"), 1.0, on_line=seen.append)
+    assert seen == [{"a": 1}] and result.fault == "hang"
+
+
+def test_an_interrupt_kills_the_child() -> None:
+    pids: list[int] = []
+
+    def interrupt(line: dict[str, int]) -> None:
+        pids.append(line["pid"])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_agent(python("say('{\"pid\": %d}\\n' % os.getpid()); time.sleep(600)"), 60, on_line=interrupt)
+    os.waitpid(pids[0], 0)
+    assert not alive(pids[0])
+
+
+def test_a_result_survives_being_recorded() -> None:
+    result = run_agent(python("say('{\"begin\": \"x\"}\\n'); os.abort()"), 20)
+    assert AgentResult(**result.as_dict()).as_dict() == result.as_dict()
+
+
+def test_agents_run_isolated(tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text("import json, os, sys\ndef main(a): os.write(1, json.dumps({'a': a, 'flags': [sys.flags.isolated, sys.flags.no_site]}).encode())\n")
+    (tmp_path / "json.py").write_text("raise SystemExit('a file beside the agent must not shadow the standard library')\n")
+    result = run_agent(agent_argv(str(tmp_path / "probe.py"), "one"), 20)
+    assert result.lines == [{"a": ["one"], "flags": [1, 1]}]
