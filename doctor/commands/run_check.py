@@ -8,6 +8,7 @@ import click
 from msgspec.structs import replace
 
 from ..judge.report import Report
+from ..report.progress import Progress
 from .options import make_policy
 from .sources import gather
 from .write import write
@@ -24,7 +25,8 @@ def run_check(flags: dict[str, Any]) -> int:
         snapshot, redacted = saved.snapshot, saved.redacted
     else:
         policy = make_policy(left_out=("torch_run",) if flags["no_import"] else (), **_policy_flags(flags))
-        snapshot, redacted = gather(flags), False
+        with Progress() as progress:
+            snapshot, redacted = gather(flags, progress), False
     from compat_matrix import Matrix
 
     from ..judge import judge

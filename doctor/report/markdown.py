@@ -14,7 +14,7 @@ from .groups import counted, groups
 from .terminal import SMI_NOTE
 
 _SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔", "pass": "✅", "skipped": "➖"}
-_ESCAPED = {c: "\\" + c for c in "\\`*_{}[]()#|~!"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
+_ESCAPED = {c: "\\" + c for c in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 _TABLE = str.maketrans(_ESCAPED)
 
 

@@ -12,6 +12,8 @@ FULL = re.compile(r"\b(MIG-GPU-|MIG-|GPU-)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}
 _PART = re.compile(r"(MIG-GPU-|MIG-|GPU-)([0-9a-fA-F][0-9a-fA-F-]{0,34})(?=$|[,\s/:'\"])")
 _MARK = "6d61736b6564"
 """Last group of every mask: the word 'masked' in hexadecimal."""
+_PUBLIC = ("8be4df61-93ca-11d2-aa0d-00e098032b8c",)
+"""The EFI specification's own: part of a path under /sys that is the same everywhere."""
 _ELSEWHERE = "d0c"
 """Beginning of the masks of abbreviations that belong to no GPU of the report."""
 
@@ -52,7 +54,7 @@ class Uuids:
 
     def _mask(self, digits: str) -> str:
         known = digits.lower()
-        if known.endswith(_MARK):
+        if known.endswith(_MARK) or known in _PUBLIC:
             self._full.setdefault(known, known)
             return digits
         if known not in self._full:

@@ -80,6 +80,8 @@ class Redactor:
                 self._versions.add(text)
                 continue
             self.uuids.learn(text)
+            if "ersion" in text:
+                self._versions.update(re.findall(r"[Vv]ersion\W{1,5}(\d[\d.]+)", text))
             if key in _ONLY_SECRETS:
                 self._versions.update(re.findall(r"[=<>~]\s*([\d.]+)", text))
             if key in _NEVER or key in _ONLY_SECRETS:
@@ -131,18 +133,20 @@ class Redactor:
             if any(a is not b for a, b in zip(items, value, strict=True)):
                 result = type(value)(items)
         elif isinstance(value, dict):
-            label = value.get("field")
             result = {
-                self.uuids.text(k) if isinstance(k, str) else k: self._item(item, k, label) for k, item in value.items()
+                self.uuids.text(k) if isinstance(k, str) else k: self._item(item, k, value) for k, item in value.items()
             }
         return result  # type: ignore[no-any-return]
 
-    def _item(self, item: Any, key: Any, label: Any) -> Any:
-        """The value of a dict; in a raw line {"field": "uuid", "value": ...} the label is the key."""
+    def _item(self, item: Any, key: Any, line: dict[Any, Any]) -> Any:
+        """The value of a dict, which may be a raw line: {"field": "uuid", "value": ...}, {"path": ..., "names": []}."""
+        label, path = line.get("field"), line.get("path")
         if key == "value" and isinstance(label, str):
             if label == "uuid" and isinstance(item, str) and re.fullmatch(r"[0-9a-f]{32}", item):
                 return self.uuids.hexadecimal(item)
             return self.value(item, label)
+        if key == "names" and isinstance(path, str) and isinstance(item, (list, tuple)):
+            return [self.text(f"{path}/{name}").rpartition("/")[2] for name in item]
         return self.value(item, key if isinstance(key, str) else "")
 
     def _struct(self, value: Struct) -> Struct:
@@ -210,5 +214,8 @@ def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
             yield from _strings(item, key)
     elif isinstance(value, dict):
         field = value.get("field")
+        if isinstance(value.get("path"), str) and isinstance(value.get("names"), (list, tuple)):
+            for name in value["names"]:
+                yield "", f"{value['path']}/{name}"
         for k, item in value.items():
             yield from _strings(item, field if k == "value" and isinstance(field, str) else str(k))

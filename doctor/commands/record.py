@@ -1,0 +1,51 @@
+"""`gpudoctor record DIR`: save the raw half of the facts, for `check --replay DIR`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--no-import", is_flag=True, help="Do not import torch.")
+@click.option("--python", "python_", metavar="PATH", help="Look at this Python interpreter or environment.")
+@click.option("--root", metavar="DIR", help="Look at a root folder instead of this machine.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Deadline of the probes in seconds. Default: 20.")
+@click.option("--no-redact", is_flag=True, help="Keep user names, paths, addresses and UUIDs as they are.")
+def record(**flags: Any) -> int:
+    """Save what was gathered to a folder (masked), to be judged elsewhere: gpudoctor check --replay DIR."""
+    from ..probes.collect import gather_all
+    from ..report.progress import Progress
+    from ..targets.recording import write_recording
+    from .sources import options
+
+    folder = flags["folder"]
+    _usable(folder)
+    with Progress() as progress:
+        recording = gather_all(options(flags), progress)
+    if not flags["no_redact"]:
+        from .masked import masked
+
+        recording = masked(recording)
+    try:
+        write_recording(folder, recording, redact=None if flags["no_redact"] else str)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {folder}: {error.strerror or error}") from None
+    sys.stdout.write(f"Recorded to {folder}. Judge it with: gpudoctor check --replay {folder}\n")
+    return 0
+
+
+def _usable(folder: str) -> None:
+    """Only an empty or new folder, or an older recording, is written to."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise click.ClickException(f"cannot write {folder}: {error.strerror}") from None
+    if names and "manifest.json" not in names:
+        raise click.ClickException(f"{folder} is not empty and is no recording")

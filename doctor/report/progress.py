@@ -1,0 +1,53 @@
+"""One live line on stderr while facts are gathered; nothing at all where stderr is no terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from threading import Event, Thread
+from time import monotonic
+from types import TracebackType
+
+TICK_S = 0.5
+
+
+class Progress:
+    """`with Progress() as say: say("files")`: what is being done and for how long."""
+
+    def __init__(self) -> None:
+        self._words = ""
+        self._start = monotonic()
+        self._stop = Event()
+        self._thread: Thread | None = None
+
+    def __enter__(self) -> Progress:
+        if sys.stderr is not None and sys.stderr.isatty():
+            self._thread = Thread(target=self._tick, daemon=True)
+            self._thread.start()
+        return self
+
+    def __call__(self, words: str) -> None:
+        """Say what is being done now."""
+        self._words = words
+        if self._thread is not None:
+            self._draw()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._write("\r\x1b[K")
+
+    def _tick(self) -> None:
+        while not self._stop.wait(TICK_S):
+            self._draw()
+
+    def _draw(self) -> None:
+        seconds = int(monotonic() - self._start)
+        since = f" ({seconds} s)" if seconds else ""
+        self._write(f"\r\x1b[Kgpudoctor: looking at {self._words}{since}"[:100])
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
