@@ -32,8 +32,10 @@ _HOST_FILES = (
     "/proc/1/cgroup", "/proc/self/mountinfo", "/etc/os-release", "/usr/lib/os-release", "/etc/alpine-release",
     "/.singularity.d/labels.json", "/run/.containerenv", "/etc/nv_tegra_release",
 )  # fmt: skip
-_HOST_PATHS = ("/.dockerenv", "/.singularity.d", "/var/run/secrets/kubernetes.io", "/usr/lib/wsl/lib",
-               "/proc/sys/fs/binfmt_misc/WSLInterop", "/dev/.lxc", "/kaggle", "/content/sample_data", "/opt/ml/input")  # fmt: skip
+_HOST_PATHS = (
+    "/.dockerenv", "/.singularity.d", "/var/run/secrets/kubernetes.io", "/usr/lib/wsl/lib", "/kaggle",
+    "/content/sample_data",
+)  # fmt: skip
 
 
 def gather(
@@ -62,7 +64,6 @@ def gather(
         _process(emit)
     _host(files, tools)
     if kernel_side(files):
-        _driver(files)
         _pci(files)
     loader = gather_loader(files, env if env is None else variables, tools)
     chosen = gather_pythons(files, env if env is None else variables, tools, options, loader)
@@ -77,10 +78,14 @@ def kernel_side(files: Files) -> bool:
 
 
 def gather_devices(emit: Emit, root: str = "/") -> None:
-    """Emit the NVIDIA nodes of /dev. Run it before any NVIDIA library is loaded: as root they create nodes."""
+    """Emit the NVIDIA nodes of /dev and the loaded modules.
+
+    Run it before any NVIDIA library is loaded: with root's rights they load modules and make nodes.
+    """
     files = Files(emit, root)
     if not kernel_side(files):
         return
+    _driver(files)
     names = files.names("/dev", _is_gpu_node)
     if names is None:
         return

@@ -1,8 +1,8 @@
 """Gather what is installed in the patient: metadata of CUDA-related distributions, torch's files, GPU code.
 
 Lines: file (metadata headers, version.py), dir (torch/lib), elf {path, needed, rpath, runpath, ...}, needs {path,
-found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for that library, `own`
-what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were looked through.
+found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for that
+library, `own` what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were searched.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _MOUNT_WORDS: tuple[tuple[str, ContainerKind], ...] = (
     ("io.containerd.snapshotter", "containerd"), ("/kubelet/pods", "kubernetes"),
 )  # fmt: skip
 # gVisor presents one fixed kernel, whatever the host's is.
-_GVISOR = re.compile(r"Linux version 4\.4\.0 #1 SMP Sun Jan 10 15:06:54 PST 2016")
+_GVISOR = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
 
 
 def parse_container(raw: Raw) -> Container:
@@ -61,7 +61,7 @@ def _kind(raw: Raw) -> tuple[ContainerKind | Missing, str | Missing]:
     env = raw.env()
     names = env if isinstance(env, dict) else {}
     version = raw.text("/proc/version")
-    if isinstance(version, str) and _GVISOR.match(version):
+    if isinstance(version, str) and version.startswith(_GVISOR):
         return "gvisor", "/proc/version"
     for name in ("APPTAINER_CONTAINER", "APPTAINER_NAME", "SINGULARITY_CONTAINER", "SINGULARITY_NAME"):
         if names.get(name):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from ..formats.proc_nvidia import parse_driver_version
 from ..snapshot import DeviceNode, Driver, LibraryFile, Missing
 from .pci import parse_pci
 from .raw import Raw, number, string
@@ -20,7 +19,11 @@ NodeKind = Literal["gpu", "ctl", "uvm", "uvm-tools", "modeset", "caps", "nvswitc
 def parse_driver_files(raw: Raw) -> Driver:
     """Everything in Driver that needs no NVIDIA library."""
     told = raw.text(_PROC)
-    kernel = parse_driver_version(told) if isinstance(told, str) else None
+    kernel = None
+    if isinstance(told, str):
+        from ..formats.proc_nvidia import parse_driver_version
+
+        kernel = parse_driver_version(told)
     modules = _modules(raw)
     gpus = raw.names("/proc/driver/nvidia/gpus")
     nvml = loaded_library(raw, "libnvidia-ml.so.1")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..formats.fatbin import PTX, SASS
-from ..formats.fatbin_support import supported
 from ..snapshot import CodeEntry, CodeLibrary, CodeSection, Missing
 from .raw import Raw, number, string, strings
-from .tools import summary_of
 
 _NEEDED = ("libcu", "libnv", "libnccl", "libtorch", "libc10")
 
@@ -33,6 +30,10 @@ def parse_extensions(raw: Raw) -> tuple[CodeLibrary, ...] | Missing:
 
 
 def _library(row: dict[str, Any], elf: dict[str, Any]) -> CodeLibrary:
+    from ..formats.fatbin import PTX, SASS
+    from ..formats.fatbin_support import supported
+    from .code_lines import summary_of
+
     summary = summary_of(row)
     targets = supported(summary)
     full = {t for t in targets if t.kind == SASS}

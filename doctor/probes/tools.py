@@ -1,22 +1,19 @@
-"""The readers of binary formats that the file gatherer is given: each returns JSON-able values, or None."""
+"""The readers of binary formats that the file gatherer is given: each returns JSON-able values, or None.
+
+Each imports its reader when it is called: a machine without CUDA libraries needs none of them.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..formats.elf import ElfError, parse_elf
-from ..formats.elf_dynamic import read_dynamic
-from ..formats.fatbin import Target
-from ..formats.fatbin_summary import FatbinSummary, Pattern, SectionSummary, TargetCount, summarize
-from ..formats.ldcache import read_ldcache
-from ..formats.notes import NoteError, forward_compatibility
-from ..formats.pytorch import compiled_arch_list
-from ..formats.reader import FileReader
-from .raw import number, string, strings
-
 
 def elf(path: str) -> dict[str, Any] | None:
     """{machine, soname, needed, rpath, runpath}, or {problem}."""
+    from ..formats.elf import ElfError, parse_elf
+    from ..formats.elf_dynamic import read_dynamic
+    from ..formats.reader import FileReader
+
     try:
         with FileReader(path) as reader:
             headers = parse_elf(reader.pread)
@@ -32,7 +29,11 @@ def elf(path: str) -> dict[str, Any] | None:
 
 
 def code(path: str) -> dict[str, Any] | None:
-    """{sections: [...]} with counts and patterns (see `summary_of`), or {sections: [], problem}."""
+    """{sections: [...]} with counts and patterns (see `code_lines.py`), or {sections: [], problem}."""
+    from ..formats.elf import ElfError
+    from ..formats.fatbin_summary import summarize
+    from ..formats.reader import FileReader
+
     try:
         with FileReader(path) as reader:
             summary = summarize(reader.pread)
@@ -51,43 +52,10 @@ def code(path: str) -> dict[str, Any] | None:
     return {"sections": sections}
 
 
-def summary_of(line: dict[str, Any]) -> FatbinSummary:
-    """The counts of a `code` line again; rows that are not understood are left out."""
-    sections = []
-    for row in line["sections"] if isinstance(line.get("sections"), list) else []:
-        if not isinstance(row, dict):
-            continue
-        targets = _targets(row.get("targets"))
-        patterns = []
-        for pattern in row["patterns"] if isinstance(row.get("patterns"), list) else []:
-            if isinstance(pattern, list) and len(pattern) == 2 and isinstance(pattern[0], list):
-                picked = [targets[n].target for n in pattern[0] if isinstance(n, int) and 0 <= n < len(targets)]
-                patterns.append(Pattern(frozenset(picked), number(pattern[1]) or 0))
-        other = row.get("other")
-        problem = string(row.get("problem"))
-        sections.append(
-            SectionSummary(
-                string(row.get("name")), number(row.get("size")) or 0, number(row.get("containers")) or 0,
-                number(row.get("kernel_containers")) or 0, number(row.get("entries")) or 0, tuple(targets),
-                tuple(patterns), dict(other) if isinstance(other, dict) else {}, bool(problem), problem,
-            )
-        )  # fmt: skip
-    return FatbinSummary(tuple(sections))
-
-
-def _targets(value: object) -> list[TargetCount]:
-    found = []
-    for row in value if isinstance(value, list) else []:
-        if isinstance(row, list) and len(row) == 5:
-            kind, arch, variant = strings(row[:3]) if len(strings(row[:3])) == 3 else ("", "0.0", "")
-            known = all(part.isascii() and part.isdigit() for part in arch.split("."))
-            target = Target(kind, arch if known else "0.0", variant)
-            found.append(TargetCount(target, number(row[3]) or 0, number(row[4]) or 0))
-    return found
-
-
 def ldcache(path: str, machine: str) -> dict[str, list[str]] | None:
     """File name -> paths, in the loader's order; None where the cache cannot be read."""
+    from ..formats.ldcache import read_ldcache
+
     try:
         cache = read_ldcache(path, machine)
     except OSError:
@@ -99,6 +67,10 @@ def ldcache(path: str, machine: str) -> dict[str, list[str]] | None:
 
 def note(path: str) -> dict[str, Any] | None:
     """The forward-compatibility note of a compat libcuda, None where it has none."""
+    from ..formats.elf import ElfError, parse_elf
+    from ..formats.notes import NoteError, forward_compatibility
+    from ..formats.reader import FileReader
+
     try:
         with FileReader(path) as reader:
             found = forward_compatibility(parse_elf(reader.pread))
@@ -115,6 +87,9 @@ def note(path: str) -> dict[str, Any] | None:
 
 def archs(path: str) -> list[str] | None:
     """torch's own list of targets as it stands in libtorch_python.so."""
+    from ..formats.elf import ElfError
+    from ..formats.pytorch import compiled_arch_list
+
     try:
         found = compiled_arch_list(path)
     except (ElfError, OSError):
@@ -124,6 +99,8 @@ def archs(path: str) -> list[str] | None:
 
 def libc(path: str) -> str | None:
     """`2.36` of a glibc that is not this process's, from the words inside libc.so.6."""
+    from ..formats.reader import FileReader
+
     marks = b"stable release version "
     try:
         with FileReader(path) as reader:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .agent import AgentResult, Fault
 from .local import Line
+
+if TYPE_CHECKING:
+    from pathlib import Path  # at run time imported where a recording is read or written: check does not need it
 
 SCHEMA_VERSION = 1
 AGENTS = ("cuda_driver", "nvml", "torch")
@@ -42,6 +44,8 @@ class Recording:
 
 def write_recording(folder: str, recording: Recording, redact: Callable[[str], str] | None = None) -> None:
     """Write all files; every string value goes through `redact`. Raises OSError."""
+    from pathlib import Path
+
     base = Path(folder)
     base.mkdir(parents=True, exist_ok=True)
     change = redact or (lambda text: text)
@@ -61,6 +65,8 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[str], s
 
 def read_recording(folder: str) -> Recording:
     """Read a folder that `write_recording` wrote. Raises RecordingError on anything else."""
+    from pathlib import Path
+
     base = Path(folder)
     try:
         with open(base / "manifest.json", "rb") as file:
