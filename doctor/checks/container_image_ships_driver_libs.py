@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.libraries import prefer_folder, purge_image_driver
+from ..fixes.libcuda import prefer_folder, purge_image_driver
 from ..fixes.place import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_wsl, real_libcudas, same_version

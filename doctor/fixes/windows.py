@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..findings import Fix, Step
 from ..snapshot import LibraryFile, Snapshot
-from .libraries import prefer_folder
+from .libcuda import prefer_folder
 from .place import RECHECK, driver_changes, library_changes, sudo
 
 _SHUTDOWN = "wsl --shutdown"

@@ -1,0 +1,59 @@
+"""Apptainer or Singularity was started without --nv, so the driver's libraries are not in the container.
+
+What is wrong: Apptainer shows the host's /dev, but brings the driver's libraries in only with `--nv`.
+
+How it shows: /dev/nvidia0 is there, `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
+
+Why it happens: `apptainer exec` or `run` without `--nv`; a wrapper or workflow tool that leaves it out.
+
+How to fix it: `apptainer exec --nv IMAGE COMMAND`, or APPTAINER_NV=1 in the environment.
+
+Source: apptainer.org/docs/user, GPU support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import start_with_gpu
+from ..fixes.place import container_kind
+from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ._given import given, not_there
+from ._seen import DRIVERLESS
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Apptainer without --nv",
+    severity="critical",
+    layer="container",
+    tags=("container",),
+    downstream_of=(*DRIVERLESS, "scheduler-gpu-allocation"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails in Apptainer where libcuda is not found and the host has a driver."""
+    if container_kind(s) != "apptainer":
+        need("container.kind", s.container.kind)
+        raise Skip("not in Apptainer or Singularity")
+    if known(s.driver.cu_init) == 0:
+        return
+    found = given(s)
+    if found.libcuda:
+        need("driver.libcuda_path", s.driver.libcuda_path)
+        return
+    if found.host is False:
+        raise Skip("the host has no NVIDIA kernel driver")
+    if found.host is None and not found.nodes:
+        raise NeedsFact("driver.kernel_version", Missing("absent", "nothing shows whether the host has a driver"))
+    yield CHECK.fail(
+        "Apptainer was started without --nv",
+        f"The host has an NVIDIA driver; missing in this container: {not_there(found)}.",
+        facts={"missing": not_there(found), "kernel_version": known(s.driver.kernel_version)},
+        fixes=start_with_gpu(s),
+    )

@@ -1,0 +1,90 @@
+"""The container has the GPU, but not all of the driver's libraries: a driver capability was not asked for.
+
+What is wrong: NVIDIA_DRIVER_CAPABILITIES says which libraries the container toolkit mounts: `compute` brings libcuda,
+`utility` brings NVML and nvidia-smi. The one that is needed was left out.
+
+How it shows: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch says `Found no NVIDIA driver`.
+Without utility: `nvidia-smi` is not found and NCCL fails, though CUDA works.
+
+Why it happens: the variable is set to `utility` or `graphics` alone, in the image or at the start; some runtimes mount
+only utility where it is not set.
+
+How to fix it: NVIDIA_DRIVER_CAPABILITIES=compute,utility (or all) at the start, or as ENV in the image.
+
+Source: NVIDIA Container Toolkit documentation, driver capabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import start_with, variable_line
+from ..fixes.place import container_kind
+from ..snapshot import Missing, Snapshot, known, need
+from ._given import given
+from ._seen import DRIVERLESS, NOT_GIVEN, is_wsl
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A driver capability is missing in the container",
+    severity="critical",
+    layer="container",
+    tags=("container",),
+    downstream_of=(*DRIVERLESS, *NOT_GIVEN, "driver-libs-not-on-loader-path"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Judged by what is really missing beside the nodes; the variable only explains it."""
+    kind = container_kind(s)
+    if not kind:
+        need("container.kind", s.container.kind)
+        raise Skip("not in a container")
+    if kind == "apptainer" or is_wsl(s):
+        raise Skip("driver capabilities are not used here")
+    found = given(s)
+    if not found.nodes:
+        raise Skip("no GPU nodes in this container")
+    if found.libcuda and found.nvml:
+        for name in ("libcuda_path", "nvml_library_path"):
+            need(f"driver.{name}", getattr(s.driver, name))
+        return
+    text = known(s.container.driver_capabilities)
+    asked = {word.strip() for word in (text or "").lower().split(",")}
+    lacks = [name for name, there in (("compute", found.libcuda), ("utility", found.nvml)) if not there]
+    named = not isinstance(s.container.driver_capabilities, Missing) and "all" not in asked
+    left_out = [name for name in lacks if name not in asked]
+    if not named or not left_out:
+        need("container.driver_capabilities", s.container.driver_capabilities)
+        return
+    if len(lacks) == 2 and text is None:
+        return  # nothing was mounted at all: container-no-gpu-flag
+    says = f"is '{text}'" if text is not None else "is not set"
+    facts = {"driver_capabilities": text, "missing": left_out}
+    wanted = ",".join(["compute", "utility", *sorted(asked - {"compute", "utility", ""})])
+    fixes = (
+        start_with(
+            s, "set-driver-capabilities", "Start the container with the driver capabilities that it needs",
+            "Set the variable at the start or as ENV in the image; a running container cannot be changed.",
+            variable_line(s, "NVIDIA_DRIVER_CAPABILITIES", wanted), container__driver_capabilities=wanted,
+        ),
+    )  # fmt: skip
+    if "compute" in left_out:
+        yield CHECK.fail(
+            "The container was given the GPU without libcuda (driver capability 'compute')",
+            f"GPU nodes are here, libcuda.so.1 is not: NVIDIA_DRIVER_CAPABILITIES {says} and 'compute' brings it.",
+            facts=facts,
+            fixes=fixes,
+        )
+    else:
+        yield CHECK.warn(
+            "The container was given the GPU without NVML (driver capability 'utility')",
+            f"CUDA can work; nvidia-smi, NCCL and monitoring cannot: NVIDIA_DRIVER_CAPABILITIES {says}.",
+            facts=facts,
+            fixes=fixes,
+        )

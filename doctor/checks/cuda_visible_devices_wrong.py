@@ -1,0 +1,122 @@
+"""CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names one that is not there.
+
+What is wrong: this variable says which GPUs CUDA may see. An empty value, -1, an index that is too high or an unknown
+identifier ends the list there: that entry and all after it are not visible. NVIDIA_VISIBLE_DEVICES does the same at a
+container's start, where `none`, `void` or an empty value give no GPU.
+
+How it shows: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while
+nvidia-smi lists all GPUs: it does not read this variable.
+
+Why it happens: a script made for a machine with more GPUs; a notebook that sets it; a job system's leftover; an index
+meant for nvidia-smi's order.
+
+How to fix it: unset it, or name GPUs that are there, before the program starts. GPU-... and MIG-... identifiers (a
+unique beginning is enough) are legal and no fault.
+
+Source: CUDA C++ Programming Guide, environment variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.container import start_with, variable_line
+from ..fixes.place import container_kind
+from ..fixes.selection import set_variable, unset_variable
+from ..snapshot import Gpu, Missing, Snapshot, known, need
+from ._seen import nodes_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="CUDA_VISIBLE_DEVICES hides GPUs",
+    severity="error",
+    layer="libraries",
+    tags=("selection", "gpu"),
+    downstream_of=("no-nvidia-gpu", "driver-not-installed", "driver-not-loaded", "scheduler-gpu-allocation"),
+)
+NAME = "CUDA_VISIBLE_DEVICES"
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decided by the variable against the GPUs that NVML lists; CUDA's own list of devices overrules doubt."""
+    yield from _at_start(s)
+    value = need("host.environment", s.host.env(NAME))
+    if value is None:
+        return
+    entries = [entry.strip() for entry in value.split(",")]
+    facts = {"value": value}
+    if not value.strip() or entries[0] in ("-1", "NoDevFiles"):
+        said = f"{NAME} is '{value}', which hides every GPU"
+        if p.expect.kind == "any":
+            yield CHECK.remark(said, facts=facts, subject=NAME)
+        else:
+            detail = "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable and lists them."
+            yield CHECK.fail(said, detail, facts=facts, subject=NAME, fixes=(unset_variable(s, NAME),))
+        return
+    seen = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
+    if seen is not None and len(seen) >= len(entries) and len(set(entries)) == len(entries):
+        return  # every entry became a device
+    gpus = need("gpus", s.gpus)
+    bad = next((i for i, entry in enumerate(entries) if _problem(entry, entries[:i], gpus)), None)
+    if bad is None:
+        return
+    problem = _problem(entries[bad], entries[:bad], gpus)
+    good = [e for i, e in enumerate(entries) if e not in entries[:i] and not _problem(e, [], gpus)]
+    left = 0 if problem == "twice" else bad
+    how = {"twice": "is named twice", "index": f"is too high: {len(gpus)} GPU{'s' * (len(gpus) != 1)} here"}
+    title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'names no GPU of this machine')}"
+    detail = f"CUDA stops at that entry, so it sees {left} device{'s' * (left != 1)}."
+    fixes = (unset_variable(s, NAME), *((set_variable(s, NAME, ",".join(good)),) if good else ()))
+    make = CHECK.warn if left else CHECK.fail
+    yield make(title, detail, facts={**facts, "gpus": len(gpus), "visible": left}, subject=NAME, fixes=fixes)
+
+
+def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
+    """Empty where the entry is good; index, unknown or twice otherwise."""
+    if entry in before:
+        return "twice"
+    if entry.isascii() and entry.isdigit():
+        return "index" if int(entry[:9]) >= len(gpus) else ""
+    if entry.startswith("GPU-"):
+        names = [known(g.uuid) for g in gpus]
+    elif entry.startswith("MIG-"):
+        if entry.startswith("MIG-GPU-"):  # drivers before 470: MIG-GPU-<uuid>/<gpu instance>/<compute instance>
+            names = [f"MIG-{known(g.uuid)}" for g in gpus]
+            entry = entry.partition("/")[0]
+        else:
+            lists = [known(g.mig_instances) for g in gpus]
+            names = [known(i.uuid) for instances in lists for i in instances or ()]
+            if not names and any(isinstance(g.mig_instances, Missing) and known(g.mig_enabled) for g in gpus):
+                return ""  # MIG is on, its instances could not be read: no ground to doubt
+    else:
+        return "unknown"
+    if any(name is None for name in names):
+        return ""
+    return "" if sum(str(name).startswith(entry) for name in names) == 1 else "unknown"
+
+
+def _at_start(s: Snapshot) -> Iterator[Finding]:
+    value = known(s.container.visible_devices)
+    if not container_kind(s) or value is None or value.strip() not in ("", "none", "void"):
+        return
+    nodes = nodes_of(s, "gpu", "dxg", "tegra")
+    if nodes is None or nodes or container_kind(s) == "kubernetes":
+        return  # given by other means, or set by a device plugin: container-no-gpu-flag
+    fix = start_with(
+        s, "start-with-visible-devices", "Start the container again with GPUs",
+        "Set the variable to all, or to the GPUs that it may use, at the start.",
+        variable_line(s, "NVIDIA_VISIBLE_DEVICES", "all"), container__visible_devices="all",
+    )  # fmt: skip
+    yield CHECK.fail(
+        f"NVIDIA_VISIBLE_DEVICES is '{value}': the container was started without GPUs",
+        "The container toolkit reads this variable at the start; changing it inside has no effect.",
+        facts={"value": value},
+        subject="NVIDIA_VISIBLE_DEVICES",
+        layer="container",
+        fixes=(fix,),
+    )

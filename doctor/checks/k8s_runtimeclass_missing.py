@@ -1,0 +1,72 @@
+"""Kubernetes allocated a GPU to this pod, but a plain runtime started it: the NVIDIA runtime class is missing.
+
+What is wrong: the device plugin has set NVIDIA_VISIBLE_DEVICES to the allocated GPU's identifier; the runtime that
+started the container does not act on it, so no device nodes and libraries are here.
+
+How it shows: the pod was scheduled with nvidia.com/gpu: 1, and inside `nvidia-smi` is not found and torch says
+`Found no NVIDIA driver on your system`.
+
+Why it happens: the cluster's default runtime is plain runc (usual with k3s, k0s, RKE2) and the pod names no
+runtimeClassName; or one node's containerd was not configured.
+
+How to fix it: `runtimeClassName: nvidia` in the pod's spec, or make the NVIDIA runtime the node's default.
+
+Source: github.com/NVIDIA/k8s-device-plugin; kubernetes.io/docs/concepts/containers/runtime-class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import start_with
+from ..fixes.place import container_kind, on_host, sudo
+from ..snapshot import Snapshot, known, need
+from ._given import given, not_there
+from ._seen import DRIVERLESS
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No NVIDIA runtime class in Kubernetes",
+    severity="critical",
+    layer="container",
+    tags=("container", "kubernetes"),
+    downstream_of=DRIVERLESS,
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decidable where the device plugin's allocation shows in NVIDIA_VISIBLE_DEVICES and no nodes are here."""
+    if container_kind(s) != "kubernetes":
+        need("container.kind", s.container.kind)
+        raise Skip("not in Kubernetes")
+    if known(s.driver.cu_init) == 0:
+        return
+    allocated = need("container.visible_devices", s.container.visible_devices) or ""
+    if not re.match(r"(GPU|MIG)-", allocated):
+        raise Skip("no allocation by a device plugin shows")
+    found = given(s)
+    if found.nodes:
+        return
+    if found.host is False:
+        raise Skip("the node has no NVIDIA kernel driver")
+    node = on_host(
+        s, "Or make the NVIDIA runtime this node's default.",
+        f"{sudo(s)}nvidia-ctk runtime configure --runtime=containerd --set-as-default "
+        f"&& {sudo(s)}systemctl restart containerd",
+    )  # fmt: skip
+    fix = start_with(
+        s, "set-runtime-class", "Name the NVIDIA runtime class in the pod's spec",
+        "Add the line to the pod's spec and create the pod again.", "runtimeClassName: nvidia",
+    )  # fmt: skip
+    yield CHECK.fail(
+        "A GPU was allocated to this pod, but its runtime did not bring it in",
+        f"NVIDIA_VISIBLE_DEVICES holds the allocated GPU; missing here: {not_there(found)}.",
+        facts={"visible_devices": allocated, "missing": not_there(found)},
+        fixes=(fix, type(fix)(id="set-default-runtime", title="Make the NVIDIA runtime the default", steps=(node,))),
+    )

@@ -1,0 +1,70 @@
+"""The batch system gave this job no GPU.
+
+What is wrong: Slurm and its like allow a job only the devices that it asked for. This job's variables show no GPU.
+
+How it shows: CUDA_VISIBLE_DEVICES is `NoDevFiles`; `No devices were found`; `nvidia-smi` works on the same node in a
+job that asked for GPUs.
+
+Why it happens: the job or the step asked for none (`--gres=gpu:1`, `--gpus`), or `srun` inside the job was started
+without them; it runs on a login node.
+
+How to fix it: ask for GPUs in the job script and for the step.
+
+Source: slurm.schedmd.com/gres.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.container import start_with
+from ..snapshot import EnvVar, Missing, Snapshot, known, need
+from ._seen import DRIVERLESS
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The job was given no GPU",
+    severity="critical",
+    layer="container",
+    tags=("container", "scheduler"),
+    downstream_of=DRIVERLESS,
+)
+
+_INDICES = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS", "GPU_DEVICE_ORDINAL")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails in a Slurm job without a GPU variable where CUDA finds no device, or where Slurm says NoDevFiles."""
+    environment = need("host.environment", s.host.environment)
+    values = {variable.name: variable.value for variable in environment}
+    if "SLURM_JOB_ID" not in values:
+        raise Skip("not in a Slurm job")
+    visible = values.get("CUDA_VISIBLE_DEVICES")
+    says_none = visible == "NoDevFiles"
+    if not says_none:
+        # an index 0 is a GPU, a count of 0 is none
+        if any(values.get(name) for name in _INDICES) or values.get("SLURM_GPUS_ON_NODE", "0") != "0":
+            return
+        gpus = None if isinstance(s.gpus, Missing) else s.gpus
+        if visible is not None or gpus:
+            return  # somebody else chose the devices, or the job can see GPUs
+        if gpus is None and need("driver.cu_init", s.driver.cu_init) != 100:
+            return
+    kept = tuple(v for v in environment if v.name != "CUDA_VISIBLE_DEVICES" or v.value != "NoDevFiles")
+    fix = start_with(
+        s, "ask-for-gpus", "Ask the batch system for a GPU",
+        "Add the line to the job script (and the option to srun), then submit the job again.",
+        "#SBATCH --gres=gpu:1      # interactive: srun --gres=gpu:1 --pty bash",
+        host__environment=(*kept, EnvVar("SLURM_GPUS_ON_NODE", "1")),
+    )  # fmt: skip
+    yield CHECK.fail(
+        "This job was given no GPU by Slurm",
+        f"No variable of Slurm names a GPU{' and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",
+        facts={"cuda_visible_devices": visible, "cu_init": known(s.driver.cu_init)},
+        fixes=(fix,),
+    )

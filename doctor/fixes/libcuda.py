@@ -1,0 +1,139 @@
+"""Fixes of which libcuda the loader takes: stubs, forward-compatibility libraries, images' own driver libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..findings import Fix, Step
+from ..snapshot import EnvVar, LibraryFile, Missing, Snapshot, known
+from .place import RECHECK, cuda_changes, library_changes, start_changes, sudo
+
+_NVML = ("library_path", "library_version", "init", "driver_version", "cuda_version", "gpu_count")
+
+
+def folder_of(path: str) -> str:
+    """The folder part of a path."""
+    return path.rpartition("/")[0]
+
+
+def library_path(s: Snapshot) -> list[str]:
+    """Folders of LD_LIBRARY_PATH, in order; empty where it is unset or not known."""
+    value = known(s.host.env("LD_LIBRARY_PATH")) or ""
+    return [folder for folder in value.split(":") if folder]
+
+
+def _now_loads(s: Snapshot, then: LibraryFile | None, folders: list[str] | None = None) -> dict[str, Any]:
+    """What changes once the loader takes `then` (None: not known which) and LD_LIBRARY_PATH is `folders`."""
+    changes = cuda_changes(
+        driver__libcuda_path=(then.real_path or then.path) if then else RECHECK,
+        driver__libcuda_version=then.version if then else RECHECK,
+        driver__libcuda_stub=False if then else RECHECK,
+        driver__libcuda_candidates=(then,) if then else RECHECK,
+        driver__cuda_version=RECHECK,
+    )
+    for path in ("gpus", *(f"driver.nvml_{name}" for name in _NVML)):
+        if isinstance(s.fact(path), Missing) or s.driver.nvml_init != 0:
+            changes[path] = RECHECK
+    compat = s.container.compat
+    if not isinstance(compat, Missing):
+        loaded = changes["driver.libcuda_path"]
+        changes["container.compat"] = tuple(replace(c, loads=c.path == loaded) for c in compat)
+    if folders is not None:
+        changes["cuda.ld_library_path"] = tuple(folders)
+        changes["cuda.stub_directories"] = tuple(f for f in known(s.cuda.stub_directories) or () if f in folders)
+        if not isinstance(s.host.environment, Missing):
+            kept = tuple(v for v in s.host.environment if v.name != "LD_LIBRARY_PATH")
+            value = (EnvVar("LD_LIBRARY_PATH", ":".join(folders)),) if folders else ()
+            changes["host.environment"] = (*kept, *value)
+    return changes
+
+
+def prefer_folder(s: Snapshot, file: LibraryFile, title: str = "") -> Fix:
+    """Put the folder of a good libcuda first on LD_LIBRARY_PATH."""
+    folder = folder_of(file.path)
+    folders = [folder, *(f for f in library_path(s) if f != folder)]
+    found = replace(file, found_by="LD_LIBRARY_PATH")
+    return Fix(
+        id="prefer-driver-folder",
+        title=title or "Let the loader find the right libcuda first",
+        steps=(
+            Step(
+                text="Put the folder of the driver's libraries first; add the line to the image or the job script too.",
+                command=f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+                where="shell",
+                changes=_now_loads(s, found, folders),
+            ),
+        ),
+    )
+
+
+def drop_folder(s: Snapshot, folder: str, what: str, then: LibraryFile | None = None) -> Fix:
+    """Take a folder off LD_LIBRARY_PATH. `then`: the libcuda that is found instead, where it is known."""
+    left = [f for f in library_path(s) if f.rstrip("/") != folder.rstrip("/")]
+    command = f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
+    return Fix(
+        id="drop-library-folder",
+        title=f"Take {what} off the library path",
+        steps=(
+            Step(
+                text=f"Remove {folder} from LD_LIBRARY_PATH.",
+                command=command,
+                where="shell",
+                changes=_now_loads(s, then, left),
+            ),
+        ),
+        note="Also remove it where it was added: Dockerfile ENV, ~/.bashrc, module file or job script.",
+    )
+
+
+def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tuple[Fix, ...]:
+    """Stop the forward-compatibility libcuda from being loaded: here, and in the image."""
+    root, folder = sudo(s), folder_of(path)
+    package = Fix(
+        id="remove-compat-package",
+        title="Build the image without cuda-compat",
+        steps=(
+            Step(
+                text="Add this line to the Dockerfile, or use an image whose CUDA is not newer than the host driver's.",
+                command="RUN apt-get purge -y 'cuda-compat-*' && ldconfig",
+                where="dockerfile",
+                changes=start_changes(container__compat=()),
+            ),
+        ),
+    )
+    if any(f.rstrip("/") == folder for f in library_path(s)):
+        return (drop_folder(s, folder, "the forward-compatibility libraries", then), package)
+    from_loader = Fix(
+        id="remove-compat-from-loader",
+        title="Take the forward-compatibility libraries out of the loader's configuration",
+        steps=(
+            Step(
+                text="Remove the loader's entry for the compat folder, then rebuild its cache.",
+                command=f"grep -ls compat /etc/ld.so.conf.d/*.conf | {root}xargs -r rm && {root}ldconfig",
+                where="shell",
+                needs_root=True,
+                destructive=True,
+                changes=_now_loads(s, then),
+            ),
+        ),
+    )
+    return (from_loader, package)
+
+
+def purge_image_driver() -> Fix:
+    """Remove driver packages from the image."""
+    return Fix(
+        id="remove-driver-from-image",
+        title="Remove the driver's packages from the image",
+        steps=(
+            Step(
+                text="Add this line to the Dockerfile after the last install, build the image again, start it anew.",
+                command="RUN apt-get purge -y 'nvidia-driver-*' 'libnvidia-compute-*' 'nvidia-utils-*' 'libcuda1' "
+                "&& apt-get autoremove -y && ldconfig",
+                where="dockerfile",
+                changes=library_changes(),
+            ),
+        ),
+    )

@@ -1,0 +1,83 @@
+"""Fixes of which GPUs a program sees: variables of this shell or job, compute mode."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..findings import Fix, Step
+from ..snapshot import EnvVar, Missing, Snapshot, known
+from .place import cuda_changes, on_host, sudo
+
+
+def unset_variable(s: Snapshot, name: str) -> Fix:
+    """Remove a variable that hides GPUs."""
+    return Fix(
+        id=f"unset-{name.lower().replace('_', '-')}",
+        title=f"Unset {name}: all GPUs are visible then",
+        steps=(
+            Step(
+                text="Also remove it where it is set: the script, the notebook, ENV in the image, the job file.",
+                command=f"unset {name}",
+                where="shell",
+                changes=cuda_changes(host__environment=_environment(s, name, None)),
+            ),
+        ),
+    )
+
+
+def set_variable(s: Snapshot, name: str, value: str) -> Fix:
+    """Give a variable a value that is right."""
+    return Fix(
+        id=f"set-{name.lower().replace('_', '-')}",
+        title=f"Set {name} to GPUs that are there",
+        steps=(
+            Step(
+                text="Choose among the GPUs of this machine; set it before the program starts.",
+                command=f"export {name}={value}",
+                where="shell",
+                changes=cuda_changes(host__environment=_environment(s, name, value)),
+            ),
+        ),
+    )
+
+
+def _environment(s: Snapshot, name: str, value: str | None) -> tuple[EnvVar, ...] | Missing:
+    if isinstance(s.host.environment, Missing):
+        return s.host.environment
+    kept = tuple(v for v in s.host.environment if v.name != name)
+    return kept if value is None else (*kept, EnvVar(name, value))
+
+
+def default_compute_mode(s: Snapshot, key: str, index: int | None) -> Fix:
+    """Set a GPU's compute mode to default."""
+    gpus = tuple(replace(g, compute_mode="default") if g.key == key else g for g in known(s.gpus) or ())
+    choice = "" if index is None else f" -i {index}"
+    return Fix(
+        id="default-compute-mode",
+        title="Set the compute mode to default",
+        steps=(
+            on_host(s, "Allow several processes on the GPU.",
+                    f"{sudo(s)}nvidia-smi{choice} -c DEFAULT", cuda_changes(gpus=gpus)),
+        ),
+    )  # fmt: skip
+
+
+def end_process(s: Snapshot, key: str, pid: int) -> Fix:
+    """End the process that holds an exclusive GPU."""
+    gpus = tuple(
+        replace(g, processes=tuple(p for p in known(g.processes) or () if p.pid != pid)) if g.key == key else g
+        for g in known(s.gpus) or ()
+    )
+    return Fix(
+        id="end-process",
+        title=f"End process {pid}, which holds the GPU",
+        steps=(
+            Step(
+                text="If it is yours and no longer needed, end it; otherwise wait, or use another GPU.",
+                command=f"kill {pid}",
+                where="shell",
+                destructive=True,
+                changes=cuda_changes(gpus=gpus),
+            ),
+        ),
+    )
