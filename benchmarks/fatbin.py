@@ -34,9 +34,8 @@ GOAL_RATIO, GOAL_MIB = 200, 32
 LISTED = re.compile(r"^(?:ELF|PTX) file +\d+: .*\.(sm_\d+[af]?)\.(cubin|ptx)$", re.MULTILINE)
 
 CHILD = """
-import resource, sys
 {work}
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 """
 WALK = "from doctor.formats.fatbin_summary import summarize_file\nsummarize_file({path!r})"
 
@@ -105,20 +104,23 @@ def walk_seconds(path: Path) -> float:
 
 
 def child_peak_mib(work: str) -> float:
-    """Peak resident memory of a fresh interpreter that does ``work``."""
+    """Peak resident memory of a fresh interpreter that does ``work``.
+
+    From /proc, not from getrusage: that figure starts at what the parent had when it forked.
+    """
     root = str(Path(__file__).resolve().parent.parent)
     code = f"import sys; sys.path.insert(0, {root!r})" + CHILD.format(work=work)
     out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
     return int(out) / 1024
 
 
-def traced_peak_mib(path: Path) -> float:
+def traced_peak_kib(path: Path) -> float:
     """Peak of Python's own allocations during one walk."""
     tracemalloc.start()
     summarize_file(str(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak / 2**20
+    return peak / 2**10
 
 
 def main() -> int:
@@ -145,7 +147,9 @@ def compare(cuobjdump: Path, libraries: list[Path]) -> int:
     """One line for each library, then the goals."""
     baseline = child_peak_mib("")
     print(f"\npeak memory of an empty interpreter: {baseline:.1f} MiB (subtracted below)")
-    print("library                                     MB entries    same cuobjdump     walk   ratio  memory  traced")
+    print(
+        "library                                     MB entries    same cuobjdump     walk   ratio     memory   traced"
+    )
     missed = []
     for path in libraries:
         size = path.stat().st_size
@@ -159,7 +163,7 @@ def compare(cuobjdump: Path, libraries: list[Path]) -> int:
         same = "refused" if complaint else "yes" if walked == listed else "NO"
         print(
             f"{path.name:40s} {size / 1e6:5.0f} {walked.total():7d} {same:>7s} {slow:7.2f} s "
-            f"{fast * 1000:6.2f} ms {slow / fast:7.0f} {memory:3.1f} MiB {traced_peak_mib(path):3.1f} MiB"
+            f"{fast * 1000:6.2f} ms {slow / fast:7.0f} {memory:6.1f} MiB {traced_peak_kib(path):4.0f} KiB"
         )
         if complaint:
             print(f"    {complaint}")
