@@ -87,15 +87,17 @@ DETAILS = (
 OLDER: dict[str, Callable[[Any, Any], Any]] = {
     "nvmlDeviceGetMemoryInfo": lambda nvml, given: nvml.nvmlDeviceGetMemoryInfo(given[0]),
     "nvmlSystemGetCudaDriverVersion_v2": lambda nvml, given: nvml.nvmlSystemGetCudaDriverVersion(),
-    "nvmlDeviceGetComputeRunningProcesses": lambda nvml, given: nvml.nvmlDeviceGetComputeRunningProcesses_v2(*given),
-    "nvmlDeviceGetGraphicsRunningProcesses": lambda nvml, given: nvml.nvmlDeviceGetGraphicsRunningProcesses_v2(*given),
+    "nvmlDeviceGetComputeRunningProcesses_v3": lambda nvml, given: nvml.nvmlDeviceGetComputeRunningProcesses_v2(*given),
+    "nvmlDeviceGetGraphicsRunningProcesses_v3": (
+        lambda nvml, given: nvml.nvmlDeviceGetGraphicsRunningProcesses_v2(*given)
+    ),
 }
 """What to call where an older libnvidia-ml lacks a function."""
 
 PROCESSES = (
-    ("compute", "nvmlDeviceGetComputeRunningProcesses"),
-    ("graphics", "nvmlDeviceGetGraphicsRunningProcesses"),
-    ("mps", "nvmlDeviceGetMPSComputeRunningProcesses"),
+    ("compute", "nvmlDeviceGetComputeRunningProcesses_v3"),
+    ("graphics", "nvmlDeviceGetGraphicsRunningProcesses_v3"),
+    ("mps", "nvmlDeviceGetMPSComputeRunningProcesses_v3"),
 )
 
 MIG_FIELDS = (

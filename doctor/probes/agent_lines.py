@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard
 
 from ..snapshot import CallFault, Missing
 from ..snapshot.fact import Reason
@@ -75,6 +75,11 @@ def library_version(path: str) -> str | Missing:
     """Driver version in a library's file name; WSL and Windows name none."""
     match = _VERSION.search(path)
     return match.group(1) if match else Missing("absent", "no driver version in the file's name")
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether a raw value is a whole number that a driver can have meant."""
+    return isinstance(value, int) and -(1 << 63) <= value < 1 << 64
 
 
 def cuda_version(number: int) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..snapshot import CudaDevice, Gpu, Missing
-from .agent_lines import AgentResult, Line, call_faults, cuda_version, fault_missing, library_missing, library_version
+from .agent_lines import (
+    AgentResult,
+    Line,
+    call_faults,
+    cuda_version,
+    fault_missing,
+    is_whole,
+    library_missing,
+    library_version,
+)
 from .nvml_gpu import UNREADABLE, pci_address
 
 SONAME = "libcuda.so.1"
@@ -50,7 +59,7 @@ def _init(said: dict[tuple[Any, str], Line], gap: Missing, changes: dict[str, An
     if line is None:
         return
     code = line.get("error", line.get("value"))
-    if not isinstance(code, int) or code < 0:
+    if not is_whole(code) or code < 0:
         why = Missing("error", str(line.get("text", "unreadable answer"))[:200])
         changes["driver.cu_init"] = changes["driver.cu_init_name"] = changes["driver.cuda_devices"] = why
         return
@@ -106,7 +115,7 @@ def _value(said: dict[tuple[Any, str], Line], device: int | None, name: str, gap
 
 def _whole(said: dict[tuple[Any, str], Line], device: int | None, name: str, gap: Missing) -> int | Missing:
     value = _value(said, device, name, gap)
-    return value if isinstance(value, (int, Missing)) else UNREADABLE
+    return value if isinstance(value, Missing) or is_whole(value) else UNREADABLE
 
 
 def full_uuid(digits: Any, prefix: str) -> str | Missing:

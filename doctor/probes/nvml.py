@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ..snapshot import Gpu, GpuPair, Missing
-from .agent_lines import AgentResult, call_faults, cuda_version, fault_missing, library_missing, library_version
+from .agent_lines import (
+    AgentResult,
+    call_faults,
+    cuda_version,
+    fault_missing,
+    is_whole,
+    library_missing,
+    library_version,
+)
 from .nvml_gpu import Fields, nvml_missing, parse_gpu
 
 SONAME = "libnvidia-ml.so.1"
@@ -83,7 +91,7 @@ def _init(fields: Fields, changes: dict[str, Any]) -> Missing | None:
         changes["driver.nvml_init"] = changes["driver.nvml_init_text"] = why
         return why
     code = line.get("error", line.get("value"))
-    if not isinstance(code, int) or code < 0:
+    if not is_whole(code) or code < 0:
         why = Missing("error", str(line.get("text", "unreadable answer"))[:200])
         changes["driver.nvml_init"] = changes["driver.nvml_init_text"] = why
         return why
@@ -109,7 +117,7 @@ def _pairs(fields: Fields, gpus: tuple[Gpu, ...]) -> tuple[GpuPair, ...]:
             said = fields.pairs[key]
             values = {name: nvml_missing(line) if "error" in line else line.get("value") for name, line in said.items()}
             numbers = {
-                name: value if isinstance(value, (int, Missing)) else Missing("error", "unreadable answer")
+                name: value if isinstance(value, Missing) or is_whole(value) else Missing("error", "unreadable answer")
                 for name, value in values.items()
             }
             p2p, topology = numbers.get("p2p_read", fields.gap), numbers.get("topology", fields.gap)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..snapshot import Gpu, GpuProcess, MigInstance, Missing
-from .agent_lines import Line
+from .agent_lines import Line, is_whole
 
 UNREADABLE = Missing("error", "unreadable answer")
 COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
@@ -87,7 +87,7 @@ class Fields:
     def whole(self, name: str, gpu: int | None = None, mig: int | None = None) -> int | Missing:
         """A whole number, or Missing."""
         value = self.value(name, gpu, mig)
-        return value if isinstance(value, (int, Missing)) else UNREADABLE
+        return value if isinstance(value, Missing) or is_whole(value) else UNREADABLE
 
     def text(self, name: str, gpu: int | None = None, mig: int | None = None) -> str | Missing:
         """A text, or Missing."""
@@ -105,7 +105,7 @@ class Fields:
             return UNREADABLE
         if item is None:
             return Missing("absent", "not in this driver's answer")
-        return convert(item) if isinstance(item, int) else UNREADABLE
+        return convert(item) if is_whole(item) else UNREADABLE
 
 
 def parse_gpu(fields: Fields, index: int) -> Gpu:
@@ -202,12 +202,12 @@ def _processes(fields: Fields, gpu: int) -> tuple[GpuProcess, ...] | Missing:
         if kind == "compute" and isinstance(listed, Missing):
             return listed
         for entry in listed if isinstance(listed, list) else ():
-            if isinstance(entry, dict) and isinstance(entry.get("pid"), int) and entry["pid"] not in found:
+            if isinstance(entry, dict) and is_whole(entry.get("pid")) and entry["pid"] not in found:
                 memory, name = entry.get("memory"), entry.get("name")
                 found[entry["pid"]] = GpuProcess(
                     pid=entry["pid"],
                     kind=kind,
-                    memory_mib=_mib(memory) if isinstance(memory, int) else Missing("absent", "not told"),
+                    memory_mib=_mib(memory) if is_whole(memory) else Missing("absent", "not told"),
                     name=name if isinstance(name, str) and name else Missing("absent", "not visible here"),
                 )
     return tuple(found.values())

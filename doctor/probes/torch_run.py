@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..snapshot import ABSENT, Missing
-from .agent_lines import AgentResult, Line, fault_missing
+from .agent_lines import AgentResult, Line, fault_missing, is_whole
 
 UNREADABLE = Missing("error", "unreadable answer")
 NO_CUDA = Missing("absent", "a build without CUDA")
@@ -32,7 +32,7 @@ def parse_torch_run(result: AgentResult) -> tuple[dict[str, Any], dict[str, tupl
     facts: dict[str, Any] = dict.fromkeys(FACTS, gap)
     facts["python_version"] = _text(said, "python", gap)
     seconds = said.get("import_seconds", {}).get("value")
-    facts["import_seconds"] = float(seconds) if isinstance(seconds, (int, float)) else gap
+    facts["import_seconds"] = float(seconds) if isinstance(seconds, float) or is_whole(seconds) else gap
     warnings = said.get("warnings", {}).get("value")
     facts["warnings"] = tuple(str(text) for text in warnings) if isinstance(warnings, list) else ()
     if _import(said, result, facts):
@@ -77,7 +77,7 @@ def _answers(said: dict[str, Line], gap: Missing) -> dict[str, Any]:
         "version": _text(said, "version", gap),
         "cuda": NO_CUDA if cuda is None else cuda if isinstance(cuda, (str, Missing)) else UNREADABLE,
         "cuda_available": available if isinstance(available, (bool, Missing)) else UNREADABLE,
-        "device_count": count if isinstance(count, (int, Missing)) else UNREADABLE,
+        "device_count": count if isinstance(count, Missing) or is_whole(count) else UNREADABLE,
         "arch_list": () if plain_build else _texts(archs),
         "cudnn_version": cudnn_version(cudnn),
         "cudnn_error": _words(cudnn_line) if "error" in cudnn_line else ABSENT if cudnn_line else gap,
@@ -95,10 +95,10 @@ def _first_call(said: dict[str, Line], facts: dict[str, Any], gap: Missing) -> d
         return dict.fromkeys(("first_call_code", "first_call_error"), missing)
     runtime = _value(said, "runtime_code", gap)
     code = line.get("code") if "error" in line else 0
-    if "error" in line and isinstance(runtime, int) and runtime:
+    if "error" in line and is_whole(runtime) and runtime:
         code = runtime
     return {
-        "first_call_code": code if isinstance(code, int) else Missing("error", "torch's message names no code"),
+        "first_call_code": code if is_whole(code) else Missing("error", "torch's message names no code"),
         "first_call_error": _words(line) if "error" in line else ABSENT,
     }
 
@@ -157,7 +157,7 @@ def cudnn_version(number: Any) -> str | Missing:
     """91002 as `9.10.2`, 8902 as `8.9.2` (cuDNN 9 widened the minor's place); None is a build without cuDNN."""
     if number is None:
         return Missing("absent", "torch has no cuDNN")
-    if not isinstance(number, int):
+    if not is_whole(number):
         return number if isinstance(number, Missing) else UNREADABLE
     major = 10000 if number >= 90000 else 1000
     return f"{number // major}.{number % major // 100}.{number % 100}"
@@ -167,7 +167,7 @@ def nccl_version(number: Any) -> str | Missing:
     """The packed number of torch (2 << 32 | 27 << 16 | 3) or NCCL (21003, 2708) as `2.27.3`; None: a build without."""
     if number is None:
         return Missing("absent", "torch has no NCCL")
-    if not isinstance(number, int) or number < 1000:
+    if not is_whole(number) or number < 1000:
         return number if isinstance(number, Missing) else UNREADABLE
     if number >= 1 << 32:
         return f"{number >> 32}.{number >> 16 & 65535}.{number & 65535}"
