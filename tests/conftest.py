@@ -1,0 +1,42 @@
+"""Marked tests run where their part is here; in CI a skip of a part that is here is a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from .parts import NEEDS
+
+REQUIRED = frozenset(filter(None, os.environ.get("GPUDOCTOR_CI_REQUIRES", "").split(",")))
+
+
+@cache
+def _why_not(marker: str) -> str:
+    return NEEDS[marker]()
+
+
+def pytest_configure() -> None:
+    unknown = REQUIRED - NEEDS.keys()
+    if unknown:
+        raise pytest.UsageError(f"GPUDOCTOR_CI_REQUIRES: no such marker: {', '.join(sorted(unknown))}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in NEEDS:
+        if item.get_closest_marker(marker) and (reason := _why_not(marker)):
+            pytest.skip(f"{marker}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A skip, whoever asked for it, is a failure where GPUDOCTOR_CI_REQUIRES says that the part is here."""
+    report = yield
+    required = sorted(marker for marker in REQUIRED if item.get_closest_marker(marker))
+    if report.skipped and required:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, and CI requires {', '.join(required)}: {report.longrepr}"
+    return report

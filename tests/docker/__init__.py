@@ -1,0 +1,1 @@
+"""The Dockerfile, built for real."""

@@ -1,0 +1,97 @@
+"""What the marked tests need of this machine, and the reason where it is not here.
+
+The CI script asks (`python tests/parts.py`) and passes the answer on in GPUDOCTOR_CI_REQUIRES: a marked test that is
+skipped although its part is there fails.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+TORCH = "2.13.0"
+_SMALL = 400 << 20
+"""Bytes; the default torch wheels with CUDA are past this."""
+
+
+def torch_wheel() -> Path | None:
+    """The small CPU wheel of torch for this Python, from the folders that pip's own `find-links` names."""
+    from packaging.tags import sys_tags
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+    asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    folders = [*re.findall(r"find-links='(.*?)'$", asked.stdout, re.M), os.environ.get("PIP_FIND_LINKS", "")]
+    ours = set(sys_tags())
+    for folder in " ".join(folders).replace("\\n", " ").split():
+        for found in sorted(glob.glob(f"{folder.removeprefix('file://')}/torch-{TORCH}*.whl")):
+            try:
+                tags = parse_wheel_filename(Path(found).name)[3]
+            except InvalidWheelFilename:
+                continue
+            if tags & ours and Path(found).stat().st_size < _SMALL:
+                return Path(found)
+    return None
+
+
+def _tools(*names: str) -> str:
+    missing = [name for name in names if not shutil.which(name)]
+    return f"not on PATH: {', '.join(missing)}" if missing else ""
+
+
+def _root() -> str:
+    return "" if sys.platform == "linux" and os.geteuid() == 0 else "needs root on Linux"
+
+
+def _network() -> str:
+    """Whether apt answers: it asks the mirrors of its own sources, into lists of its own."""
+    reason = _root() or _tools("apt-get", "dpkg", "unshare")
+    if reason:
+        return reason
+    from tests.realdriver.apt import why_not
+
+    return why_not()
+
+
+def _buildah() -> str:
+    """The script also needs the Debian base that it keeps, or apt's mirrors to make it."""
+    return _root() or _tools("buildah", "debootstrap", "dpkg") or ("" if any(_bases()) else _network())
+
+
+def _bases() -> list[str]:
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return glob.glob(f"{cache}/gpudoctor/debian-*.tar")
+
+
+def _gpu() -> str:
+    has = os.path.exists("/proc/driver/nvidia/version") or os.path.exists("/dev/dxg")
+    return "" if has else "no NVIDIA driver is loaded here"
+
+
+NEEDS: dict[str, Callable[[], str]] = {
+    "nvcc": lambda: _tools("nvcc", "fatbinary", "ptxas"),
+    "network": _network,
+    "buildah": _buildah,
+    "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
+    "gpu": _gpu,
+}
+"""Marker to a function that says why its tests cannot run here; an empty text where they can."""
+
+
+def main() -> None:
+    """Print the markers whose parts are here on stdout, the others with their reasons on stderr."""
+    reasons = {name: why() for name, why in NEEDS.items()}
+    for name, reason in reasons.items():
+        if reason:
+            print(f"{name}: skipped: {reason}", file=sys.stderr)
+    print(",".join(name for name, reason in reasons.items() if not reason))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    main()
