@@ -12,7 +12,7 @@ _TORCH = re.compile(
     r"(?:\+(?P<local>[A-Za-z0-9._-]{1,80}))?",
     re.ASCII,
 )
-_CUDA_TAG = re.compile(r"cu(\d{2,3})(\d)(?:$|[^\d])", re.ASCII)
+_CUDA_TAG = re.compile(r"cu(\d{1,2})(\d)(?:$|[^\d])", re.ASCII)
 _ROCM_TAG = re.compile(r"rocm(\d{1,2}(?:\.\d{1,2}){1,2})", re.ASCII)
 
 
