@@ -80,7 +80,7 @@ class ForwardCompatRule(Row, frozen=True, kw_only=True, gc=False):
 
 
 class CompatNote(Row, frozen=True, kw_only=True, gc=False):
-    """The allow list stored inside a compat libcuda (.note.cuda.fwd_compatibility), as seen in public packages."""
+    """The allow list inside a compat libcuda (note .note.cuda.fwd_compatibility), as seen in public packages."""
 
     libcuda: str
     cuda: str

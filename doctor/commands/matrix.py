@@ -1,0 +1,64 @@
+"""`gpudoctor matrix`: look into the compatibility matrix, ask it, and check its files."""
+
+from __future__ import annotations
+
+import click
+
+FORMAT = click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+
+
+@click.group()
+def matrix() -> None:
+    """Show and query the compatibility matrix: facts about drivers, GPUs, CUDA, torch and libraries.
+
+    Every fact has its source; every answer is graded, and unlisted versions are unknown, never a failure.
+    """
+
+
+@matrix.command()
+@click.argument("table", required=False)
+@click.option("--where", metavar="FIELD=VALUE", multiple=True, help="Only rows with this value. Repeatable.")
+@FORMAT
+def show(table: str | None, where: tuple[str, ...], format_: str) -> int:
+    """List the tables, or print the rows of one TABLE."""
+    from .matrix_show import show_table, show_tables
+
+    return show_table(table, where, format_) if table else show_tables(format_)
+
+
+@matrix.command()
+@click.argument("subject", type=click.Choice(("driver", "gpu", "torch", "build", "cudnn", "nccl", "cuda", "error")))
+@click.argument("words", nargs=-1)
+@click.option("--gpu", "gpus", metavar="GPU", multiple=True, help="build: a capability or GPU name. Repeatable.")
+@click.option("--driver", metavar="VERSION", help="build: the driver's version.")
+@click.option("--python", metavar="VERSION", help="build: the Python version, such as 3.11 or 3.13t.")
+@click.option("--torch", metavar="VERSION", help="build: a torch version or range, such as 2.6.0 or '>=2.4,<2.9'.")
+@click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), default="linux", help="Default: linux.")
+@click.option("--arch", type=click.Choice(("x86_64", "aarch64")), default="x86_64", help="build. Default: x86_64.")
+@click.option("--forward-compat", is_flag=True, help="build: also what needs a cuda-compat package.")
+@FORMAT
+def query(subject: str, words: tuple[str, ...], format_: str, **options: object) -> int:
+    """Ask about a subject.
+
+    \b
+    driver 535.129.03             its branch: CUDA reported, type, end of life
+    driver 535.129.03 cuda 12.8   can it run a program built with CUDA 12.8?
+    driver 570.86.16 gpu 12.0     does it support this GPU (capability or name)?
+    gpu "RTX 5090"                what is it? Names, capability, memory, PCI ids
+    torch 2.11.0                  builds, Pythons, companions
+    build --gpu 7.0 --driver 580.82.07 --python 3.11
+                                  what to install
+    cudnn 9.10.2, nccl 2.27.3, cuda 12.8, error 804
+    """
+    from .matrix_query import answer
+
+    return answer(subject, words, format_, options)
+
+
+@matrix.command()
+@FORMAT
+def lint(format_: str) -> int:
+    """Check the data files. Exits 1 when there are problems."""
+    from .matrix_show import print_lint
+
+    return print_lint(format_)

@@ -1,0 +1,162 @@
+"""`gpudoctor matrix query`: the matrix's questions from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from compat_matrix import Matrix, MatrixError
+from compat_matrix.drivers import Platform
+
+from .matrix_show import emit_json, load
+
+Lines = list[str]
+
+
+def answer(subject: str, words: tuple[str, ...], format_: str, options: Mapping[str, Any]) -> int:
+    """Answer one question. Exit code 0; usage errors and unlisted things are one line and exit code 2."""
+    m = load()
+    if subject != "build" and not words:
+        raise click.UsageError(f"matrix query {subject}: what about it? See gpudoctor matrix query --help")
+    if subject == "build" and words:
+        raise click.UsageError(f"matrix query build takes options only, not {words[0]!r}")
+    try:
+        data, lines = QUESTIONS[subject](m, words, options)
+    except MatrixError as error:
+        raise click.ClickException(str(error)) from None
+    if format_ == "json":
+        emit_json(data)
+    else:
+        click.echo("\n".join(lines))
+    return 0
+
+
+def _unlisted(what: str, newer: bool = False) -> click.ClickException:
+    return click.ClickException(f"{what} is {'newer than' if newer else 'not listed in'} this matrix")
+
+
+def _cited(m: Matrix, sources: tuple[str, ...]) -> Lines:
+    return [f"source: {m.source(key)}" for key in sources]
+
+
+def _capability(m: Matrix, text: str) -> str:
+    """A compute capability, or that of a GPU name. Raises ClickException when neither is listed."""
+    if m.compute_capability(text):
+        return text
+    found = m.gpu(name=text)
+    if not found.capability:
+        raise _unlisted(f"GPU {text!r}")
+    return found.capability
+
+
+def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    platform: Platform = "linux" if options["os_"] == "linux" else "windows"
+    if len(words) == 1:
+        branch = m.driver_branch(words[0], platform)
+        if branch.row is None:
+            raise _unlisted(f"driver {words[0]!r}", branch.status == "newer-than-matrix")
+        row = branch.row
+        lines = [f"branch {row.branch} ({row.type}): CUDA {row.cuda}, oldest architecture {row.oldest_architecture}"]
+        lines += [f"newest seen: {row.latest_seen} ({row.latest_seen_date})"] if row.latest_seen else []
+        lines += [f"end of life: {row.end_of_life or 'not known'}", f"open kernel module: {row.open_module}"]
+        return row, lines + _cited(m, (row.source,))
+    if len(words) < 3 or words[1] not in ("cuda", "gpu"):
+        raise click.UsageError("matrix query driver VERSION [cuda VERSION | gpu CAPABILITY_OR_NAME]")
+    if words[1] == "cuda":
+        grade = m.driver_for_cuda(words[0], words[2], platform)
+        lines = [f"{grade.grade}: {grade.reason}"]
+        if grade.limits == "sass-only":
+            lines.append("limits: machine code (SASS) only; PTX newer than the driver cannot be compiled by it")
+        if grade.grade == "needs-forward-compat":
+            compat = m.forward_compat(words[2], words[0], segment="datacenter")
+            lines.append(f"on a data-center GPU: {', '.join(compat.packages)}")
+        return grade, lines + _cited(m, grade.sources)
+    about = m.driver_for_gpu(words[0], _capability(m, " ".join(words[2:])), None, platform)
+    return about, [f"{about.grade}: {about.reason}", *_cited(m, about.sources)]
+
+
+def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    text = " ".join(words)
+    rows = m.gpu(name=text).rows or m.gpu_by_capability(text) or m.gpu(pci_device_id=text).rows
+    if not rows:
+        parts = text.casefold().split()
+        rows = tuple(row for row in m.gpus if all(part in row.name.casefold() for part in parts))
+    if not rows:
+        raise _unlisted(f"GPU {text!r}")
+    lines = []
+    for row in rows:
+        memory = f", {row.memory_gib:g} GiB" if row.memory_gib else ""
+        ids = f", PCI {' '.join(row.device_ids)}" if row.device_ids else ""
+        lines.append(f"{row.name}: {row.architecture}, compute capability {row.cc or 'not known'}{memory}{ids}")
+    return rows, lines
+
+
+def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    found = m.torch_release(words[0])
+    if found.release is None:
+        raise _unlisted(f"torch {words[0]!r}", found.status == "newer-than-matrix")
+    row = found.release
+    lines = [f"torch {row.torch} ({row.date}), Python {' '.join(row.pythons_linux_x86_64)}"]
+    tags = f"Linux x86_64 {row.pypi_linux_x86_64}, aarch64 {row.pypi_linux_aarch64}, Windows {row.pypi_windows}"
+    lines.append(f"plain pip install: {tags}")
+    builds = m.torch_builds(row.torch)
+    for build in builds:
+        ptx = "unknown" if build.ptx_unknown else " ".join(build.ptx) or "none"
+        state = "" if build.published == "yes" else f" ({build.published})"
+        lines.append(f"{build.tag:<6} {build.platform:<18} SASS {' '.join(build.sass)}; PTX {ptx}{state}")
+    companions = m.companions(row.torch)
+    lines += [f"{item.package}: {' or '.join(item.versions)}" for item in companions]
+    data = {"release": row, "builds": builds, "companions": companions}
+    return data, lines + _cited(m, (row.source,))
+
+
+def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    if not options["gpus"]:
+        raise click.UsageError("matrix query build needs --gpu (a compute capability or a GPU name)")
+    best = m.best_builds(
+        [_capability(m, text) for text in options["gpus"]], options["driver"], options["os_"], options["arch"],
+        options["python"], options["torch"], options["forward_compat"],
+    )  # fmt: skip
+    lines = [f"{b.pip_line}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}" for b in best]
+    data = {"reason": best.reason, "builds": [{**msgspec.structs.asdict(b), "pip_line": b.pip_line} for b in best]}
+    return data, lines or [f"none: {best.reason}"]
+
+
+def _row(m: Matrix, row: Any, what: str, text: str) -> tuple[Any, Lines]:
+    if row is None:
+        raise _unlisted(f"{what} {text!r}")
+    from .matrix_show import filled, plain
+
+    lines = [f"{name}: {plain(value)}" for name, value in filled(row) if name != "source"]
+    return row, lines + _cited(m, (row.source,))
+
+
+def _cudnn(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    return _row(m, m.cudnn(words[0]), "cuDNN", words[0])
+
+
+def _nccl(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    return _row(m, m.nccl(words[0]), "NCCL", words[0])
+
+
+def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    return _row(m, m.toolkit(words[0]), "CUDA", words[0])
+
+
+def _error(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    found = [row for row in (m.cuda_error(words[0]), m.nvml_error(words[0])) if row]
+    if not found:
+        raise _unlisted(f"error {words[0]!r}")
+    lines: Lines = []
+    for row in found:
+        lines += [type(row).__name__, *_row(m, row, "error", words[0])[1]]
+    return found, lines
+
+
+QUESTIONS = {
+    "driver": _driver, "gpu": _gpu, "torch": _torch, "build": _build, "cudnn": _cudnn, "nccl": _nccl, "cuda": _cuda,
+    "error": _error,
+}  # fmt: skip

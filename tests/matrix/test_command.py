@@ -1,0 +1,85 @@
+"""`gpudoctor matrix`: what a person types."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from compat_matrix.tables import TABLES
+from doctor.cli import run
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("driver 535.129.03", ["branch 535 (lts): CUDA 12.2", "end of life: 2026-06"]),
+        ("driver 535.129.03 cuda 12.8", ["minor-version:", "525.60.13", "SASS", "source: docs.nvidia.com"]),
+        ("driver 535.129.03 cuda 13.0", ["needs-forward-compat:", "cuda-compat-13-0"]),
+        ("driver 572.61 cuda 12.8 --os windows", ["native:"]),
+        ("driver 565.57.01 gpu RTX 5090", ["too-old:", "570"]),
+        ("gpu RTX 5090", ["NVIDIA GeForce RTX 5090: Blackwell, compute capability 12.0, 32 GiB, PCI 2B85"]),
+        ("gpu 2330", ["NVIDIA H100 80GB HBM3"]),
+        ("gpu 12.1", ["NVIDIA GB10"]),
+        ("torch 2.11.0", ["plain pip install: Linux x86_64 cu130", "torchvision: 0.26.0", "cu126  linux_x86_64"]),
+        ("build --gpu 7.0 --driver 580.82.07 --python 3.11", ["pip install torch==2.14.1", "whl/cu126", "native"]),
+        ("build --gpu 'Tesla K40m' --driver 470.256.02", ["none: no published torch build"]),
+        ("build --gpu 3.5", ["none: no published torch build"]),
+        ("cudnn 9.10.2", ["wheel_cu12: 9.10.2.21"]),
+        ("nccl 2.32.3", ["13.4"]),
+        ("cuda 12.8", ["host_gcc_max_major: 14"]),
+        ("error 804", ["cudaErrorCompatNotSupportedOnDevice"]),
+        ("error NVML_ERROR_LIB_RM_VERSION_MISMATCH", ["code: 18"]),
+    ],
+)
+def test_query(capsys: Capture, question: str, words: list[str]) -> None:
+    arguments = shlex.split(question)
+    assert run(["matrix", "query", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "" and all(word in printed.out for word in words), printed.out
+    assert run(["matrix", "query", *arguments, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("query driver", "what about it"), ("query driver 999.1", "newer than this matrix"),
+        ("query driver 1.2", "not listed"), ("query driver 535.1 with 12.8", "VERSION [cuda VERSION"),
+        ("query driver 535.1 gpu nothing", "not listed"), ("query gpu nothing", "not listed"),
+        ("query torch 9.9", "newer than this matrix"), ("query torch x", "not listed"), ("query build", "--gpu"),
+        ("query build 7.0", "options only"), ("query build --gpu nothing", "not listed"), ("query cudnn 1.0", "not listed"),
+        ("query error 99999", "not listed"), ("query weather today", "weather"), ("show weather", "no such table"),
+        ("show driver", "did you mean drivers"), ("show drivers --where branch", "FIELD=VALUE"),
+        ("show drivers --where colour=red", "FIELD one of"), ("show --format yaml", "yaml"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_one_line(capsys: Capture, arguments: str, words: str) -> None:
+    assert run(["matrix", *arguments.split()]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
+
+
+def test_show(capsys: Capture) -> None:
+    assert run(["matrix", "show"]) == 0
+    listing = capsys.readouterr().out
+    assert all(table in listing for table in TABLES)
+    assert run(["matrix", "show", "drivers", "--where", "branch=535", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["cuda"] == "12.2" and row["source"].startswith("Debian libcuda1")
+    assert run(["matrix", "show", "torch_builds", "--where", "torch=2.11.0", "--where", "sass=11.0"]) == 0
+    assert capsys.readouterr().out.startswith("torch=2.11.0  tag=cu130  platform=linux_aarch64")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_prints(capsys: Capture, table: str) -> None:
+    assert run(["matrix", "show", table]) == 0
+    assert "confidence=" in capsys.readouterr().out
+
+
+def test_lint(capsys: Capture) -> None:
+    assert run(["matrix", "lint"]) == 0
+    assert capsys.readouterr().out == "matrix 2026.11.20: no problems\n"
