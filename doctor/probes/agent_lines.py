@@ -29,7 +29,6 @@ class AgentResult(Protocol):
     def seconds(self) -> float: ...
 
 
-
 _VERSION = re.compile(r"\.so\.(\d{3,4}\.\d+(?:\.\d+)?)$")
 
 

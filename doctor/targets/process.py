@@ -40,4 +40,3 @@ def run_agent(
 ) -> AgentResult:
     """Start a child and wait for its end or its deadline (seconds). `env` replaces the environment."""
     return wait_agents(start_agent(argv, deadline_s, env, on_line, cwd))[0]
-
