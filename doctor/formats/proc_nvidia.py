@@ -7,7 +7,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 _NVRM = re.compile(r"^NVRM version:\s*(.*)$", re.MULTILINE)
 _VERSION = re.compile(r"(?<![\w.])(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)(?![\w.])", re.ASCII)
-_UNKNOWN = re.compile(r"^\??(?:GPU-)?[?-]+(?:\.[?.]*)?$")
+_UNKNOWN = re.compile(r"^(?:N/A|(?:GPU-)?[?.-]+)$")
 _GTS = re.compile(r"\s*(\d+(?:\.\d+)?) ?GT/s")
 
 
