@@ -93,7 +93,9 @@ def run(arguments: Sequence[str]) -> int:
 def _say(message: str, code: int) -> int:
     line = " ".join(message.split())
     line = "".join(c if c.isprintable() else "?" for c in line)
-    _write(f"gpudoctor: {line[:600]}\n")
+    if len(line) > 600:  # somebody's very long argument: what is said of it stands around it
+        line = f"{line[:280]} ... {line[-280:]}"
+    _write(f"gpudoctor: {line}\n")
     return code
 
 

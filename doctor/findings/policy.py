@@ -10,7 +10,7 @@ from msgspec import Struct
 FailOn: TypeAlias = Literal["fail", "unknown", "warn"]
 
 
-class Expect(Struct, frozen=True, omit_defaults=True):
+class Expect(Struct, frozen=True):
     """`--expect`: gpu (default), any, none, or a count and model such as 8xH100."""
 
     kind: Literal["gpu", "any", "none"] = "gpu"
@@ -36,7 +36,7 @@ class Expect(Struct, frozen=True, omit_defaults=True):
         return self.kind
 
 
-class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Policy(Struct, frozen=True, kw_only=True):
     """Expectations, thresholds and masks of one run."""
 
     expect: Expect = Expect()

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from ..findings import Finding, Fix, Step
+from ..findings import Expect, Finding, Fix, Policy, Step
 from ..judge.report import REPORT_SCHEMA_VERSION, CheckResult, MatrixInfo, Report, Tool
+from ..snapshot import Target
 
-_WHOLE = (Report, Finding, Fix, Step, CheckResult, MatrixInfo, Tool)
+_WHOLE = (Report, Finding, Fix, Step, CheckResult, MatrixInfo, Tool, Target, Policy, Expect)
 """Types whose keys are always all there; the others leave out what has its default."""
 
 

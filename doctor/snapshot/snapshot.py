@@ -18,7 +18,7 @@ from .torch import Torch, TorchRun
 SCHEMA_VERSION = 1
 
 
-class Target(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Target(Struct, frozen=True, kw_only=True):
     """What was looked at. `kind`: live, replay, root, report, text, image."""
 
     kind: str = "live"

@@ -1,0 +1,82 @@
+"""DESIGN rule 9: what each exit code means, for the whole command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ..checks.test_no_nvidia_gpu import without_gpu
+from ..healthy import healthy
+from .command import gpudoctor, one_line, save
+
+
+def test_nothing_failed_is_0(tmp_path: Path) -> None:
+    done = gpudoctor("check", "--from", save(tmp_path, healthy()))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"PASS" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_a_failure_is_1_in_every_format(tmp_path: Path, form: str) -> None:
+    done = gpudoctor("check", "--from", save(tmp_path, without_gpu(healthy())), "--format", form)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert b"no-nvidia-gpu" in done.stdout
+
+
+def test_the_exit_code_of_the_process_is_the_one_in_the_report(tmp_path: Path) -> None:
+    for snapshot in (healthy(), without_gpu(healthy())):
+        done = gpudoctor("check", "--from", save(tmp_path, snapshot), "--format", "json")
+        assert json.loads(done.stdout)["exit_code"] == done.returncode
+
+
+def test_expect_any_turns_the_missing_gpu_into_a_remark(tmp_path: Path) -> None:
+    done = gpudoctor("check", "--from", save(tmp_path, without_gpu(healthy())), "--expect", "any", "--format", "json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert [remark["id"] for remark in found["remarks"]].count("no-nvidia-gpu") == 1
+
+
+def test_a_skipped_check_does_not_fail(tmp_path: Path) -> None:
+    sick = save(tmp_path, without_gpu(healthy()))
+    done = gpudoctor("check", "--from", sick, "--only", "no-nvidia-gpu", "--skip", "no_nvidia_gpu", "--format", "json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert {check["status"] for check in found["checks"]} == {"skipped"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["chek"], "did you mean check"),
+        (["check", "--form", "json"], "--format"),
+        (["check", "--format", "yaml"], "yaml"),
+        (["check", "--expect", "0xH100"], "--expect"),
+        (["check", "--skip", "no-nvidia-gpus"], "did you mean no-nvidia-gpu"),
+        (["check", "--only", "x" * 5000], "no such check"),
+        (["check", "--require", "not a package!"], "--require"),
+        (["check", "--timeout", "0"], "--timeout"),
+        (["check", "--from", "a", "--replay", "b"], "exclude"),
+        (["check", "extra"], "extra"),
+        (["check", "--replay", "/nonexistent"], "/nonexistent"),
+        (["check", "--root", "/nonexistent"], "/nonexistent"),
+        (["check", "--python", "/nonexistent/bin/python"], "/nonexistent"),
+        (["explain", "no-nvidia-gpus"], "did you mean no-nvidia-gpu"),
+        (["explain"], "ID"),
+        (["record"], "DIR"),
+    ],
+)
+def test_wrong_usage_is_2_and_one_line(arguments: list[str], says: str) -> None:
+    assert says in one_line(gpudoctor(*arguments))
+
+
+def test_the_error_line_carries_no_control_characters(tmp_path: Path) -> None:
+    assert "\x1b" not in one_line(gpudoctor("check", "--from", "/tmp/\x1b[31m\nred"))
+
+
+def test_help_is_0_and_names_every_subcommand() -> None:
+    done = gpudoctor("--help")
+    assert done.returncode == 0
+    for name in (b"check", b"healthcheck", b"record", b"list-checks", b"explain", b"schema", b"matrix"):
+        assert name in done.stdout

@@ -1,0 +1,59 @@
+"""healthcheck: 0 or 1, one line of at most 80 ASCII characters, whatever happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from doctor.snapshot import Snapshot
+
+from ..checks.test_no_nvidia_gpu import without_gpu
+from ..healthy import healthy
+from .command import gpudoctor, one_line, save
+
+
+def answer(snapshot: Snapshot, folder: Path, *flags: str) -> tuple[int, str]:
+    """Exit code and line."""
+    done = gpudoctor("healthcheck", "--from", save(folder, snapshot), *flags)
+    assert done.stderr == b""
+    text = done.stdout.decode("ascii")
+    assert text.endswith("\n") and text.count("\n") == 1
+    assert 2 < len(text.rstrip("\n")) <= 80
+    return done.returncode, text.rstrip("\n")
+
+
+def test_a_healthy_machine(tmp_path: Path) -> None:
+    assert answer(healthy(), tmp_path) == (0, "OK 1x NVIDIA H100 80GB HBM3, driver 580.82.07, torch 2.8.0+cu128")
+
+
+def test_a_machine_without_gpu(tmp_path: Path) -> None:
+    sick = without_gpu(healthy())
+    assert answer(sick, tmp_path) == (1, "FAIL no-nvidia-gpu: This machine has no NVIDIA GPU")
+    assert answer(sick, tmp_path, "--expect", "any")[0] == 0
+    assert answer(sick, tmp_path, "--skip", "no-nvidia-gpu")[1].startswith("OK")
+
+
+def test_a_long_line_is_cut(tmp_path: Path) -> None:
+    _, text = answer(healthy("h100", "a100", "l4", "t4", "rtx4090", "gtx1080"), tmp_path, "--skip", "torch-dropped-old-gpu-sm")
+    assert len(text) <= 80
+    assert "..." in text
+
+
+def test_what_is_not_ascii_stays_out(tmp_path: Path) -> None:
+    odd = healthy().replace({"torch.version": "2.8.0+\x1b[31m\nü\u202e"})
+    assert "\x1b" not in answer(odd, tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--nope"], ["--from", "/nonexistent"], ["--timeout", "x"], ["--skip", "nothing"], ["extra"], ["--expect", "?"]]
+)
+def test_wrong_usage_is_1(arguments: list[str]) -> None:
+    one_line(gpudoctor("healthcheck", *arguments), code=1)
+
+
+def test_this_machine_is_answered_in_one_line() -> None:
+    done = gpudoctor("healthcheck")
+    assert done.returncode in (0, 1)
+    assert done.stdout.count(b"\n") == 1 and len(done.stdout) <= 81
+    assert done.stderr == b""

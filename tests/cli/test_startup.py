@@ -1,0 +1,76 @@
+"""Only what is needed is imported (DESIGN rule 8)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from doctor import __version__
+
+from ..healthy import healthy
+from .command import COMMAND, gpudoctor, save
+
+_TELL = """
+import sys
+sys.argv[0] = "gpudoctor"
+from doctor.__main__ import main
+main()
+print("imported", *sys.modules, file=sys.stderr)
+"""
+
+
+def imported(*arguments: str | Path) -> set[str]:
+    """Names of all modules that a run of the command has in memory at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TELL, *map(str, arguments)], capture_output=True, timeout=60, check=False,
+        env={k: v for k, v in os.environ.items() if k != "FORCE_COLOR"},
+    )  # fmt: skip
+    first, *names = done.stderr.decode().splitlines()[-1].split()
+    assert first == "imported", done.stderr
+    return set(names)
+
+
+def heavy(names: set[str]) -> set[str]:
+    """Those that no fast path may import."""
+    roots = {name.partition(".")[0] for name in names}
+    return roots & {"rich", "requests", "docker", "pynvml", "torch", "jsonschema", "numpy", "importlib_metadata", "asyncio"}
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_answered_before_click_is_imported(flag: str) -> None:
+    assert not {"click", "msgspec", "doctor.cli"} & imported(flag)
+    assert gpudoctor(flag).stdout.decode() == f"gpudoctor {__version__}\n"
+
+
+def test_check_in_json_imports_nothing_heavy() -> None:
+    names = imported("check", "--no-import", "--format", "json")
+    assert "doctor.judge" in names
+    assert not heavy(names)
+    assert not {"doctor.report.terminal", "doctor.report.markdown"} & names
+
+
+def test_check_in_text_imports_rich_only_for_colour(tmp_path: Path) -> None:
+    assert not heavy(imported("check", "--no-import"))
+
+
+def test_healthcheck_imports_nothing_heavy(tmp_path: Path) -> None:
+    names = imported("healthcheck", "--from", save(tmp_path, healthy()))
+    assert "doctor.report.healthline" in names
+    assert not heavy(names)
+
+
+def test_a_subcommand_is_imported_only_when_it_is_called() -> None:
+    names = imported("list-checks")
+    assert "doctor.commands.list_checks" in names
+    assert not {"doctor.commands.check", "doctor.commands.matrix", "doctor.probes.collect"} & names
+
+
+def test_it_runs_from_any_folder_and_as_a_module(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise SystemExit('shadowed')")
+    (tmp_path / "torch.py").write_text("raise SystemExit('shadowed')")
+    assert gpudoctor("list-checks", cwd=tmp_path).returncode == 0
+    assert COMMAND.exists()
