@@ -73,7 +73,7 @@ Header = Tuple[int, int, int, int, int, int]
 
 
 class Raw(NamedTuple):
-    """One container with its entry headers unread by anybody."""
+    """One container and its entry headers as numbers; ``decode`` names them."""
 
     offset: int
     headers: List[Header]
