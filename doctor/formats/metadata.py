@@ -5,7 +5,6 @@ METADATA (dist-info) and PKG-INFO (egg-info) are header lines up to the first em
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
@@ -130,6 +129,8 @@ def parse_installer(text: str) -> Optional[str]:
 
 def parse_direct_url(text: str) -> Optional[DirectUrl]:
     """direct_url.json, or None where it is none."""
+    import json  # few distributions have one
+
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -8,7 +8,6 @@ Source: NVIDIA/nvidia-container-toolkit, cmd/nvidia-cdi-hook/cudacompat and test
 
 from __future__ import annotations
 
-import json
 import struct
 from typing import Iterator, NamedTuple, Optional, Tuple
 
@@ -69,6 +68,8 @@ def forward_compatibility(elf: Elf) -> Optional[ForwardCompatibility]:
 
 def parse_forward_compatibility(description: bytes) -> ForwardCompatibility:
     """Read the JSON of the note; keys in any case, as the container toolkit does. Raises NoteError."""
+    import json  # few machines have such a note
+
     try:
         data = json.loads(description.rstrip(b"\0").decode("utf-8"))
     except (ValueError, RecursionError):
