@@ -14,7 +14,7 @@ Questions (answers are frozen structs; grades, never yes or no; `reason` is a pl
     driver_branch(version, platform)                 status known | newer-than-matrix | unknown; .row
     driver_for_cuda(driver, cuda, platform)          native | minor-version | needs-forward-compat |
                                                      impossible | unknown
-    driver_for_gpu(driver, capability, flavour, platform)
+    driver_for_gpu(driver, capability, flavour, platform, gpu_name)
                                                      ok | too-old | too-new | needs-open-module |
                                                      open-module-unsupported | unknown
     forward_compat(cuda, host_driver, *, gpu_name, brand_id, segment, note_hosts, note_brands)
@@ -37,11 +37,12 @@ Questions (answers are frozen structs; grades, never yes or no; `reason` is a pl
 
 platform is 'linux' or 'windows' for drivers (a WSL driver carries Windows numbers), and 'linux_x86_64',
 'linux_aarch64', 'windows' for wheels. Unlisted versions answer unknown, with newer_than_matrix where that is why.
-Tables are attributes: m.drivers, m.toolkits, m.builds, m.gpus, m.gpu_specs ... (see matrix.py).
+Tables are attributes: m.drivers, m.toolkits, m.builds, m.gpus, m.gpu_specs ... (see store.py).
 This package imports only the standard library, packaging and msgspec.
 """
 
-from .matrix import SCHEMA_VERSION, Matrix
+from .matrix import Matrix
+from .store import SCHEMA_VERSION
 from .tables import MatrixError
 
 __all__ = ["SCHEMA_VERSION", "Matrix", "MatrixError"]

@@ -1,8 +1,7 @@
-"""Questions about drivers: against a CUDA version, against a GPU, and forward compatibility."""
+"""Questions about drivers: against a CUDA version and against a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -122,26 +121,21 @@ def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "lin
         why = f"driver {driver} reports CUDA {reported}, meets the CUDA {want[0]}.x minimum {floor}"
         return answer("minor-version", why, limits="sass-only")
     low = f"driver {driver} is below the minimum {floor or full} of CUDA {text}"
+    from .forward import compat_packages
+
     if platform == "linux" and compat_packages(m, want, branch.row.branch):
         return answer("needs-forward-compat", low)
     return answer("impossible", f"{low} and no forward-compatibility package takes it as host")
 
 
-def compat_packages(m: Matrix, cuda: tuple[int, int], host_branch: int) -> list[str]:
-    """cuda-compat packages, lowest CUDA first, that bring at least this CUDA and accept this host branch."""
-    rows = [
-        (value, row.package)
-        for row in m.compat_packages
-        if (value := minor(row.cuda)) and value >= cuda and value[0] == cuda[0]
-        and (row.hosts.get(str(host_branch)) == "compatible" or host_branch in row.image_hosts)
-    ]  # fmt: skip
-    return [package for _, package in sorted(rows)]
-
-
 def driver_for_gpu(
-    m: Matrix, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux"
-) -> DriverGpuGrade:
-    """Grade a driver against a compute capability; flavour: 'open', 'proprietary' or None when not known."""
+    m: Matrix, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux",
+    gpu_name: str | None = None,
+) -> DriverGpuGrade:  # fmt: skip
+    """Grade a driver against a compute capability; flavour: 'open', 'proprietary' or None when not known.
+
+    gpu_name tells boards apart that ask for more than their capability does (Grace Hopper: open module only).
+    """
     have = numbers(driver)
     row = m.compute_capability(capability)
     if row is None:
@@ -173,8 +167,9 @@ def driver_for_gpu(
         return answer("too-new", f"branch {row.last_driver} is the last driver for {name}")
     if flavour == "open" and row.open_module == "unsupported":
         return answer("open-module-unsupported", f"the open kernel module needs Turing (7.5) or newer, not {name}")
-    if flavour == "proprietary" and row.open_module == "required":
-        return answer("needs-open-module", f"{name} works only with the open kernel module")
+    named = m.gpu(name=gpu_name).rows if gpu_name and flavour == "proprietary" else ()
+    if flavour == "proprietary" and (row.open_module == "required" or any(g.open_module == "required" for g in named)):
+        return answer("needs-open-module", f"{gpu_name or name} works only with the open kernel module")
     if branch.status != "known" and row.last_driver is None:
         newer = branch.status == "newer-than-matrix"
         return answer("unknown", f"driver {driver} is {NEWER if newer else 'not listed in this matrix'}", newer)
@@ -186,84 +181,3 @@ def branch_ended(row: DriverBranch, today: str) -> bool | None:
     if not row.end_of_life:
         return None
     return today > (row.end_of_life if len(row.end_of_life) == 10 else row.end_of_life + "-31")
-
-
-class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
-    """A compat libcuda on a host. grade: possible, not-on-this-gpu, not-on-this-driver, not-needed, unknown.
-    packages: cuda-compat packages that would do."""
-
-    grade: str
-    reason: str
-    packages: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-
-
-_DATA_CENTER_BRANDS = (2, 14)  # NVML: Tesla, Nvidia
-_WORKSTATION_BRANDS = (1, 7, 8, 9, 10, 11, 12, 13)
-_CONSUMER_BRANDS = (5, 6, 15, 16)  # GeForce, Titan, GeForceRTX, TitanRTX
-
-
-def forward_compat(
-    m: Matrix, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,
-    segment: str | None = None, note_hosts: Sequence[int] | None = None, note_brands: Sequence[int] | None = None,
-) -> ForwardCompatGrade:  # fmt: skip
-    """Grade the compat libcuda of a CUDA version on a host driver and a GPU (Linux only).
-
-    brand_id: NVML brand; segment: datacenter, workstation, consumer; note_*: the allow list read from the compat
-    library itself, which decides before the tables.
-    """
-    want, branch = minor(cuda), driver_branch(m, host_driver)
-    if not want or not branch.row:
-        why = NEWER if branch.status == "newer-than-matrix" else "not listed in this matrix"
-        return ForwardCompatGrade(grade="unknown", reason=f"driver {host_driver!r} (for CUDA {cuda!r}) is {why}")
-    host = branch.row.branch
-    if (value := minor(branch.row.cuda)) and value >= want:
-        return ForwardCompatGrade(
-            grade="not-needed", sources=(branch.row.source,),
-            reason=f"branch {host} reports CUDA {branch.row.cuda} itself; an older compat library must not load on it",
-        )  # fmt: skip
-    row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
-    keys = (row.source,) if row else ()
-    packages = tuple(compat_packages(m, want, host))
-    gpu = _eligible(m, gpu_name, brand_id, segment, note_brands)
-    if gpu == "no":
-        return ForwardCompatGrade(
-            grade="not-on-this-gpu", sources=keys, packages=packages,
-            reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
-        )  # fmt: skip
-    if note_hosts is not None:
-        if host not in note_hosts:
-            why = f"the compat library's own list does not name branch {host}"
-            return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
-    elif row is None or not (row.hosts or row.image_hosts):
-        why = f"no host list is known for the compat package of CUDA {cuda}"
-        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
-    elif row.package not in packages:
-        why = f"{row.package} does not list driver branch {host} as host"
-        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
-    if gpu == "unknown":
-        why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
-        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
-    why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
-    return ForwardCompatGrade(grade="possible", reason=why, sources=keys, packages=packages)
-
-
-def _eligible(
-    m: Matrix, name: str | None, brand: int | None, segment: str | None, note_brands: Sequence[int] | None
-) -> str:
-    if brand in _CONSUMER_BRANDS:
-        return "no"
-    if brand is not None and brand != 0 and note_brands is not None:
-        return "yes" if brand in note_brands else "no"
-    if name and segment is None:
-        rows = m.gpu(name=name).rows
-        found = {row.forward_compat for row in rows}
-        if len(found) == 1:
-            segment = {"yes": "datacenter", "no": "consumer"}.get(found.pop(), "other")
-        elif any(word in name.casefold() for word in ("geforce", "titan")):
-            segment = "consumer"
-    if segment == "consumer":
-        return "no"
-    if segment == "datacenter" or (segment is None and brand in _DATA_CENTER_BRANDS):
-        return "yes"
-    return "unknown"

@@ -1,111 +1,32 @@
-"""The Matrix: tables read from a folder on first use, and one method for each question."""
+"""The Matrix: one method for each question, each answered by the module of its subject."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from .tables import DATA, Table, decode, row_type
+from .store import Store
 
 if TYPE_CHECKING:
     from .builds import BestBuilds
     from .code import CodeGrade
     from .companions import CompanionGrade, Expected
-    from .drivers import BranchAnswer, DriverGpuGrade, DriverGrade, ForwardCompatGrade, Platform
+    from .drivers import BranchAnswer, DriverGpuGrade, DriverGrade, Platform
+    from .forward import ForwardCompatGrade
     from .gpus import GpuMatch
     from .libraries import LibraryGrade
-    from .rows_code import BinaryRule, Capability, PtxTarget
-    from .rows_driver import CompatNote, CudaMajor, DriverBranch, ForwardCompat, ForwardCompatRule, Toolkit
-    from .rows_gpu import Gpu, GpuSpec
+    from .rows_code import Capability
+    from .rows_driver import Toolkit
+    from .rows_gpu import Gpu
     from .rows_library import CudaError, Cudnn, Nccl, NvmlError
-    from .rows_more import Cpu, Extension, Image, MigProfile, NvLink, Pcie, Performance, Rocm
-    from .rows_torch import Companion, IndexUrl, TorchBuild, TorchRelease
+    from .rows_torch import IndexUrl, TorchBuild, TorchRelease
     from .torchs import PythonGrade, TorchAnswer
 
-T = TypeVar("T")
-SCHEMA_VERSION = 1
 
-
-class Meta(msgspec.Struct, frozen=True):
-    """data/meta.json: layout version, and the day the facts stand for (YYYY.MM.DD)."""
-
-    schema_version: int
-    version: str
-
-
-class Matrix:
+class Matrix(Store):
     """Facts about compatibility. Make one with `Matrix.load()`; tables are decoded when first asked for."""
 
-    __slots__ = ("_directory", "_memo", "schema_version", "version")
-
-    # Tables the check path may open.
-    drivers: Table[DriverBranch] = Table("drivers")
-    toolkits: Table[Toolkit] = Table("toolkits")
-    cuda_majors: Table[CudaMajor] = Table("cuda_majors")
-    compat_packages: Table[ForwardCompat] = Table("forward_compat")
-    capabilities: Table[Capability] = Table("compute_capability")
-    ptx_targets: Table[PtxTarget] = Table("ptx_portability")
-    binary_rules: Table[BinaryRule] = Table("binary_rules")
-    releases: Table[TorchRelease] = Table("torch_releases")
-    builds: Table[TorchBuild] = Table("torch_builds")
-    index_urls: Table[IndexUrl] = Table("index_urls")
-    companion_rows: Table[Companion] = Table("companions")
-    gpus: Table[Gpu] = Table("gpus")
-    cudnn_rows: Table[Cudnn] = Table("cudnn")
-    nccl_rows: Table[Nccl] = Table("nccl")
-    cuda_errors: Table[CudaError] = Table("cuda_errors")
-    nvml_errors: Table[NvmlError] = Table("nvml_errors")
-    # Tables for other work.
-    gpu_specs: Table[GpuSpec] = Table("gpu_specs")
-    forward_compat_rules: Table[ForwardCompatRule] = Table("forward_compat_rules")
-    compat_notes: Table[CompatNote] = Table("compat_notes")
-    images: Table[Image] = Table("images")
-    extensions: Table[Extension] = Table("extensions")
-    mig_profiles: Table[MigProfile] = Table("mig")
-    performance: Table[Performance] = Table("performance")
-    nvlinks: Table[NvLink] = Table("nvlink")
-    pcie: Table[Pcie] = Table("pcie")
-    cpus: Table[Cpu] = Table("cpus")
-    rocm: Table[Rocm] = Table("rocm")
-
-    def __init__(self, directory: str, meta: Meta) -> None:
-        self._directory = directory
-        self._memo: dict[str, Any] = {}
-        self.schema_version = meta.schema_version
-        self.version = meta.version
-
-    @classmethod
-    def load(cls, dir: str | None = None) -> Matrix:
-        """The matrix of this package, or of another folder of the same layout. Raises MatrixError."""
-        from .tables import MatrixError
-
-        directory = dir or DATA
-        meta: Meta = decode(directory, "meta", Meta)
-        if meta.schema_version > SCHEMA_VERSION:
-            raise MatrixError(f"matrix schema {meta.schema_version} is newer than this program ({SCHEMA_VERSION})")
-        return cls(directory, meta)
-
-    def rows(self, table: str) -> tuple[Any, ...]:
-        """All rows of a table by its file name (see tables.TABLES). Raises MatrixError, KeyError."""
-        return self.memo("table " + table, lambda: decode(self._directory, table, tuple[row_type(table), ...]))  # type: ignore[misc]
-
-    def memo(self, key: str, make: Callable[[], T]) -> T:
-        """A value worked out once per matrix (a table, an index over one)."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        return cast("T", self._memo[key])
-
-    @property
-    def directory(self) -> str:
-        """The folder this matrix reads."""
-        return self._directory
-
-    def source(self, key: str) -> str:
-        """The full text of a row's source; the key itself when it is not listed."""
-        texts: dict[str, str] = self.memo("sources", lambda: decode(self._directory, "sources", dict[str, str]))
-        return texts.get(key, key)
+    __slots__ = ()
 
     # Drivers
 
@@ -122,19 +43,20 @@ class Matrix:
         return driver_for_cuda(self, driver, cuda, platform)
 
     def driver_for_gpu(
-        self, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux"
-    ) -> DriverGpuGrade:
+        self, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux",
+        gpu_name: str | None = None,
+    ) -> DriverGpuGrade:  # fmt: skip
         """Grade a driver (flavour 'open', 'proprietary', None) against a compute capability."""
         from .drivers import driver_for_gpu
 
-        return driver_for_gpu(self, driver, capability, flavour, platform)
+        return driver_for_gpu(self, driver, capability, flavour, platform, gpu_name)
 
     def forward_compat(
         self, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,
         segment: str | None = None, note_hosts: Sequence[int] | None = None, note_brands: Sequence[int] | None = None,
     ) -> ForwardCompatGrade:  # fmt: skip
         """Grade the compat libcuda of a CUDA version on a host driver and GPU (Linux)."""
-        from .drivers import forward_compat
+        from .forward import forward_compat
 
         return forward_compat(
             self, cuda, host_driver, gpu_name=gpu_name, brand_id=brand_id, segment=segment,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import msgspec
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 T = TypeVar("T")
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")  # noqa: PTH100, PTH118, PTH120
@@ -78,7 +78,7 @@ def row_type(name: str) -> type[msgspec.Struct]:
 
 
 class Table(Generic[T]):
-    """An attribute of Matrix that reads its file when first touched."""
+    """An attribute of the store that reads its file when first touched."""
 
     __slots__ = ("name",)
 
@@ -88,6 +88,6 @@ class Table(Generic[T]):
     @overload
     def __get__(self, matrix: None, owner: type) -> Table[T]: ...
     @overload
-    def __get__(self, matrix: Matrix, owner: type) -> tuple[T, ...]: ...
-    def __get__(self, matrix: Matrix | None, owner: type) -> Table[T] | tuple[T, ...]:
+    def __get__(self, matrix: Store, owner: type) -> tuple[T, ...]: ...
+    def __get__(self, matrix: Store | None, owner: type) -> Table[T] | tuple[T, ...]:
         return self if matrix is None else cast("tuple[T, ...]", matrix.rows(self.name))

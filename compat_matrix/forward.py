@@ -1,0 +1,106 @@
+"""Forward compatibility: which compat libcuda works on which host driver and GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .drivers import NEWER, driver_branch
+from .versions import minor
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+
+def compat_packages(m: Matrix, cuda: tuple[int, int], host_branch: int) -> list[str]:
+    """cuda-compat packages, lowest CUDA first, that bring at least this CUDA and accept this host branch."""
+    rows = [
+        (value, row.package)
+        for row in m.compat_packages
+        if (value := minor(row.cuda)) and value >= cuda and value[0] == cuda[0]
+        and (row.hosts.get(str(host_branch)) == "compatible" or host_branch in row.image_hosts)
+    ]  # fmt: skip
+    return [package for _, package in sorted(rows)]
+
+
+class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A compat libcuda on a host. grade: possible, not-on-this-gpu, not-on-this-driver, not-needed, unknown.
+    packages: cuda-compat packages that would do."""
+
+    grade: str
+    reason: str
+    packages: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+_DATA_CENTER_BRANDS = (2, 14)  # NVML: Tesla, Nvidia
+_WORKSTATION_BRANDS = (1, 7, 8, 9, 10, 11, 12, 13)
+_CONSUMER_BRANDS = (5, 6, 15, 16)  # GeForce, Titan, GeForceRTX, TitanRTX
+
+
+def forward_compat(
+    m: Matrix, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,
+    segment: str | None = None, note_hosts: Sequence[int] | None = None, note_brands: Sequence[int] | None = None,
+) -> ForwardCompatGrade:  # fmt: skip
+    """Grade the compat libcuda of a CUDA version on a host driver and a GPU (Linux only).
+
+    brand_id: NVML brand; segment: datacenter, workstation, consumer; note_*: the allow list read from the compat
+    library itself, which decides before the tables.
+    """
+    want, branch = minor(cuda), driver_branch(m, host_driver)
+    if not want or not branch.row:
+        why = NEWER if branch.status == "newer-than-matrix" else "not listed in this matrix"
+        return ForwardCompatGrade(grade="unknown", reason=f"driver {host_driver!r} (for CUDA {cuda!r}) is {why}")
+    host = branch.row.branch
+    if (value := minor(branch.row.cuda)) and value >= want:
+        return ForwardCompatGrade(
+            grade="not-needed", sources=(branch.row.source,),
+            reason=f"branch {host} reports CUDA {branch.row.cuda} itself; an older compat library must not load on it",
+        )  # fmt: skip
+    row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
+    keys = (row.source,) if row else ()
+    packages = tuple(compat_packages(m, want, host))
+    gpu = _eligible(m, gpu_name, brand_id, segment, note_brands)
+    if gpu == "no":
+        return ForwardCompatGrade(
+            grade="not-on-this-gpu", sources=keys, packages=packages,
+            reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
+        )  # fmt: skip
+    if note_hosts is not None:
+        if host not in note_hosts:
+            why = f"the compat library's own list does not name branch {host}"
+            return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
+    elif row is None or not (row.hosts or row.image_hosts):
+        why = f"no host list is known for the compat package of CUDA {cuda}"
+        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
+    elif row.package not in packages:
+        why = f"{row.package} does not list driver branch {host} as host"
+        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
+    if gpu == "unknown":
+        why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
+        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
+    why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
+    return ForwardCompatGrade(grade="possible", reason=why, sources=keys, packages=packages)
+
+
+def _eligible(
+    m: Matrix, name: str | None, brand: int | None, segment: str | None, note_brands: Sequence[int] | None
+) -> str:
+    if brand in _CONSUMER_BRANDS:
+        return "no"
+    if brand is not None and brand != 0 and note_brands is not None:
+        return "yes" if brand in note_brands else "no"
+    if name and segment is None:
+        rows = m.gpu(name=name).rows
+        found = {row.forward_compat for row in rows}
+        if len(found) == 1:
+            segment = {"yes": "datacenter", "no": "consumer"}.get(found.pop(), "other")
+        elif any(word in name.casefold() for word in ("geforce", "titan")):
+            segment = "consumer"
+    if segment == "consumer":
+        return "no"
+    if segment == "datacenter" or (segment is None and brand in _DATA_CENTER_BRANDS):
+        return "yes"
+    return "unknown"

@@ -1,0 +1,166 @@
+"""How rows of different tables must agree."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from .versions import arch, minor, numbers, tag_cuda
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+    from .rows_driver import DriverBranch
+
+PLATFORMS = {"min_driver_linux": "linux", "min_driver_windows": "windows"}
+
+
+def _drivers(m: Matrix) -> list[str]:
+    problems = []
+    rows = sorted(m.drivers, key=lambda row: row.branch)
+    for row in rows:
+        if minor(row.cuda) is None or arch(row.min_compute_capability) is None:
+            problems.append(f"drivers {row.branch}: CUDA or compute capability unreadable")
+        problems += [
+            f"drivers {row.branch}: {text} is not of this branch"
+            for text in (row.first_release, row.latest_seen) if text and numbers(text)[:1] != (row.branch,)
+        ]  # fmt: skip
+    for older, newer in pairwise(rows):
+        if (minor(older.cuda) or ()) > (minor(newer.cuda) or ()):
+            problems.append(f"drivers {newer.branch}: reports an older CUDA than {older.branch}")
+    for row in rows:
+        for capability in m.capabilities:
+            held = numbers(row.min_compute_capability) <= numbers(capability.cc)
+            if capability.last_driver and held == (row.branch > capability.last_driver):
+                problems.append(f"drivers {row.branch}: disagrees with the last driver of {capability.cc}")
+    return problems
+
+
+def _forward_compat(m: Matrix) -> list[str]:
+    problems = []
+    branches = {row.branch for row in m.drivers}
+    for row in m.compat_packages:
+        place = f"forward_compat {row.cuda}"
+        hosts = [*map(int, row.hosts), *row.image_hosts, row.from_branch]
+        problems += [f"{place}: branch {branch} is not in drivers" for branch in hosts if branch not in branches]
+        for host, grade in row.hosts.items():
+            # A compat library must be built from a newer branch than its host.
+            wanted = ("compatible", "not-needed", "not-compatible")
+            step = (int(host) >= row.from_branch) + (int(host) > row.from_branch)
+            if grade != wanted[step]:
+                problems.append(f"{place}: host {host} is {grade}, but the library is of branch {row.from_branch}")
+        late = [branch for branch in row.image_hosts if branch > row.from_branch]
+        problems += [f"{place}: image host {branch} is newer than the library" for branch in late]
+    return problems
+
+
+def _of_branch(number: int, row: DriverBranch, platform: str) -> bool:
+    if platform == "linux":
+        return number == row.branch
+    return bool(row.windows_first and row.windows_last and row.windows_first <= number <= row.windows_last)
+
+
+def _floors(m: Matrix) -> list[str]:
+    problems = []
+    majors = {row.major: row for row in m.cuda_majors}
+    for field, platform in PLATFORMS.items():
+        last: tuple[str, tuple[int, ...]] = ("", ())
+        for row in sorted(m.toolkits, key=lambda row: numbers(row.version)):
+            floor = numbers(getattr(row, field))
+            if not floor:
+                continue
+            if floor < last[1]:
+                problems.append(f"toolkits {row.version}: {field} is below that of {last[0]}")
+            last = (row.version, floor)
+            if row.cuda not in {branch.cuda for branch in m.drivers if _of_branch(floor[0], branch, platform)}:
+                problems.append(f"toolkits {row.version}: {field} is of a branch that reports another CUDA")
+            major = majors.get(numbers(row.version)[0])
+            low = numbers(getattr(major, field)) if major else ()
+            # CUDA 11.0 came out on earlier 450 drivers than the floor of 11.x.
+            if low and floor < low and minor(row.cuda) != (11, 0):
+                problems.append(f"toolkits {row.version}: {field} is below the floor of CUDA {low}")
+    return problems
+
+
+def _capabilities(m: Matrix) -> list[str]:
+    problems = []
+    listed = {row.cc for row in m.capabilities}
+    branches = {row.branch for row in m.drivers}
+    for row in m.capabilities:
+        if arch(row.cc) is None:
+            problems.append(f"compute_capability {row.cc}: unreadable")
+        for branch in (row.first_driver, row.last_driver):
+            if branch is not None and branch not in branches:
+                problems.append(f"compute_capability {row.cc}: branch {branch} is not in drivers")
+    minors = sorted({value for row in m.toolkits if row.sm_targets and (value := minor(row.cuda))})
+    for row in m.capabilities:
+        held = sorted({value for t in m.toolkits if row.cc in t.sm_targets and (value := minor(t.cuda))})
+        first, last = minor(row.first_toolkit), minor(row.last_toolkit)
+        if first and held and first != held[0] and held[0] != minors[0]:
+            problems.append(f"compute_capability {row.cc}: first_toolkit is not the first that targets it")
+        if held and last != (None if held[-1] == minors[-1] else held[-1]):
+            problems.append(f"compute_capability {row.cc}: last_toolkit is not the last that targets it")
+    targets = {cc for row in m.toolkits for cc in row.sm_targets}
+    targets |= {cc for row in m.ptx_targets for cc in (row.target, *row.runs_on)}
+    targets |= {cc for row in m.binary_rules for cc in (row.device, *row.code)}
+    targets |= {cc for build in m.builds for cc in (*build.sass, *build.ptx)}
+    return problems + [f"compute_capability: {cc} is used but not listed" for cc in sorted(targets - listed)]
+
+
+def _torch(m: Matrix) -> list[str]:
+    problems = []
+    releases = {row.torch: row for row in m.releases}
+    indexes = {row.tag: row for row in m.index_urls}
+    for build in m.builds:
+        place = f"torch_builds {build.torch} {build.tag} {build.platform}"
+        if build.torch not in releases:
+            problems.append(f"{place}: release not listed")
+        if tag_cuda(build.tag) is None:
+            problems.append(f"{place}: tag unreadable")
+        if build.platform != "linux_x86_64_conda" and build.published != "dropped":
+            index = indexes.get(build.tag)
+            if index is None:
+                problems.append(f"{place}: no index row")
+            elif build.published == "yes" and build.torch not in index.torch:
+                problems.append(f"{place}: not among the releases of its index")
+        if build.pypi_default and getattr(releases.get(build.torch), f"pypi_{build.platform}", None) != build.tag:
+            problems.append(f"{place}: the release names another PyPI default")
+    for row in m.releases:
+        for platform in ("linux_x86_64", "linux_aarch64"):
+            tag = getattr(row, f"pypi_{platform}")
+            if tag not in ("cpu", "none") and m.torch_build(row.torch, tag, platform) is None:
+                problems.append(f"torch_releases {row.torch}: default {tag} of {platform} has no build row")
+    for pair in m.companion_rows:
+        bases = {numbers(text)[: len(numbers(pair.torch))] for text in releases}
+        if pair.torch != "*" and numbers(pair.torch) not in bases:
+            problems.append(f"companions {pair.package} {pair.version}: torch {pair.torch} is not listed")
+    return problems
+
+
+def _gpus(m: Matrix) -> list[str]:
+    problems = []
+    specs = {row.id for row in m.gpu_specs}
+    chips: dict[str, str] = {}
+    rule = {"datacenter": ("yes",), "consumer": ("no",), "workstation": ("selected",)}
+    for row in m.gpus:
+        if row.id not in specs:
+            problems.append(f"gpus {row.id}: no gpu_specs row")
+        listed = m.compute_capability(row.cc)
+        if row.cc and listed is None:
+            problems.append(f"gpus {row.id}: compute capability {row.cc} is not listed")
+        elif listed and not listed.architecture.startswith(row.architecture):
+            problems.append(f"gpus {row.id}: {row.cc} is not {row.architecture}")
+        if chips.setdefault(row.chip, row.cc) != row.cc:
+            problems.append(f"gpus {row.id}: other {row.chip} GPUs have compute capability {chips[row.chip]}")
+        if row.forward_compat not in rule.get(row.segment, ("jetson", "unknown")):
+            problems.append(f"gpus {row.id}: forward_compat {row.forward_compat} for a {row.segment} GPU")
+    return problems + [f"gpu_specs {key}: no gpus row" for key in sorted(specs - {row.id for row in m.gpus})]
+
+
+def _cudnn(m: Matrix) -> list[str]:
+    return [
+        f"cudnn {row.version}: min_cc does not name the CUDA majors it is built for"
+        for row in m.cudnn_rows if row.min_cc and set(row.min_cc) != set(map(str, row.cuda_majors))
+    ]  # fmt: skip
+
+
+RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _gpus, _cudnn)

@@ -1,0 +1,101 @@
+"""The tables of a matrix: read from a folder on first use, then kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from .tables import DATA, MatrixError, Table, decode, row_type
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .rows_code import BinaryRule, Capability, PtxTarget
+    from .rows_driver import CompatNote, CudaMajor, DriverBranch, ForwardCompat, ForwardCompatRule, Toolkit
+    from .rows_gpu import Gpu, GpuSpec
+    from .rows_library import CudaError, Cudnn, Nccl, NvmlError
+    from .rows_more import Cpu, Extension, Image, MigProfile, NvLink, Pcie, Performance, Rocm
+    from .rows_torch import Companion, IndexUrl, TorchBuild, TorchRelease
+
+T = TypeVar("T")
+SCHEMA_VERSION = 1
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """data/meta.json: layout version, and the day the facts stand for (YYYY.MM.DD)."""
+
+    schema_version: int
+    version: str
+
+
+class Store:
+    """Tables as attributes. Made by `load`; a table is decoded when first touched (MatrixError if it cannot be)."""
+
+    __slots__ = ("_directory", "_memo", "schema_version", "version")
+
+    # Tables the check path may open.
+    drivers: Table[DriverBranch] = Table("drivers")
+    toolkits: Table[Toolkit] = Table("toolkits")
+    cuda_majors: Table[CudaMajor] = Table("cuda_majors")
+    compat_packages: Table[ForwardCompat] = Table("forward_compat")
+    capabilities: Table[Capability] = Table("compute_capability")
+    ptx_targets: Table[PtxTarget] = Table("ptx_portability")
+    binary_rules: Table[BinaryRule] = Table("binary_rules")
+    releases: Table[TorchRelease] = Table("torch_releases")
+    builds: Table[TorchBuild] = Table("torch_builds")
+    index_urls: Table[IndexUrl] = Table("index_urls")
+    companion_rows: Table[Companion] = Table("companions")
+    gpus: Table[Gpu] = Table("gpus")
+    cudnn_rows: Table[Cudnn] = Table("cudnn")
+    nccl_rows: Table[Nccl] = Table("nccl")
+    cuda_errors: Table[CudaError] = Table("cuda_errors")
+    nvml_errors: Table[NvmlError] = Table("nvml_errors")
+    # Tables for other work.
+    gpu_specs: Table[GpuSpec] = Table("gpu_specs")
+    forward_compat_rules: Table[ForwardCompatRule] = Table("forward_compat_rules")
+    compat_notes: Table[CompatNote] = Table("compat_notes")
+    images: Table[Image] = Table("images")
+    extensions: Table[Extension] = Table("extensions")
+    mig_profiles: Table[MigProfile] = Table("mig")
+    performance: Table[Performance] = Table("performance")
+    nvlinks: Table[NvLink] = Table("nvlink")
+    pcie: Table[Pcie] = Table("pcie")
+    cpus: Table[Cpu] = Table("cpus")
+    rocm: Table[Rocm] = Table("rocm")
+
+    def __init__(self, directory: str, meta: Meta) -> None:
+        self._directory = directory
+        self._memo: dict[str, Any] = {}
+        self.schema_version = meta.schema_version
+        self.version = meta.version
+
+    @classmethod
+    def load(cls, dir: str | None = None) -> Self:
+        """The matrix of this package, or of another folder of the same layout. Raises MatrixError."""
+        directory = dir or DATA
+        meta: Meta = decode(directory, "meta", Meta)
+        if meta.schema_version > SCHEMA_VERSION:
+            raise MatrixError(f"matrix schema {meta.schema_version} is newer than this program ({SCHEMA_VERSION})")
+        return cls(directory, meta)
+
+    def rows(self, table: str) -> tuple[Any, ...]:
+        """All rows of a table by its file name (see tables.TABLES). Raises MatrixError, KeyError."""
+        return self.memo("table " + table, lambda: decode(self._directory, table, tuple[row_type(table), ...]))  # type: ignore[misc]
+
+    def memo(self, key: str, make: Callable[[], T]) -> T:
+        """A value worked out once per matrix (a table, an index over one)."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        return cast("T", self._memo[key])
+
+    @property
+    def directory(self) -> str:
+        """The folder this matrix reads."""
+        return self._directory
+
+    def source(self, key: str) -> str:
+        """The full text of a row's source; the key itself when it is not listed."""
+        texts: dict[str, str] = self.memo("sources", lambda: decode(self._directory, "sources", dict[str, str]))
+        return texts.get(key, key)
