@@ -6,7 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .place import another_machine, container_kind, driver_changes, on_host, sudo
+from .place import another_machine, container_kind, cuda_changes, driver_changes, on_host, sudo
 
 _DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 _RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
@@ -174,3 +174,40 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     if not container_kind(s):
         return (install,)
     return (other_host(s, f"with driver branch {branch}, or with a newer GPU", changes), install)
+
+
+def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
+    """Fabric manager of the driver's own version, running."""
+    root, branch = sudo(s), version.partition(".")[0]
+    package = f"nvidia-fabricmanager-{branch}" if branch else "nvidia-fabricmanager"
+    manager = "dnf" if (known(s.host.os_id) or "") in _RPM else "apt-get"
+    exact = f" of exactly version {version}" if version else " of exactly the driver's version"
+    start = Fix(
+        id="start-fabric-manager",
+        title="Start the fabric manager" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, f"Install the fabric manager{exact} (packages differ: {package}, cuda-drivers-fabricmanager).",
+                    f"{root}{manager} install -y {package}"),
+            on_host(s, "Start it, and look at its log if it does not stay up.",
+                    f"{root}systemctl enable --now nvidia-fabricmanager && systemctl status nvidia-fabricmanager",
+                    cuda_changes()),
+        ),
+        source="docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide",
+    )  # fmt: skip
+    return (other_host(s, "whose NVSwitch fabric is up"), start) if container_kind(s) else (start,)
+
+
+def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
+    """Reload nvidia-uvm, which clears its state after a suspend."""
+    root = sudo(s)
+    fix = Fix(
+        id="reload-uvm",
+        title="Reload nvidia-uvm",
+        steps=(
+            on_host(s, "Stop every program that uses CUDA, then reload the module. A reboot does the same.",
+                    f"{root}rmmod nvidia_uvm && {root}modprobe nvidia_uvm", cuda_changes()),
+        ),
+        note="To prevent it: options nvidia NVreg_PreserveVideoMemoryAllocations=1 in /etc/modprobe.d, and enable "
+        "nvidia-suspend, nvidia-resume and nvidia-hibernate.",
+    )  # fmt: skip
+    return (fix, reboot(s, "Reboot.", cuda_changes()))

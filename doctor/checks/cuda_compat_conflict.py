@@ -1,0 +1,80 @@
+"""A forward-compatibility libcuda (cuda-compat) and the host's driver do not go together (CUDA error 803).
+
+What is wrong: the loader takes the cuda-compat library of the image, and it is older than the host's kernel module,
+or made for other driver branches.
+
+How it shows: `Error 803: system has unsupported display driver / cuda driver combination`, `is_available()` False,
+while nvidia-smi works.
+
+Why it happens: the host's driver was upgraded past the image's compat library, whose folder is still first on
+LD_LIBRARY_PATH or in the loader's configuration.
+
+How to fix it: take the compat folder off the path; the host's own libcuda is newer and does all that it could do.
+
+Error 803 without a compat library is driver-library-version-mismatch.
+
+Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.libcuda import remove_compat
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas, version_numbers
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="cuda-compat and the host's driver clash",
+    severity="critical",
+    layer="libraries",
+    tags=("cuda", "compat"),
+    downstream_of=(*DRIVERLESS, *NOT_GIVEN, "driver-library-version-mismatch", "container-image-ships-driver-libs"),
+)
+
+CUDA_DRIVER_MISMATCH = 803
+_DEFAULT = "/usr/local/cuda/compat/libcuda.so.1"
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """CUDA's code 803 with a compat library; or, where CUDA was not asked, one that is older than the module."""
+    code, path = first_cuda_code(s), compat_in_use(s)
+    listed = next((c for c in known(s.container.compat) or () if c.path == path), None)
+    version = (known(listed.version) if listed else None) or known(s.driver.libcuda_version) or ""
+    module = known(s.driver.kernel_version) or ""
+    predicted = False
+    if code != CUDA_DRIVER_MISMATCH:
+        if code is not None:
+            return  # CUDA answered something else
+        if not path:
+            if absent(s.driver.libcuda_path):
+                raise Skip("no libcuda is found")
+            need("driver.libcuda_path", s.driver.libcuda_path)
+            return
+        need("driver.kernel_version", s.driver.kernel_version)
+        predicted = bool(version_numbers(version)) and version_numbers(version) < version_numbers(module)
+        if not predicted:
+            need("driver.cu_init", s.driver.cu_init)
+            return
+    elif not path and not isinstance(s.driver.libcuda_path, Missing):
+        raise Skip("error 803 without a compat library: see driver-library-version-mismatch")
+    real = next(iter(real_libcudas(s)), None)
+    detail = f"The loader takes {path or 'a forward-compatibility libcuda'}"
+    detail += f" ({version})" if path and version else ""
+    detail += f" on kernel module {module}." if module else "."
+    if not predicted:
+        detail += " CUDA answers 803 (unsupported combination of display driver and CUDA driver)."
+    yield CHECK.fail(
+        "The forward-compatibility libcuda (cuda-compat) does not go with the host's driver",
+        detail,
+        facts={"cuda_code": code, "compat_path": path, "compat_version": version, "kernel_version": module},
+        subject=path,
+        direct=not predicted,
+        fixes=remove_compat(s, path or _DEFAULT, real),
+    )

@@ -1,0 +1,93 @@
+"""A forward-compatibility libcuda (cuda-compat) is loaded, and this GPU does not support that (CUDA error 804).
+
+What is wrong: images with a CUDA newer than the host's driver bring cuda-compat, a newer libcuda. It works on data-
+center GPUs and some workstation boards; on GeForce and Titan every CUDA call fails with it.
+
+How it shows: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` False.
+
+Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's configuration, or the container
+toolkit switched it on for this image.
+
+How to fix it: take the compat folder off the path (the host's own libcuda is then used), and use an image or a torch
+build whose CUDA the host's driver supports; or upgrade the host's driver. nvidia-smi's CUDA version is the highest
+that the driver supports, not what is installed.
+
+Error 804 without a compat library means that the driver was upgraded without a reboot: driver-library-version-
+mismatch.
+
+Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import install_driver
+from ..fixes.libcuda import remove_compat
+from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Forward compatibility on a GPU that does not support it",
+    severity="critical",
+    layer="libraries",
+    tags=("cuda", "compat"),
+    downstream_of=(*DRIVERLESS, *NOT_GIVEN, "driver-library-version-mismatch"),
+)
+
+CUDA_COMPAT_NOT_SUPPORTED = 804
+_DEFAULT = "/usr/local/cuda/compat/libcuda.so.1"
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """CUDA's code 804 with a compat library; or, where CUDA was not asked, one that loads and the GPU's brand."""
+    code, path = first_cuda_code(s), compat_in_use(s)
+    predicted = False
+    if code != CUDA_COMPAT_NOT_SUPPORTED:
+        if code is not None:
+            return  # CUDA answered something else
+        if not path:
+            if absent(s.driver.libcuda_path):
+                raise Skip("no libcuda is found")
+            need("driver.libcuda_path", s.driver.libcuda_path)
+            return
+        predicted = _refused(s, m, path)
+        if not predicted:
+            raise NeedsFact("driver.cu_init", Missing("not-asked", "whether this GPU accepts the compat library"))
+    elif not path and not isinstance(s.driver.libcuda_path, Missing):
+        raise Skip("error 804 without a compat library: see driver-library-version-mismatch")
+    name = next((n for g in known(s.gpus) or () if (n := known(g.name))), "this GPU")
+    real = next(iter(real_libcudas(s)), None)
+    told = "will answer" if predicted else "answers"
+    yield CHECK.fail(
+        f"Forward compatibility (cuda-compat) is not supported on {name}",
+        f"The loader takes {path or 'a forward-compatibility libcuda'}; CUDA {told} 804 with it on this GPU. "
+        "Without it the host driver's own libcuda is used.",
+        facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
+        subject=path,
+        direct=not predicted,
+        fixes=(*remove_compat(s, path or _DEFAULT, real), *install_driver(s)),
+    )
+
+
+def _refused(s: Snapshot, m: Matrix, path: str) -> bool:
+    """Whether the matrix or the library's own list says that a GPU here is not eligible."""
+    listed = next((c for c in known(s.container.compat) or () if c.path == path), None)
+    for g in need("gpus", s.gpus):
+        grade = m.forward_compat(
+            (known(listed.cuda_version) if listed else None) or "",
+            known(s.driver.version) or "",
+            gpu_name=known(g.name),
+            brand_id=known(g.brand_id),
+            note_hosts=known(listed.host_branches) if listed else None,
+            note_brands=known(listed.brand_ids) if listed else None,
+        )
+        if grade.grade == "not-on-this-gpu":
+            return True
+    return False

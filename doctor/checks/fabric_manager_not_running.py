@@ -1,0 +1,63 @@
+"""CUDA answers 802 (system not yet initialized): the NVSwitch fabric is not set up.
+
+What is wrong: on boards where NVSwitches connect the GPUs (HGX, DGX with A100, H100, H200, B200 ...), CUDA waits until
+the fabric manager has set up the switches. It is not running, failed, is of another version than the driver, or is
+not done.
+
+How it shows: `Error 802: system not yet initialized`, `is_available()` False, while nvidia-smi lists all GPUs.
+
+Why it happens: nvidia-fabricmanager is not installed or not enabled; the driver was upgraded and the fabric manager was
+not (the versions must be equal); the machine has just booted; a virtual machine holds only part of the board and its
+provider has not activated the partition.
+
+How to fix it: install nvidia-fabricmanager of exactly the driver's version and start it. In a container or a rented
+virtual machine this is the host's matter: take another host and tell the provider.
+
+Source: Fabric Manager user guide, docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.driver import start_fabric_manager
+from ..snapshot import Snapshot, known
+from ._seen import need_cuda_code, nodes_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The NVSwitch fabric is not ready",
+    severity="critical",
+    layer="driver",
+    tags=("driver", "nvswitch"),
+    downstream_of=("driver-not-answering", "driver-library-version-mismatch"),
+)
+
+CUDA_SYSTEM_NOT_READY = 802
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decided by CUDA's code 802."""
+    if need_cuda_code(s) != CUDA_SYSTEM_NOT_READY:
+        return
+    switches = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and d.class_code.startswith("0680")]
+    seen = bool(switches or nodes_of(s, "nvswitch"))
+    version = known(s.driver.version)
+    detail = "CUDA answers 802 (system not yet initialized): the GPUs wait for the NVSwitch fabric."
+    if seen:
+        detail += " NVSwitches are on this machine; the fabric manager must have exactly the driver's version"
+        detail += f" {version}." if version else "."
+    else:
+        detail += " No NVSwitch shows here: in a virtual machine or container it belongs to the host or the provider."
+    states = sorted({state for g in known(s.gpus) or () if (state := known(g.fabric_state)) is not None})
+    yield CHECK.fail(
+        "The NVSwitch fabric is not ready (CUDA error 802)",
+        detail,
+        facts={"cuda_code": CUDA_SYSTEM_NOT_READY, "nvswitches": len(switches), "fabric_states": states},
+        fixes=start_fabric_manager(s, version or ""),
+    )

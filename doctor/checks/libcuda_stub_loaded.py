@@ -1,0 +1,69 @@
+"""The libcuda that is loaded is the toolkit's link-time stub, not the driver's library.
+
+What is wrong: CUDA toolkits bring an empty libcuda for linking on machines without a driver (lib64/stubs). Programs
+that load it at run time find a driver that can do nothing.
+
+How it shows: `CUDA driver is a stub library` (CUDA error 34, CUDA_ERROR_STUB_LIBRARY).
+
+Why it happens: a stubs folder is on LD_LIBRARY_PATH or in the loader's configuration (devel images, module files,
+conda builds), often with a link libcuda.so.1 made by hand; or the container was started without the GPU, so that the
+stub is the only libcuda there is.
+
+How to fix it: take the stubs folder off LD_LIBRARY_PATH; use it at link time only (LIBRARY_PATH, -L).
+
+A stubs folder on the path that does not win is harmless and only a remark.
+
+Source: CUDA Driver API, CUDA_ERROR_STUB_LIBRARY; CUDA Installation Guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.libcuda import drop_folder, folder_of, library_path
+from ..snapshot import Snapshot, known, need
+from ._seen import DRIVERLESS, NOT_GIVEN, absent, real_libcudas
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A stub libcuda is loaded",
+    severity="critical",
+    layer="libraries",
+    tags=("cuda", "loader"),
+    downstream_of=(*DRIVERLESS, *NOT_GIVEN, "container-driver-capabilities-missing"),
+)
+
+CUDA_STUB_LIBRARY = 34
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Decided by what the loaded libcuda is, or by CUDA's code 34."""
+    code = known(s.driver.cu_init)
+    if code != CUDA_STUB_LIBRARY and known(s.driver.libcuda_stub) is not True:
+        folders = [f for f in known(s.cuda.stub_directories) or () if f in library_path(s)]
+        if absent(s.driver.libcuda_path):
+            raise Skip("no libcuda is found")
+        need("driver.libcuda_stub", s.driver.libcuda_stub)
+        for folder in folders:
+            yield CHECK.remark(f"{folder} is on LD_LIBRARY_PATH; the real libcuda wins", subject=folder)
+        return
+    path = known(s.driver.libcuda_path) or ""
+    stubs = [f.path for f in known(s.driver.libcuda_candidates) or () if f.stub]
+    folder = folder_of(path if not stubs else stubs[0])
+    real = next(iter(real_libcudas(s)), None)
+    detail = f"The loader takes {path or 'a stub'}, which is for linking only."
+    if code == CUDA_STUB_LIBRARY:
+        detail += " CUDA answers 34 (stub library)."
+    detail += f" The driver's own is {real.path}." if real else " No other libcuda is on the loader's path."
+    yield CHECK.fail(
+        "The loaded libcuda is a link-time stub",
+        detail,
+        facts={"libcuda_path": path, "cu_init": code},
+        subject=path,
+        fixes=(drop_folder(s, folder or "/usr/local/cuda/lib64/stubs", "the stubs folder", real),),
+    )

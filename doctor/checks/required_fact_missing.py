@@ -1,0 +1,128 @@
+"""A fact that the verdict needs could not be had.
+
+What is wrong: without it gpudoctor cannot say that this environment is sound, and says so instead of guessing.
+Nothing need be broken.
+
+How it shows: the verdict is UNKNOWN and the exit code 3 where nothing else failed.
+
+Why it happens: a sandbox (gVisor) without PCI list and driver; no permission to read a file; a call that did not
+answer in time; pasted text that does not tell.
+
+How to fix it: run gpudoctor where the fact can be read (on the host, as root, or in a container that has the GPU), or
+say what is expected: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
+
+Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with torch installed
+its build and the architectures that it holds; each package named by --require. What the user's own flags left out is
+never required.
+
+Source: gpudoctor's own rules of the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Check, Finding, Policy
+from ..snapshot import Missing, Snapshot, known
+from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nvidia_cards
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A required fact is missing",
+    severity="warning",
+    layer="hardware",
+    tags=("verdict",),
+    downstream_of=(*ALL_CAUSES, "cuda-init-failed"),
+    needs_gpu=False,
+)
+
+_GPU = ("driver.kernel_version", "gpus", "driver.cu_init")
+_WORDS = {
+    "driver.kernel_version": "the driver's version",
+    "gpus": "the list of GPUs",
+    "driver.cu_init": "whether CUDA starts (cuInit)",
+    "torch.version": "whether torch is installed",
+    "torch.build": "which build of torch is installed",
+    "torch.sass": "the GPU architectures that torch was built for",
+    "python.distributions": "the installed packages",
+}
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """One unknown for each required fact that is Missing and whose absence is not explained by the same facts."""
+    for path in (*_of_gpu(s, p), *_of_torch(s, p)):
+        if any(path == left or path.startswith(f"{left}.") for left in p.left_out):
+            continue
+        fact = _value(s, path)
+        if not isinstance(fact, Missing):
+            continue
+        of_gpu = path in _GPU
+        yield CHECK.unknown(
+            f"Not known: {_WORDS[path]}",
+            _why(fact),
+            facts={"fact": path, "reason": fact.reason},
+            subject=path,
+            layer="driver" if of_gpu else "python",
+            downstream_of=CHECK.downstream_of if of_gpu else (),
+        )
+
+
+def _value(s: Snapshot, path: str) -> Any:
+    if path == "driver.kernel_version":
+        return s.driver.version
+    if path == "gpus" and isinstance(s.gpus, Missing) and s.driver.cu_init == 0:
+        return s.driver.cuda_devices  # the other witness, where NVML is not there (Jetson, no 'utility')
+    return s.fact(path)
+
+
+def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
+    if p.expect.kind == "none" or known(s.host.wsl) == 1:
+        return ()
+    cards = nvidia_cards(s)
+    if cards == [] and not is_wsl(s) and not _listed(s):
+        return ()  # no NVIDIA GPU on the bus: no-nvidia-gpu says all there is to say
+    if p.expect.kind == "any" and not _sign(s):
+        return ()
+    return _GPU
+
+
+def _listed(s: Snapshot) -> bool:
+    """Whether NVML or CUDA lists a GPU."""
+    return any(not isinstance(fact, Missing) and len(fact) > 0 for fact in (s.gpus, s.driver.cuda_devices))
+
+
+def _sign(s: Snapshot) -> bool:
+    """Anything at all that speaks of an NVIDIA GPU here."""
+    nodes = () if isinstance(s.driver.device_nodes, Missing) else s.driver.device_nodes
+    libraries = (s.driver.nvml_library_path, s.driver.libcuda_path)
+    library = any(not isinstance(path, Missing) for path in libraries) and s.driver.libcuda_stub is not True
+    return bool(nvidia_cards(s) or nodes or module_loaded(s) or library or _listed(s))
+
+
+def _of_torch(s: Snapshot, p: Policy) -> tuple[str, ...]:
+    paths: tuple[str, ...] = ()
+    if p.require and "torch" not in p.require:
+        paths = ("python.distributions",)
+    elif p.require:
+        paths = ("python.distributions", *(("torch.version",) if not absent(s.torch.version) else ()))
+    if isinstance(s.torch.version, Missing):
+        return paths
+    paths += ("torch.build",)
+    return (*paths, "torch.sass") if s.torch.build == "cuda" else paths
+
+
+def _why(fact: Missing) -> str:
+    words = {
+        "absent": "it was looked for and is not there",
+        "denied": "it may not be read by this user",
+        "timeout": "there was no answer in time",
+        "error": "the answer was an error",
+        "not-asked": "nobody looked",
+        "conflict": "the witnesses disagree",
+        "recheck": "only a new look can tell",
+    }
+    return f"{words[fact.reason][:1].upper()}{words[fact.reason][1:]}{f': {fact.detail}' if fact.detail else ''}."

@@ -1,0 +1,63 @@
+"""CUDA answers 999 (unknown error) although driver, nodes and permissions are in order: most often after a suspend.
+
+What is wrong: the nvidia-uvm module keeps a state that does not survive suspend and resume. CUDA then answers `unknown
+error` until the module is reloaded; graphics and nvidia-smi go on working.
+
+How it shows: `CUDA unknown error - this may be due to an incorrectly set up environment`, `cuInit` 999, on a laptop or
+desktop that slept; it worked before, and works again after a reboot.
+
+Why it happens: suspend and resume without the driver's own services. Other causes of 999 are rarer: a GPU that needs a
+reset (Xid lines in the kernel log), parts of two drivers.
+
+How to fix it: reload nvidia-uvm, or reboot. gpudoctor cannot see whether the machine slept; this finding is inferred
+from what is in order.
+
+Source: NVIDIA driver README, power management; CUDA Driver API, CUDA_ERROR_UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import reload_uvm
+from ..fixes.place import container_kind
+from ..snapshot import Snapshot, known, need
+from ._seen import BROKEN_DRIVER, DRIVERLESS, LIBRARIES, NODES, is_wsl, need_cuda_code, nodes_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="CUDA answers 'unknown error' (stale nvidia-uvm)",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+    downstream_of=(*DRIVERLESS, *BROKEN_DRIVER, *NODES, *LIBRARIES, "gpu-fell-off-bus"),
+)
+
+CUDA_UNKNOWN = 999
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Inferred: on a host, CUDA answers 999, NVML works, and the uvm node and module are there."""
+    if need_cuda_code(s) != CUDA_UNKNOWN:
+        return
+    if is_wsl(s) or container_kind(s):
+        raise Skip("not judged in WSL or in a container")
+    need("driver.device_nodes", s.driver.device_nodes)
+    if need("driver.nvml_init", s.driver.nvml_init) != 0 or not nodes_of(s, "uvm"):
+        return
+    modules = known(s.driver.modules)
+    if modules is not None and "nvidia_uvm" not in modules:
+        return
+    yield CHECK.fail(
+        "CUDA answers 999 (unknown error) while the driver is in order: most often nvidia-uvm after a suspend",
+        "NVML works, the nodes and nvidia-uvm are there, and CUDA answers 999. If this machine slept since its last "
+        "boot, reloading nvidia-uvm mends it; if it did not, look for Xid lines in the kernel log.",
+        facts={"cuda_code": CUDA_UNKNOWN, "nvml_init": 0},
+        direct=False,
+        fixes=reload_uvm(s),
+    )

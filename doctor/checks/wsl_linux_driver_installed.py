@@ -1,0 +1,68 @@
+"""A Linux NVIDIA driver is installed inside WSL and hides the libraries that Windows supplies.
+
+What is wrong: in WSL 2 the driver is Windows' own; its libcuda and libnvidia-ml are in /usr/lib/wsl/lib. The loader
+takes those of a Linux driver instead, which look for a kernel module that cannot exist there.
+
+How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `Driver Not Loaded`;
+`cuInit` 100; undefined symbols of libcuda.
+
+Why it happens: nvidia-driver-*, cuda-drivers or the meta package `cuda` was installed inside WSL.
+
+How to fix it: remove these packages; install `cuda-toolkit` where a toolkit is needed. Versions that differ between
+Windows' driver and nvidia-smi inside WSL are by design and no fault.
+
+Source: docs.nvidia.com/cuda/wsl-user-guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.windows import remove_linux_driver
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import is_compat, version_numbers
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A Linux driver inside WSL",
+    severity="critical",
+    layer="driver",
+    tags=("wsl", "driver"),
+    downstream_of=("wsl-version-without-gpu",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails in WSL 2 where CUDA or NVML does not work and its library is that of a Linux driver."""
+    if need("host.wsl", s.host.wsl) != 2:
+        raise Skip("not in WSL 2")
+    d = s.driver
+    if d.cu_init == 0 and (d.nvml_init == 0 or isinstance(d.nvml_init, Missing)):
+        return
+    loaded = [
+        (path, known(version))
+        for path, version in (
+            (known(d.libcuda_path), d.libcuda_version),
+            (known(d.nvml_library_path), d.nvml_library_version),
+        )
+        if path and "/wsl/" not in path and not is_compat(s, path)
+    ]
+    wrong = [(path, version) for path, version in loaded if version and version_numbers(version)]
+    if not wrong or d.libcuda_stub is True:
+        need("driver.libcuda_path", d.libcuda_path)
+        return
+    path, version = wrong[0]
+    files = known(d.libcuda_candidates) or ()
+    windows = next((f for f in files if "/wsl/" in f.path and not f.stub), None)
+    yield CHECK.fail(
+        "A Linux NVIDIA driver inside WSL hides the libraries of Windows",
+        f"The loader takes {path} (Linux driver {version}); in WSL it must be the one in /usr/lib/wsl/lib.",
+        facts={"path": path, "version": version},
+        subject=path,
+        fixes=remove_linux_driver(s, windows),
+    )

@@ -1,0 +1,80 @@
+"""This WSL has no GPU: it is WSL 1, or Windows, its WSL or its driver give none.
+
+What is wrong: WSL 2 shows the GPU of Windows as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither;
+in an old Windows, an old WSL or without an NVIDIA driver in Windows a part is missing.
+
+How it shows: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
+communicate with the driver.
+
+Why it happens: the distribution was made as WSL 1; Windows 10 before 21H2; no NVIDIA driver in Windows, or one
+without WSL support.
+
+How to fix it: in Windows: `wsl --set-version NAME 2`, `wsl --update`, install the NVIDIA driver for Windows. Install
+no Linux driver inside WSL.
+
+Source: docs.nvidia.com/cuda/wsl-user-guide; learn.microsoft.com/windows/wsl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.place import container_kind
+from ..fixes.windows import convert_to_wsl2, update_windows_driver
+from ..snapshot import Snapshot, known, need
+from ._seen import absent, nodes_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="WSL without a GPU",
+    severity="critical",
+    layer="hardware",
+    tags=("wsl",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails in WSL 1; in WSL 2 without /dev/dxg, or without any libcuda from Windows."""
+    version = need("host.wsl", s.host.wsl)
+    if version == 0:
+        raise Skip("not in WSL")
+    if version == 1:
+        if p.expect.kind == "any":
+            yield CHECK.remark("WSL 1 has no GPU; work will run on the CPU", facts={"wsl": 1})
+            return
+        yield CHECK.fail(
+            "This is WSL 1, which has no GPU",
+            "Only WSL 2 passes the GPU of Windows on.",
+            facts={"wsl": 1, "kernel": known(s.host.kernel)},
+            fixes=(convert_to_wsl2(),),
+        )
+        return
+    if container_kind(s):
+        raise Skip("a container inside WSL 2: container-no-gpu-flag")
+    if known(s.driver.cu_init) == 0:
+        return
+    need("driver.device_nodes", s.driver.device_nodes)
+    lacks = ""
+    if not nodes_of(s, "dxg"):
+        lacks = "/dev/dxg is not there: Windows or its WSL is too old, or Windows has no driver for the GPU"
+    elif absent(s.driver.libcuda_path):
+        files = need("driver.libcuda_candidates", s.driver.libcuda_candidates)
+        if not any(f.found_by == "elsewhere" and not f.stub for f in files):
+            lacks = "/dev/dxg is there, but Windows supplies no libcuda: its NVIDIA driver is missing or too old"
+    if not lacks:
+        need("driver.libcuda_path", s.driver.libcuda_path)
+        return
+    if p.expect.kind == "any":
+        yield CHECK.remark("This WSL 2 has no GPU; work will run on the CPU", lacks, facts={"wsl": 2})
+        return
+    yield CHECK.fail(
+        "This WSL 2 has no GPU",
+        f"{lacks}.",
+        facts={"wsl": 2, "kernel": known(s.host.kernel)},
+        fixes=(update_windows_driver(s),),
+    )

@@ -1,0 +1,87 @@
+"""cuda-init-failed and the states behind single codes: fabric manager (802), stale uvm (999), lost GPUs."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from doctor.snapshot import NOT_ASKED, Missing, PciDevice, Snapshot
+
+from ..healthy import healthy
+from ..judging import assert_fix_works, ids, run
+from ..sickness import cuda_says, nvml_says
+
+INIT, FABRIC, STALE, LOST = (
+    "cuda-init-failed", "fabric-manager-not-running", "uvm-stale-after-suspend", "gpu-fell-off-bus",
+)  # fmt: skip
+
+
+def no_fabric(s: Snapshot) -> Snapshot:
+    """CUDA answers 802 on a board with an NVSwitch."""
+    assert not isinstance(s.driver.pci_devices, Missing)
+    switch = PciDevice(address="0000:07:00.0", vendor="10de", device="22a3", class_code="068000", driver="nvidia")
+    return cuda_says(s, 802).replace({"driver.pci_devices": (*s.driver.pci_devices, switch)})
+
+
+def one_lost(s: Snapshot) -> Snapshot:
+    """The second of two GPUs has fallen off the bus."""
+    assert isinstance(s.gpus, tuple) and isinstance(s.driver.cuda_devices, tuple)
+    return s.replace({
+        "gpus": s.gpus[:1], "driver.nvml_gpu_count": 1, "driver.cuda_devices": s.driver.cuda_devices[:1],
+        "torch_run.device_count": 1,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check_id", "sick"),
+    [
+        (INIT, cuda_says(healthy(), 3)),
+        (INIT, cuda_says(healthy(container=True), 304)),
+        (FABRIC, no_fabric(healthy("h100", "h100"))),
+        (FABRIC, cuda_says(healthy(container=True), 802)),
+        (STALE, cuda_says(healthy("rtx4090"), 999)),
+        (LOST, one_lost(healthy("h100", "h100"))),
+        (LOST, nvml_says(cuda_says(healthy(), 999), 15)),
+    ],
+)
+def test_it_comes_first_and_can_be_mended(check_id: str, sick: Snapshot) -> None:
+    assert ids(sick)[0] == check_id
+    finding = run(check_id, sick)[2][0]
+    assert finding.fixes[0].possible_here
+    assert_fix_works(sick, finding)
+
+
+def test_healthy_machines_pass() -> None:
+    for s in (healthy(), healthy("h100", "h100"), healthy(container=True)):
+        assert [run(i, s)[0] for i in (INIT, FABRIC, STALE, LOST)] == ["pass"] * 4
+
+
+def test_the_code_is_named_and_told() -> None:
+    finding = run(INIT, cuda_says(healthy(), 3))[2][0]
+    assert "CUDA_ERROR_NOT_INITIALIZED" in finding.title and finding.facts["cu_init"] == 3
+
+
+def test_a_code_that_no_table_knows_still_fails() -> None:
+    assert run(INIT, cuda_says(healthy(), 123456))[0] == "fail"
+
+
+def test_a_gpu_that_says_it_is_lost() -> None:
+    s = healthy()
+    assert isinstance(s.gpus, tuple)
+    gone = replace(s.gpus[0], memory_total_mib=Missing("error", "NVML 15: GPU is lost"))
+    assert run(LOST, s.replace({"gpus": (gone,)}))[0] == "fail"
+
+
+def test_fewer_gpus_than_the_bus_shows_are_no_fault_in_a_container() -> None:
+    assert run(LOST, one_lost(healthy("h100", "h100", container=True)))[0] == "pass"
+
+
+def test_999_is_not_judged_in_containers_and_wsl() -> None:
+    assert run(STALE, cuda_says(healthy(container=True), 999))[0] == "skipped"
+    assert run(STALE, cuda_says(healthy().replace({"host.wsl": 2}), 999))[0] == "skipped"
+
+
+def test_unknown_without_the_deciding_facts() -> None:
+    blind = healthy().replace({"driver.cu_init": NOT_ASKED, "torch_run.first_call_code": NOT_ASKED, "gpus": NOT_ASKED})
+    assert [run(i, blind)[0] for i in (INIT, FABRIC, STALE, LOST)] == ["unknown"] * 4
+    assert run(STALE, cuda_says(healthy(), 999).replace({"driver.nvml_init": NOT_ASKED}))[0] == "unknown"
