@@ -1,0 +1,1 @@
+"""The machine that the tests run on, unmocked."""
