@@ -23,7 +23,10 @@ _FIELD_WORDS = frozenset((  # noqa: SIM905
     "tools torch torchaudio torchvision triton ubuntu ucx unknown user users usr utility uv uvm var vast venv "
     "version video vllm vm void volume was wheel whl windows work worker workspace world wsl x86 xformers xid xla "
 ).split())
-_WELL_KNOWN_HOMES = frozenset(("linuxbrew", "Public", "Shared", "Default", "All Users"))
+_WELL_KNOWN_HOMES = frozenset(
+    ("linuxbrew", "Public", "Shared", "Default", "All Users", "site-packages", "dist-packages", "stubs", "compat")
+)
+"""Nobody's name, or names that a check reads out of a path."""
 _HOME = re.compile(
     r"(?<=[/\\]home[/\\])[^/\\\s:;,'\"<>|*?)\]]+"
     r"|(?<=\\Users\\)[^/\\\s:;,'\"<>|*?]+(?: [^/\\\s:;,'\"<>|*?]+)*(?=\\)"
@@ -53,7 +56,7 @@ class Names:
             return name
         short = name.partition(".")[0]
         mask = self._add(self._hosts, short, "host")
-        if name not in self._hosts:
+        if short != name and name not in self._hosts:
             self._hosts[name] = mask
             self._known.add(name)
             self._pattern = None
@@ -66,7 +69,7 @@ class Names:
     def home(self, path: str) -> None:
         """Know a home folder outside of /home: its last part names the user."""
         parent, _, name = path.rstrip("/").rpartition("/")
-        if parent and name and name not in _FIELD_WORDS and not _HOME.search(path):
+        if parent and name and name not in _FIELD_WORDS and name not in _WELL_KNOWN_HOMES and not _HOME.search(path):
             self._homes[f"{parent}/{name}"] = f"{parent}/{self.user(name)}"
 
     def learn(self, text: str) -> None:
@@ -100,6 +103,8 @@ class Names:
         return self._pattern
 
     def _add(self, table: dict[str, str], name: str, kind: str) -> str:
+        if name in _WELL_KNOWN_HOMES:
+            return name
         if name not in table:
             if re.fullmatch(rf"{kind}-\d+", name):
                 table[name] = name  # already a pseudonym

@@ -159,7 +159,11 @@ class Redactor:
                 continue
             if name == "name" and kind in _PRODUCTS:
                 continue
-            new = self.value(old, label or name)
+            if name == "witnesses":  # its keys are paths of facts, not fields
+                new: Any = {path: self.value(said_by) for path, said_by in old.items()}
+                new = old if new == old else new
+            else:
+                new = self.value(old, label or name)
             if new is not old:
                 changes[name] = new
         return replace(value, **changes) if changes else value
@@ -208,7 +212,8 @@ def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Struct):
         label = _label(value)
         for name in value.__struct_fields__:
-            yield from _strings(getattr(value, name), label or name)
+            item = getattr(value, name)
+            yield from _strings(list(item.values()) if name == "witnesses" else item, label or name)
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _strings(item, key)
