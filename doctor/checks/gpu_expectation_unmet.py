@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if p.expect.model and "" in names:
         need("gpus.name", next(g.name for g in gpus if not known(g.name)))
     fitting = [name for name in names if is_model(name, p.expect.model)]
-    if len(fitting) == p.expect.count or (not p.expect.count and fitting):
+    if (len(fitting) == p.expect.count) if p.expect.count else fitting:
         return
     have = ", ".join(f"{names.count(name)} x {name or 'GPU'}" for name in sorted(set(names))) or "none"
     yield CHECK.fail(

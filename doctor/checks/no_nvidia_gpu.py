@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..snapshot import Missing, Snapshot, need
+from ._seen import nodes_of
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -45,6 +46,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("WSL shows the GPU as /dev/dxg, not on the PCI bus")
     if not isinstance(s.gpus, Missing) and s.gpus:
         return  # another witness has seen one: integrated GPUs and vGPUs need not be on this PCI list
+    if not isinstance(s.driver.cuda_devices, Missing) and s.driver.cuda_devices:
+        return
+    if nodes_of(s, "tegra"):
+        raise Skip("Jetson: its GPU is not on the PCI bus")
     devices = need("driver.pci_devices", s.driver.pci_devices)
     if any(device.vendor == "10de" for device in devices):
         return

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Policy
 from ..snapshot import Missing, Snapshot, known
-from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nvidia_cards
+from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nodes_of, nvidia_cards
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -83,7 +83,7 @@ def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
     if p.expect.kind == "none" or known(s.host.wsl) == 1:
         return ()
     cards = nvidia_cards(s)
-    if cards == [] and not is_wsl(s) and not _listed(s):
+    if cards == [] and not is_wsl(s) and not _listed(s) and not nodes_of(s, "tegra"):
         return ()  # no NVIDIA GPU on the bus: no-nvidia-gpu says all there is to say
     if p.expect.kind == "any" and not _sign(s):
         return ()

@@ -52,9 +52,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     if not has_node and first_cuda_code(s) is None and known(s.driver.libcuda_path) is None:
         raise Skip("no libcuda that would need it")
-    code = need_cuda_code(s)
-    if code == 0:
+    if s.driver.cu_init == 0:
         return
+    code = need_cuda_code(s)
     lacks = "the node /dev/nvidia-uvm" if not has_node else "the module nvidia-uvm"
     inside = bool(container_kind(s))
     where = "in this container" if inside and not has_node else "on the host" if inside else "on this machine"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doctor.findings import Expect, Policy
-from doctor.snapshot import ABSENT, Missing, PciDevice, Snapshot
+from doctor.snapshot import ABSENT, DeviceNode, Missing, PciDevice, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, run
@@ -58,6 +58,13 @@ def test_no_gpu_is_a_remark_where_any_machine_will_do() -> None:
     status, _, findings = run("no-nvidia-gpu", without_gpu(healthy()), Policy(expect=Expect(kind="any")))
     assert status == "pass"
     assert [f.severity for f in findings] == ["info"]
+
+
+def test_a_jetson_is_not_judged_by_its_pci_list() -> None:
+    jetson = without_gpu(healthy()).replace({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)})
+    assert run("no-nvidia-gpu", jetson)[0] == "skipped"
+    listed = without_gpu(healthy()).replace({"driver.cuda_devices": healthy().driver.cuda_devices, "driver.cu_init": 0})
+    assert run("no-nvidia-gpu", listed)[0] == "pass"
 
 
 def test_wsl_is_not_judged_by_its_pci_list() -> None:

@@ -1,0 +1,89 @@
+"""The graph of causes is sound, and no check stumbles over a fact that is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from doctor.checks._seen import ALL_CAUSES
+from doctor.judge import check_ids, load_all
+from doctor.snapshot import Missing, Snapshot
+
+from ..healthy import healthy
+from ..judging import ids, report
+from ..sickness import (
+    bound_to,
+    compat_loaded,
+    cuda_says,
+    env,
+    gvisor,
+    not_given,
+    not_installed,
+    not_loaded,
+    nvml_says,
+    unlisted,
+)
+from .test_no_nvidia_gpu import without_gpu
+from .test_wsl import linux_driver, without_dxg, wsl1, wsl2
+
+
+def test_every_cause_that_a_check_names_is_a_check() -> None:
+    names = set(check_ids())
+    assert set(ALL_CAUSES) <= names
+    for check in load_all():
+        assert set(check.about.downstream_of) <= names, check.id
+
+
+def test_no_check_explains_itself() -> None:
+    causes = {check.id: check.about.downstream_of for check in load_all()}
+
+    def walk(check_id: str, way: tuple[str, ...]) -> None:
+        assert check_id not in way, f"a circle: {' <- '.join((*way, check_id))}"
+        for cause in causes[check_id]:
+            walk(cause, (*way, check_id))
+
+    for check_id in ("no-nvidia-gpu", *ALL_CAUSES, "cuda-init-failed", "required-fact-missing", "gpu-expectation-unmet"):
+        walk(check_id, ())
+
+
+MACHINES = {
+    "healthy": healthy(), "two": healthy("h100", "a100"), "container": healthy(container=True), "wsl2": wsl2(),
+    "wsl1": wsl1(), "no dxg": without_dxg(), "linux driver": linux_driver(), "no gpu": without_gpu(healthy()),
+    "not installed": not_installed(healthy()), "not loaded": not_loaded(healthy()), "nouveau": bound_to(healthy(), "nouveau"),
+    "gvisor": gvisor(healthy()), "not given": not_given(healthy(container=True)), "unlisted": unlisted(healthy()),
+    "803": cuda_says(compat_loaded(healthy()), 803), "804": cuda_says(compat_loaded(healthy("rtx3060")), 804),
+    "nvml 18": nvml_says(healthy(), 18), "nvml 999": nvml_says(healthy(container=True), 999), "empty": Snapshot(),
+}  # fmt: skip
+
+
+def facts_of(s: Snapshot) -> list[str]:
+    sections = ("host", "container", "driver", "cuda")
+    names = [f"{section}.{name}" for section in sections for name in getattr(s, section).__struct_fields__]
+    return [name for name in names if name != "driver.faults"] + ["gpus"]
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_no_check_stumbles_over_a_missing_fact(name: str) -> None:
+    """A check that raises is reported as UNKNOWN with `the check itself failed`: that must never be seen."""
+    machine = MACHINES[name]
+    for path in ("", *facts_of(machine)):
+        s = machine.replace({path: Missing("denied", "not readable")}) if path else machine
+        broken = [f"{c.id}: {c.reason}" for c in report(s).checks if "the check itself failed" in c.reason]
+        assert not broken, f"without {path or 'nothing'}: {broken}"
+
+
+HARMLESS = {
+    "GPU identifier": {"CUDA_VISIBLE_DEVICES": "GPU-00000000-0000-4000-8000-233000000000"},
+    "index": {"CUDA_VISIBLE_DEVICES": "0"},
+}
+
+
+@pytest.mark.parametrize("models", [("h100",), ("a100", "a100"), ("rtx4090",), ("rtx5090",), ("l4",), ("t4",), ("h100", "l4")])
+@pytest.mark.parametrize("container", [False, True])
+def test_healthy_machines_have_no_finding(models: tuple[str, ...], container: bool) -> None:
+    assert ids(healthy(*models, container=container)) == []
+
+
+def test_harmless_things_are_no_finding() -> None:
+    assert ids(wsl2()) == []
+    for variables in HARMLESS.values():
+        assert ids(env(healthy(), **variables)) == []

@@ -1,0 +1,91 @@
+"""required-fact-missing: what the verdict cannot do without (DESIGN rule 9), and what explains its absence."""
+
+from __future__ import annotations
+
+import pytest
+
+from doctor.findings import Expect, Policy
+from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, Torch, TorchRun
+
+from ..healthy import healthy
+from ..judging import POLICY, ids, report, run
+from ..sickness import gvisor, not_given, not_installed, without_nvml
+from .test_no_nvidia_gpu import without_gpu
+from .test_wsl import wsl1
+
+ID = "required-fact-missing"
+ANY, NONE = Policy(expect=Expect(kind="any")), Policy(expect=Expect(kind="none"))
+
+
+def subjects(s: Snapshot, policy: Policy = POLICY) -> list[str]:
+    return [f.subject for f in run(ID, s, policy)[2]]
+
+
+def test_healthy_machines_lack_nothing() -> None:
+    for s in (healthy(), healthy(container=True), healthy(torch=False)):
+        assert run(ID, s)[0] == "pass"
+
+
+@pytest.mark.parametrize("reason", ["denied", "timeout", "error", "not-asked", "absent"])
+@pytest.mark.parametrize("path", ["driver.cu_init", "torch.build", "torch.sass"])
+def test_each_required_fact(path: str, reason: str) -> None:
+    sick = healthy().replace({path: Missing(reason)})  # type: ignore[arg-type]
+    assert subjects(sick) == [path]
+
+
+def test_the_drivers_version_and_the_gpus_have_two_witnesses() -> None:
+    assert subjects(healthy().replace({"driver.kernel_version": ABSENT})) == []
+    assert subjects(healthy().replace({"driver.kernel_version": ABSENT, "driver.nvml_driver_version": ABSENT})) == ["driver.kernel_version"]
+    assert subjects(without_nvml(healthy())) == []
+    assert subjects(without_nvml(healthy()).replace({"driver.cuda_devices": NOT_ASKED})) == ["gpus"]
+
+
+def test_a_sandbox_that_shows_nothing_is_unknown() -> None:
+    bare = gvisor(healthy(torch=False))
+    seen = report(bare, Policy(judged_on="2026-11-20"))
+    assert (seen.verdict, seen.exit_code) == ("unknown", 3)
+    assert {f.id for f in seen.findings if f.status == "unknown"} == {ID}
+    assert subjects(bare) == ["driver.kernel_version", "gpus", "driver.cu_init"]
+    assert subjects(bare, ANY) == []
+    assert subjects(bare, NONE) == []
+
+
+def test_no_gpu_on_the_bus_explains_all() -> None:
+    for policy in (Policy(), ANY, NONE):
+        assert subjects(without_gpu(healthy()), policy) == []
+    assert subjects(wsl1()) == []
+
+
+def test_folded_under_the_cause_that_explains_it() -> None:
+    for sick in (not_installed(healthy()), not_given(healthy(container=True))):
+        found = report(sick).findings
+        assert found[0].id != ID
+        assert all(f.downstream_of for f in found if f.id == ID)
+
+
+def test_under_any_a_sign_of_a_gpu_makes_its_facts_required() -> None:
+    assert subjects(healthy().replace({"driver.cu_init": Missing("timeout")}), ANY) == ["driver.cu_init"]
+
+
+def test_what_the_user_left_out_is_not_required() -> None:
+    blind = healthy().replace({"driver.cu_init": NOT_ASKED, "torch.sass": NOT_ASKED})
+    assert subjects(blind, Policy(left_out=("driver", "torch.sass"))) == []
+    assert subjects(blind, Policy(left_out=("driver.cu",))) == ["driver.cu_init", "torch.sass"]
+
+
+def test_a_required_package_needs_the_list_of_packages() -> None:
+    unread = healthy().replace({"python.distributions": Missing("denied")})
+    assert subjects(unread, Policy(require=("flash-attn",))) == ["python.distributions"]
+    assert subjects(unread) == []
+    nobody = unread.replace({"torch": Torch(), "torch_run": TorchRun()})
+    assert subjects(nobody, Policy(require=("torch",))) == ["python.distributions", "torch.version"]
+
+
+def test_a_cpu_build_has_no_architectures_to_miss() -> None:
+    assert subjects(healthy().replace({"torch.build": "cpu", "torch.sass": ABSENT})) == []
+
+
+def test_torch_facts_are_not_folded_under_the_driver() -> None:
+    sick = not_installed(healthy()).replace({"torch.sass": Missing("error")})
+    found = {f.subject: f.downstream_of for f in report(sick).findings if f.id == ID}
+    assert found["torch.sass"] == () and ID in ids(sick)

@@ -1,0 +1,122 @@
+"""cuda-visible-devices-wrong, exclusive-compute-mode, gpu-expectation-unmet."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from doctor.findings import Expect, Policy
+from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapshot
+
+from ..healthy import gpu, healthy
+from ..judging import assert_fix_works, ids, run
+from ..sickness import cuda_says, env, not_given, not_installed
+
+WRONG, MODE, EXPECT = "cuda-visible-devices-wrong", "exclusive-compute-mode", "gpu-expectation-unmet"
+MIG = MigInstance(uuid="MIG-11111111-2222-3333-4444-555555555555", name="1g.10gb", gpu_instance=7, compute_instance=0)
+
+
+def selecting(value: str, *models: str, works: bool = False) -> Snapshot:
+    """The variable is set; CUDA sees what it leaves (nothing, unless it works)."""
+    s = env(healthy(*(models or ("h100", "h100"))), CUDA_VISIBLE_DEVICES=value)
+    return s if works else cuda_says(s, 100)
+
+
+@pytest.mark.parametrize(
+    "value", ["", " ", "-1", "7", "2,0", "abc", "cuda:0", "0,0", "GPU-ffffffff", "MIG-ffffffff", "MIG-GPU-ffffffff/1/0"]
+)
+def test_a_value_that_hides_every_gpu_comes_first_and_can_be_mended(value: str) -> None:
+    sick = selecting(value)
+    assert ids(sick)[0] == WRONG
+    finding = run(WRONG, sick)[2][0]
+    assert finding.status == "fail" and finding.fixes[0].steps[0].command == "unset CUDA_VISIBLE_DEVICES"
+    assert_fix_works(sick, finding)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["0", "1", "1,0", " 0 , 1 ", "GPU-00000000-0000-4000-8000-233000000000", "GPU-00000001", "MIG-11111111", MIG.uuid],
+)
+def test_legal_identifiers_are_no_fault(value: object) -> None:
+    s = selecting(str(value), works=True)
+    assert isinstance(s.gpus, tuple)
+    s = s.replace({"gpus": (replace(s.gpus[0], mig_enabled=True, mig_instances=(MIG,)), s.gpus[1])})
+    for witness in (s, s.replace({"driver.cuda_devices": NOT_ASKED, "driver.cu_init": NOT_ASKED})):
+        assert run(WRONG, witness)[0] == "pass"
+
+
+def test_a_partly_wrong_value_is_a_warning_that_counts() -> None:
+    s = selecting("0,1,7", works=True)
+    status, _, findings = run(WRONG, s)
+    assert (status, findings[0].facts["visible"]) == ("warn", 2)
+    assert_fix_works(s, findings[0])
+
+
+def test_a_masked_uuid_that_cuda_took_is_good() -> None:
+    s = selecting("GPU-<masked-1>", "h100", works=True)
+    assert run(WRONG, s)[0] == "pass"
+
+
+def test_hiding_all_on_purpose_is_a_remark() -> None:
+    status, _, findings = run(WRONG, selecting("-1"), Policy(expect=Expect(kind="any")))
+    assert (status, findings[0].severity) == ("pass", "info")
+
+
+def test_void_at_the_containers_start() -> None:
+    sick = not_given(healthy(container=True)).replace({"container.visible_devices": "none"})
+    finding = run(WRONG, sick)[2][0]
+    assert finding.subject == "NVIDIA_VISIBLE_DEVICES"
+    assert_fix_works(sick, finding)
+    given = healthy(container=True).replace({"container.visible_devices": "void"})
+    assert run(WRONG, given)[0] == "pass", "CDI gives GPUs by other means and sets void"
+
+
+def test_selection_unknown_without_the_deciding_facts() -> None:
+    assert run(WRONG, healthy().replace({"host.environment": NOT_ASKED}))[0] == "unknown"
+    assert run(WRONG, selecting("7").replace({"gpus": NOT_ASKED}))[0] == "unknown"
+
+
+def moded(mode: str, *processes: GpuProcess) -> Snapshot:
+    s = cuda_says(healthy(), 0).replace({"torch_run.first_call_code": 46, "driver.cuda_devices": healthy().driver.cuda_devices})
+    return s.replace({"gpus": (replace(gpu(), compute_mode=mode, processes=processes),)})
+
+
+@pytest.mark.parametrize("sick", [moded("prohibited"), moded("exclusive-process", GpuProcess(pid=4711))])
+def test_a_refusing_compute_mode_comes_first_and_can_be_mended(sick: Snapshot) -> None:
+    assert ids(sick)[0] == MODE
+    assert_fix_works(sick, run(MODE, sick)[2][0])
+
+
+def test_compute_modes_that_refuse_nobody() -> None:
+    desktop = GpuProcess(pid=1, kind="graphics")
+    for s in (healthy(), moded("exclusive-process"), moded("exclusive-process", desktop), moded("default", GpuProcess(pid=1))):
+        assert run(MODE, s)[0] == "pass"
+    ours = moded("exclusive-process", GpuProcess(pid=4711)).replace({"torch_run.kernel_ran": True})
+    assert run(MODE, ours)[0] == "pass"
+
+
+def test_compute_mode_unknown_without_it() -> None:
+    assert run(MODE, healthy().replace({"gpus": NOT_ASKED}))[0] == "unknown"
+    assert run(MODE, healthy().replace({"gpus": (replace(gpu(), compute_mode=Missing("denied")),)}))[0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("expect", "models", "status"),
+    [
+        ("2xH100", ("h100", "h100"), "pass"), ("H100", ("h100",), "pass"), ("2", ("h100", "l4"), "pass"),
+        ("1xRTX4090", ("rtx4090",), "pass"), ("rtx 4090", ("rtx4090",), "pass"), ("1xA100-SXM4", ("a100",), "pass"),
+        ("8xH100", ("h100",) * 7, "fail"), ("8xH100", ("h100",) * 9, "fail"), ("A10", ("a100",), "fail"),
+        ("L4", ("h100",), "fail"), ("2xH100", ("h100", "a100"), "fail"), ("gpu", ("h100",), "skipped"),
+    ],
+)  # fmt: skip
+def test_expectations(expect: str, models: tuple[str, ...], status: str) -> None:
+    assert run(EXPECT, healthy(*models), Policy(expect=Expect.parse(expect)))[0] == status
+
+
+def test_an_unmet_expectation_is_mended_by_another_machine_and_folded_under_causes() -> None:
+    policy = Policy(expect=Expect.parse("8xH100"))
+    sick = healthy("h100")
+    assert ids(sick, policy) == [EXPECT]
+    assert_fix_works(sick, run(EXPECT, sick, policy)[2][0], policy)
+    assert run(EXPECT, not_installed(healthy()), policy)[0] == "unknown"
+    assert run(EXPECT, healthy().replace({"gpus": (replace(gpu(), name=Missing("error")),)}), policy)[0] == "unknown"
