@@ -104,6 +104,8 @@ def _needs(files: Files, path: str, wheels: List[str], tools: Any, loader: Loade
         own = place if by == "rpath" else _first(files, soname, [*rpath, *runpath, origin, *wheels])
         if not place and own:
             place, by = own, "wheel"  # torch loads these itself where its own search path fails
+        if soname.startswith(("libcudnn.so", "libnccl.so")):
+            files.real(own or place)  # the real file's name tells its version
         found[soname] = [clean(place), by, clean(own)]
     files.emit({"at": "needs", "path": clean(path), "found": found})
     return [own for _, _, own in found.values() if own]

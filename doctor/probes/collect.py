@@ -44,7 +44,7 @@ class Options(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] | None = None
     """The patient's variables: None takes this process's (and none for a root folder)."""
     cwd: str | None = None
-    """None: this process's."""
+    """None: this process's (and none in a root folder)."""
     import_torch: bool = True
     scan_extensions: bool = True
     ask_driver: bool = True
@@ -63,7 +63,7 @@ def gather_all(options: Options, progress: Callable[[str], None] | None = None) 
     say = progress or (lambda words: None)
     live = options.root == "/"
     env = options.env if options.env is not None else (dict(os.environ) if live else None)
-    cwd = (options.cwd or _cwd()) if live else ""
+    cwd = options.cwd or (_cwd() if live else "")
     manifest = {
         "tool": __version__,
         "kind": "live" if live else "root",
@@ -74,9 +74,9 @@ def gather_all(options: Options, progress: Callable[[str], None] | None = None) 
     lines: list[Line] = []
     gather_devices(lines.append, options.root)
     children = _Children(options, env, cwd) if live else None
-    found: dict[str, Any] = {"devices": False, "python": options.python, "scan": options.scan_extensions}
+    found: dict[str, Any] = {"devices": False, "python": options.python, "scan": options.scan_extensions, "cwd": cwd}
     if live:
-        found.update(cwd=cwd, own_prefix=sys.prefix, own_executable=sys.executable)
+        found.update(own_prefix=sys.prefix, own_executable=sys.executable)
     say("files")
     work = Gathering(
         lambda emit: gather(emit, options.root, env, tools, found),

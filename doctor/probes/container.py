@@ -102,6 +102,7 @@ def _compat(raw: Raw) -> tuple[CompatLibrary, ...] | Missing:
     if isinstance(raw.row("loader"), Missing):
         return raw.unasked
     loaded = loaded_library(raw, "libcuda.so.1")
+    loaded_path = "" if isinstance(loaded, Missing) else string(loaded.get("real"))
     found = []
     seen = set()
     for row in raw.rows("compat"):
@@ -114,7 +115,7 @@ def _compat(raw: Raw) -> tuple[CompatLibrary, ...] | Missing:
             CompatLibrary(
                 path=string(row.get("path")),
                 version=version,
-                loads=loaded if isinstance(loaded, Missing) else string(loaded.get("real")) == real,
+                loads=loaded_path == real,
                 **_note(row.get("note")),
             )
         )

@@ -43,7 +43,7 @@ def _library(row: dict[str, Any], elf: dict[str, Any]) -> CodeLibrary:
         entries = []
         for count in section.targets:
             arch = count.target.arch + count.target.variant
-            kind = count.target.kind
+            kind = count.target.kind.lower()
             entries.append(CodeEntry(arch=arch, kind=kind, entries=count.entries, containers=count.containers))
             if count.target.kind == SASS and count.containers and count.target not in full:
                 special[arch] = None
