@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..snapshot import DeviceNode, LibraryFile, Missing, NeedsFact, PciDevice, Snapshot, known, need
+from ..findings import Skip
+from ..snapshot import DeviceNode, Gpu, LibraryFile, Missing, NeedsFact, PciDevice, Snapshot, known, need
 
 DRIVERLESS = (
     "no-nvidia-gpu", "driver-not-installed", "driver-not-loaded", "other-kernel-driver-bound",
@@ -55,17 +56,15 @@ def nvidia_cards(s: Snapshot) -> list[PciDevice] | None:
 
 
 def module_loaded(s: Snapshot) -> bool | None:
-    """Whether the nvidia kernel module is loaded. A missing /proc file alone proves it only where modules were read."""
+    """Whether the nvidia kernel module is loaded; that it is not is proven only where the modules could be read."""
     d = s.driver
-    if not isinstance(d.kernel_version, Missing):
+    if not isinstance(d.kernel_version, Missing) or d.cu_init == 0 or d.nvml_init == 0:
         return True
     if any(card.driver == "nvidia" for card in nvidia_cards(s) or ()):
         return True
-    if not isinstance(d.modules, Missing):
-        return "nvidia" in d.modules
-    if known(s.container.kind) != "gvisor" and d.kernel_version.reason == "absent":
-        return False
-    return None
+    if isinstance(d.modules, Missing) or known(s.container.kind) == "gvisor":
+        return None  # a sandbox's own kernel shows none of the host's modules
+    return "nvidia" in d.modules
 
 
 def need_module_loaded(s: Snapshot) -> bool:
@@ -110,9 +109,18 @@ def first_cuda_code(s: Snapshot) -> int | None:
 
 
 def need_cuda_code(s: Snapshot) -> int:
-    """As `first_cuda_code`, or the check is unknown."""
+    """As `first_cuda_code`; skipped where there is no libcuda to ask, unknown where nobody asked."""
     code = first_cuda_code(s)
+    if code is None and absent(s.driver.libcuda_path):
+        raise Skip("no libcuda is found")
     return need("driver.cu_init", s.driver.cu_init) if code is None else code
+
+
+def need_gpus(s: Snapshot) -> tuple[Gpu, ...]:
+    """NVML's GPUs; skipped where there is no NVML to ask, unknown where its answer is not known."""
+    if absent(s.driver.nvml_library_path) and isinstance(s.gpus, Missing):
+        raise Skip("no libnvidia-ml is found")
+    return need("gpus", s.gpus)
 
 
 def version_numbers(version: str) -> tuple[int, ...]:

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import reload_module
 from ..fixes.place import container_kind
 from ..snapshot import Snapshot, known, need
-from ._seen import ALL_CAUSES
+from ._seen import ALL_CAUSES, absent
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -38,6 +38,8 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where cuInit answers anything but 0."""
+    if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
+        raise Skip("no libcuda is found")
     code = need("driver.cu_init", s.driver.cu_init)
     if code == 0:
         return

@@ -62,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     says_so = known(d.nvml_init) == NVML_MISMATCH
     if not says_so and not other:
         if absent(d.kernel_version) or all(absent(f) for f in (d.nvml_library_path, d.libcuda_path)):
-            return  # no module, or no library: other checks' matter
+            raise Skip("no kernel module, or no library, to compare")
         need("driver.kernel_version", d.kernel_version)
         if not any(libraries.values()):
             need("driver.nvml_library_version", d.nvml_library_version)

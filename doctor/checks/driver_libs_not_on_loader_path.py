@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Policy, Skip
 from ..fixes.libcuda import folder_of, prefer_folder
 from ..snapshot import Snapshot, known, need
 from ._seen import DRIVERLESS, absent
@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     files = need("driver.libcuda_candidates", s.driver.libcuda_candidates)
     found = next((f for f in files if f.found_by == "elsewhere" and not f.stub), None)
     if found is None:
-        return
+        raise Skip("no libcuda of a driver is found anywhere")
     folder = folder_of(found.path)
     yield CHECK.fail(
         f"The driver's libcuda is in {folder}, where the loader does not look",

@@ -21,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import other_host, reboot
 from ..fixes.place import container_kind, driver_changes
 from ..snapshot import Missing, Snapshot, need
+from ._seen import absent
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -55,6 +56,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             fixes=(away, reset) if container_kind(s) else (reset,),
         )
     if not s.driver.faults:
+        if absent(s.driver.nvml_init) and absent(s.driver.cu_init):
+            raise Skip("there is no driver library to call")
         for name in ("nvml_init", "cu_init"):
             fact = getattr(s.driver, name)
             if isinstance(fact, Missing) and fact.reason != "absent":

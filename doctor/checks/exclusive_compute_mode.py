@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy
 from ..fixes.selection import default_compute_mode, end_process
 from ..snapshot import Snapshot, known, need
-from ._seen import absent
+from ._seen import absent, need_gpus
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -39,7 +39,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for a prohibited GPU, and for an exclusive one with a process on it where torch's kernel did not run."""
     lack = None
-    for gpu in need("gpus", s.gpus):
+    for gpu in need_gpus(s):
         mode = known(gpu.compute_mode)
         if mode is None:
             lack = gpu.compute_mode if lack is None and not absent(gpu.compute_mode) else lack

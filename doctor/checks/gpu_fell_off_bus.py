@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy
 from ..fixes.driver import other_host, reboot
 from ..fixes.place import container_kind
-from ..snapshot import Gpu, Missing, Snapshot, known, need
-from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, nvidia_cards
+from ..snapshot import Gpu, Missing, Snapshot, known
+from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, nvidia_cards
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -48,12 +48,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield _finding(s, "A GPU", "", "a GPU is lost (15)")
         return
     if container_kind(s) or is_wsl(s) or not isinstance(s.driver.pci_devices, tuple):
-        need("gpus", s.gpus)
+        need_gpus(s)
         return  # only a host sees all of them
     bound = [card for card in nvidia_cards(s) or () if card.driver == "nvidia"]
     if not bound:
         return
-    gpus = need("gpus", s.gpus)
+    gpus = need_gpus(s)
     listed = {known(g.pci_address) for g in gpus}
     if not isinstance(s.host.environment, Missing) and any(v.name == "SLURM_JOB_ID" for v in s.host.environment):
         return  # a batch job sees only its own GPUs

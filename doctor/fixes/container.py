@@ -21,6 +21,9 @@ _START = {
     "lxc": "lxc config device add <CONTAINER> gpu gpu && lxc config set <CONTAINER> nvidia.runtime true",
     "systemd-nspawn": "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm ...",
 }
+_MANAGED = ("runpod", "vast", "modal", "colab", "kaggle", "paperspace")
+"""Providers that start the container themselves: their users type no engine command."""
+
 _WORDS = {
     "kubernetes": "Request a GPU in the container's spec; a pod that requests none gets none.",
     "apptainer": "Start with --nv, which brings in the host's driver libraries.",
@@ -30,7 +33,8 @@ _WORDS = {
 def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
     """Start the container again with the GPU, in the words of what runs it; then what the host must have."""
     kind, changes = container_kind(s), start_changes()
-    provider = PROVIDERS.get(known(s.host.provider) or "")
+    name = known(s.host.provider) or ""
+    provider = PROVIDERS[name] if name in _MANAGED else None
     if provider and kind != "kubernetes":
         text = f"On {provider[0]}: start this pod or instance with a GPU type ({provider[1]})."
         return (Fix(id="start-with-gpu", title="Start it with a GPU",

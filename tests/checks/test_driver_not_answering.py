@@ -6,7 +6,7 @@ from doctor.snapshot import NOT_ASKED, CallFault, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
-from ..sickness import nvml_says, without_nvml
+from ..sickness import nvml_says, without_libcuda, without_nvml
 
 
 def hanging(s: Snapshot) -> Snapshot:
@@ -50,3 +50,4 @@ def test_calls_that_nobody_made_are_unknown() -> None:
 
 def test_a_library_that_is_not_there_cannot_hang() -> None:
     assert run("driver-not-answering", without_nvml(healthy()))[0] == "pass"
+    assert run("driver-not-answering", without_nvml(without_libcuda(healthy())))[0] == "skipped"
