@@ -1,0 +1,118 @@
+"""The direction of imports (DESIGN, rooms from the ground up), read from the source of every file."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+STDLIB = frozenset(sys.stdlib_module_names)
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "doctor/formats": set(),
+    "compat_matrix": {"packaging", "msgspec"},
+    "doctor/snapshot": {"doctor/formats", "compat_matrix", "msgspec"},
+    "doctor/findings": {"doctor/snapshot", "msgspec"},
+    "doctor/patient": set(),
+    "doctor/targets": set(),
+    "doctor/probes": {"doctor/formats", "doctor/snapshot", "msgspec"},
+    "doctor/ingest": {"doctor/formats", "doctor/snapshot", "msgspec"},
+    "doctor/checks": {"doctor/snapshot", "doctor/findings", "doctor/fixes", "compat_matrix", "packaging", "msgspec"},
+    "doctor/fixes": {"doctor/snapshot", "doctor/findings", "compat_matrix", "packaging", "msgspec"},
+    "doctor/judge": {"doctor", "doctor/findings", "doctor/snapshot", "compat_matrix", "msgspec"},
+    "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
+    "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "msgspec", "rich"},
+}
+"""Room to the rooms and distributions that it may import beside itself and the standard library."""
+ALSO = {
+    "doctor/probes/collect.py": {"doctor", "doctor/patient", "doctor/targets"},  # joins gatherers and parsers
+    "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
+    "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
+    "doctor/patient/torch_facts.py": {"torch"},  # the patient's
+    "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is
+}
+PURE = ("doctor/checks", "doctor/fixes")
+IMPURE = {"os", "subprocess", "time", "socket", "pathlib", "random", "datetime", "shutil", "tempfile", "io", "glob",
+          "platform", "ctypes", "threading", "urllib", "http"}  # fmt: skip
+
+
+def sources() -> list[Path]:
+    """Every file of the two packages."""
+    return sorted(path.relative_to(ROOT) for top in ("doctor", "compat_matrix") for path in (ROOT / top).rglob("*.py"))
+
+
+def room_of(path: str) -> str:
+    """`doctor/checks` of doctor/checks/x.py; `doctor` of doctor/cli.py; `compat_matrix` of any file of it."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "doctor" and len(parts) > 2 else parts[0]
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool, int]]:
+    """(room or distribution, whether the import was relative, line) of every import, wherever it stands."""
+    package = path.parent.parts
+    for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield _name(alias.name.split(".")), False, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            words = node.module.split(".") if node.module else []
+            if not node.level:
+                yield _name(words), False, node.lineno
+                continue
+            base = [*package[: len(package) - node.level + 1], *words]
+            for alias in node.names:  # `from .. import judge` names a room by its last word
+                full = [*base, alias.name] if (ROOT.joinpath(*base, alias.name)).is_dir() else base
+                yield _name(full), True, node.lineno
+
+
+def _name(words: list[str]) -> str:
+    if words[0] not in ("doctor", "compat_matrix"):
+        return words[0]
+    return room_of("/".join([*words[:2], "x.py"])) if len(words) > 1 and (ROOT / words[0] / words[1]).is_dir() else words[0]
+
+
+def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
+    found = {name for path in sources() for name, _, _ in imports(path)}
+    assert {"doctor/snapshot", "doctor/findings", "doctor/judge", "compat_matrix", "msgspec", "os", "doctor"} <= found
+    relative = {name for name, is_relative, _ in imports(Path("doctor/judge/judge.py")) if is_relative}
+    assert relative == {"doctor", "doctor/findings", "doctor/snapshot", "doctor/judge"}
+
+
+@pytest.mark.parametrize("path", sources(), ids=str)
+def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
+    room = room_of(str(path))
+    if room in ("doctor", "doctor/commands"):
+        return  # the doors: they may import all
+    assert room in MAY_IMPORT, f"{room} is a new room: say in DESIGN and here what it may import"
+    allowed = MAY_IMPORT[room] | ALSO.get(str(path), set()) | {room}
+    wrong = [
+        f"{path}:{line} imports {name}"
+        for name, _, line in imports(path)
+        if name not in allowed and name not in STDLIB
+    ]  # fmt: skip
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", [p for p in sources() if room_of(str(p)) in PURE], ids=str)
+def test_rules_do_not_touch_the_machine(path: Path) -> None:
+    assert [f"{path}:{line} imports {name}" for name, _, line in imports(path) if name in IMPURE] == []
+
+
+@pytest.mark.parametrize("path", sources(), ids=str)
+def test_inside_a_package_imports_are_relative(path: Path) -> None:
+    own = path.parts[0]
+    assert [line for name, relative, line in imports(path) if not relative and name.split("/")[0] == own] == []
+
+
+@pytest.mark.parametrize("path", [p for p in sources() if room_of(str(p)) in ("doctor/patient", "doctor/formats")], ids=str)
+def test_what_the_patient_runs_is_python_3_8(path: Path) -> None:
+    ast.parse((ROOT / path).read_text("utf-8"), feature_version=(3, 8))
+
+
+def test_the_catalogue_is_the_only_room_that_reports_do_not_see() -> None:
+    names = {name for path in sources() if room_of(str(path)) == "doctor/report" for name, _, _ in imports(path)}
+    assert not names & {"doctor/checks", "doctor/fixes", "doctor/probes", "doctor/targets", "subprocess", "socket"}
