@@ -48,8 +48,10 @@ def choose(
     if own and has_torch(str(own)):
         return Choice("own environment", str(own), str(options.get("own_executable") or ""),
                       notes + "torch is installed in gpudoctor's own environment")  # fmt: skip
+    # uvx puts its throw-away environment first on PATH: that one is known to hold no torch, and is nobody's patient
+    own_bin = "%s/bin" % own if own and files.kind("%s/pyvenv.cfg" % own) == "file" else ""
     for name in _NAMES:
-        found = on_path(files, variables, name, options)
+        found = on_path(files, variables, name, options, own_bin)
         if found:
             executable, shim = found
             words = "%s on PATH" % name if env is not None else "%s in the usual folders of an image" % name
@@ -76,11 +78,13 @@ def _executable(files: Files, prefix: str) -> str:
     return next((prefix + "/bin/" + n for n in _NAMES if files.kind(prefix + "/bin/" + n) == "file"), "")
 
 
-def on_path(files: Files, env: Mapping[str, str], name: str, options: Mapping[str, Any]) -> Optional[Tuple[str, str]]:
-    """(path, words about a shim) of the first `name` on PATH, shims resolved; None where there is none."""
+def on_path(
+    files: Files, env: Mapping[str, str], name: str, options: Mapping[str, Any], but: str = ""
+) -> Optional[Tuple[str, str]]:
+    """(path, words about a shim) of the first `name` on PATH outside of the folder `but`, shims resolved, or None."""
     for folder in env.get("PATH", IMAGE_PATH).split(":")[:256]:
         path = folder.rstrip("/") + "/" + name
-        if not folder.startswith("/") or files.kind(path) != "file":
+        if not folder.startswith("/") or folder.rstrip("/") == but or files.kind(path) != "file":
             continue
         manager = _manager(files, path)
         if not manager:

@@ -60,9 +60,9 @@ class Output:
     """Collects a child's two streams: whole lines are parsed as they come, memory is bounded."""
 
     def __init__(self, on_line: OnLine | None = None) -> None:
-        from json import loads
+        from .json_lines import parse_line
 
-        self.loads = loads
+        self.loads = parse_line
         self.on_line = on_line
         self.lines: list[dict[str, Any]] = []
         self.noise: list[str] = []

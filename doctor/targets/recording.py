@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from .agent import AgentResult, Fault
+from .json_lines import parse_line
 from .local import Line
 
 if TYPE_CHECKING:
@@ -42,25 +43,32 @@ class Recording:
         self.manifest = manifest or {}
 
 
-def write_recording(folder: str, recording: Recording, redact: Callable[[str], str] | None = None) -> None:
-    """Write all files; every string value goes through `redact`. Raises OSError."""
+def write_recording(folder: str, recording: Recording, redact: Callable[[Any], Any] | None = None) -> None:
+    """Write all files. `redact` gets everything at once, as dicts and lists, so that masks agree. Raises OSError."""
     from pathlib import Path
 
     base = Path(folder)
     base.mkdir(parents=True, exist_ok=True)
-    change = redact or (lambda text: text)
-    manifest = {"schema_version": SCHEMA_VERSION, **recording.manifest, "redacted": redact is not None}
-    with open(base / "manifest.json", "w", encoding="utf-8") as file:
-        json.dump(_changed(manifest, change), file, indent=1)
-        file.write("\n")
+    content: dict[str, Any] = {
+        "manifest": {"schema_version": SCHEMA_VERSION, **recording.manifest, "redacted": redact is not None},
+        "sources": {name: [*result.lines, {_END: _end(result)}] for name, result in recording.agents.items()},
+    }
     if recording.files is not None:
-        _write(base / "files.jsonl", recording.files, change)
-    for name, result in recording.agents.items():
-        end = {
-            "returncode": result.returncode, "fault": result.fault, "guilty": result.guilty,
-            "stderr_tail": result.stderr_tail, "seconds": result.seconds, "noise": result.noise,
-        }  # fmt: skip
-        _write(base / f"{name}.jsonl", [*result.lines, {_END: end}], change)
+        content["sources"]["files"] = recording.files
+    if redact is not None:
+        content = redact(content)
+    with open(base / "manifest.json", "w", encoding="utf-8") as file:
+        file.write(json.dumps(content["manifest"], indent=1) + "\n")
+    for name, lines in content["sources"].items():
+        with open(base / f"{name}.jsonl", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def _end(result: AgentResult) -> dict[str, Any]:
+    return {
+        "returncode": result.returncode, "fault": result.fault, "guilty": result.guilty,
+        "stderr_tail": result.stderr_tail, "seconds": result.seconds, "noise": result.noise,
+    }  # fmt: skip
 
 
 def read_recording(folder: str) -> Recording:
@@ -70,7 +78,7 @@ def read_recording(folder: str) -> Recording:
     base = Path(folder)
     try:
         with open(base / "manifest.json", "rb") as file:
-            manifest = json.loads(file.read(1 << 20))
+            manifest = parse_line(file.read(1 << 20))
     except FileNotFoundError:
         raise RecordingError(f"{folder} is not a recording (it has no manifest.json)") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -89,22 +97,6 @@ def read_recording(folder: str) -> Recording:
     return recording
 
 
-def _write(path: Path, lines: list[Line], change: Callable[[str], str]) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        for line in lines:
-            file.write(json.dumps(_changed(line, change)) + "\n")
-
-
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _changed(item, change) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_changed(item, change) for item in value]
-    return value
-
-
 def _read(path: Path) -> Iterator[Line]:
     name = path.name
     try:
@@ -115,7 +107,7 @@ def _read(path: Path) -> Iterator[Line]:
                 data = file.readline(_MAX_LINE)
                 if not data:
                     return
-                value = json.loads(data)
+                value = parse_line(data)
                 if not isinstance(value, dict):
                     raise RecordingError(f"{name} has a line that is no JSON object")
                 yield value

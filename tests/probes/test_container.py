@@ -53,7 +53,11 @@ def test_variables_of_the_runtime(tree: Tree) -> None:
     assert (container.visible_devices, container.driver_capabilities) == ("all", "utility")
     assert container.requirements == (EnvVar("NVIDIA_REQUIRE_CUDA", "cuda>=12.4"),)
     assert container.require_disabled is True
-    assert (container.image_cuda, container.image_torch, container.image_torch_source) == ("12.4.1", "2.6.0", "PYTORCH_VERSION")
+    assert (container.image_cuda, container.image_torch, container.image_torch_source) == (
+        "12.4.1",
+        "2.6.0",
+        "PYTORCH_VERSION",
+    )
 
 
 def test_unset_is_not_unknown(tree: Tree) -> None:

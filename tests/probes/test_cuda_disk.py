@@ -36,7 +36,11 @@ def test_cuda_home_comes_before_path(tree: Tree) -> None:
     tree.file("/opt/cuda-11.8/version.json", JSON.replace("12.4", "11.8")).file("/opt/cuda-11.8/bin/nvcc", "\x7fELF")
     tree.file("/usr/local/cuda-12.4/version.json", JSON).file("/usr/local/cuda-12.4/bin/nvcc", "\x7fELF")
     cuda = tree.look({"CUDA_HOME": "/opt/cuda-11.8", "PATH": "/usr/local/cuda-12.4/bin"}).cuda
-    assert (cuda.cuda_home, cuda.nvcc_version, cuda.nvcc_on_path) == ("/opt/cuda-11.8", "11.8.131", "/usr/local/cuda-12.4/bin/nvcc")
+    assert (cuda.cuda_home, cuda.nvcc_version, cuda.nvcc_on_path) == (
+        "/opt/cuda-11.8",
+        "11.8.131",
+        "/usr/local/cuda-12.4/bin/nvcc",
+    )
 
 
 def test_cuda_home_without_nvcc(tree: Tree) -> None:
@@ -45,7 +49,9 @@ def test_cuda_home_without_nvcc(tree: Tree) -> None:
 
 
 def test_nvcc_that_is_a_script_in_front_of_the_real_one(tree: Tree) -> None:
-    tree.file("/usr/local/bin/nvcc", '#!/bin/sh\nexec /srv/cuda/bin/nvcc "$@"\n').file("/srv/cuda/include/cuda.h", HEADER)
+    tree.file("/usr/local/bin/nvcc", '#!/bin/sh\nexec /srv/cuda/bin/nvcc "$@"\n').file(
+        "/srv/cuda/include/cuda.h", HEADER
+    )
     tree.file("/srv/cuda/bin/nvcc", "\x7fELF")
     assert tree.look({"PATH": "/usr/local/bin"}).cuda.nvcc_version == "13.0"
 

@@ -56,7 +56,9 @@ def test_nouveau_and_a_card_that_another_driver_has(tree: Tree) -> None:
 
 def test_only_displays_and_nvidia_bridges_of_the_bus_are_kept(tree: Tree) -> None:
     tree.kernel().pci("0000:00:01.0", "1AF4", "1041", base="02", sub="00").pci("0000:00:02.0", "8086", "56C0", sub="80")
-    tree.pci("0000:07:00.0", "10DE", "22A3", base="06", sub="80").pci("0000:08:00.0", "10DE", "22BA", base="04", sub="03")
+    tree.pci("0000:07:00.0", "10DE", "22A3", base="06", sub="80").pci(
+        "0000:08:00.0", "10DE", "22BA", base="04", sub="03"
+    )
     devices = tree.look().driver.pci_devices
     assert not isinstance(devices, Missing)
     assert [(d.vendor, d.class_code) for d in devices] == [("8086", "038000"), ("10de", "068000")]
@@ -135,7 +137,9 @@ def test_driver_library_in_a_folder_that_the_loader_does_not_search(tree: Tree) 
 
 
 def test_links_of_a_root_folder_never_lead_out_of_it(tree: Tree) -> None:
-    tree.kernel().link("/etc/os-release", "/../../../../../../etc/os-release").link("/usr/local/cuda", "/usr/local/cuda")
+    tree.kernel().link("/etc/os-release", "/../../../../../../etc/os-release").link(
+        "/usr/local/cuda", "/usr/local/cuda"
+    )
     tree.link("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/etc/hostname-of-the-root")
     snapshot = tree.look()
     assert isinstance(snapshot.host.os_name, Missing)

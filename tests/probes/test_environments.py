@@ -35,8 +35,11 @@ def test_real_venv_has_the_folders_that_its_own_python_says(tmp_path: Path, syst
     words = "import sys; print([p for p in sys.path if p.endswith('-packages')])"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     told = subprocess.run([interpreter, "-c", words], capture_output=True, text=True, check=True, env=environment)
-    patient = collect(Options(python=str(interpreter), env=environment, import_torch=False, ask_driver=False)).python.patient
-    assert repr(list(patient.site_packages or ())) == told.stdout.strip()
+    patient = collect(
+        Options(python=str(interpreter), env=environment, import_torch=False, ask_driver=False)
+    ).python.patient
+    assert not isinstance(patient.site_packages, Missing)
+    assert repr(list(patient.site_packages)) == told.stdout.strip()
     assert patient.version == ".".join(map(str, sys.version_info[:3]))
     assert patient.kind == "venv"
 
@@ -48,7 +51,9 @@ def test_uv_environment_and_its_spelling_of_the_version(tree: Tree) -> None:
 
 
 def test_free_threaded(tree: Tree) -> None:
-    tree.file("/venv/bin/python3.13t").link("/venv/bin/python3", "python3.13t").file("/venv/pyvenv.cfg", "version = 3.13.1\n")
+    tree.file("/venv/bin/python3.13t").link("/venv/bin/python3", "python3.13t").file(
+        "/venv/pyvenv.cfg", "version = 3.13.1\n"
+    )
     tree.folder("/venv/lib/python3.13t/site-packages")
     patient = look(tree).patient
     assert (patient.free_threaded, patient.version) == (True, "3.13.1")
@@ -80,7 +85,9 @@ def test_pythonpath_comes_first(tree: Tree) -> None:
 
 
 def test_pth_files_add_folders_and_their_imports_are_not_run(tree: Tree) -> None:
-    tree.python("/venv", cfg=CFG).file(f"{SITE}/a.pth", "/src/project\nimport os; os.abort()\n# x\n../extra\n/gone\n\0bad\n")
+    tree.python("/venv", cfg=CFG).file(
+        f"{SITE}/a.pth", "/src/project\nimport os; os.abort()\n# x\n../extra\n/gone\n\0bad\n"
+    )
     tree.folder("/src/project").folder("/venv/lib/python3.11/extra")
     assert look(tree).patient.site_packages == (SITE, "/src/project", "/venv/lib/python3.11/extra")
 
@@ -97,7 +104,11 @@ def test_distribution_of_torch_in_full_and_others_by_name(tree: Tree) -> None:
     assert names(python) == [("foo-bar-baz", "1.2"), ("torch", "2.6.0")]
     torch = python.distribution("torch")
     assert torch is not None and not isinstance(torch, Missing)
-    assert (torch.requires_python, torch.requires, torch.installer) == (">=3.9", ("nvidia-cudnn-cu12 (==9.1.0.70)",), "pip")
+    assert (torch.requires_python, torch.requires, torch.installer) == (
+        ">=3.9",
+        ("nvidia-cudnn-cu12 (==9.1.0.70)",),
+        "pip",
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,9 @@ def test_this_machine_as_python_sees_it() -> None:
 
 def test_os_release_and_kernel(tree: Tree) -> None:
     tree.kernel().file("/proc/sys/kernel/osrelease", "5.15.0-113-generic\n")
-    tree.file("/etc/os-release", 'NAME="Ubuntu"\nID=ubuntu\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04.4 LTS"\n# x=y\n')
+    tree.file(
+        "/etc/os-release", 'NAME="Ubuntu"\nID=ubuntu\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04.4 LTS"\n# x=y\n'
+    )
     host = tree.look().host
     assert (host.os_id, host.os_version, host.os_name) == ("ubuntu", "22.04", "Ubuntu 22.04.4 LTS")
     assert host.kernel == "5.15.0-113-generic"
@@ -62,20 +64,28 @@ def test_unpacked_image_knows_no_kernel(tree: Tree) -> None:
 
 
 def test_alpine_is_musl_by_its_package_list(tree: Tree) -> None:
-    tree.file("/lib/ld-musl-x86_64.so.1", "\x7fELF").file("/lib/apk/db/installed", "C:Q1\n\nC:Q2\nP:musl\nV:1.2.4-r2\nA:x86_64\n")
+    tree.file("/lib/ld-musl-x86_64.so.1", "\x7fELF").file(
+        "/lib/apk/db/installed", "C:Q1\n\nC:Q2\nP:musl\nV:1.2.4-r2\nA:x86_64\n"
+    )
     host = tree.look().host
     assert (host.libc, host.architecture) == ("musl 1.2.4", "x86_64")
 
 
 def test_glibc_version_of_a_root_folder(tree: Tree) -> None:
-    tree.file("/lib/x86_64-linux-gnu/libc.so.6", b"\x7fELF" + b"\0" * 900 + b"GNU C Library stable release version 2.35.\n")
+    tree.file(
+        "/lib/x86_64-linux-gnu/libc.so.6", b"\x7fELF" + b"\0" * 900 + b"GNU C Library stable release version 2.35.\n"
+    )
     assert tree.look().host.libc == "glibc 2.35"
 
 
 def test_cgroup_v2_takes_the_tightest_limit_on_the_way_up(tree: Tree) -> None:
-    tree.kernel().file("/proc/self/cgroup", "0::/kubepods/pod1\n").file("/sys/fs/cgroup/cgroup.controllers", "cpu memory\n")
+    tree.kernel().file("/proc/self/cgroup", "0::/kubepods/pod1\n").file(
+        "/sys/fs/cgroup/cgroup.controllers", "cpu memory\n"
+    )
     tree.file("/sys/fs/cgroup/cpu.max", "max 100000\n").file("/sys/fs/cgroup/memory.max", "max\n")
-    tree.file("/sys/fs/cgroup/kubepods/cpu.max", "250000 100000\n").file("/sys/fs/cgroup/kubepods/memory.max", "17179869184\n")
+    tree.file("/sys/fs/cgroup/kubepods/cpu.max", "250000 100000\n").file(
+        "/sys/fs/cgroup/kubepods/memory.max", "17179869184\n"
+    )
     tree.file("/sys/fs/cgroup/kubepods/pod1/cpu.max", "400000 100000\n")
     host = tree.look().host
     assert host.cpu_quota_cores == 2.5

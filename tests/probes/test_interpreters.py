@@ -36,7 +36,7 @@ def test_order(tree: Tree) -> None:
     own = {"own_prefix": "/own", "own_executable": "/own/bin/python3"}
     assert patient(tree, env, python="/asked/bin/python3", **own)[0].prefix == "/asked"
     assert patient(tree, env, python="/asked", **own)[0].prefix == "/asked"
-    assert patient(tree, env, **own) [0].prefix == "/active"
+    assert patient(tree, env, **own)[0].prefix == "/active"
     del env["VIRTUAL_ENV"]
     found, because = patient(tree, env, **own)
     assert (found.prefix, found.kind) == ("/conda", "conda") and "CONDA_PREFIX" in because
@@ -152,7 +152,9 @@ def test_mise_shims_are_links_to_mise(tree: Tree) -> None:
 
 
 def test_root_folder_without_variables_looks_in_the_usual_places(tree: Tree) -> None:
-    tree.python("/usr").python("/opt/conda", "3.10").file("/opt/conda/conda-meta/python-3.10.13-h1_0_cpython.json", "{}")
+    tree.python("/usr").python("/opt/conda", "3.10").file(
+        "/opt/conda/conda-meta/python-3.10.13-h1_0_cpython.json", "{}"
+    )
     lines: list[dict[str, Any]] = []
     gather(lines.append, str(tree.root), None, tools, {})
     found = parse_python(Raw(lines)).patient

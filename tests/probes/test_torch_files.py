@@ -61,7 +61,11 @@ def linker(tmp_path: Path) -> Linker:
     ("text", "build", "cuda"),
     [
         ("__version__ = '2.6.0+cu124'\ncuda: Optional[str] = '12.4'\nhip = None\n", "cuda", "12.4"),
-        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\nhip = None\nxpu: Optional[str] = None\n", "cpu", None),
+        (
+            "__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\nhip = None\nxpu: Optional[str] = None\n",
+            "cpu",
+            None,
+        ),
         ("__version__ = '2.6.0+rocm6.2'\ncuda = None\nhip = '6.2.41133'\n", "rocm", None),
         ("__version__ = '2.6.0+xpu'\ncuda = None\nhip = None\nxpu = '20250000'\n", "xpu", None),
     ],
@@ -89,7 +93,9 @@ def test_garbled_version_file_leaves_the_metadata_to_speak(venv: Tree) -> None:
 
 def test_architectures_by_bytes(venv: Tree) -> None:
     venv.torch(SITE).file(f"{LIB}/libtorch_cuda.so", fatbin("multi_arch"))
-    venv.file(f"{LIB}/libtorch_cuda_linalg.so", fatbin("uncompressed")).file(f"{LIB}/libtorch_nvshmem.so", fatbin("ptx_only"))
+    venv.file(f"{LIB}/libtorch_cuda_linalg.so", fatbin("uncompressed")).file(
+        f"{LIB}/libtorch_nvshmem.so", fatbin("ptx_only")
+    )
     torch = look(venv).torch
     assert torch.sass == ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
     assert torch.ptx == ("12.0",), "PTX of the linear algebra library or of nvshmem is not torch's"
@@ -101,7 +107,9 @@ def test_architectures_by_bytes(venv: Tree) -> None:
 
 
 def test_both_halves_of_a_split_build_must_hold_an_architecture(venv: Tree) -> None:
-    venv.torch(SITE).file(f"{LIB}/libtorch_cuda_cu.so", fatbin("multi_arch")).file(f"{LIB}/libtorch_cuda_cpp.so", fatbin("padded"))
+    venv.torch(SITE).file(f"{LIB}/libtorch_cuda_cu.so", fatbin("multi_arch")).file(
+        f"{LIB}/libtorch_cuda_cpp.so", fatbin("padded")
+    )
     assert look(venv).torch.sass == ("8.0", "9.0")
 
 
@@ -129,7 +137,9 @@ def test_library_without_kernels_in_a_cuda_build(venv: Tree) -> None:
 def wheels(tree: Tree, linker: Linker, *flags: str) -> Tree:
     """A torch that needs cuDNN and cudart from nvidia wheels."""
     needs = ("libcudnn.so.9", "libcudart.so.12", "libc.so.6")
-    tree.torch(SITE).file(f"{LIB}/libtorch_cuda.so", linker.library("libtorch_cuda.so", needs, f"-Wl,-rpath,{RPATH}", *flags))
+    tree.torch(SITE).file(
+        f"{LIB}/libtorch_cuda.so", linker.library("libtorch_cuda.so", needs, f"-Wl,-rpath,{RPATH}", *flags)
+    )
     tree.file(f"{SITE}/nvidia/cudnn/lib/libcudnn.so.9", linker.library("libcudnn.so.9"))
     tree.distribution(SITE, "nvidia_cudnn_cu12", "9.1.0.70")
     return tree
@@ -182,8 +192,12 @@ def test_wheels_in_another_site_folder_are_found_as_torch_finds_them(venv: Tree,
 
 
 def test_extensions_with_gpu_code(venv: Tree) -> None:
-    venv.file(f"{SITE}/bitsandbytes/libbitsandbytes_cuda124.so", fatbin("nvcc_plain")).distribution(SITE, "bitsandbytes", "0.45")
-    venv.file(f"{SITE}/bitsandbytes/libbitsandbytes_cpu.so", fatbin("no_device_code")).file(f"{SITE}/bitsandbytes/readme.txt")
+    venv.file(f"{SITE}/bitsandbytes/libbitsandbytes_cuda124.so", fatbin("nvcc_plain")).distribution(
+        SITE, "bitsandbytes", "0.45"
+    )
+    venv.file(f"{SITE}/bitsandbytes/libbitsandbytes_cpu.so", fatbin("no_device_code")).file(
+        f"{SITE}/bitsandbytes/readme.txt"
+    )
     venv.file(f"{SITE}/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", fatbin("padded"))
     venv.file(f"{SITE}/xformers/_C.so", fatbin("multi_arch")[:5000]).file(f"{SITE}/unknown/x.so", fatbin("padded"))
     python = look(venv).python
