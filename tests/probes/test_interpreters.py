@@ -47,6 +47,14 @@ def test_order(tree: Tree) -> None:
     assert found.prefix == "/own" and "torch is installed in gpudoctor's own" in because
 
 
+def test_throw_away_environment_first_on_path_is_not_the_patient(tree: Tree) -> None:
+    """As under uvx, which puts the folder of gpudoctor's own environment before the user's PATH."""
+    tree.python("/cache/uvx", cfg=VENV).python("/usr")
+    env = {"PATH": "/cache/uvx/bin:/usr/bin"}
+    assert patient(tree, env, own_prefix="/cache/uvx", own_executable="/cache/uvx/bin/python3")[0].prefix == "/usr"
+    assert patient(tree, env, own_prefix="/usr", own_executable="/usr/bin/python3")[0].prefix == "/cache/uvx"
+
+
 def test_environment_variable_that_names_no_folder_is_passed_over_and_told(tree: Tree) -> None:
     tree.python("/usr")
     found, because = patient(tree, {"VIRTUAL_ENV": "/deleted", "PATH": "/usr/bin"})
