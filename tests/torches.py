@@ -39,7 +39,7 @@ def with_torch(s: Snapshot, version: str, tag: str, platform: str = "linux_x86_6
         d for d in known(s.python.distributions) or ()
         if not d.name.startswith(("nvidia-", "torch", "triton"))
     ]  # fmt: skip
-    short = ".".join(cudnn.split(".")[:3]) or "9.1.0"
+    short = ".".join((wheels.get("nvidia-cudnn-cu13") or cudnn).split(".")[:3]) or "9.1.0"
     changed = s.replace(
         {
             "torch.version": f"{version}+{tag}", "torch.cuda": cuda, "torch.build": "cuda", "torch.sass": row.sass,
@@ -118,3 +118,13 @@ def import_fails(s: Snapshot, error: str, fault: str = "raised") -> Snapshot:
     return not_asked(s).replace(
         {"torch_run.imported": False, "torch_run.import_error": error, "torch_run.import_fault": fault}
     )
+
+
+def with_version(s: Snapshot, **versions: str) -> Snapshot:
+    """Installed wheels in other versions (underscores for dashes)."""
+    wanted = {name.replace("_", "-"): version for name, version in versions.items()}
+    changed = tuple(
+        replace(d, version=wanted.pop(d.name)) if d.name in wanted else d for d in known(s.python.distributions) or ()
+    )
+    added = tuple(Distribution(name=name, version=version, location=SITE) for name, version in wanted.items())
+    return s.replace({"python.distributions": (*changed, *added)})

@@ -37,7 +37,10 @@ CHECK = Check(
     severity="error",
     layer="python",
     tags=("torch",),
-    downstream_of=("no-nvidia-gpu", "image-torch-replaced", "user-site-shadows-packages", "torch-installed-twice"),
+    downstream_of=(
+        "no-nvidia-gpu", "python-version-without-wheel", "image-torch-replaced", "user-site-shadows-packages",
+        "torch-installed-twice",
+    ),
     needs_gpu=False,
 )
 

@@ -1,139 +1,119 @@
-"""Fixes of which libcuda the loader takes: stubs, forward-compatibility libraries, images' own driver libraries."""
+"""Put the CUDA libraries right that torch loads: its pinned wheels, and the loader's path."""
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+from compat_matrix.versions import torch_version
 
 from ..findings import Fix, Step
-from ..snapshot import EnvVar, LibraryFile, Missing, Snapshot, known
-from .place import RECHECK, cuda_changes, library_changes, start_changes, sudo
+from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
+from .machine import wheel_platform
+from .packages import install_command, site_packages, uninstall_command, with_distributions
+from .pins import Pin, absent_pins, applies, cuda_pins
+from .place import RECHECK
+from .torch import note, recheck_run
 
-_NVML = ("library_path", "library_version", "init", "driver_version", "cuda_version", "gpu_count")
-
-
-def folder_of(path: str) -> str:
-    """The folder part of a path."""
-    return path.rpartition("/")[0]
-
-
-def library_path(s: Snapshot) -> list[str]:
-    """Folders of LD_LIBRARY_PATH, in order; empty where it is unset or not known."""
-    value = known(s.host.env("LD_LIBRARY_PATH")) or ""
-    return [folder for folder in value.split(":") if folder]
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
 
 
-def _now_loads(s: Snapshot, then: LibraryFile | None, folders: list[str] | None = None) -> dict[str, Any]:
-    """What changes once the loader takes `then` (None: not known which) and LD_LIBRARY_PATH is `folders`."""
-    changes = cuda_changes(
-        driver__libcuda_path=(then.real_path or then.path) if then else RECHECK,
-        driver__libcuda_version=then.version if then else RECHECK,
-        driver__libcuda_stub=False if then else RECHECK,
-        driver__libcuda_candidates=(then,) if then else RECHECK,
-        driver__cuda_version=RECHECK,
-    )
-    for path in ("gpus", *(f"driver.nvml_{name}" for name in _NVML)):
-        if isinstance(s.fact(path), Missing) or s.driver.nvml_init != 0:
-            changes[path] = RECHECK
-    compat = s.container.compat
-    if not isinstance(compat, Missing):
-        loaded = changes["driver.libcuda_path"]
-        changes["container.compat"] = tuple(replace(c, loads=c.path == loaded) for c in compat)
-    if folders is not None:
-        changes["cuda.ld_library_path"] = tuple(folders)
-        changes["cuda.stub_directories"] = tuple(f for f in known(s.cuda.stub_directories) or () if f in folders)
-        if not isinstance(s.host.environment, Missing):
-            kept = tuple(v for v in s.host.environment if v.name != "LD_LIBRARY_PATH")
-            value = (EnvVar("LD_LIBRARY_PATH", ":".join(folders)),) if folders else ()
-            changes["host.environment"] = (*kept, *value)
+def _installed(s: Snapshot, pins: Sequence[Pin], drop: Sequence[str] = ()) -> dict[str, Any]:
+    """What changes once these pinned wheels are installed."""
+    site = site_packages(s)
+    put = [Distribution(name=pin.name, version=pin.version, location=site) for pin in pins]
+    changes: dict[str, Any] = {
+        **recheck_run(s), "python.distributions": with_distributions(s, put, drop), "torch.missing_libraries": (),
+    }  # fmt: skip
+    for pin in pins:
+        for library in ("cudnn", "nccl"):
+            if pin.name.startswith(f"nvidia-{library}"):
+                changes[f"torch.{library}_bundled"] = ".".join(pin.version.split(".")[:3])
     return changes
 
 
-def prefer_folder(s: Snapshot, file: LibraryFile, title: str = "") -> Fix:
-    """Put the folder of a good libcuda first on LD_LIBRARY_PATH."""
-    folder = folder_of(file.path)
-    folders = [folder, *(f for f in library_path(s) if f != folder)]
-    found = replace(file, found_by="LD_LIBRARY_PATH")
+def install_pins(s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop: Sequence[str] = ()) -> Fix:
+    """Install wheels in exactly the versions that torch pins; first remove those in `drop`.
+
+    Wheels of different CUDA majors share a folder: the right one must be written again after the other is gone.
+    """
+    steps: list[Step] = []
+    if drop:
+        steps.append(
+            Step(text="Remove the wheels of the other CUDA version.", command=uninstall_command(s, drop),
+                 where="environment")
+        )  # fmt: skip
+    again = ["--force-reinstall"] if drop else []
+    args = [*again, "--no-deps", *(f"{pin.name}=={pin.version}" for pin in pins)]
+    steps.append(
+        Step(text="Install the versions that torch pins.", command=install_command(s, args), where="environment",
+             changes=_installed(s, pins, drop))
+    )  # fmt: skip
+    return Fix(id=id, title=title, steps=tuple(steps), note=note(s, args))
+
+
+def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix | None:
+    """Install the same build of torch again, with everything that it pins; None for builds that pip cannot fetch."""
+    parts = torch_version(known(s.torch.version) or "")
+    if parts is None or parts.kind != "release":
+        return None
+    args = ["--force-reinstall", f"torch=={parts.base}"]
+    row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
+    index = m.index_url(parts.tag or parts.local) if parts.local else None
+    if index and not (row and row.pypi_default):
+        args += ["--index-url", index.url]
+    pins = [pin for pin in cuda_pins(s) if applies(pin, s)]
     return Fix(
-        id="prefer-driver-folder",
-        title=title or "Let the loader find the right libcuda first",
+        id="reinstall-torch",
+        title=f"Install torch {known(s.torch.version)} again{', ' + why if why else ''}",
         steps=(
-            Step(
-                text="Put the folder of the driver's libraries first; add the line to the image or the job script too.",
-                command=f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
-                where="shell",
-                changes=_now_loads(s, found, folders),
-            ),
+            Step(text="Install it again, with what it needs.", command=install_command(s, args), where="environment",
+                 changes=_installed(s, pins)),
         ),
-    )
+        note=note(s, args),
+    )  # fmt: skip
 
 
-def drop_folder(s: Snapshot, folder: str, what: str, then: LibraryFile | None = None) -> Fix:
-    """Take a folder off LD_LIBRARY_PATH. `then`: the libcuda that is found instead, where it is known."""
-    left = [f for f in library_path(s) if f.rstrip("/") != folder.rstrip("/")]
-    command = f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
+def restore_libraries(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
+    """Pinned wheels that are not installed; else the whole of torch again."""
+    gone = absent_pins(s)
+    if gone:
+        return (install_pins(s, gone, id="install-pinned-wheels", title="Install the CUDA wheels that torch pins"),)
+    fix = reinstall_torch(s, m, "with its libraries")
+    return (fix,) if fix else ()
+
+
+def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix | None:
+    """Take the folders of these libraries off LD_LIBRARY_PATH; None where none of them is on it."""
+    folders = known(s.cuda.ld_library_path) or ()
+    bad = {folder for folder in folders for path in paths if path.rpartition("/")[0] == folder.rstrip("/")}
+    if not bad and folders:
+        return None
+    rest = [folder for folder in folders if folder not in bad]
+    value = ":".join(rest)
+    command = f"export LD_LIBRARY_PATH={shlex.quote(value)}" if rest else "unset LD_LIBRARY_PATH"
+    changes: dict[str, Any] = {**recheck_run(s), "cuda.ld_library_path": tuple(rest), "cuda.libraries": RECHECK}
+    libraries = known(s.cuda.libraries)
+    if libraries is not None:
+        changes["cuda.libraries"] = tuple(
+            item for item in libraries
+            if item.found_by != "LD_LIBRARY_PATH" or (bad and item.path.rpartition("/")[0] not in bad)
+        )  # fmt: skip
+    shadow = s.torch.cudnn_shadow
+    if not isinstance(shadow, Missing) and (not bad or shadow.rpartition("/")[0] in bad):
+        changes["torch.cudnn_shadow"] = ABSENT
+    environment = known(s.host.environment)
+    if environment is not None:
+        kept = tuple(v for v in environment if v.name != "LD_LIBRARY_PATH")
+        old = next((v for v in environment if v.name == "LD_LIBRARY_PATH"), None)
+        changes["host.environment"] = (*kept, type(old)(old.name, value)) if old and rest else kept
     return Fix(
-        id="drop-library-folder",
-        title=f"Take {what} off the library path",
+        id="clear-ld-library-path",
+        title="Take the folder off LD_LIBRARY_PATH" if rest else "Unset LD_LIBRARY_PATH",
         steps=(
-            Step(
-                text=f"Remove {folder} from LD_LIBRARY_PATH.",
-                command=command,
-                where="shell",
-                changes=_now_loads(s, then, left),
-            ),
+            Step(text="The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV) or the job "
+                 "script has to go too.", command=command, where="shell", changes=changes),
         ),
-        note="Also remove it where it was added: Dockerfile ENV, ~/.bashrc, module file or job script.",
-    )
-
-
-def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tuple[Fix, ...]:
-    """Stop the forward-compatibility libcuda from being loaded: here, and in the image."""
-    root, folder = sudo(s), folder_of(path)
-    package = Fix(
-        id="remove-compat-package",
-        title="Build the image without cuda-compat",
-        steps=(
-            Step(
-                text="Add this line to the Dockerfile, or use an image whose CUDA is not newer than the host driver's.",
-                command="RUN apt-get purge -y 'cuda-compat-*' && ldconfig",
-                where="dockerfile",
-                changes=start_changes(container__compat=()),
-            ),
-        ),
-    )
-    if any(f.rstrip("/") == folder for f in library_path(s)):
-        return (drop_folder(s, folder, "the forward-compatibility libraries", then), package)
-    from_loader = Fix(
-        id="remove-compat-from-loader",
-        title="Take the forward-compatibility libraries out of the loader's configuration",
-        steps=(
-            Step(
-                text="Remove the loader's entry for the compat folder, then rebuild its cache.",
-                command=f"grep -ls compat /etc/ld.so.conf.d/*.conf | {root}xargs -r rm && {root}ldconfig",
-                where="shell",
-                needs_root=True,
-                destructive=True,
-                changes=_now_loads(s, then),
-            ),
-        ),
-    )
-    return (from_loader, package)
-
-
-def purge_image_driver() -> Fix:
-    """Remove driver packages from the image."""
-    return Fix(
-        id="remove-driver-from-image",
-        title="Remove the driver's packages from the image",
-        steps=(
-            Step(
-                text="Add this line to the Dockerfile after the last install, build the image again, start it anew.",
-                command="RUN apt-get purge -y 'nvidia-driver-*' 'libnvidia-compute-*' 'nvidia-utils-*' 'libcuda1' "
-                "&& apt-get autoremove -y && ldconfig",
-                where="dockerfile",
-                changes=library_changes(),
-            ),
-        ),
-    )
+    )  # fmt: skip

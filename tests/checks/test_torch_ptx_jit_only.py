@@ -1,4 +1,4 @@
-"""torch-ptx-jit-only and ptx-newer-than-driver: what the driver must compile, and whether it can."""
+"""torch-ptx-jit-only: what the driver has to compile at first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
-from ..torches import no_kernel_image, not_asked, with_torch
+from ..torches import not_asked, with_torch
 
 ONLY_PTX = {
     "torch.sass": ("8.0", "8.6", "9.0"), "torch.ptx": ("9.0",),
@@ -22,7 +22,6 @@ def blackwell_by_ptx(driver: str = "580.82.07", cuda: str = "13.0") -> Snapshot:
 
 def test_machine_code_passes() -> None:
     assert run("torch-ptx-jit-only", healthy("rtx5090"))[0] == "pass"
-    assert run("ptx-newer-than-driver", healthy("rtx5090"))[0] == "pass"
 
 
 def test_ptx_that_the_driver_compiles_is_a_warning() -> None:
@@ -31,22 +30,10 @@ def test_ptx_that_the_driver_compiles_is_a_warning() -> None:
     assert_fix_works(sick, run("torch-ptx-jit-only", sick)[2][0])
 
 
-def test_ptx_of_a_newer_cuda_than_the_driver_fails() -> None:
-    """CUDA 12.8 PTX on a driver that reports 12.7 (which knows an RTX 5090 in no other way)."""
-    sick = no_kernel_image(blackwell_by_ptx(cuda="12.7"))
-    found = ids(sick, status="fail")
-    assert "ptx-newer-than-driver" in found
-    assert "torch-lacks-new-gpu-sm" not in found
-    finding = run("ptx-newer-than-driver", sick)[2][0]
-    assert finding.facts["ptx_needs_cuda"] == "12.8"
-    assert_fix_works(sick, finding)
-
-
 def test_unknown_without_the_deciding_fact() -> None:
     gone = {name: Missing("error") for name in ("torch.sass", "torch.arch_text")}
     sick = not_asked(blackwell_by_ptx()).replace({**gone, "torch.version": "2.8.0"})
     assert run("torch-ptx-jit-only", sick)[0] == "unknown"
-    assert run("ptx-newer-than-driver", sick)[0] == "unknown"
 
 
 def test_a_build_of_the_index_with_ptx_and_machine_code_passes() -> None:

@@ -1,0 +1,67 @@
+"""CUDA libraries that torch was linked with are not there.
+
+What is wrong: torch's own libraries name libraries (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither
+the nvidia-* wheels beside torch nor the loader's path supply.
+
+How it shows: `ImportError: libcudart.so.13: cannot open shared object file`, `libnvrtc.so.*[0-9] not found in the
+system path`, `libcudnn.so.9: cannot open shared object file`.
+
+Why it happens: torch was installed with `--no-deps`, by a lock file or a resolver that skipped the nvidia-* wheels,
+copied from another image in a multi-stage Dockerfile, or an nvidia-* wheel was removed for another package.
+
+How to fix it: install the wheels that torch pins, in exactly those versions; see the command in the finding. A CUDA
+toolkit on the system is not needed and does not replace them.
+
+Source: ELF DT_NEEDED of torch's libraries; torch's METADATA.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.libraries import restore_libraries
+from ..snapshot import NeedsFact, Snapshot, known
+from ._errors import first_line, import_failed, missing_library, texts
+from ._torch import cuda_build
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="CUDA libraries that torch needs are missing",
+    severity="critical",
+    layer="libraries",
+    tags=("torch", "libraries"),
+    downstream_of=("torch-installed-twice", "user-site-shadows-packages"),
+    needs_gpu=False,
+)
+
+
+_DRIVERS = re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid)\.so")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where a CUDA library that torch names is nowhere; what torch itself says comes first."""
+    cuda = cuda_build(s)
+    said = texts(s)
+    named = missing_library(said)
+    if import_failed(s) is False and not named:
+        return  # it imports, so its libraries are found
+    listed = known(s.torch.missing_libraries)
+    gone = [name for name in listed or () if not _DRIVERS.match(name)]
+    if named and named not in gone:
+        gone.insert(0, named)
+    if gone:
+        detail = f"torch {known(s.torch.version)} needs them from wheels beside it (built with CUDA {cuda})."
+        if named:
+            detail += f" Python says: {first_line(said)}"
+        yield CHECK.fail(
+            f"CUDA libraries that torch needs are missing: {', '.join(gone[:6])}", detail,
+            facts={"missing_libraries": gone, "torch_cuda": cuda}, fixes=restore_libraries(s, m),
+        )  # fmt: skip
+    elif listed is None and import_failed(s) is None:
+        raise NeedsFact("torch.missing_libraries", s.torch.missing_libraries)  # type: ignore[arg-type]

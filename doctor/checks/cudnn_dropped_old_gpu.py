@@ -1,0 +1,84 @@
+"""The cuDNN beside torch no longer supports this GPU.
+
+What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer start at compute capability 7.5
+(Turing): Maxwell, Pascal and Volta are out.
+
+How it shows: matrix products work, convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
+available`, `GET was unable to find an engine to execute this computation`.
+
+Why it happens: something raised the cuDNN wheel above the version that torch pins, or a build with a newer cuDNN was
+chosen for an older GPU.
+
+How to fix it: install the last cuDNN that supports the GPU (9.10.2), or the torch build whose cuDNN does.
+
+Source: NVIDIA cuDNN support matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy
+from ..fixes.libraries import install_pins
+from ..fixes.pins import Pin
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known, need
+from ._cudnn import compiled_with, fits
+from ._torch import NO_CODE, cuda_build, gpus, unlisted
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="cuDNN no longer supports this GPU",
+    severity="error",
+    layer="libraries",
+    tags=("torch", "cudnn", "gpu"),
+    downstream_of=("no-nvidia-gpu", *NO_CODE, "cudnn-shadowed-or-mismatched", "mixed-cuda-wheels"),
+    source="docs.nvidia.com/deeplearning/cudnn: support matrix",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each GPU that the cuDNN beside torch has left out."""
+    major = numbers(cuda_build(s))[0]
+    cards = gpus(s, m)
+    version = known(s.torch_run.cudnn_version) or known(s.torch.cudnn_bundled)
+    if version is None:
+        need("torch.cudnn_bundled", s.torch.cudnn_bundled)
+        return
+    for gpu in cards:
+        if not gpu.capability:
+            continue
+        grade = m.cudnn_for_gpu(version, gpu.capability, major)
+        if grade.grade == "dropped":
+            yield CHECK.fail(
+                f"cuDNN {version} no longer supports {gpu.name} ({gpu.capability})",
+                f"{grade.reason}. Convolutions fail, other operations work.",
+                facts={"cudnn": version, "compute_capability": gpu.capability}, subject=gpu.key, direct=False,
+                fixes=_fixes(s, m, gpu.capability, major),
+            )  # fmt: skip
+        elif grade.grade == "unknown" and m.cudnn(version) is None:
+            raise unlisted(grade.reason)
+
+
+def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ...]:
+    """The newest cuDNN wheel that still supports the GPU and that this torch accepts; else another torch build."""
+    compiled = compiled_with(s, m)
+    found: list[Fix] = []
+    for row in sorted(m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
+        wheel = getattr(row, f"wheel_cu{major}", "")
+        accepted = compiled and fits(row.version, compiled)
+        if wheel and accepted and m.cudnn_for_gpu(row.version, capability, major).grade == "ok":
+            pin = Pin(f"nvidia-cudnn-cu{major}", wheel, "")
+            title = f"Install cuDNN {row.version}, the last for this GPU"
+            found.append(install_pins(s, [pin], id="install-older-cudnn", title=title))
+            break
+    other = install_torch(s, m)
+    if other:
+        found.append(other)
+    return tuple(found)

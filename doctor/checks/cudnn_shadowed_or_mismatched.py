@@ -1,0 +1,109 @@
+"""Another cuDNN than the one torch was built for is loaded, or would be.
+
+What is wrong: torch needs a cuDNN of the same major version, and a minor version not lower than the one it was
+compiled with. A folder on LD_LIBRARY_PATH, or a cuDNN wheel in another version, supplies one that is not.
+
+How it shows: `RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime
+version (8, 9, 7)`, `Could not load library libcudnn_cnn_train.so.8 ... undefined symbol`,
+`CUDNN_STATUS_NOT_INITIALIZED`, `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`.
+
+Why it happens: LD_LIBRARY_PATH names /usr/local/cuda/lib64 or a conda folder with its own cuDNN, or another package
+replaced the nvidia-cudnn wheel.
+
+How to fix it: take the folder off LD_LIBRARY_PATH (the wheels find their own libraries), or install the pinned wheel.
+
+Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless; so is one that fits.
+
+Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy
+from ..fixes.libraries import install_pins, off_library_path, reinstall_torch
+from ..fixes.pins import Pin, cuda_pins, library_of
+from ..snapshot import Snapshot, known, need
+from ._cudnn import compiled_with, fits
+from ._errors import first_line
+from ._torch import cuda_build
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The cuDNN that is loaded does not fit torch",
+    severity="error",
+    layer="libraries",
+    tags=("torch", "cudnn", "libraries"),
+    downstream_of=("mixed-cuda-wheels", "torch-installed-twice", "user-site-shadows-packages"),
+    needs_gpu=False,
+    source="docs.nvidia.com/deeplearning/cudnn: API compatibility",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """What torch loaded decides; where it was not asked, the folder on LD_LIBRARY_PATH, then the wheel."""
+    cuda_build(s)
+    compiled = compiled_with(s, m)
+    shadow = known(s.torch.cudnn_shadow)
+    error, loaded = known(s.torch_run.cudnn_error), known(s.torch_run.cudnn_version)
+    facts = {"compiled_with": compiled, "loaded": loaded, "shadow": shadow}
+    fixes = _fixes(s, m, shadow)
+    if error:
+        yield CHECK.fail("torch refuses the cuDNN that is loaded", first_line(error), facts=facts, fixes=fixes)
+        return
+    if loaded and compiled:
+        if not fits(loaded, compiled):
+            title = f"cuDNN {loaded} is loaded, torch was built with {compiled}"
+            yield CHECK.fail(title, f"Taken from {shadow}." if shadow else "", facts=facts, fixes=fixes)
+        return
+    if shadow:
+        version = _version_at(s, shadow)
+        where = f"LD_LIBRARY_PATH puts {shadow} before torch's own cuDNN"
+        if version and compiled and fits(version, compiled):
+            return
+        if version and compiled:
+            title = f"cuDNN {version} on LD_LIBRARY_PATH hides the one that torch needs ({compiled})"
+            yield CHECK.fail(title, where + ".", facts={**facts, "found": version}, direct=False, fixes=fixes)
+        else:
+            yield CHECK.warn("A cuDNN on LD_LIBRARY_PATH hides torch's own", where + "; its version is not known.",
+                             facts=facts, direct=False, fixes=fixes)  # fmt: skip
+        return
+    wheel = _pin(s)
+    if wheel:
+        need("python.distributions", s.python.distributions)
+        found = s.python.distribution(wheel.name)
+        if found and not fits(found.version, wheel.version):  # type: ignore[union-attr]
+            title = f"{wheel.name} {found.version} does not fit torch, which was built with {wheel.version}"  # type: ignore[union-attr]
+            yield CHECK.fail(title, "torch needs the same major and no lower minor version.",
+                             facts={**facts, "installed": found.version}, direct=False, fixes=fixes)  # type: ignore[union-attr]  # fmt: skip
+        return
+    if known(s.torch.cudnn_shadow) is None and s.torch.cudnn_shadow.reason != "absent":  # type: ignore[union-attr]
+        need("torch.cudnn_shadow", s.torch.cudnn_shadow)
+
+
+def _pin(s: Snapshot) -> Pin | None:
+    return next((pin for pin in cuda_pins(s) if library_of(pin.name) == "cudnn"), None)
+
+
+def _version_at(s: Snapshot, path: str) -> str | None:
+    folder = path.rpartition("/")[0]
+    for item in known(s.cuda.libraries) or ():
+        if item.name == "libcudnn" and (path in (item.path, item.real_path) or item.path.rpartition("/")[0] == folder):
+            return known(item.version)
+    return None
+
+
+def _fixes(s: Snapshot, m: Matrix, shadow: str | None) -> tuple[Fix, ...]:
+    found: list[Fix | None] = [off_library_path(s, (shadow,)) if shadow else None]
+    wheel = _pin(s)
+    have = s.python.distribution(wheel.name) if wheel else None
+    if wheel and getattr(have, "version", "") != wheel.version:
+        found.append(install_pins(s, [wheel], id="install-pinned-cudnn", title=f"Install {wheel.name} {wheel.version}"))
+    if not any(found):
+        found.append(reinstall_torch(s, m, "with its cuDNN"))
+    return tuple(fix for fix in found if fix)

@@ -1,0 +1,84 @@
+"""Something replaced the torch that this image came with.
+
+What is wrong: the image's own variables name one torch, another one is installed. Images are tested as a whole: their
+extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN belong to their torch.
+
+How it shows: extensions fail with undefined symbols; the GPU is not used any more because a CPU or other CUDA build
+came in; the first line of a requirements file that worked elsewhere breaks the image.
+
+Why it happens: `pip install -r requirements.txt` with a `torch` in it, or a package that depends on torch
+(torchvision, xformers, vllm) and asks for another version.
+
+How to fix it: start the image again and install with a constraint that keeps its torch, or install its version again.
+
+Source: the image's environment variables against torch's version file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.versions import torch_version
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.packages import install_command
+from ..fixes.place import RECHECK, container_kind
+from ..fixes.torch import recheck_run
+from ..snapshot import Snapshot, known, need
+from ._torch import installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The image's torch was replaced",
+    severity="warning",
+    layer="python",
+    tags=("torch", "container"),
+    needs_gpu=False,
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where the image states a torch version and another one is installed."""
+    version = installed(s)
+    stated = need("container.image_torch", s.container.image_torch)
+    if stated is None:
+        raise Skip("the image states no torch version")
+    was, now = torch_version(stated), torch_version(version)
+    if was is None or now is None or was.release[0] >= 20:  # 25.08 is the number of an NVIDIA image, not of a torch
+        raise Skip(f"{stated!r} is not a torch version")
+    same_tag = not was.local or not now.local or was.local == now.local or was.kind != "release"
+    if was.release == now.release and was.kind == now.kind and same_tag:
+        return
+    source = known(s.container.image_torch_source)
+    yield CHECK.warn(
+        f"The image came with torch {stated}, torch {version} is installed",
+        f"Stated by {source}." if source else "", facts={"image_torch": stated, "torch": version},
+        fixes=_fixes(s, m, stated),
+    )  # fmt: skip
+
+
+def _fixes(s: Snapshot, m: Matrix, stated: str) -> tuple[Fix, ...]:
+    parts = torch_version(stated)
+    changes: dict[str, Any] = {
+        **recheck_run(s), **{f"torch.{name}": RECHECK for name in s.torch.__struct_fields__},
+        "torch.version": stated, "python.distributions": RECHECK, "python.patient.torch_version": stated,
+    }  # fmt: skip
+    found = []
+    if parts and parts.kind == "release":
+        index = m.index_url(parts.local) if parts.local else None
+        args = ["--force-reinstall", f"torch=={parts.base}", *(["--index-url", index.url] if index else [])]
+        step = Step(text="Install the image's version again.", command=install_command(s, args), where="environment",
+                    changes=changes)  # fmt: skip
+        found.append(Fix(id="restore-image-torch", title=f"Install torch {stated} again", steps=(step,)))
+    keep = "pip freeze | grep -E '^(torch|torchvision|torchaudio|triton|nvidia-)' > /tmp/keep.txt"
+    step = Step(
+        text="In a fresh container of the image, note its versions and install your packages under that constraint.",
+        command=f"{keep} && pip install -c /tmp/keep.txt -r requirements.txt",
+        where="container-start" if container_kind(s) else "shell", changes=changes,
+    )  # fmt: skip
+    found.append(Fix(id="fresh-image-with-constraint", title="Keep the image's torch by a constraint", steps=(step,)))
+    return tuple(found)

@@ -1,0 +1,107 @@
+"""A folder on LD_LIBRARY_PATH supplies a CUDA library in place of the one that torch brings.
+
+What is wrong: LD_LIBRARY_PATH comes before the folders that a library names itself (RUNPATH), so a toolkit's older
+libnvJitLink, libcublas or libcusparse is loaded instead of the wheel's.
+
+How it shows: `.../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version
+libnvJitLink.so.12`, `undefined symbol: cublasLt...`, CUBLAS_STATUS_NOT_INITIALIZED.
+
+Why it happens: `export LD_LIBRARY_PATH=/usr/local/cuda/lib64:...` in ~/.bashrc, in a module file of a cluster or in a
+Dockerfile. torch's wheels need no such setting.
+
+How to fix it: take the folder off LD_LIBRARY_PATH.
+
+A failure only where torch fails and the library is the guilty one; a warning where an older one was seen loaded, or
+is an older libnvJitLink or libcublasLt (which torch's wheels find by RUNPATH). A library that is as new or newer is
+harmless.
+
+Source: ld.so(8); torch issue 111469.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Policy
+from ..fixes.libraries import off_library_path
+from ..fixes.pins import cuda_pins, library_of, older
+from ..snapshot import LoaderLibrary, Snapshot, known, need
+from ._errors import first_line, import_failed, texts, undefined_symbol
+from ._torch import cuda_build
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="LD_LIBRARY_PATH hides torch's CUDA libraries",
+    severity="error",
+    layer="libraries",
+    tags=("torch", "libraries"),
+    downstream_of=("mixed-cuda-wheels",),
+    needs_gpu=False,
+    source="man7.org/linux/man-pages/man8/ld.so.8.html",
+)
+
+
+_WHEELS = {
+    "libcudart": "cuda-runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libnvrtc": "cuda-nvrtc",
+    "libnvJitLink": "nvjitlink", "libcusparse": "cusparse", "libcusolver": "cusolver", "libcufft": "cufft",
+    "libcurand": "curand", "libnccl": "nccl", "libcupti": "cuda-cupti",
+}  # fmt: skip
+_BY_RUNPATH = ("libnvJitLink", "libcublasLt")
+"""Not named by torch's own libraries (which carry an RPATH) but by the wheels' ones."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for the guilty library of a failed import; warns of older ones that are, or would be, loaded."""
+    cuda = cuda_build(s)
+    libraries = need("cuda.libraries", s.cuda.libraries)
+    said = texts(s)
+    symbol, guilty = undefined_symbol(said)
+    for item in libraries:
+        if item.found_by != "LD_LIBRARY_PATH" or item.name not in _WHEELS or not _same_soname(s, item, cuda):
+            continue
+        pinned, version = _pinned(s, item.name), known(item.version)
+        is_older = bool(pinned and version and older(version, pinned))
+        folder = item.path.rpartition("/")[0]
+        facts: dict[str, Any] = {"library": item.path, "version": version, "pinned": pinned, "symbol": symbol}
+        title = f"{item.path} hides torch's own {item.soname}"
+        words = f"{folder} is on LD_LIBRARY_PATH and is searched before the wheel's folder."
+        if version and pinned:
+            words += f" It is version {version}; torch pins {pinned}."
+        fix = off_library_path(s, (item.path,))
+        fixes = (fix,) if fix else ()
+        if _is_guilty(item, guilty, said, is_older):
+            detail = f"{words} Python says: {first_line(said)}"
+            yield CHECK.fail(title, detail, facts=facts, subject=item.soname, fixes=fixes)
+        elif is_older and _is_loaded(s, item):
+            yield CHECK.warn(title, words, facts=facts, subject=item.soname, direct=bool(symbol), fixes=fixes)
+
+
+def _same_soname(s: Snapshot, item: LoaderLibrary, cuda: str) -> bool:
+    """Whether torch, or a library of its wheels, asks for this very soname."""
+    if item.soname in (known(s.torch.linked_libraries) or ()):
+        return True
+    return item.name in _BY_RUNPATH and item.soname.endswith(f".so.{numbers(cuda)[0]}")
+
+
+def _is_guilty(item: LoaderLibrary, guilty: str, said: str, is_older: bool) -> bool:
+    if guilty == item.name or (guilty == "libcublas" and item.name == "libcublasLt"):
+        return is_older or known(item.version) is None
+    return item.path in said and ("undefined symbol" in said or "not found (required by" in said)
+
+
+def _is_loaded(s: Snapshot, item: LoaderLibrary) -> bool:
+    """Seen in torch's process; where torch was not asked: one that its wheels find by RUNPATH would be loaded."""
+    maps = known(s.torch_run.libraries_loaded)
+    if maps:
+        return bool({item.path, item.real_path} & set(maps))
+    return import_failed(s) is None and item.name in _BY_RUNPATH
+
+
+def _pinned(s: Snapshot, name: str) -> str:
+    return next((pin.version for pin in cuda_pins(s) if library_of(pin.name) == _WHEELS[name]), "")

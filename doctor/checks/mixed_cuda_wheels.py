@@ -1,0 +1,110 @@
+"""CUDA wheels of different CUDA versions are mixed where torch needs one kind.
+
+What is wrong, one of: nvJitLink is older than cuSPARSE, which calls it; or wheels for two CUDA majors that write into
+the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so that the
+one installed last has overwritten the other's files; or a symbol of a CUDA library is missing.
+
+How it shows: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
+symbol: ncclCommResume`, `undefined symbol: ncclMemFree`.
+
+Why it happens: two frameworks in one environment, an upgrade of torch across CUDA majors, packages that pin wheels of
+their own.
+
+How to fix it: remove the wheels of the other CUDA and install the pinned ones again (both: removing deletes shared
+files).
+
+Left-over wheels of another major with folders and names of their own (nvidia-cublas-cu11 beside -cu12) are harmless.
+
+Source: Requires-Dist in torch's METADATA; RECORD files of the nvidia-* wheels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Check, Finding, Policy
+from ..fixes.libraries import install_pins
+from ..fixes.pins import Pin, cuda_pins, library_of, older, requires
+from ..snapshot import Missing, Snapshot, known, need
+from ._errors import first_line, import_failed, texts, undefined_symbol
+from ._torch import cuda_build, works
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="CUDA wheels of different versions are mixed",
+    severity="critical",
+    layer="libraries",
+    tags=("torch", "libraries"),
+    downstream_of=("torch-installed-twice", "user-site-shadows-packages"),
+    needs_gpu=False,
+)
+
+
+_ONE_FOLDER = ("cudnn", "nccl", "cusparselt", "nvshmem")
+"""Libraries whose wheels of all CUDA majors write the same file names."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for an nvJitLink older than the pin, or shared folders whose content is not what torch pins."""
+    cuda_build(s)
+    distributions = need("python.distributions", s.python.distributions)
+    need("torch.requires", requires(s))
+    have = {d.name: d.version for d in distributions}
+    pins = {library_of(pin.name): pin for pin in cuda_pins(s) if library_of(pin.name)}
+    symbol, library = undefined_symbol(texts(s))
+    yield from _old_nvjitlink(s, pins, have, symbol)
+    for name in _ONE_FOLDER:
+        if name in pins:
+            yield from _shared_folder(s, name, pins[name], have, symbol if library.lower() == f"lib{name}" else "")
+
+
+def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symbol: str) -> Iterator[Finding]:
+    pin = pins.get("nvjitlink")
+    version = have.get(pin.name) if pin else None
+    if pin is None or version is None or not older(version, pin.version):
+        return
+    fix = install_pins(s, [pin], id="install-pinned-wheels", title=f"Install {pin.name} {pin.version}")
+    title = f"{pin.name} {version} is older than what cuSPARSE needs ({pin.version})"
+    detail = "cuSPARSE and cuSOLVER call functions of nvJitLink that only their own CUDA version or a newer one has."
+    if symbol:
+        detail += f" Python says: {first_line(texts(s))}"
+    facts = {"package": pin.name, "installed": version, "pinned": pin.version, "symbol": symbol}
+    if works(s) and not symbol:
+        yield CHECK.warn(title, detail + " So far torch works.", facts=facts, subject=pin.name, fixes=(fix,))
+    else:
+        yield CHECK.fail(title, detail, facts=facts, subject=pin.name, fixes=(fix,), direct=bool(symbol))
+
+
+def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbol: str) -> Iterator[Finding]:
+    kin = re.compile(rf"nvidia-{name}-cu\d+")
+    others = {other: v for other, v in have.items() if other != pin.name and kin.fullmatch(other)}
+    if name == "cudnn":  # cuDNN 8 and 9 have different file names
+        others = {other: v for other, v in others.items() if v.split(".")[0] == pin.version.split(".")[0]}
+    if not others:
+        return
+    loaded = known({"cudnn": s.torch.cudnn_bundled, "nccl": s.torch.nccl_bundled}.get(name, _UNKNOWN))
+    found = ", ".join(f"{other} {v}" for other, v in others.items())
+    fix = install_pins(
+        s, [pin], id="remove-other-cuda-wheels", title=f"Remove {', '.join(others)} and install {pin.name} again",
+        drop=list(others),
+    )  # fmt: skip
+    facts: dict[str, Any] = {"pinned": f"{pin.name} {pin.version}", "others": dict(others), "loaded": loaded}
+    title = f"{found} overwrites the files of {pin.name} that torch needs"
+    detail = f"Both write into nvidia/{name}: the one installed last is there; removing one deletes the other's."
+    if symbol:
+        detail += f" Python says: {first_line(texts(s))}"
+    if loaded:
+        detail += f" The files there are version {loaded}; torch pins {pin.version}."
+    wrong = loaded is not None and older(loaded, ".".join(pin.version.split(".")[: len(loaded.split("."))]))
+    if symbol or (import_failed(s) is not False and wrong):
+        yield CHECK.fail(title, detail, facts=facts, subject=name, fixes=(fix,))
+    else:
+        yield CHECK.warn(title, detail, facts=facts, subject=name, fixes=(fix,))
+
+
+_UNKNOWN = Missing("not-asked")

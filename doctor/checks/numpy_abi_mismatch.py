@@ -1,0 +1,82 @@
+"""torch or an extension was built for NumPy 1 and NumPy 2 is installed (or the reverse).
+
+What is wrong: compiled code made for NumPy 1 cannot use NumPy 2: torch up to 2.2 then has no bridge to NumPy.
+
+How it shows: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0 as it may crash`, `Failed to
+initialize NumPy: _ARRAY_API not found`, `RuntimeError: Numpy is not available`, `numpy.dtype size changed`.
+
+Why it happens: old torch beside a NumPy that was installed later without a bound, or the other way round.
+
+How to fix it: `numpy<2` beside torch up to 2.2, or a newer torch.
+
+Source: NumPy 2.0 migration guide; torch 2.3 release notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers, torch_version
+
+from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.torch import recheck_run
+from ..snapshot import Distribution, Missing, Snapshot, known, need
+from ._errors import import_failed, need_answer, numpy_words, texts
+from ._torch import installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="NumPy does not fit torch",
+    severity="error",
+    layer="python",
+    tags=("torch", "numpy", "python"),
+    downstream_of=("user-site-shadows-packages", "torch-installed-twice"),
+    needs_gpu=False,
+    source="numpy.org/doc/stable/numpy_2_0_migration_guide.html",
+)
+
+
+FIRST_FOR_NUMPY_2 = (2, 3)
+LAST_NUMPY_1 = "1.26.4"
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """By torch's own words, or by the two versions."""
+    version = installed(s)
+    words = numpy_words(texts(s))
+    parts = torch_version(version)
+    old = parts is not None and parts.kind == "release" and parts.release[:2] < FIRST_FOR_NUMPY_2
+    found = s.python.distribution("numpy")
+    have = found.version if found is not None and not isinstance(found, Missing) else None
+    if not words:
+        if not old:
+            if import_failed(s) is None and known(s.python.distributions) is None:
+                need_answer(s)
+            return
+        need("python.distributions", s.python.distributions)
+        if have is None or numbers(have)[:1] < (2,):
+            return
+    title = f"torch {version} was built for NumPy 1, NumPy {have} is installed" if old and have else (
+        f"Compiled code does not fit NumPy {have or 'as installed'}")
+    detail = f"Python says: {words}" if words else "torch supports NumPy 2 since 2.3."
+    facts = {"torch": version, "numpy": have, "message": words}
+    fixes = (_older_numpy(s),) if have is None or numbers(have)[:1] >= (2,) else ()
+    if import_failed(s):
+        yield CHECK.fail(title, detail, facts=facts, fixes=fixes)
+    else:
+        detail += " torch itself works, but tensors cannot be turned into arrays and back."
+        yield CHECK.warn(title, detail, facts=facts, direct=bool(words), fixes=fixes)
+
+
+def _older_numpy(s: Snapshot) -> Fix:
+    put = (Distribution(name="numpy", version=LAST_NUMPY_1, location=site_packages(s)),)
+    changes = {**recheck_run(s), "python.distributions": with_distributions(s, put)}
+    step = Step(text="Install the last NumPy 1.", command=install_command(s, ("numpy<2",)), where="environment",
+                changes=changes)  # fmt: skip
+    return Fix(id="install-numpy-1", title="Install NumPy 1.26", steps=(step,),
+               note="Or a newer torch: from 2.3 on it is built for NumPy 2.")  # fmt: skip

@@ -1,0 +1,73 @@
+"""nvidia-* wheels are installed in other versions than torch pins.
+
+What is wrong: each torch wheel names the exact version of every CUDA library that it was built and tested with. Other
+versions of the same CUDA major mostly work, some do not (missing symbols, wrong results, slower kernels).
+
+How it shows: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later
+undefined symbols, or nothing at all.
+
+Why it happens: another package (vllm, tensorflow, cupy, jax) asked for another version, or somebody raised NCCL or
+cuDNN by hand.
+
+How to fix it: install the pinned versions, or keep them if the change is on purpose.
+
+A warning; a failure where the first number differs (another CUDA major). nvJitLink older than cuSPARSE, wheels of
+several majors in one folder, and a cuDNN that torch refuses are checks of their own.
+
+Source: Requires-Dist in torch's METADATA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Policy
+from ..fixes.libraries import install_pins
+from ..fixes.pins import OffPin, library_of, off_pins, older, requires
+from ..snapshot import Snapshot, need
+from ._cudnn import fits
+from ._torch import cuda_build
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="nvidia-* wheels differ from torch's pins",
+    severity="warning",
+    layer="libraries",
+    tags=("torch", "libraries"),
+    downstream_of=("mixed-cuda-wheels", "torch-installed-twice", "user-site-shadows-packages"),
+    needs_gpu=False,
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns of wheels off torch's exact pins; fails where their first number differs."""
+    cuda_build(s)
+    need("torch.requires", requires(s))
+    need("python.distributions", s.python.distributions)
+    off = [o for o in off_pins(s) if not _judged_elsewhere(o)]
+    if not off:
+        return
+    words = ", ".join(f"{o.pin.name} {o.have} (pinned {o.pin.version})" for o in off[:6])
+    pins = [o.pin for o in off]
+    fix = install_pins(s, pins, id="install-pinned-wheels", title="Install the versions that torch pins")
+    facts = {o.pin.name: {"installed": o.have, "pinned": o.pin.version} for o in off}
+    wrong = [o for o in off if numbers(o.have)[:1] != numbers(o.pin.version)[:1]]
+    if wrong:
+        title = f"{wrong[0].pin.name} {wrong[0].have} is of another major than torch pins"
+        yield CHECK.fail(title, words + ".", facts=facts, severity="error", fixes=(fix,))
+    else:
+        title = f"{len(off)} nvidia-* wheel{'s' if len(off) > 1 else ''} differ from torch's pins"
+        yield CHECK.warn(title, words + ".", facts=facts, fixes=(fix,))
+
+
+def _judged_elsewhere(o: OffPin) -> bool:
+    library = library_of(o.pin.name)
+    if library == "cudnn":
+        return not fits(o.have, o.pin.version)
+    return library == "nvjitlink" and older(o.have, o.pin.version)

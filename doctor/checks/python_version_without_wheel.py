@@ -1,0 +1,79 @@
+"""There is no torch wheel for this Python that fits this machine.
+
+What is wrong: torch is published for a range of Python versions (2.15: 3.11 to 3.15). For others pip finds nothing, or
+falls back to a build that does not fit the GPU or driver.
+
+How it shows: `ERROR: Could not find a version that satisfies the requirement torch (from versions: none)`, `No
+matching distribution found for torch==...`.
+
+Why it happens: a Python that came out after the newest torch, or one that is so old that no build for this GPU was
+made for it; a free-threaded build (3.13t).
+
+How to fix it: make an environment with another Python; see the command in the finding. The system's Python stays.
+
+Judged where torch is absent or has no CUDA: an installed CUDA build has shown that there is a wheel.
+
+Source: file names of torch's wheels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.machine import capabilities, python_version, wheel_platform
+from ..fixes.python import new_python_fix
+from ..fixes.torch import choose
+from ..snapshot import Missing, Snapshot, known, need
+from ._torch import gpu_needed, unlisted
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No torch wheel for this Python",
+    severity="error",
+    layer="python",
+    tags=("torch", "python"),
+    needs_gpu=False,
+)
+
+
+USUAL = ("7.5", "8.0", "8.6", "9.0")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails (warns while torch is merely absent) where no fitting torch build has a wheel for this Python."""
+    absent = isinstance(s.torch.version, Missing)
+    if isinstance(s.torch.version, Missing) and s.torch.version.reason != "absent":
+        need("torch.version", s.torch.version)
+    if not absent and (known(s.torch.build) != "cpu" or not gpu_needed(s, p)):
+        raise Skip("torch is installed, so there was a wheel for this Python")
+    if known(s.host.system) not in (None, "linux", "windows"):
+        raise Skip("only wheels for Linux and Windows are listed")
+    if absent and p.expect.kind == "none" and "torch" not in p.require:
+        raise Skip("torch is not installed")
+    need("python.patient.version", s.python.patient.version)
+    python, platform = python_version(s) or "", wheel_platform(s)
+    cards = capabilities(s, m)
+    listed = m.torch_for_python(python, platform)
+    if not listed and _newer_than_all(m, python, platform):
+        raise unlisted(f"Python {python} is newer than this matrix")
+    if listed and (not cards or choose(s, m) or not choose(s, m, any_python=True)):
+        return
+    fit = f" that fits {', '.join(cards)} and this driver" if listed else ""
+    fix = new_python_fix(s, m, None if cards else USUAL)
+    title = f"No torch build{fit} has a wheel for Python {python}"
+    newest = f"The newest torch with a wheel for it is {listed[0].torch}." if listed else ""
+    facts = {"python": python, "newest_torch": listed[0].torch if listed else None}
+    say = CHECK.fail if not absent or "torch" in p.require else CHECK.warn
+    yield say(title, newest, facts=facts, direct=False, fixes=(fix,) if fix else ())
+
+
+def _newer_than_all(m: Matrix, python: str, platform: str) -> bool:
+    known_ones = [numbers(name)[:2] for row in m.releases for name in getattr(row, f"pythons_{platform}")]
+    return numbers(python)[:2] > max(known_ones, default=(0, 0))

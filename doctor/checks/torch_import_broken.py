@@ -1,0 +1,63 @@
+"""torch is installed and cannot be imported.
+
+What is wrong: `import torch` raises, kills the process, or never returns. The message is in the finding.
+
+How it shows: any program that uses torch fails at its first line.
+
+Why it happens: a library is missing or of the wrong version (see the findings above this one, if there are any), an
+interrupted installation, a wheel for another machine (aarch64, other Python), a disk or network file system that does
+not answer, too little memory.
+
+How to fix it: follow the finding above this one; without one, install the same version of torch again.
+
+Source: what Python said in a child process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.libraries import reinstall_torch
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known, need
+from ._errors import first_line
+from ._torch import BROKEN_IMPORT, installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch cannot be imported",
+    severity="critical",
+    layer="python",
+    tags=("torch", "python"),
+    downstream_of=(*BROKEN_IMPORT, "nvidia-wheels-off-torch-pins", "python-version-without-wheel",
+                   "torch-companion-mismatch", "driver-not-answering", "libcuda-stub-loaded"),
+    needs_gpu=False,
+)
+
+
+_HOW = {
+    "raised": "`import torch` raises an error", "crash": "`import torch` kills the Python process",
+    "hang": "`import torch` does not come back",
+}  # fmt: skip
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the import was tried and did not succeed."""
+    version = installed(s)
+    if need("torch_run.imported", s.torch_run.imported):
+        return
+    fault = known(s.torch_run.import_fault) or "raised"
+    error = known(s.torch_run.import_error) or ""
+    detail = first_line(error, 600) or "It left no message."
+    if fault == "hang":
+        detail += " The first import from a cold or network disk can be slow: try again once."
+    fix = reinstall_torch(s, m) or install_torch(s, m)
+    yield CHECK.fail(
+        f"{_HOW[fault]} (torch {version})", detail, facts={"torch": version, "fault": fault, "error": error[:2000]},
+        fixes=(fix,) if fix else (),
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""torch is installed twice in what this Python searches.
+
+What is wrong: two dist-info folders of torch lie in one site-packages folder, or two of its folders hold a torch
+each. The first in sys.path order is imported; the metadata of the other one misleads pip.
+
+How it shows: `pip show torch` and `torch.__version__` differ; an upgrade seems to have no effect; after an uninstall
+torch is still there.
+
+Why it happens: an interrupted pip run, pip and conda in one environment, a copied folder, PYTHONPATH.
+
+How to fix it: uninstall until nothing is left, then install once.
+
+Source: PyPA specification of recording installed projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.torch import install_torch
+from ..snapshot import Snapshot, known, need
+from ._torch import installed
+from ._user_site import in_user_site
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch is installed twice",
+    severity="warning",
+    layer="python",
+    tags=("torch", "python"),
+    needs_gpu=False,
+    source="packaging.python.org/specifications/recording-installed-packages",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns of two distributions named torch, but for one in the user's own site folder (a check of its own)."""
+    version = installed(s)
+    found = [d for d in need("python.distributions", s.python.distributions) if d.name == "torch"]
+    copies = {(d.version, d.location) for d in found if not in_user_site(d)}
+    if len(copies) < 2:
+        return
+    words = "; ".join(f"{v} in {place}" for v, place in sorted(copies))
+    fix = install_torch(s, m)
+    broken = known(s.torch_run.imported) is False
+    say = CHECK.fail if broken else CHECK.warn
+    yield say(
+        f"torch is installed {len(copies)} times: {', '.join(sorted(v for v, _ in copies))}",
+        f"Found: {words}. Python imports {version}.",
+        facts={"versions": sorted(v for v, _ in copies), "imported": version}, fixes=(fix,) if fix else (),
+        **({"severity": "error"} if broken else {}),
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""`import torch` takes a folder or file of that name, not the installed package.
+
+What is wrong: Python looks into the folder of the script (or the working directory) first. A folder `torch` or a file
+`torch.py` there is imported instead of the package.
+
+How it shows: `AttributeError: partially initialized module 'torch' has no attribute ...`, `module 'torch' has no
+attribute 'cuda'`, `No module named 'torch._C'` when started inside torch's source folder.
+
+Why it happens: a script was named torch.py, or Python was started in a clone of the torch repository.
+
+How to fix it: rename the file or folder, or start from elsewhere.
+
+Source: Python documentation, sys.path initialisation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.torch import recheck_run
+from ..snapshot import Snapshot, known
+from ._errors import first_line, need_answer
+from ._torch import installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A folder or file named torch hides the package",
+    severity="error",
+    layer="python",
+    tags=("torch", "python"),
+    needs_gpu=False,
+    source="docs.python.org/3/library/sys_path_init.html",
+)
+
+
+_SITES = re.compile(r"[/\\](site|dist)-packages[/\\]", re.IGNORECASE)
+_SOURCE_TREE = re.compile(r"No module named 'torch\._C'|Failed to load PyTorch C extensions")
+_HALF_A_MODULE = re.compile(
+    r"partially initialized module 'torch'|module 'torch' has no attribute '(cuda|version|__version__)'"
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the torch that was imported lies outside any site-packages folder and is not the installed one."""
+    installed(s)
+    file, location = known(s.torch_run.file), known(s.torch.location)
+    error = known(s.torch_run.import_error) or ""
+    torch = s.python.distribution("torch")
+    if getattr(torch, "editable", False):
+        return
+    outside = bool(file and not _SITES.search(file) and not (location and file.startswith(location)))
+    if outside or (not file and (_SOURCE_TREE.search(error) or _HALF_A_MODULE.search(error))):
+        where = file or "a file or folder named torch"
+        detail = f"The installed one lies in {location}." if location else ""
+        if error:
+            detail += f" Python says: {first_line(error)}"
+        yield CHECK.fail(
+            f"`import torch` takes {where}, not the installed package", detail.strip(),
+            facts={"imported_from": file, "installed_at": location}, direct=bool(file), fixes=(_rename(s, file),),
+        )  # fmt: skip
+        return
+    if file is None and not error:
+        need_answer(s)
+
+
+def _rename(s: Snapshot, file: str | None) -> Fix:
+    step = Step(
+        text=f"Rename {file.replace('/__init__.py', '') if file else 'it'}, or start Python from another folder.",
+        where="code", changes=recheck_run(s),
+    )  # fmt: skip
+    return Fix(id="rename-shadowing-folder", title="Rename what hides the package", steps=(step,))

@@ -1,0 +1,83 @@
+"""Packages in the user's own site folder are imported before those of the environment or the image.
+
+What is wrong: `~/.local/lib/python3.x/site-packages` comes first in sys.path (not in a venv). What `pip install
+--user` put there once hides what the image or conda environment brings.
+
+How it shows: `torch.__version__` is not what the image has; packages that were just upgraded keep their old version;
+with sudo or as another user it works.
+
+Why it happens: pip falls back to `--user` where the system folder is not writable; a home folder that is shared
+between clusters and containers (Apptainer mounts it).
+
+How to fix it: `export PYTHONNOUSERSITE=1`, or remove the copies in the user folder.
+
+Source: PEP 370.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.place import RECHECK
+from ..fixes.torch import recheck_run
+from ..snapshot import Distribution, EnvVar, Snapshot, known, need
+from ._user_site import in_user_site
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The user's site folder hides packages of the environment",
+    severity="error",
+    layer="python",
+    tags=("torch", "python"),
+    needs_gpu=False,
+    source="peps.python.org/pep-0370",
+)
+
+
+_MATTERS = re.compile(r"(torch|torchvision|torchaudio|torchtext|torchcodec|torchao|numpy|triton|nvidia-.*)$")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where a user-site copy in another version is imported before the environment's; fails where torch fails."""
+    distributions = need("python.distributions", s.python.distributions)
+    hidden: list[tuple[Distribution, Distribution]] = []
+    for name in sorted({d.name for d in distributions if in_user_site(d) and _MATTERS.match(d.name)}):
+        copies = [d for d in distributions if d.name == name]
+        rest = [d for d in copies if not in_user_site(d)]
+        if in_user_site(copies[0]) and rest and rest[0].version != copies[0].version:
+            hidden.append((copies[0], rest[0]))
+    if not hidden:
+        return
+    words = ", ".join(f"{user.name} {user.version} hides {own.version}" for user, own in hidden[:6])
+    facts = {user.name: {"imported": user.version, "hidden": own.version} for user, own in hidden}
+    broken = known(s.torch_run.imported) is False
+    say = CHECK.fail if broken else CHECK.warn
+    yield say(
+        f"The user's site folder hides {len(hidden)} package{'s' if len(hidden) > 1 else ''} of this environment",
+        f"{hidden[0][0].location} is searched first: {words}.", facts=facts, fixes=(_no_user_site(s, hidden),),
+    )  # fmt: skip
+
+
+def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> Fix:
+    left = tuple(d for d in known(s.python.distributions) or () if not in_user_site(d))
+    changes: dict[str, Any] = {**recheck_run(s), "python.distributions": left}
+    environment = known(s.host.environment)
+    if environment is not None:
+        changes["host.environment"] = (*environment, EnvVar("PYTHONNOUSERSITE", "1"))
+    own = next((own for user, own in hidden if user.name == "torch"), None)
+    if own:
+        changes.update({f"torch.{name}": RECHECK for name in s.torch.__struct_fields__})
+        changes["python.patient.torch_version"] = RECHECK
+    step = Step(
+        text="Switch the user site folder off (in a Dockerfile or job script: set the variable there).",
+        command="export PYTHONNOUSERSITE=1", where="shell", changes=changes,
+    )  # fmt: skip
+    names = " ".join(user.name for user, _ in hidden[:8])
+    return Fix(id="no-user-site", title="Switch the user site folder off", steps=(step,),
+               note=f"Or remove the copies for good, outside of the environment: pip uninstall {names}")  # fmt: skip

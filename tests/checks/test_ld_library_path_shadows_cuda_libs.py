@@ -1,0 +1,54 @@
+"""A toolkit folder on LD_LIBRARY_PATH: guilty, worth a warning, or harmless."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from doctor.snapshot import LoaderLibrary, Missing, Snapshot, known
+
+from ..healthy import healthy
+from ..judging import assert_fix_works, ids, run
+from ..torches import SITE, import_fails, not_asked
+
+ID = "torch-import-broken"
+NVJITLINK = (
+    f"ImportError: {SITE}/torch/lib/../../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: "
+    "__nvJitLinkAddData_12_1, version libnvJitLink.so.12"
+)
+
+
+def nvjitlink_on_the_path(s: Snapshot) -> Snapshot:
+    """A toolkit's older libnvJitLink on LD_LIBRARY_PATH."""
+    folder = "/usr/local/cuda-12.1/lib64"
+    item = LoaderLibrary(
+        name="libnvJitLink", soname="libnvJitLink.so.12", path=f"{folder}/libnvJitLink.so.12", version="12.1.105",
+        found_by="LD_LIBRARY_PATH",
+    )  # fmt: skip
+    return s.replace({"cuda.libraries": (item,), "cuda.ld_library_path": (folder,)})
+
+
+def test_an_older_nvjitlink_on_the_path_is_the_cause() -> None:
+    sick = import_fails(nvjitlink_on_the_path(healthy()), NVJITLINK)
+    assert ids(sick) == ["ld-library-path-shadows-cuda-libs", ID]
+    finding = run("ld-library-path-shadows-cuda-libs", sick)[2][0]
+    assert finding.fixes[0].steps[0].command == "unset LD_LIBRARY_PATH"
+    assert_fix_works(sick, finding)
+
+
+def test_an_older_nvjitlink_on_the_path_is_a_warning_before_the_import() -> None:
+    assert ids(not_asked(nvjitlink_on_the_path(healthy()))) == ["ld-library-path-shadows-cuda-libs"]
+
+
+def test_a_library_on_the_path_that_torch_did_not_load_is_harmless() -> None:
+    loaded = (f"{SITE}/nvidia/nvjitlink/lib/libnvJitLink.so.12",)
+    assert ids(nvjitlink_on_the_path(healthy()).replace({"torch_run.libraries_loaded": loaded})) == []
+
+
+def test_a_newer_library_on_the_path_is_harmless() -> None:
+    well = nvjitlink_on_the_path(healthy())
+    newer = tuple(replace(item, version="12.9.86") for item in known(well.cuda.libraries) or ())
+    assert ids(not_asked(well).replace({"cuda.libraries": newer})) == []
+
+
+def test_the_loaders_view_unknown() -> None:
+    assert run("ld-library-path-shadows-cuda-libs", healthy().replace({"cuda.libraries": Missing("error")}))[0] == "unknown"

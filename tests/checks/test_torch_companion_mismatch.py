@@ -1,0 +1,81 @@
+"""torch-companion-mismatch: the companion's own pin first, then the build tags, then the table."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from doctor.snapshot import Missing, Snapshot, known
+
+from ..healthy import healthy
+from ..judging import assert_fix_works, ids, run
+from ..torches import with_other_build, with_version
+
+ID = "torch-companion-mismatch"
+
+
+def with_torchvision(s: Snapshot, version: str, requires: tuple[str, ...] | Missing) -> Snapshot:
+    """Another torchvision, and what its metadata asks for."""
+    return s.replace(
+        {
+            "python.distributions": tuple(
+                replace(d, version=version, requires=requires) if d.name == "torchvision" else d
+                for d in known(s.python.distributions) or ()
+            )
+        }
+    )
+
+
+def test_the_matching_set_passes() -> None:
+    assert run(ID, healthy())[0] == "pass"
+
+
+@pytest.mark.parametrize("requires", [("torch==2.7.1",), ("torch (==2.7.1)", "numpy"), Missing("error")])
+def test_another_torchs_torchvision_is_the_one_finding(requires: tuple[str, ...] | Missing) -> None:
+    sick = with_torchvision(healthy(), "0.22.1", requires)
+    assert ids(sick) == [ID]
+    finding = run(ID, sick)[2][0]
+    assert (finding.status, finding.subject) == ("fail", "torchvision")
+    assert "torchvision==0.23.0" in finding.fixes[0].steps[0].command
+    assert_fix_works(sick, finding)
+
+
+@pytest.mark.parametrize(
+    ("version", "found"), [("0.23.0+cu128", []), ("0.23.0+cu126", []), ("0.23.0+cu118", [ID]), ("0.23.0+cpu", [ID])]
+)
+def test_build_tags(version: str, found: list[str]) -> None:
+    assert ids(with_torchvision(healthy(), version, ("torch==2.8.0",))) == found
+
+
+def test_torchaudio_compares_the_whole_cuda_version() -> None:
+    assert ids(with_version(healthy(), torchaudio="2.8.0+cu126")) == [ID]
+
+
+def test_the_table_judges_where_the_metadata_was_not_read() -> None:
+    assert ids(with_version(healthy(), torchtext="0.18.0")) == []
+    sick = with_version(healthy(), torchtext="0.17.0")
+    assert ids(sick, status="fail") == [ID]
+    assert_fix_works(sick, run(ID, sick)[2][0])
+
+
+def test_another_triton_is_a_warning() -> None:
+    sick = with_version(healthy(), triton="3.2.0")
+    assert ids(sick) == [ID]
+    assert run(ID, sick)[0] == "warn"
+    assert_fix_works(sick, run(ID, sick)[2][0])
+
+
+def test_vendor_builds_are_not_judged_by_their_numbers() -> None:
+    vendor = with_version(healthy(), torch="2.8.0a0+34c6371d24.nv25.8", torchvision="0.22.0a0+95f10a4e").replace(
+        {"torch.version": "2.8.0a0+34c6371d24.nv25.8"}
+    )
+    assert run(ID, vendor)[0] == "pass"
+
+
+def test_a_cpu_torch_is_the_cause() -> None:
+    sick = with_torchvision(with_other_build(healthy()), "0.23.0+cu128", ("torch==2.8.0",))
+    assert ids(sick)[0] == "cpu-only-torch"
+
+
+def test_unknown_without_the_list() -> None:
+    assert run(ID, healthy().replace({"python.distributions": Missing("denied")}))[0] == "unknown"
