@@ -76,8 +76,7 @@ def cause(finding: Finding, under: list[Finding], width: int, verbose: int) -> l
         for other in under:
             sign, style = SIGNS[other.status]
             rows += wrap(f"{other.title} [{other.id}]", width, "  ", first=Span(f"└ {sign.split()[1]} ", style))
-    rows.append(line(Span(f"  Why and how: gpudoctor explain {finding.id}", "dim")))
-    return rows
+    return rows + wrap(f"Why and how: gpudoctor explain {finding.id}", width, "  ", style="dim")
 
 
 def evidence(finding: Finding, width: int) -> list[Line]:

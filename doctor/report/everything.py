@@ -18,7 +18,7 @@ def fact_lines(snapshot: Snapshot, width: int) -> list[Line]:
     for path, value in walk(snapshot):
         said_by = snapshot.witnesses.get(path, ())
         text = show(value, 2000) + (f"  [{'; '.join(said_by)}]" if said_by else "")
-        rows += wrap(text, width, "  ", first=f"{path}: ", style="dim" if isinstance(value, Missing) else "")
+        rows += wrap(f"{path}: {text}", width, "  ", style="dim" if isinstance(value, Missing) else "", hang=4)
     return rows
 
 

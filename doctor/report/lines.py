@@ -28,16 +28,22 @@ def line(*parts: str | Span) -> Line:
 BLANK: Line = ()
 
 
-def wrap(text: str, width: int, indent: str = "", first: str | Span = "", style: Style = "") -> list[Line]:
-    """Prose broken at blanks to `width` columns; `first` stands before it, further lines are indented as deep."""
+def wrap(
+    text: str, width: int, indent: str = "", first: str | Span = "", style: Style = "", hang: int | None = None
+) -> list[Line]:
+    """Prose broken at blanks to `width` columns.
+
+    `first` stands before it; further lines are indented as deep as the text after it, or to column `hang`.
+    """
     lead = first if isinstance(first, Span) else Span(first)
-    deep = indent + " " * len(lead.text)
-    room = max(20, width - len(deep))
+    deep = " " * (len(indent) + len(lead.text) if hang is None else hang)
+    words = " ".join(printable(text).split())
     rows = textwrap.wrap(
-        " ".join(printable(text).split()), room, break_long_words=False, break_on_hyphens=False
+        words, max(20, width), initial_indent=" " * len(indent + lead.text), subsequent_indent=deep,
+        break_long_words=False, break_on_hyphens=False,
     ) or [""]  # fmt: skip
-    head = (Span(indent), lead, Span(rows[0], style))
-    return [head, *((Span(deep), Span(row, style)) for row in rows[1:])]
+    head = (Span(indent), lead, Span(rows[0].lstrip(" "), style))
+    return [head, *((Span(deep), Span(row.lstrip(" "), style)) for row in rows[1:])]
 
 
 def command(text: str, indent: str) -> list[Line]:

@@ -1,0 +1,38 @@
+"""The plan of `gpudoctor fix`, told: numbered fixes, where each step runs, and when to look again."""
+
+from __future__ import annotations
+
+from ..judge.plan import Plan
+from .blocks import WHERE
+from .terminal import Look
+
+
+def plan_text(plan: Plan, look: Look) -> str:
+    """The plan as plain text lines; commands stand on lines of their own, unwrapped."""
+    from textwrap import wrap
+
+    if plan.ends == "nothing-to-do":
+        return "Nothing failed that a step could repair.\n"
+    rows: list[str] = []
+    for number, planned in enumerate(plan.fixes, 1):
+        rows += wrap(f"{number}. {planned.fix.title}", look.width, subsequent_indent="   ")
+        also = [check_id for check_id in planned.removes if check_id != planned.finding.id]
+        because = f"for {planned.finding.id}" + (f"; also removes {', '.join(also)}" if also else "")
+        rows += wrap(because, look.width, initial_indent="   ", subsequent_indent="   ")
+        for step in planned.fix.steps:
+            marks = [WHERE.get(step.where, step.where)]
+            marks += ["as root"] if step.needs_root else []
+            marks += ["cannot be undone"] if step.destructive else []
+            marks += [] if step.possible_here else ["not possible from here"]
+            text = f"- {step.text} ({', '.join(marks)})"
+            rows += wrap(text, look.width, initial_indent="   ", subsequent_indent="     ")
+            rows += ["", *(f"       {line}" for line in step.command.splitlines()), ""] if step.command else []
+        if planned.look_again:
+            rows.append("   Then look again: gpudoctor check")
+        rows.append("")
+    for finding in plan.unfixed:
+        rows += wrap(f"No step is known for {finding.id}: {finding.title}", look.width)
+    if plan.fixes and not plan.fixes[-1].look_again:
+        rows.append("When all is done: gpudoctor check")
+    text = "\n".join(rows).rstrip() + "\n"
+    return text.encode("ascii", "replace").decode() if look.ascii_ else text
