@@ -29,6 +29,9 @@ SASS = [
     # Jetson class
     ("5.3", ["5.0", "5.2"], "none", ""),
     ("6.2", ["6.0", "6.1"], "none", ""),
+    ("3.2", ["3.0"], "none", ""),
+    ("10.1", ["11.0"], "unknown", ""),
+    ("8.8", ["8.0"], "unknown", ""),
     ("8.7", ["8.7"], "sass", "8.7"),
     ("11.0", ["10.1"], "sass", "10.1"),
     ("11.0", ["10.0"], "none", ""),
@@ -64,6 +67,8 @@ def test_jetson_takes_desktop_code_from_cuda_13_2_on(m: Matrix) -> None:
     assert m.code_for_gpu("8.7", ["8.0"], build_cuda="13.0").kind == "none"
     assert m.code_for_gpu("8.7", ["8.0"], build_cuda="13.2").kind == "sass"
     assert m.code_for_gpu("8.7", ["8.0"]).kind == "unknown"
+    assert m.code_for_gpu("7.2", ["7.0"], build_cuda="12.6").kind == "none"
+    assert m.code_for_gpu("7.2", ["7.0"], build_cuda="13.2").kind == "sass"
 
 
 PTX = [

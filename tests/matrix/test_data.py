@@ -65,6 +65,21 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("gpu_specs", lambda rows: rows.pop(), "no gpu_specs row"),
     ("gpu_specs", _set(0, id="nothing"), "nothing: no gpus row"),
     ("cudnn", lambda rows: rows[0].pop("version"), "cudnn.json"),
+    ("cudnn", _where("version", "9.10.2", min_cc={"12": "5.0"}), "does not name the CUDA majors"),
+    ("drivers", _where("branch", "580", min_compute_capability="7.5"), "disagrees with the last driver of 5.0"),
+    ("drivers", _where("branch", "590", min_compute_capability="5.0"), "disagrees with the last driver of 7.0"),
+    ("drivers", _where("branch", "590", type="experimental"), "type 'experimental'"),
+    ("toolkits", _where("version", "12.3.2", min_driver_linux="546.1"), "reports another CUDA"),
+    ("forward_compat", _where("cuda", "12.9", image_hosts=[580]), "image host 580 is newer"),
+    ("forward_compat", _where("cuda", "12.9", hosts={"535": "not-needed"}), "host 535 is not-needed"),
+    ("compute_capability", _where("cc", "12.0", first_toolkit="12.6"), "first_toolkit is not the first"),
+    ("compute_capability", _where("cc", "7.0", last_toolkit="13.0"), "last_toolkit is not the last"),
+    ("compute_capability", _where("cc", "9.0", last_toolkit="13.0"), "last_toolkit is not the last"),
+    ("gpus", _where("name", "NVIDIA L4", cc="8.6"), "8.6 is not Ada"),
+    ("gpus", _where("name", "NVIDIA A10", cc="8.0"), "other GA102 GPUs"),
+    ("gpus", _where("name", "NVIDIA L4", forward_compat="no"), "forward_compat no for a datacenter GPU"),
+    ("companions", _set(0, relation="~"), "relation '~'"),
+    ("binary_rules", _set(0, rule="perhaps"), "rule 'perhaps'"),
 ]
 
 

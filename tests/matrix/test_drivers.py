@@ -151,6 +151,13 @@ def test_driver_against_gpu(m: Matrix, driver: str, capability: str, flavour: st
     assert m.driver_for_gpu(driver, capability, flavour).grade == grade
 
 
+def test_a_board_may_ask_for_more_than_its_capability(m: Matrix) -> None:
+    asked = m.driver_for_gpu("570.86.15", "9.0", "proprietary", gpu_name="NVIDIA GH200 480GB")
+    assert asked.grade == "needs-open-module"
+    assert m.driver_for_gpu("570.86.15", "9.0", "proprietary", gpu_name="NVIDIA H100 PCIe").grade == "ok"
+    assert m.driver_for_gpu("570.86.15", "9.0", "open", gpu_name="NVIDIA GH200 480GB").grade == "ok"
+
+
 def test_windows_driver_against_gpu(m: Matrix) -> None:
     assert m.driver_for_gpu("572.16", "12.0", platform="windows").grade == "ok"
     assert m.driver_for_gpu("566.36", "12.0", platform="windows").grade == "too-old"
