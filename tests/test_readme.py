@@ -1,0 +1,74 @@
+"""What the README tells people to type works, and its sample is what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(mark: str) -> list[str]:
+    """The code blocks that follow this mark."""
+    return re.findall(rf"<!-- {mark} -->\n```\w+\n(.*?)```", README, re.S)
+
+
+def examples() -> list[str]:
+    lines = [line.split(" #")[0].strip() for block in blocks("run: examples") for line in block.splitlines()]
+    return [line for line in lines if line]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All examples run here, in their order: one may read what another one wrote."""
+    return tmp_path_factory.mktemp("readme")
+
+
+def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(line, shell=True, env=env, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
+
+
+@pytest.mark.parametrize("line", examples())
+def test_example(line: str, folder: Path) -> None:
+    done = _run(line, folder)
+    judged = line.startswith("gpudoctor check")
+    assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
+    assert done.stdout or "-o " in line
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", re.findall(r'\["(?:CMD", ")?/opt/gpudoctor/bin/(gpudoctor.*?)\]', README))
+def test_health_check_lines(words: str, folder: Path) -> None:
+    command = json.loads(f'["{words}]')
+    done = _run(" ".join(command), folder)
+    assert done.returncode in (0, 1) and done.stderr == ""
+    assert done.stdout.count("\n") == 1 and len(done.stdout.strip()) <= 80
+
+
+def test_marks_are_found() -> None:
+    assert len(examples()) >= 15
+    assert len(blocks("run: install")) == len(blocks("run: test")) == len(blocks("sample")) == 1
+    assert len(re.findall("/opt/gpudoctor/bin/gpudoctor", README)) == 3
+
+
+@pytest.mark.network
+def test_install_command_on_a_fresh_copy(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    ignored = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", "tests")
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    (command,) = blocks("run: install")
+    env = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    done = subprocess.run(
+        command, shell=True, env=env, cwd=copy, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode in (0, 1, 3), done.stderr[-2000:]
+    assert "gpudoctor 0." in done.stdout.splitlines()[0]
