@@ -27,16 +27,20 @@ def record(**flags: Any) -> int:
     _usable(folder)
     with Progress() as progress:
         recording = gather_all(options(flags), progress)
-    if not flags["no_redact"]:
-        from .masked import masked
-
-        recording = masked(recording)
     try:
-        write_recording(folder, recording, redact=None if flags["no_redact"] else str)
+        write_recording(folder, recording, redact=None if flags["no_redact"] else _masked)
     except OSError as error:
         raise click.ClickException(f"cannot write {folder}: {error.strerror or error}") from None
     sys.stdout.write(f"Recorded to {folder}. Judge it with: gpudoctor check --replay {folder}\n")
     return 0
+
+
+def _masked(content: Any) -> Any:
+    """Without names, addresses, UUIDs and secrets."""
+    from ..snapshot.redact import redact
+    from .local_names import local_names
+
+    return redact(content, local_names())
 
 
 def _usable(folder: str) -> None:
