@@ -19,6 +19,7 @@ from . import __version__
 COMMANDS = {
     "check": "Diagnose this machine (or a saved report) and print the fix.",
     "healthcheck": "One line, exit 0 or 1: for Docker HEALTHCHECK and Kubernetes probes.",
+    "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
     "record": "Save what was gathered (redacted) to a folder, for check --replay.",
     "list-checks": "List every check.",
     "explain": "Print the manual page of one check.",

@@ -1,0 +1,127 @@
+"""A package that torch requires is not installed, or in a version that torch's own metadata excludes.
+
+What is wrong: torch's METADATA names packages with version bounds (sympy, networkx, typing-extensions, jinja2,
+fsspec, filelock ...), and what is installed does not satisfy them.
+
+How it shows: `import torch` or the first `torch.compile` raises ModuleNotFoundError, ImportError or AttributeError in
+another package; `pip check` complains.
+
+Why it happens: a package installed later with `--no-deps`, or one that pins an older sympy or typing-extensions.
+
+How to fix it: install what torch asks for; see the command in the finding. The nvidia-* wheels have their own check,
+nvidia-wheels-off-torch-pins, and triton and the companions theirs.
+
+Source: Requires-Dist in torch's own METADATA.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.pins import Pin, applies, requires
+from ..fixes.torch import recheck_run
+from ..snapshot import Distribution, Missing, Snapshot, need
+from ._torch import BROKEN_IMPORT, installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="torch's own requirements are not met",
+    severity="warning",
+    layer="python",
+    tags=("torch", "python"),
+    downstream_of=BROKEN_IMPORT,
+    needs_gpu=False,
+)
+
+_REQUIREMENT = re.compile(
+    r"\s*([A-Za-z0-9][\w.-]{0,80})\s*\(?\s*([^;()\[\]]{0,100}?)\s*\)?\s*(?:;(.{0,400}))?$", re.DOTALL
+)
+_BOUND = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+){0,5})$")
+_ELSEWHERE = re.compile(r"(nvidia-|cuda-|triton|pytorch-triton|torch)")
+
+
+class _Unmet(Pin):
+    """A requirement (its `version` holds the bounds as written)."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns of packages that torch requires and that are absent or of an excluded version."""
+    installed(s)
+    lines = need("torch.requires", requires(s))
+    need("python.distributions", s.python.distributions)
+    unmet: list[tuple[_Unmet, str]] = []
+    for line in lines:
+        wanted = _requirement(line)
+        if wanted is None:
+            continue
+        found = s.python.distribution(wanted.name)
+        have = "" if found is None or isinstance(found, Missing) else found.version
+        if (not have or not _within(have, wanted.version)) and applies(wanted, s):
+            unmet.append((wanted, have))
+    if not unmet:
+        return
+    words = ", ".join(f"{w.name}{w.version} ({have or 'not installed'})" for w, have in unmet)
+    title = f"torch requires {unmet[0][0].name}{unmet[0][0].version}, and " + (
+        f"{unmet[0][1]} is installed" if unmet[0][1] else "it is not installed"
+    )
+    facts = {w.name: {"required": w.version, "installed": have or None} for w, have in unmet}
+    fix = _install(s, [w for w, _ in unmet])
+    yield CHECK.warn(title, f"By torch's own metadata: {words}.", facts=facts, fixes=(fix,) if fix else ())
+
+
+def _requirement(line: str) -> _Unmet | None:
+    """One Requires-Dist line that is judged here; None for extras, other checks' packages and odd forms."""
+    found = _REQUIREMENT.match(line)
+    if not found or "extra" in (found[3] or ""):
+        return None
+    name = re.sub(r"[-_.]+", "-", found[1]).lower()
+    bounds = found[2].replace(" ", "")
+    if _ELSEWHERE.match(name) or any(not _BOUND.match(bound) for bound in bounds.split(",") if bound):
+        return None
+    return _Unmet(name, bounds, (found[3] or "").strip())
+
+
+def _within(have: str, bounds: str) -> bool:
+    """Whether a version satisfies simple bounds; pre-releases are taken by their numbers."""
+    mine = numbers(have)
+    for bound in filter(None, bounds.split(",")):
+        found = _BOUND.match(bound)
+        if not found or not mine:
+            continue
+        other = numbers(found[2])
+        width = max(len(mine), len(other))
+        a, b = mine + (0,) * (width - len(mine)), other + (0,) * (width - len(other))
+        good = {">=": a >= b, "<=": a <= b, "==": a == b, "!=": a != b, "<": a < b, ">": a > b}[found[1]]
+        if not good:
+            return False
+    return True
+
+
+def _install(s: Snapshot, unmet: list[_Unmet]) -> Fix | None:
+    if isinstance(s.python.distributions, Missing):
+        return None
+    site = site_packages(s)
+    put = [Distribution(name=w.name, version=_lowest(w.version), location=site) for w in unmet]
+    step = Step(
+        text="Install what torch's metadata asks for.",
+        command=install_command(s, [f"{w.name}{w.version}" for w in unmet]),
+        where="environment",
+        changes={**recheck_run(s), "python.distributions": with_distributions(s, put)},
+    )
+    return Fix(id="install-torch-requirements", title="Install the packages that torch requires", steps=(step,))
+
+
+def _lowest(bounds: str) -> str:
+    """A version within simple bounds, to judge by after the install."""
+    named = [found for bound in bounds.split(",") if bound and (found := _BOUND.match(bound))]
+    low = next((f[2] for f in named if f[1] in (">=", "==")), "")
+    return low or next((f"{f[2]}.1" for f in named if f[1] == ">"), "0")

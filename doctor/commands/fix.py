@@ -1,0 +1,38 @@
+"""`gpudoctor fix`: the plan for everything that failed, and with --apply its steps in the Python environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+@click.command(context_settings={"show_default": False})
+@click.argument("check_id", metavar="[ID]", required=False)
+@click.option("--apply", "apply_", is_flag=True, help="Carry out the steps in the Python environment, after asking.")
+@click.option("--yes", is_flag=True, help="With --apply: do not ask.")
+@click.option("--restore-file", metavar="FILE", help="Where --apply writes what was installed before.")
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+@click.option("--ascii", "ascii_", is_flag=True, help="No characters beyond ASCII.")
+@click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
+@click.option("--no-import", is_flag=True, help="Read torch's files only, do not import it.")
+@click.option("--python", "python_", metavar="PATH", help="Diagnose and repair this Python interpreter or environment.")
+@click.option("--from", "from_", metavar="REPORT", help="Plan for a saved JSON report ('-': stdin). Not with --apply.")
+@click.option("--replay", metavar="DIR", help="Plan for what `gpudoctor record` saved. Not with --apply.")
+@click.option("--expect", metavar="WHAT", help="gpu (default), any, none, 8, H100 or 8xH100.")
+@click.option("--require", metavar="PKG", multiple=True, help="This package must be installed and fit. Repeatable.")
+@click.option("--only", metavar="ID", multiple=True, help="Run only this check. Repeatable.")
+@click.option("--skip", metavar="ID", multiple=True, help="Leave this check out. Repeatable.")
+@click.option("--building", is_flag=True, help="CUDA extensions are going to be compiled here.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Deadline of the probes in seconds. Default: 20.")
+def fix(**flags: Any) -> int:
+    """Print the steps that repair what failed (or what the check ID found), in order, each once.
+
+    --apply runs only the steps in the patient's Python environment: drivers, the kernel and the system's packages are
+    never touched. What was installed before is written to a file that restores it.
+
+    Exit codes: 0 nothing to repair, or repaired; 1 something is left to do; 2 wrong usage or unreadable input.
+    """
+    from .run_fix import run_fix
+
+    return run_fix(flags)

@@ -1,0 +1,114 @@
+"""Carry out the steps of a plan that lie in the patient's Python environment, and keep what restores it.
+
+Only commands of pip, uv and conda that name the patient's environment are run; never a shell, never as another user.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+import click
+
+from ..findings import Step
+from ..judge.plan import Plan
+from ..snapshot import Snapshot, known
+
+_STEP_DEADLINE_S = 3600
+
+
+def environment_steps(plan: Plan) -> list[Step]:
+    """The steps that --apply runs, in the plan's order.
+
+    A fix whose steps do not all lie in the environment is left to the user, and so is every fix that waits for it: no
+    CUDA build is installed on a machine without a GPU.
+    """
+    steps: list[Step] = []
+    left: set[str] = set()
+    for planned in plan.fixes:
+        own = [step for step in planned.fix.steps if step.command]
+        here = bool(own) and all(s.where == "environment" and s.possible_here and not s.needs_root for s in own)
+        if here and not left.intersection(planned.waits_for):
+            steps += own
+        else:
+            left.add(planned.finding.id)
+    return steps
+
+
+def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None) -> str:
+    """Write the restore file, then run the steps; returns the restore file's path. ClickException where one fails."""
+    python = known(snapshot.python.patient.executable)
+    if not python:
+        raise click.ClickException("the patient's interpreter is not known: say which with --python")
+    steps = environment_steps(plan)
+    path = os.path.abspath(restore_file or f"gpudoctor-restore-{time.strftime('%Y%m%d-%H%M%S')}.txt")  # noqa: PTH100
+    before = _installed(snapshot, python)
+    _write_restore(path, snapshot, python, before)
+    for number, step in enumerate(steps, 1):
+        click.echo(f"[{number}/{len(steps)}] {step.command}", err=True)
+        _run(step, path)
+    added = sorted(set(_names(_installed(snapshot, python))) - set(_names(before)))
+    if added:
+        with open(path, "a", encoding="utf-8") as stream:
+            uninstall = f"{_pip(snapshot, python, 'uninstall', '-y')} {shlex.join(added)}"
+            stream.write(f"# Installed since, to be removed first:\n#   {uninstall}\n")
+    return path
+
+
+def _run(step: Step, restore: str) -> None:
+    argv = [os.path.expanduser(word) for word in shlex.split(step.command)]  # noqa: PTH111
+    try:
+        # Output of the installer is progress: stdout is the report's.
+        code = subprocess.run(argv, stdout=sys.stderr, stdin=subprocess.DEVNULL, timeout=_STEP_DEADLINE_S).returncode
+    except subprocess.TimeoutExpired:
+        raise click.ClickException(f"not ended within an hour: {step.command} (restore: {restore})") from None
+    except OSError as error:
+        raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore: {restore})") from None
+    if code:
+        raise click.ClickException(f"exit code {code}: {step.command} (what was installed before: {restore})")
+
+
+def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
+    distributions = known(snapshot.python.distributions)
+    if distributions and not any(d.name == "pip" for d in distributions):
+        rest = [word for word in words[1:] if word != "-y"]
+        return shlex.join(["uv", "pip", words[0], "--python", python, *rest])
+    return shlex.join([python, "-m", "pip", *words])
+
+
+def _installed(snapshot: Snapshot, python: str) -> list[str]:
+    """Lines of `pip freeze`, with pip itself left out."""
+    command = shlex.split(_pip(snapshot, python, "freeze"))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {error}") from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {last}")
+    return [line for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _names(lines: list[str]) -> list[str]:
+    names = (line.partition("==")[0].partition(" @ ")[0].strip() for line in lines)
+    return [name for name in names if name and not name.startswith("-")]
+
+
+def _write_restore(path: str, snapshot: Snapshot, python: str, lines: list[str]) -> None:
+    """A requirements file: comments tell how to use it, indexes where local versions such as +cu128 came from."""
+    local = {line.rpartition("+")[2] for line in lines if line.startswith("torch") and "+" in line}
+    indexes = [f"--extra-index-url https://download.pytorch.org/whl/{tag}" for tag in sorted(local)]
+    head = [
+        "# What was installed before gpudoctor fix --apply. To restore it:",
+        f"#   {_pip(snapshot, python, 'install', '--no-deps', '-r', path)}",
+    ]
+    try:
+        with open(path, "x", encoding="utf-8") as stream:
+            stream.write("\n".join([*head, *indexes, *lines]) + "\n")
+    except FileExistsError:
+        raise click.ClickException(f"{path} is there already; nothing was changed") from None
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}; nothing was changed") from None

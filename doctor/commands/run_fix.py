@@ -1,0 +1,112 @@
+"""What `fix` does once its flags are known: plan, show, and (on request) apply, look again and compare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import json as msgspec_json
+
+from ..findings import Policy
+from ..judge import judge
+from ..judge.plan import Plan, plan
+from ..judge.registry import check_ids
+from ..report.progress import Progress
+from ..report.steps import plan_text
+from ..snapshot import Snapshot
+from .options import make_policy
+from .sources import gather, read
+from .suggest import did_you_mean
+from .write import write
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def run_fix(flags: dict[str, Any]) -> int:
+    """Plan and print; with --apply carry out. Returns the exit code."""
+    _usable(flags)
+    saved: Policy | None = None
+    if flags["from_"]:
+        snapshot, saved = read(flags)
+    else:
+        with Progress() as progress:
+            snapshot = gather({**flags, "root": None}, progress)
+    names = ("expect", "require", "only", "skip", "building")
+    policy = make_policy(
+        saved=saved, left_out=("torch_run",) if flags["no_import"] else (), **{name: flags[name] for name in names}
+    )
+    from compat_matrix import Matrix
+
+    matrix = Matrix.load()
+    only = _check_id(flags["check_id"])
+    steps = plan(snapshot, matrix, policy, only)
+    if flags["apply_"]:
+        return _apply(flags, snapshot, matrix, policy, steps, only)
+    _show(steps, flags)
+    return 0 if steps.ends == "nothing-to-do" else 1
+
+
+def _apply(
+    flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str
+) -> int:
+    from .fix_apply import apply_plan, environment_steps
+
+    before = judge(snapshot, matrix, policy)
+    _show(steps, flags, err=True)
+    if not environment_steps(steps):
+        click.echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
+        return 0 if steps.ends == "nothing-to-do" else 1
+    if not flags["yes"] and not click.confirm("Run the steps in the Python environment now?", err=True):
+        click.echo("Nothing was changed.", err=True)
+        return 1
+    restore = apply_plan(steps, snapshot, flags["restore_file"])
+    with Progress() as progress:
+        after = judge(gather({**flags, "root": None}, progress), matrix, policy)
+    failed_before = {(f.id, f.subject): f for f in before.findings if f.status == "fail" or f.id == only}
+    failed_after = {(f.id, f.subject): f for f in after.findings if f.status == "fail" or f.id == only}
+    gone = [f.id for key, f in failed_before.items() if key not in failed_after]
+    new = [f.id for key, f in failed_after.items() if key not in failed_before]
+    left = [f.id for key, f in failed_after.items() if key in failed_before]
+    if flags["format_"] == "json":
+        found = {"repaired": gone, "left": left, "new": new, "restore_file": restore, "verdict": after.verdict}
+        write(msgspec_json.format(msgspec_json.encode(found)) + b"\n", None)
+    else:
+        lines = [f"repaired: {', '.join(gone) or 'nothing'}", f"still there: {', '.join(left) or 'nothing'}"]
+        lines += [f"new: {', '.join(new)}"] if new else []
+        lines.append(f"verdict before: {before.verdict}, now: {after.verdict}")
+        lines.append(f"what was installed before: {restore}")
+        write(("\n".join(lines) + "\n").encode(), None)
+    return 1 if failed_after else 0
+
+
+def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:
+    if flags["format_"] == "json" and not err:
+        write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
+        return
+    from .looks import look
+
+    text = plan_text(steps, look({**flags, "output": None, "verbose": 0}))
+    if err:
+        click.echo(text, err=True, nl=False)
+    else:
+        write(text.encode("utf-8", "backslashreplace"), None)
+
+
+def _usable(flags: dict[str, Any]) -> None:
+    if flags["apply_"] and (flags["from_"] or flags["replay"]):
+        raise click.UsageError("--apply repairs this machine: it goes with neither --from nor --replay")
+    if flags["from_"] and flags["replay"]:
+        raise click.UsageError("--from and --replay exclude each other")
+    if (flags["yes"] or flags["restore_file"]) and not flags["apply_"]:
+        raise click.UsageError("--yes and --restore-file go with --apply")
+
+
+def _check_id(name: str | None) -> str:
+    if not name:
+        return ""
+    word = name.strip().replace("_", "-")
+    ids = check_ids()
+    if word not in ids:
+        raise click.UsageError(f"{name!r}: no such check{did_you_mean(word, ids)} (see gpudoctor list-checks)")
+    return word

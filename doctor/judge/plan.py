@@ -1,0 +1,101 @@
+"""The plan that `gpudoctor fix` prints: the fixes of everything that failed, in order, each step once.
+
+It is found by judging: the root cause's first fix is applied to the Snapshot, the result is judged again, and so on.
+What a fix already removes (its consequences) needs no step of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from ..findings import Finding, Fix, Policy
+from ..snapshot import Missing, Snapshot
+from .judge import judge
+from .registry import load_all
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_MOST_FIXES = 24
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """One fix of the plan."""
+
+    finding: Finding
+    fix: Fix
+    removes: tuple[str, ...] = ()
+    """Ids of the failures that this fix makes go away, its own first."""
+    waits_for: tuple[str, ...] = ()
+    """Ids of findings that explained this one before any fix: their fixes come first."""
+    look_again: bool = False
+    """The outcome cannot be known beforehand: run gpudoctor check after it."""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """An ordered plan. `ends`: nothing-to-do, pass, look-again (unknown until then) or stuck (no fix is known)."""
+
+    fixes: tuple[Planned, ...] = ()
+    ends: Literal["nothing-to-do", "pass", "look-again", "stuck"]
+    unfixed: tuple[Finding, ...] = ()
+    """What failed and has no fix that removes it."""
+
+
+def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> Plan:
+    """The plan for every failure, or (`only`) for the findings of one check, warnings too."""
+    catalogue = load_all()
+    planned: list[Planned] = []
+    unfixed: dict[tuple[str, str], Finding] = {}
+    now = snapshot
+    first: dict[tuple[str, str], tuple[str, ...]] = {}
+    for _ in range(_MOST_FIXES):
+        report = judge(now, matrix, policy, catalogue)
+        for found in report.findings:
+            first.setdefault((found.id, found.subject), found.downstream_of)
+        todo = [f for f in report.findings if (f.id == only if only else f.status == "fail")]
+        todo = [f for f in todo if (f.id, f.subject) not in unfixed]
+        if not todo:
+            break
+        finding = todo[0]
+        after = _after(now, finding.fixes[0]) if finding.fixes else now
+        left = {(f.id, f.subject) for f in judge(after, matrix, policy, catalogue).findings}
+        if after == now or (finding.id, finding.subject) in left:
+            unfixed[finding.id, finding.subject] = finding
+            continue
+        gone = [f.id for f in report.findings if f.status == "fail" and (f.id, f.subject) not in left]
+        fix = finding.fixes[0]
+        planned.append(
+            Planned(
+                finding=finding,
+                fix=fix,
+                removes=tuple(dict.fromkeys([finding.id, *gone])),
+                waits_for=first[finding.id, finding.subject],
+                look_again=_unknown_after(fix),
+            )
+        )
+        now = after
+    ends: Literal["nothing-to-do", "pass", "look-again", "stuck"] = "pass"
+    if unfixed:
+        ends = "stuck"
+    elif not planned:
+        ends = "nothing-to-do"
+    elif any(p.look_again for p in planned):
+        ends = "look-again"
+    return Plan(fixes=tuple(planned), ends=ends, unfixed=tuple(unfixed.values()))
+
+
+def _after(snapshot: Snapshot, fix: Fix) -> Snapshot:
+    for step in fix.steps:
+        snapshot = snapshot.replace(step.changes)
+    return snapshot
+
+
+def _unknown_after(fix: Fix) -> bool:
+    """What torch says of itself is looked at again anyway; the driver, the GPUs and the container decide the rest."""
+    return any(
+        isinstance(value, Missing) and value.reason == "recheck" and not path.startswith(("torch.", "torch_run."))
+        for step in fix.steps
+        for path, value in step.changes.items()
+    )
