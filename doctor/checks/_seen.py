@@ -60,11 +60,14 @@ def module_loaded(s: Snapshot) -> bool | None:
     d = s.driver
     if not isinstance(d.kernel_version, Missing) or d.cu_init == 0 or d.nvml_init == 0:
         return True
-    if any(card.driver == "nvidia" for card in nvidia_cards(s) or ()):
+    gvisor = known(s.container.kind) == "gvisor"  # its own kernel shows none of the host's modules
+    if not isinstance(d.modules, Missing) and not gvisor:
+        return "nvidia" in d.modules
+    cards = nvidia_cards(s)
+    if any(card.driver == "nvidia" for card in cards or ()):
         return True
-    if isinstance(d.modules, Missing) or known(s.container.kind) == "gvisor":
-        return None  # a sandbox's own kernel shows none of the host's modules
-    return "nvidia" in d.modules
+    # a PCI list is a real kernel's sysfs, so its silence about the driver counts
+    return False if cards is not None and d.kernel_version.reason == "absent" and not gvisor else None
 
 
 def need_module_loaded(s: Snapshot) -> bool:
