@@ -7,14 +7,21 @@ import sys
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    if sys.argv[1:2] in (["--version"], ["-V"]):
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"]):
         from . import __version__
 
         print(f"gpudoctor {__version__}")  # answered before click is imported
         return 0
+    if arguments[:1] in (["check"], ["healthcheck"]):
+        from .fast import run_fast
+
+        code = run_fast(arguments)
+        if code is not None:
+            return code
     from .cli import run
 
-    return run(sys.argv[1:])
+    return run(arguments)
 
 
 if __name__ == "__main__":

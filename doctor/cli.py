@@ -1,20 +1,15 @@
-"""The command line: a lazy group of subcommands, and the one place where errors become one line and an exit code.
-
-Exit codes (DESIGN rule 9): 0 nothing failed, 1 something failed, 2 wrong usage, unreadable input or an internal error,
-3 something required is unknown; `healthcheck` answers only 0 or 1.
-"""
+"""The command line: a lazy group of subcommands."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 import click
 
 from . import __version__
+from .commands.refusal import Refusal
+from .guard import guarded
 
 COMMANDS = {
     "check": "Diagnose this machine (or a saved report) and print the fix.",
@@ -68,45 +63,17 @@ def gpudoctor() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; errors are one line on stderr, never a traceback."""
-    failed = 1 if arguments[:1] == ["healthcheck"] else 2
-    try:
-        code = gpudoctor.main(args=list(arguments), prog_name="gpudoctor", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return 2
-    except click.ClickException as error:
-        return _say(error.format_message(), failed)
-    except (click.Abort, KeyboardInterrupt):
-        _write("\n")
-        return 130
-    except BrokenPipeError:
-        _quiet_stdout()
-        return failed
-    except Exception as error:
-        if os.environ.get("GPUDOCTOR_TRACEBACK"):
-            raise
-        return _say(f"internal error: {type(error).__name__}: {error} (GPUDOCTOR_TRACEBACK=1 shows where)", failed)
-    return code if isinstance(code, int) else 0
+    """Run the command line through click; returns the exit code."""
 
+    def work() -> object:
+        try:
+            return gpudoctor.main(args=list(arguments), prog_name="gpudoctor", standalone_mode=False)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            return 2
+        except click.ClickException as error:
+            raise Refusal(error.format_message()) from None
+        except click.Abort:
+            raise KeyboardInterrupt from None
 
-def _say(message: str, code: int) -> int:
-    line = " ".join(message.split())
-    line = "".join(c if c.isprintable() else "?" for c in line)
-    if len(line) > 600:  # somebody's very long argument: what is said of it stands around it
-        line = f"{line[:280]} ... {line[-280:]}"
-    _write(f"gpudoctor: {line}\n")
-    return code
-
-
-def _write(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody may be listening
-        sys.stderr.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.stderr.flush()
-
-
-def _quiet_stdout() -> None:
-    """The reader went away: nothing more may be written, not even at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return guarded(work, arguments)

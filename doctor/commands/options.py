@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import click
 from msgspec.structs import replace
 
 from ..findings import Expect, Policy
 from ..judge.registry import check_ids
+from .refusal import Refusal
 from .suggest import did_you_mean
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
@@ -30,14 +30,14 @@ def make_policy(
 ) -> Policy:
     """The Policy of these flags; what was not given comes from `saved`, the policy of a saved report.
 
-    Raises UsageError with one line on an unknown check id, package name or expectation.
+    Raises Refusal with one line on an unknown check id, package name or expectation.
     """
     changes: dict[str, Any] = {"judged_on": time.strftime("%Y-%m-%d", time.gmtime())}
     if expect is not None:
         try:
             changes["expect"] = Expect.parse(expect)
         except ValueError as error:
-            raise click.UsageError(str(error)) from None
+            raise Refusal(str(error)) from None
     if require:
         changes["require"] = tuple(dict.fromkeys(_package(name) for name in require))
     for flag, ids in (("only", only), ("skip", skip)):
@@ -55,7 +55,7 @@ def make_policy(
 
 def _package(name: str) -> str:
     if not _NAME.fullmatch(name.strip()):
-        raise click.UsageError(f"--require {name!r} is not the name of a package")
+        raise Refusal(f"--require {name!r} is not the name of a package")
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
@@ -63,5 +63,5 @@ def _check_id(flag: str, name: str) -> str:
     word = name.strip().replace("_", "-")
     ids = check_ids()
     if word not in ids:
-        raise click.UsageError(f"--{flag} {name!r}: no such check{did_you_mean(word, ids)} (see gpudoctor list-checks)")
+        raise Refusal(f"--{flag} {name!r}: no such check{did_you_mean(word, ids)} (see gpudoctor list-checks)")
     return word

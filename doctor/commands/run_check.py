@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
 from msgspec.structs import replace
 
 from ..judge.report import Report
 from ..report.progress import Progress
 from .options import make_policy
+from .refusal import Refusal
 from .sources import gather
 from .write import write
 
@@ -64,9 +64,9 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
 def _one_source(flags: dict[str, Any]) -> None:
     given = [flag for flag in ("from", "replay", "root") if flags.get(flag) or flags.get(f"{flag}_")]
     if len(given) > 1:
-        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+        raise Refusal(f"--{given[0]} and --{given[1]} exclude each other")
     if given in (["from"], ["replay"]) and flags["python_"]:
-        raise click.UsageError(f"--python and --{given[0]} exclude each other")
+        raise Refusal(f"--python and --{given[0]} exclude each other")
 
 
 def _policy_flags(flags: dict[str, Any]) -> dict[str, Any]:

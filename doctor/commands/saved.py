@@ -6,12 +6,12 @@ import os
 import stat
 import sys
 
-import click
 import msgspec
 
 from ..findings import Policy
 from ..judge.report import REPORT_SCHEMA_VERSION, Tool
 from ..snapshot import Snapshot, Target
+from .refusal import Refusal
 
 MAX_BYTES = 64 << 20
 """Larger than any report: the largest known are near 1 MiB."""
@@ -34,30 +34,30 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 def read_report(path: str) -> Saved:
-    """The saved report at `path` (`-`: standard input). Raises ClickException with one line where it is none."""
+    """The saved report at `path` (`-`: standard input). Raises Refusal with one line where it is none."""
     name = "standard input" if path == "-" else path
     data = _text(_read(path, name))
     if not data.strip():
-        raise click.ClickException(f"{name} is empty: not a gpudoctor report")
+        raise Refusal(f"{name} is empty: not a gpudoctor report")
     try:
         head = msgspec.json.decode(data, type=_Head)
     except msgspec.ValidationError as error:
-        raise click.ClickException(f"{name} is not a gpudoctor report: {error}") from None
+        raise Refusal(f"{name} is not a gpudoctor report: {error}") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise click.ClickException(f"{name} is not a gpudoctor report: {_plain(error)}") from None
+        raise Refusal(f"{name} is not a gpudoctor report: {_plain(error)}") from None
     if head.schema_version is None or not bytes(head.snapshot):
-        raise click.ClickException(f"{name} is JSON, but not a gpudoctor report (no schema_version and snapshot)")
+        raise Refusal(f"{name} is JSON, but not a gpudoctor report (no schema_version and snapshot)")
     if head.schema_version > REPORT_SCHEMA_VERSION:
-        raise click.ClickException(
+        raise Refusal(
             f"{name} has report schema {head.schema_version}, newer than this gpudoctor reads "
             f"({REPORT_SCHEMA_VERSION}): update gpudoctor"
         )
     if head.schema_version < 1:
-        raise click.ClickException(f"{name} has report schema {head.schema_version}, which does not exist")
+        raise Refusal(f"{name} has report schema {head.schema_version}, which does not exist")
     try:
         return msgspec.json.decode(data, type=Saved)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise click.ClickException(f"{name} is not a gpudoctor report: {_plain(error)}") from None
+        raise Refusal(f"{name} is not a gpudoctor report: {_plain(error)}") from None
 
 
 def _read(path: str, name: str) -> bytes:
@@ -71,22 +71,22 @@ def _read(path: str, name: str) -> bytes:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise click.ClickException(f"cannot read {name}: {reason or error}") from None
+        raise Refusal(f"cannot read {name}: {reason or error}") from None
 
 
 def _bounded(descriptor: int, name: str) -> bytes:
     about = os.fstat(descriptor)
     if stat.S_ISDIR(about.st_mode):
-        raise click.ClickException(f"{name} is a directory, not a report (a recorded folder is judged by --replay)")
+        raise Refusal(f"{name} is a directory, not a report (a recorded folder is judged by --replay)")
     if about.st_size > MAX_BYTES:
-        raise click.ClickException(f"{name} is {about.st_size >> 20} MiB: not a gpudoctor report (over 64 MiB)")
+        raise Refusal(f"{name} is {about.st_size >> 20} MiB: not a gpudoctor report (over 64 MiB)")
     parts: list[bytes] = []
     left = MAX_BYTES + 1
     while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
         parts.append(part)
         left -= len(part)
     if left <= 0:
-        raise click.ClickException(f"{name} is over 64 MiB: not a gpudoctor report")
+        raise Refusal(f"{name} is over 64 MiB: not a gpudoctor report")
     return b"".join(parts)
 
 

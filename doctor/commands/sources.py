@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from ..findings import Policy
 from ..snapshot import Missing, Snapshot
+from .refusal import Refusal
 
 if TYPE_CHECKING:
     from ..probes.collect import Options
@@ -25,7 +24,7 @@ def read(flags: dict[str, Any]) -> tuple[Snapshot, Policy]:
 
 
 def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
-    """The facts of this machine, a root folder or a recording. Raises ClickException where there is no such thing."""
+    """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing."""
     if flags["replay"]:
         return replay(flags["replay"])
     from ..probes.collect import collect
@@ -33,7 +32,7 @@ def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
     snapshot = collect(options(flags), say)
     prefix = snapshot.python.patient.prefix
     if flags["python_"] and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
-        raise click.UsageError(f"--python {flags['python_']}: there is no Python environment")
+        raise Refusal(f"--python {flags['python_']}: there is no Python environment")
     return snapshot
 
 
@@ -45,7 +44,7 @@ def replay(folder: str) -> Snapshot:
     try:
         return snapshot_of(read_recording(folder))
     except RecordingError as error:
-        raise click.ClickException(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 def options(flags: dict[str, Any]) -> Options:
@@ -60,5 +59,5 @@ def options(flags: dict[str, Any]) -> Options:
         try:
             root = root_folder(flags["root"])
         except NotARoot as error:
-            raise click.ClickException(str(error)) from None
+            raise Refusal(str(error)) from None
     return Options(python=flags["python_"], root=root, import_torch=not flags["no_import"], deadline_s=seconds)

@@ -6,11 +6,11 @@ import contextlib
 import os
 import sys
 
-import click
+from .refusal import Refusal
 
 
 def write(data: bytes, output: str | None) -> None:
-    """Write to stdout, or to the file `output`. Raises ClickException where it cannot; BrokenPipeError passes."""
+    """Write to stdout, or to the file `output`. Raises Refusal where it cannot; BrokenPipeError passes."""
     if output is None or output == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -22,7 +22,7 @@ def write(data: bytes, output: str | None) -> None:
             return
         _replace(os.path.realpath(output), data)
     except OSError as error:
-        raise click.ClickException(f"cannot write {output}: {error.strerror or error}") from None
+        raise Refusal(f"cannot write {output}: {error.strerror or error}") from None
 
 
 def _plain(path: str, data: bytes) -> None:

@@ -1,0 +1,38 @@
+"""Flags as click options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from .flags import CHOICES, MAX_S, MIN_S, Flag
+
+Function = Callable[..., int]
+
+
+def options(flags: Sequence[Flag]) -> Callable[[Function], Function]:
+    """A decorator that gives a command these options, in this order."""
+
+    def decorate(function: Function) -> Function:
+        for flag in reversed(flags):
+            function = click.option(*flag.names, flag.dest, help=flag.help, **_about(flag))(function)
+        return function
+
+    return decorate
+
+
+def _about(flag: Flag) -> dict[str, Any]:
+    if flag.kind == "on":
+        return {"is_flag": True}
+    if flag.kind == "count":
+        return {"count": True}
+    about: dict[str, Any] = {"metavar": flag.metavar} if flag.metavar else {}
+    if flag.kind == "many":
+        return {**about, "multiple": True}
+    if flag.kind == "choice":
+        about["type"] = click.Choice(CHOICES[flag.dest])
+    elif flag.kind == "seconds":
+        about["type"] = click.FloatRange(MIN_S, MAX_S)
+    return {**about, "default": flag.default}

@@ -1,0 +1,103 @@
+"""The flags of `check` and `healthcheck` as data: click is told of them, and plain command lines are read without it.
+
+Importing click costs a fifth of a whole check. A command line made only of flags that are known here, each with a
+plausible value, is read by `read_flags`; anything else (help, a misspelling, an odd value) is click's to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+CHOICES = {"format_": ("text", "json", "markdown"), "fail_on": ("fail", "unknown", "warn")}
+MIN_S, MAX_S = 0.1, 3600.0
+
+
+class Flag(NamedTuple):
+    """One option. kind: on (no value), count, text, many (repeatable), choice, seconds."""
+
+    names: tuple[str, ...]
+    dest: str
+    kind: Literal["on", "count", "text", "many", "choice", "seconds"]
+    help: str
+    metavar: str = ""
+    default: Any = None
+
+
+_EXPECT = Flag(("--expect",), "expect", "text", "gpu (default), any, none, 8, H100 or 8xH100.", "WHAT")
+_REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and fit. Repeatable.", "PKG")
+_SKIP = Flag(("--skip",), "skip", "many", "Leave this check out. Repeatable.", "ID")
+_PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpreter or environment.", "PATH")
+_FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
+
+CHECK = (
+    Flag(("--format",), "format_", "choice", "Default: text.", default="text"),
+    Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE"),
+    Flag(("-v", "--verbose"), "verbose", "count", "Open every group; -vv: all facts with their witnesses.", default=0),
+    Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False),
+    Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False),
+    Flag(("--no-import",), "no_import", "on", "Read torch's files only, do not import it.", default=False),
+    _PYTHON,
+    Flag(("--root",), "root", "text", "Look at a root folder (an unpacked image) instead of this machine.", "DIR"),
+    _FROM,
+    Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved.", "DIR"),
+    _EXPECT,
+    _REQUIRE,
+    Flag(("--only",), "only", "many", "Run only this check. Repeatable.", "ID"),
+    _SKIP,
+    Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail."),
+    Flag(("--building",), "building", "on", "CUDA extensions are going to be compiled here.", default=False),
+    Flag(("--timeout",), "timeout", "seconds", "Deadline of the probes in seconds. Default: 20.", "S"),
+    Flag(("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False),
+)
+HEALTHCHECK = (
+    _EXPECT,
+    _REQUIRE,
+    _SKIP,
+    Flag(("--strict",), "strict", "on", "UNKNOWN exits 1 too.", default=False),
+    _PYTHON,
+    _FROM,
+    Flag(("--timeout",), "timeout", "seconds", "Seconds in all. Default: 10.", "S", default=10.0),
+)
+
+
+def read_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Values by name, or None where click has to look at the command line."""
+    known = {name: flag for flag in flags for name in flag.names}
+    values: dict[str, Any] = {flag.dest: () if flag.kind == "many" else flag.default for flag in flags}
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if word in ("-vv", "-vvv") and "-v" in known:
+            values["verbose"] += len(word) - 1
+            continue
+        flag = known.get(name)
+        if flag is None:
+            return None
+        if flag.kind in ("on", "count"):
+            if equals:
+                return None
+            values[flag.dest] = True if flag.kind == "on" else values[flag.dest] + 1
+            continue
+        if not equals:
+            if not rest or (rest[0].startswith("-") and rest[0] != "-"):
+                return None
+            value = rest.pop(0)
+        if not _take(values, flag, value):
+            return None
+    return values
+
+
+def _take(values: dict[str, Any], flag: Flag, value: str) -> bool:
+    if flag.kind == "many":
+        values[flag.dest] = (*values[flag.dest], value)
+    elif flag.kind == "seconds":
+        if not value.isascii() or not value.isdigit() or not MIN_S <= int(value) <= MAX_S:
+            return False
+        values[flag.dest] = float(value)
+    elif flag.kind == "choice" and value not in CHOICES[flag.dest]:
+        return False
+    else:
+        values[flag.dest] = value
+    return True

@@ -1,0 +1,42 @@
+"""The fast lane: plain command lines of `check` and `healthcheck`, without click."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from .commands.flags import CHECK, HEALTHCHECK, read_flags
+
+
+def run_fast(arguments: Sequence[str]) -> int | None:
+    """The exit code, or None where click has to read the command line (nothing was done then)."""
+    flags = read_flags(CHECK if arguments[0] == "check" else HEALTHCHECK, arguments[1:])
+    if flags is None:
+        return None
+    from .guard import guarded
+
+    def work() -> int:
+        _light_msgspec()
+        if arguments[0] == "check":
+            from .commands.run_check import run_check
+
+            return run_check(flags)
+        from .commands.run_healthcheck import run_healthcheck
+
+        return run_healthcheck(flags)
+
+    return guarded(work, arguments)
+
+
+def _light_msgspec() -> None:
+    """Import msgspec without typing_extensions, which it takes where it is installed.
+
+    Since Python 3.11 typing has all that msgspec asks of it, and typing_extensions brings inspect, ast and tokenize.
+    """
+    if sys.version_info < (3, 11) or "typing_extensions" in sys.modules or "msgspec" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]

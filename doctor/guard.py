@@ -1,0 +1,59 @@
+"""The one place where errors become one line on stderr and an exit code; never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from .commands.refusal import Refusal
+
+
+def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code (DESIGN rule 9).
+
+    2 (`healthcheck`: 1) for wrong usage, unreadable input and internal errors, 130 for an interrupt.
+    """
+    failed = 1 if list(arguments[:1]) == ["healthcheck"] else 2
+    try:
+        code = work()
+        sys.stdout.flush()
+    except Refusal as refusal:
+        return say(str(refusal), failed)
+    except KeyboardInterrupt:
+        _write("\n")
+        return 130
+    except BrokenPipeError:
+        _quiet_stdout()
+        return failed
+    except Exception as error:
+        if os.environ.get("GPUDOCTOR_TRACEBACK"):
+            raise
+        if isinstance(error, OSError) and error.errno == 28:  # No space left on device
+            _quiet_stdout()
+            return say("cannot write the report: no space left", failed)
+        return say(f"internal error: {type(error).__name__}: {error} (GPUDOCTOR_TRACEBACK=1 shows where)", failed)
+    return code if isinstance(code, int) else 0
+
+
+def say(message: str, code: int) -> int:
+    """One printable line on stderr; returns the code."""
+    line = " ".join(message.split())
+    line = "".join(c if c.isprintable() else "?" for c in line)
+    if len(line) > 600:  # somebody's very long argument: what is said of it stands around it
+        line = f"{line[:280]} ... {line[-280:]}"
+    _write(f"gpudoctor: {line}\n")
+    return code
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # nobody may be listening
+        sys.stderr.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stderr.flush()
+
+
+def _quiet_stdout() -> None:
+    """Nobody reads, or nothing can be written: nothing more may be written, not even at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
