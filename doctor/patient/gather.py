@@ -6,8 +6,8 @@ JSON-able lines in a fixed order, so that what was emitted before a hang is kept
 file {path, text, cut?}, data {path, base64}, missing {path, reason, detail}, dir {path, names, total},
 exists {path, kind}, link {path, real}, match {path, line}: one line of a long file;
 node {path, mode, uid, gid, major, minor, character, readable, writable}, nodes {complete};
-env {values}, process {uname, cores, euid, libc, limits}, statvfs {role, path, total_mib, free_mib, writable};
-pci {address, modalias, driver}, ldcache {path, entries}, loader {cache, ld_library_path, defaults},
+env {values}, process {system, release, machine, euid, cores, libc};
+statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver}, ldcache {path, entries}, loader {cache, ld_library_path, defaults},
 library {name, path, real, size, by}, compat {path, real, note?}, toolkit {path, real}, nvcc {path, real};
 python {prefix, ...} (see pythons.py), elf {path, needed, rpath, runpath} and code {path, ...} from the injected tools;
 end {}: the pass came to its end.
@@ -29,8 +29,7 @@ DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios_
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _HOST_FILES = (
     "/proc/version", "/proc/sys/kernel/osrelease", "/proc/meminfo", "/proc/self/limits", "/proc/self/cgroup",
-    "/proc/1/cgroup", "/proc/self/mountinfo", "/etc/os-release", "/usr/lib/os-release", "/etc/alpine-release",
-    "/.singularity.d/labels.json", "/run/.containerenv", "/etc/nv_tegra_release",
+    "/proc/1/cgroup", "/proc/self/mountinfo", "/etc/os-release", "/usr/lib/os-release", "/run/.containerenv",
 )  # fmt: skip
 _HOST_PATHS = (
     "/.dockerenv", "/.singularity.d", "/var/run/secrets/kubernetes.io", "/usr/lib/wsl/lib", "/kaggle",
@@ -119,11 +118,10 @@ def _node(files: Files, path: str) -> None:
 
 
 def _process(emit: Emit) -> None:
-    uname = os.uname()
-    line: Dict[str, Any] = {
-        "at": "process", "system": uname.sysname, "release": uname.release, "version": uname.version,
-        "machine": uname.machine, "euid": os.geteuid(), "platform": sys.platform,
-    }  # fmt: skip
+    line: Dict[str, Any] = {"at": "process", "system": sys.platform}
+    if hasattr(os, "uname"):  # not on native Windows
+        uname = os.uname()
+        line.update(system=uname.sysname, release=uname.release, machine=uname.machine, euid=os.geteuid())
     try:
         line["cores"] = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
@@ -236,7 +234,7 @@ def _disks(emit: Emit, env: Mapping[str, str], chosen: Optional[Mapping[str, Any
 
 
 def _statvfs(emit: Emit, role: str, path: str, root: str = "") -> None:
-    if root:
+    if root or not hasattr(os, "statvfs"):
         return  # a folder's disk is not the disk of the machine that it will run on
     try:
         value = os.statvfs(path)

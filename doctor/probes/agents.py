@@ -42,7 +42,7 @@ def torch_command(patient: Line, cwd: str) -> list[str] | None:
             status = os.stat(cwd)  # noqa: PTH116
         except OSError:
             return command
-        if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+        if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
             command.append("--cwd-first")
     return command
 

@@ -111,6 +111,14 @@ class _Children:
 
     def answers(self, say: Callable[[str], None]) -> dict[str, AgentResult]:
         """Wait for all children, each to its deadline."""
+        try:
+            return self._answers(say)
+        except BaseException:  # an interrupt must leave no child behind
+            for agent in self.agents.values():
+                agent.kill()
+            raise
+
+    def _answers(self, say: Callable[[str], None]) -> dict[str, AgentResult]:
         from ..targets.process import wait_agents
 
         started = monotonic()

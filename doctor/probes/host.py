@@ -29,7 +29,7 @@ def parse_host(raw: Raw) -> Host:
     cores, euid = number(row.get("cores")), number(row.get("euid"))
     shm = next((r for r in raw.rows("statvfs") if r.get("role") == "shm"), None)
     return Host(
-        system=string(row.get("system")).lower() or ("linux" if not isinstance(release, Missing) else raw.unasked),
+        system=_system(string(row.get("system"))) or ("linux" if not isinstance(release, Missing) else raw.unasked),
         os_name=release.get("PRETTY_NAME", ABSENT) if isinstance(release, dict) else release,
         os_id=release.get("ID", ABSENT) if isinstance(release, dict) else release,
         os_version=release.get("VERSION_ID", ABSENT) if isinstance(release, dict) else release,
@@ -53,6 +53,10 @@ def parse_host(raw: Raw) -> Host:
         secure_boot=_secure_boot(raw),
         environment=tuple(EnvVar(k, v) for k, v in env.items()) if isinstance(env, dict) else env,
     )
+
+
+def _system(told: str) -> str:
+    return "windows" if told == "win32" else told.lower()
 
 
 def os_release(raw: Raw) -> dict[str, str] | Missing:

@@ -51,7 +51,7 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[Any], A
     base.mkdir(parents=True, exist_ok=True)
     content: dict[str, Any] = {
         "manifest": {"schema_version": SCHEMA_VERSION, **recording.manifest, "redacted": redact is not None},
-        "sources": {name: [*result.lines, {_END: _end(result)}] for name, result in recording.agents.items()},
+        "sources": {name: _lines(result) for name, result in recording.agents.items()},
     }
     if recording.files is not None:
         content["sources"]["files"] = recording.files
@@ -64,11 +64,10 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[Any], A
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def _end(result: AgentResult) -> dict[str, Any]:
-    return {
-        "returncode": result.returncode, "fault": result.fault, "guilty": result.guilty,
-        "stderr_tail": result.stderr_tail, "seconds": result.seconds, "noise": result.noise,
-    }  # fmt: skip
+def _lines(result: AgentResult) -> list[Line]:
+    end = result.as_dict()
+    lines: list[Line] = end.pop("lines")
+    return [*lines, {_END: end}]
 
 
 def read_recording(folder: str) -> Recording:
