@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Step
+from ..findings import Check, Finding, Fix
+from ..fixes.fitting import fitting_torch, show_only
 from ..fixes.machine import seen_gpus
-from ..fixes.place import RECHECK
-from ..fixes.python import new_python_fix
-from ..fixes.torch import install_torch, recheck_run
-from ..snapshot import EnvVar, Missing, NeedsFact, Snapshot, known
+from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._code import Judged, ran_here
 
 if TYPE_CHECKING:
@@ -29,32 +27,23 @@ def finding(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Findin
 
 
 def fixes(s: Snapshot, m: Matrix, j: Judged) -> tuple[Fix, ...]:
-    """A build for all GPUs; else another Python for such a build; else leave this GPU out."""
-    install = install_torch(s, m)
-    if install:
-        return (install,)
-    found = [new_python_fix(s, m), _leave_out(s, m, j), install_torch(s, m, any_driver=True)]
-    return tuple(fix for fix in found if fix)
+    """What fits all GPUs; where that needs more than an install, leaving this GPU out comes first."""
+    best = fitting_torch(s, m)
+    leave = _leave_out(s, m, j) if best is None or best.id != "install-torch" else None
+    return tuple(fix for fix in (leave, best) if fix)
 
 
 def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
     """Give programs only the GPUs that this torch has code for."""
-    rest = [g for g in seen_gpus(s, m) or () if not g.hidden and g.capability != j.gpu.capability]
-    devices = known(s.driver.cuda_devices)
-    if not rest or not devices or not isinstance(known(s.gpus), tuple):
+    runs = [
+        g.key for g in seen_gpus(s, m) or ()
+        if not g.hidden and g.capability
+        and m.code_for_gpu(g.capability, j.code.sass, j.code.ptx, build_cuda=known(s.torch.cuda)).kind == "sass"
+    ]  # fmt: skip
+    if not runs or not known(s.gpus):
         return None
-    keys = ",".join(g.key for g in rest)
-    others = tuple(v for v in known(s.host.environment) or () if v.name != "CUDA_VISIBLE_DEVICES")
-    changes = {
-        **recheck_run(s),
-        "host.environment": (*others, EnvVar("CUDA_VISIBLE_DEVICES", keys)),
-        "driver.cuda_devices": tuple(d for d in devices if known(d.uuid) in {g.key for g in rest}) or RECHECK,
-    }
-    step = Step(
-        text="Show programs only the other GPUs.", command=f"export CUDA_VISIBLE_DEVICES={keys}", where="shell",
-        changes=changes,
-    )  # fmt: skip
-    return Fix(id="leave-gpu-out", title=f"Leave {j.gpu.name} out: no torch build serves all GPUs here", steps=(step,))
+    title = f"Leave {j.gpu.name} out: this torch serves the other GPUs"
+    return Fix(id="leave-gpu-out", title=title, steps=(show_only(s, runs),))
 
 
 def unlisted_gpus(found: list[Judged]) -> None:

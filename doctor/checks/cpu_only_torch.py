@@ -22,9 +22,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
+from ..fixes.fitting import fitting_torch
 from ..fixes.machine import capabilities
-from ..fixes.python import new_python_fix
-from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, gpu_needed
 
@@ -44,9 +43,6 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-USUAL = ("7.5", "8.0", "8.6", "9.0")
-"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
-
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected."""
@@ -59,11 +55,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if not gpu_needed(s, p):
         yield CHECK.remark(title, detail + " No GPU is expected here, so nothing is wrong.", facts=facts)
         return
-    gpus = capabilities(s, m)
-    if gpus:
-        fix = install_torch(s, m) or new_python_fix(s, m) or install_torch(s, m, any_driver=True)
-    else:
+    if not capabilities(s, m):
         detail += " Which CUDA build fits depends on the GPU and its driver, which are not known here."
-        title_of_fix = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
-        fix = install_torch(s, m, gpus=USUAL, title=title_of_fix) or new_python_fix(s, m, USUAL)
+    fix = fitting_torch(s, m)
     yield CHECK.fail(title, detail, facts=facts, fixes=(fix,) if fix else ())

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy
+from ..fixes.fitting import fitting_torch
 from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin
-from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known, need
 from ._cudnn import compiled_with, fits
 from ._torch import NO_CODE, cuda_build, gpus, unlisted
@@ -78,7 +78,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ..
             title = f"Install cuDNN {row.version}, the last for this GPU"
             found.append(install_pins(s, [pin], id="install-older-cudnn", title=title))
             break
-    other = install_torch(s, m)
+    other = fitting_torch(s, m)
     if other:
         found.append(other)
     return tuple(found)

@@ -74,7 +74,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if version and pinned:
             words += f" It is version {version}; torch pins {pinned}."
         fix = off_library_path(s, (item.path,))
-        fixes = (fix,) if fix else ()
+        fixes = (fix,)
         if _is_guilty(item, guilty, said, is_older):
             detail = f"{words} Python says: {first_line(said)}"
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, fixes=fixes)

@@ -19,8 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.python import new_python_fix
-from ..fixes.torch import install_torch
+from ..fixes.fitting import fitting_torch
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, has_gpu
 
@@ -46,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("no NVIDIA GPU was seen")
     vendor = {"rocm": "AMD (ROCm)", "xpu": "Intel (XPU)"}[kind]
     version = known(s.torch.version)
-    fix = install_torch(s, m) or new_python_fix(s, m) or install_torch(s, m, any_driver=True)
+    fix = fitting_torch(s, m)
     yield CHECK.fail(
         f"torch {version} is built for GPUs of {vendor}, not for NVIDIA's", "It holds no CUDA code.",
         facts={"torch": version, "build": kind}, fixes=(fix,) if fix else (),

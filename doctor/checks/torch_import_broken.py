@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
 from ..fixes.libraries import reinstall_torch
-from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line
 from ._torch import BROKEN_IMPORT, installed
@@ -56,8 +55,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     detail = first_line(error, 600) or "It left no message."
     if fault == "hang":
         detail += " The first import from a cold or network disk can be slow: try again once."
-    fix = reinstall_torch(s, m) or install_torch(s, m)
+    fix = reinstall_torch(s, m)
     yield CHECK.fail(
         f"{_HOW[fault]} (torch {version})", detail, facts={"torch": version, "fault": fault, "error": error[:2000]},
-        fixes=(fix,) if fix else (),
+        fixes=(fix,),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.torch import install_torch
+from ..fixes.libraries import reinstall_torch
 from ..snapshot import Snapshot, known, need
 from ._torch import installed
 from ._user_site import in_user_site
@@ -46,12 +46,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if len(copies) < 2:
         return
     words = "; ".join(f"{v} in {place}" for v, place in sorted(copies))
-    fix = install_torch(s, m)
+    fix = reinstall_torch(s, m, "once")
     broken = known(s.torch_run.imported) is False
     say = CHECK.fail if broken else CHECK.warn
     yield say(
         f"torch is installed {len(copies)} times: {', '.join(sorted(v for v, _ in copies))}",
         f"Found: {words}. Python imports {version}.",
-        facts={"versions": sorted(v for v, _ in copies), "imported": version}, fixes=(fix,) if fix else (),
+        facts={"versions": sorted(v for v, _ in copies), "imported": version}, fixes=(fix,),
         **({"severity": "error"} if broken else {}),
     )  # fmt: skip

@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.python import new_python_fix
-from ..fixes.torch import install_torch
+from ..fixes.fitting import fitting_torch
 from ..snapshot import Missing, Snapshot, known, need
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
     if others:
         detail += " torch is installed in: " + ", ".join(f"{place} (torch {v or '?'})" for place, v in others) + "."
-    fixes = tuple(fix for fix in (install_torch(s, m) or new_python_fix(s, m),) if fix)
+    fixes = tuple(fix for fix in (fitting_torch(s, m),) if fix)
     facts = {"environment": where, "others": [place for place, _ in others]}
     if "torch" in p.require:
         yield CHECK.fail("torch is required and not installed", detail, facts=facts, fixes=fixes)

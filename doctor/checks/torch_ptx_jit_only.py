@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.torch import install_torch
+from ..fixes.fitting import fitting_torch
 from ..snapshot import Snapshot, known
 from ._code import judged
 
@@ -40,7 +40,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns for each GPU that only PTX reaches."""
     for j in judged(s, m):
         if j.grade.kind == "ptx-jit":
-            fix = install_torch(s, m)
+            fix = fitting_torch(s, m)
             yield CHECK.warn(
                 f"torch {known(s.torch.version)} has no machine code for {j.gpu.name} ({j.gpu.capability}), only PTX",
                 f"By {j.code.witness}: {j.grade.reason}. The first use of each kernel is slow.{j.disagreement}",

@@ -11,8 +11,8 @@ from compat_matrix.versions import torch_version
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .machine import wheel_platform
-from .packages import install_command, site_packages, uninstall_command, with_distributions
-from .pins import Pin, absent_pins, applies, cuda_pins
+from .packages import install_command, installed, site_packages, uninstall_command, with_distributions
+from .pins import Pin, absent_pins, applies, cuda_pins, requires
 from .place import RECHECK
 from .torch import note, recheck_run
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def _installed(s: Snapshot, pins: Sequence[Pin], drop: Sequence[str] = ()) -> dict[str, Any]:
     """What changes once these pinned wheels are installed."""
     site = site_packages(s)
-    put = [Distribution(name=pin.name, version=pin.version, location=site) for pin in pins]
+    lines = {"torch": requires(s)}
+    put = [Distribution(name=p.name, version=p.version, location=site, requires=lines.get(p.name, ())) for p in pins]
     changes: dict[str, Any] = {
         **recheck_run(s), "python.distributions": with_distributions(s, put, drop), "torch.missing_libraries": (),
     }  # fmt: skip
@@ -54,21 +55,27 @@ def install_pins(s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop:
     return Fix(id=id, title=title, steps=tuple(steps), note=note(s, args))
 
 
-def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix | None:
-    """Install the same build of torch again, with everything that it pins; None for builds that pip cannot fetch."""
+def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
+    """Install the same build of torch again, with everything that it pins; vendors' builds come with their image."""
     parts = torch_version(known(s.torch.version) or "")
     if parts is None or parts.kind != "release":
-        return None
+        step = Step(text="Make the environment or container again from its image: pip cannot fetch this build.",
+                    where="container-start", changes=_installed(s, []))  # fmt: skip
+        return Fix(id="fresh-environment", title="Start again from the image that brings this torch", steps=(step,))
     args = ["--force-reinstall", f"torch=={parts.base}"]
     row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local else None
     if index and not (row and row.pypi_default):
         args += ["--index-url", index.url]
-    pins = [pin for pin in cuda_pins(s) if applies(pin, s)]
+    pins = [Pin("torch", parts.base, ""), *(pin for pin in cuda_pins(s) if applies(pin, s))]
+    twice = len(installed(s, ("torch",))) > 1
+    remove = Step(text="Uninstall until nothing is left.", where="environment",
+                  command=" && ".join([uninstall_command(s, ("torch",))] * len(installed(s, ("torch",)))))  # fmt: skip
     return Fix(
         id="reinstall-torch",
         title=f"Install torch {known(s.torch.version)} again{', ' + why if why else ''}",
         steps=(
+            *((remove,) if twice else ()),
             Step(text="Install it again, with what it needs.", command=install_command(s, args), where="environment",
                  changes=_installed(s, pins)),
         ),
@@ -81,17 +88,14 @@ def restore_libraries(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     gone = absent_pins(s)
     if gone:
         return (install_pins(s, gone, id="install-pinned-wheels", title="Install the CUDA wheels that torch pins"),)
-    fix = reinstall_torch(s, m, "with its libraries")
-    return (fix,) if fix else ()
+    return (reinstall_torch(s, m, "with its libraries"),)
 
 
-def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix | None:
-    """Take the folders of these libraries off LD_LIBRARY_PATH; None where none of them is on it."""
+def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
+    """Take the folders of these libraries off LD_LIBRARY_PATH; unset it where they are not named in it as such."""
     folders = known(s.cuda.ld_library_path) or ()
     bad = {folder for folder in folders for path in paths if path.rpartition("/")[0] == folder.rstrip("/")}
-    if not bad and folders:
-        return None
-    rest = [folder for folder in folders if folder not in bad]
+    rest = [folder for folder in folders if folder not in bad] if bad else []
     value = ":".join(rest)
     command = f"export LD_LIBRARY_PATH={shlex.quote(value)}" if rest else "unset LD_LIBRARY_PATH"
     changes: dict[str, Any] = {**recheck_run(s), "cuda.ld_library_path": tuple(rest), "cuda.libraries": RECHECK}

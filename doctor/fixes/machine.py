@@ -46,12 +46,18 @@ def _capability(g: Gpu, m: Matrix) -> str:
 
 
 def _hidden(s: Snapshot, g: Gpu) -> bool:
-    """CUDA lists the devices that programs get; a GPU that it lists neither by UUID nor by address is not one."""
+    """CUDA lists the devices that programs get; a GPU that it lists neither by UUID nor by address is not one.
+
+    Where CUDA was not asked, UUIDs in CUDA_VISIBLE_DEVICES tell.
+    """
     devices = known(s.driver.cuda_devices)
+    mine = known(g.uuid)
+    shown = s.host.env("CUDA_VISIBLE_DEVICES")
+    if not devices and isinstance(shown, str) and shown.startswith("GPU-") and mine is not None:
+        return not any(mine.startswith(part.strip()) for part in shown.split(",") if part.strip())
     if not devices or any(known(d.uuid) is None or str(known(d.uuid)).startswith("MIG") for d in devices):
         return False
     uuids, addresses = {known(d.uuid) for d in devices}, {known(d.pci_address) for d in devices}
-    mine = known(g.uuid)
     return mine is not None and mine not in uuids and (known(g.pci_address) or "-") not in addresses
 
 

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def fitting_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) -> str:
+def fitting_python(
+    s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False
+) -> str:
     """A Python version that a fitting torch build has a wheel for, near the newest; '' where there is none.
 
     Not the very newest one: other packages follow later.
     """
-    build = choose(s, m, gpus=gpus, any_python=True)
+    build = choose(s, m, gpus=gpus, any_python=True, any_driver=any_driver)
     release = m.torch_release(build.torch).release if build else None
     if release is None:
         return ""

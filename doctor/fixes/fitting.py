@@ -1,0 +1,105 @@
+"""The way to a torch that fits this machine: the nearest step first, so that there always is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.versions import numbers, tag_cuda
+
+from ..findings import Fix, Step
+from ..snapshot import EnvVar, Missing, Snapshot, known
+from .driver import install_driver, other_host
+from .machine import capabilities, driver_platform, seen_gpus
+from .place import RECHECK, driver_changes
+from .python import fitting_python, new_python_fix
+from .torch import choose, install_torch, recheck_run
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+USUAL = ("7.5", "8.0", "8.6", "9.0")
+"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
+
+
+def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
+    """Install a build; else with another Python; else after a newer driver; else for some of the GPUs.
+
+    Where no GPU is known, a build for the usual ones. None only where there are no wheels at all (macOS, musl).
+    """
+    wanted = capabilities(s, m)
+    if not wanted:
+        title = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
+        return install_torch(s, m, gpus=USUAL, title=title) or new_python_fix(s, m, USUAL) or (
+            _after_driver(s, m, USUAL))  # fmt: skip
+    return (
+        install_torch(s, m)
+        or new_python_fix(s, m)
+        or _after_driver(s, m, wanted)
+        or _for_some(s, m, wanted)
+        or other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **recheck_run(s)})
+    )
+
+
+def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
+    """A newer driver first, then the build that fits it."""
+    python = ""
+    build = choose(s, m, gpus=wanted, any_driver=True)
+    if build is None:
+        build = choose(s, m, gpus=wanted, any_driver=True, any_python=True)
+        if build is None:
+            return None
+        python = fitting_python(s, m, wanted, any_driver=True)
+    platform = driver_platform(s)
+    grade = m.driver_for_cuda(known(s.driver.version) or "0", tag_cuda(build.tag) or "", platform)
+    rows = [row for cc in wanted if (row := m.compute_capability(cc))]
+    floor = max([*(numbers(grade.floor_minor)[:1] or (0,)), *(row.first_driver or 0 for row in rows)])
+    open_module = any(row.open_module == "required" for row in rows)
+    driver = install_driver(s, floor or None, "open" if open_module else "")[0]
+    after = s
+    for step in driver.steps:
+        after = after.replace(step.changes)
+    torch = install_torch(after, m, gpus=wanted, python=python)
+    if torch is None:
+        return None
+    return Fix(
+        id="newer-driver-and-torch", title=f"{driver.title}, then install torch {build.torch} ({build.tag})",
+        steps=(*driver.steps, *torch.steps), note=torch.note, source=torch.source,
+    )  # fmt: skip
+
+
+def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
+    """No build serves all GPUs: give programs those that one build serves, the most that can be had."""
+    gpus = [gpu for gpu in seen_gpus(s, m) or () if not gpu.hidden]
+    choices = []
+    for left_out in wanted:
+        rest = [cc for cc in wanted if cc != left_out]
+        if rest and choose(s, m, gpus=rest, any_python=True):
+            choices.append(([g for g in gpus if g.capability in rest], rest))
+    if not choices:
+        return None
+    kept, rest = max(choices, key=lambda choice: len(choice[0]))
+    step = show_only(s, [gpu.key for gpu in kept])
+    after = s.replace(step.changes)
+    torch = install_torch(after, m, gpus=rest) or new_python_fix(after, m, rest)
+    if torch is None:
+        return None
+    names = ", ".join(dict.fromkeys(gpu.name for gpu in kept))
+    title = f"Use {names} only: no torch build serves all GPUs here"
+    return Fix(id="use-some-gpus", title=title, steps=(step, *torch.steps), note=torch.note, source=torch.source)
+
+
+def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
+    """Show programs only these GPUs."""
+    value = ",".join(keys)
+    others = tuple(v for v in known(s.host.environment) or () if v.name != "CUDA_VISIBLE_DEVICES")
+    devices = known(s.driver.cuda_devices)
+    changes: dict[str, Any] = {
+        **recheck_run(s),
+        "host.environment": (*others, EnvVar("CUDA_VISIBLE_DEVICES", value)),
+        "driver.cuda_devices": tuple(d for d in devices if known(d.uuid) in keys) or RECHECK if devices else RECHECK,
+    }
+    if isinstance(s.driver.cu_init, Missing) or s.driver.cu_init != 0:
+        changes["driver.cu_init"] = RECHECK
+    command = f"export CUDA_VISIBLE_DEVICES={value}"
+    return Step(text="Show programs only these GPUs.", command=command, where="shell", changes=changes)
