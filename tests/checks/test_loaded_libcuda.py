@@ -108,7 +108,8 @@ def test_the_same_codes_without_compat_are_a_mismatch(code: int) -> None:
 def test_unknown_without_the_deciding_facts() -> None:
     blind = healthy().replace({"driver.cu_init": NOT_ASKED, "torch_run.first_call_code": NOT_ASKED, "driver.libcuda_path": NOT_ASKED})
     assert [run(i, blind)[0] for i in (PATH, GPU, CLASH)] == ["unknown"] * 3
-    assert run(STUB, healthy().replace({"driver.libcuda_stub": NOT_ASKED}))[0] == "unknown"
+    assert run(STUB, healthy().replace({"driver.libcuda_stub": NOT_ASKED, "driver.cu_init": NOT_ASKED}))[0] == "unknown"
+    assert run(STUB, healthy().replace({"driver.libcuda_stub": NOT_ASKED}))[0] == "pass", "a stub never answers 0"
     assert run(PATH, gke(healthy()).replace({"driver.libcuda_candidates": NOT_ASKED}))[0] == "unknown"
 
 
