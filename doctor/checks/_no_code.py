@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix
-from ..fixes.fitting import fitting_torch, show_only
+from ..fixes.fitting import drivable, fitting_torch, show_only
 from ..fixes.machine import seen_gpus
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._code import Judged, ran_here
@@ -40,7 +40,7 @@ def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
         if not g.hidden and g.capability
         and m.code_for_gpu(g.capability, j.code.sass, j.code.ptx, build_cuda=known(s.torch.cuda)).kind == "sass"
     ]  # fmt: skip
-    if not runs or not known(s.gpus):
+    if not runs or not known(s.gpus) or not drivable(s, m, j.gpu.capability):
         return None
     title = f"Leave {j.gpu.name} out: this torch serves the other GPUs"
     return Fix(id="leave-gpu-out", title=title, steps=(show_only(s, runs),))

@@ -74,7 +74,7 @@ def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     choices = []
     for left_out in wanted:
         rest = [cc for cc in wanted if cc != left_out]
-        if rest and choose(s, m, gpus=rest, any_python=True):
+        if rest and drivable(s, m, left_out) and choose(s, m, gpus=rest, any_python=True):
             choices.append(([g for g in gpus if g.capability in rest], rest))
     if not choices:
         return None
@@ -87,6 +87,15 @@ def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     names = ", ".join(dict.fromkeys(gpu.name for gpu in kept))
     title = f"Use {names} only: no torch build serves all GPUs here"
     return Fix(id="use-some-gpus", title=title, steps=(step, *torch.steps), note=torch.note, source=torch.source)
+
+
+def drivable(s: Snapshot, m: Matrix, capability: str) -> bool:
+    """Whether the driver is not known to be wrong for a GPU (then hiding it from programs hides a fault)."""
+    driver = known(s.driver.version)
+    if driver is None:
+        return True
+    grade = m.driver_for_gpu(driver, capability, known(s.driver.kernel_flavour), driver_platform(s))
+    return grade.grade in ("ok", "unknown")
 
 
 def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
