@@ -88,13 +88,17 @@ class Files:
 
     def real(self, path: str) -> str:
         """The path with all links resolved (emitted where it differs); the path itself where that fails."""
-        try:
-            real = self._resolve(path) if self.root else os.path.realpath(path)
-        except OSError:
-            return path
+        real = self.resolved(path)
         if real != path:
             self.emit({"at": "link", "path": clean(path), "real": clean(real)})
         return real
+
+    def resolved(self, path: str) -> str:
+        """As `real`, but emits nothing."""
+        try:
+            return (self._resolve(path) or "/") if self.root else os.path.realpath(path)
+        except (OSError, ValueError):
+            return path
 
     def kind(self, path: str) -> str:
         """`file`, `dir`, `other` or, where there is none or it cannot be looked at, an empty text. Emits nothing."""

@@ -7,8 +7,9 @@ file {path, text, cut?}, data {path, base64}, missing {path, reason, detail}, di
 exists {path, kind}, link {path, real}, match {path, line}: one line of a long file;
 node {path, mode, uid, gid, major, minor, character, readable, writable}, nodes {complete};
 env {values}, process {system, release, machine, euid, cores, libc};
-statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver}, ldcache {path, entries}, loader {cache, ld_library_path, defaults},
-library {name, path, real, size, by}, compat {path, real, note?}, toolkit {path, real}, nvcc {path, real};
+statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver};
+ldcache {path, entries}, loader {cache, ld_library_path, defaults}, library {name, path, real, size, by}, compat
+{path, real, note?}, toolkit {path, real, parts}, nvcc {path, real};
 python {prefix, ...} (see pythons.py), elf {path, needed, rpath, runpath} and code {path, ...} from the injected tools;
 end {}: the pass came to its end.
 """

@@ -112,15 +112,8 @@ def _library(files: Files, name: str, path: str, by: str, seen: Dict[str, bool])
     if size < 0 and by != "ld.so.cache":
         return
     seen[path] = True
-    real = path if size < 0 else _real(files, path)
+    real = path if size < 0 else files.resolved(path)
     files.emit({"at": "library", "name": clean(name), "path": clean(path), "real": clean(real), "size": size, "by": by})
-
-
-def _real(files: Files, path: str) -> str:
-    try:
-        return files._resolve(path) if files.root else os.path.realpath(path)
-    except OSError:
-        return path
 
 
 def _toolkits(files: Files, env: Mapping[str, str], tools: Any) -> None:
@@ -133,7 +126,7 @@ def _toolkits(files: Files, env: Mapping[str, str], tools: Any) -> None:
             on_path = folder + "/nvcc"
             break
     if on_path:
-        real = _real(files, on_path)
+        real = files.resolved(on_path)
         script = _EXEC.search(files.peek(real, 4096) or "") if files.size(real) < 4096 else None
         real = script.group(1) if script else real
         files.emit({"at": "nvcc", "path": clean(on_path), "real": clean(real)})
@@ -142,7 +135,7 @@ def _toolkits(files: Files, env: Mapping[str, str], tools: Any) -> None:
     for folder in [*(home.rstrip("/") for home in homes), *folders, "/opt/cuda", "/usr/lib/nvidia-cuda-toolkit"]:
         if not folder.startswith("/") or files.kind(folder) != "dir":
             continue
-        real = _real(files, folder)
+        real = files.resolved(folder)
         if real in done:
             continue
         done[real] = True
@@ -163,7 +156,7 @@ def _toolkit(files: Files, folder: str, real: str, tools: Any) -> None:
     for sub in ("compat", "compat/lib.real", "compat/lib", "compat_orin", "compat/orin"):
         path = folder + "/" + sub + "/libcuda.so.1"
         if files.kind(path) == "file":
-            library = _real(files, path)
+            library = files.resolved(path)
             note = tools.note(files.on_disk(path)) if tools is not None else None
             emit({"at": "compat", "path": clean(path), "real": clean(library), "note": note})
 

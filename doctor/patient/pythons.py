@@ -12,7 +12,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .files import Files, clean
-from .interpreters import Choice, choose
+from .interpreters import choose
 from .loader import Loader
 from .packages import gather_packages
 
@@ -51,7 +51,7 @@ def gather_pythons(
 
 def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, str]) -> Dict[str, Any]:
     """The `python` line of an environment given by its prefix, its interpreter, or both."""
-    real = _real(files, executable) if executable else ""
+    real = files.resolved(executable) if executable else ""
     if not prefix:
         near = os.path.dirname(os.path.dirname(executable))
         prefix = near if files.kind(near + "/pyvenv.cfg") else os.path.dirname(os.path.dirname(real))
@@ -72,7 +72,7 @@ def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, s
     elif re.search(r"^\s*include-system-site-packages\s*=\s*true\s*$", cfg, re.M | re.I):
         home = re.search(r"^\s*home\s*=\s*(/\S.*?)\s*$", cfg, re.M)
         if home:
-            base = os.path.dirname(_real(files, home.group(1) + "/python3").rpartition("/")[0])
+            base = os.path.dirname(files.resolved(home.group(1) + "/python3").rpartition("/")[0])
             line["base"] = base
             site += user + _system_site(files, base, _stdlib(files, base, stdlib[1]))
     paths = [p for p in env.get("PYTHONPATH", "").split(":") if p.startswith("/")]
@@ -137,7 +137,7 @@ def _with_pth(files: Files, first: List[str], site: List[str]) -> List[str]:
     def add(folder: str) -> bool:
         if len(found) >= _MAX_SITE or files.kind(folder) != "dir":
             return False
-        real = _real(files, folder)
+        real = files.resolved(folder)
         if real in seen:
             return False
         seen[real] = True
@@ -179,7 +179,7 @@ def _others(
     files: Files, env: Mapping[str, str], options: Mapping[str, Any], patient: Optional[Dict[str, Any]]
 ) -> None:
     """Emit `python` lines with role `other` for well-known places that hold torch."""
-    done = {_real(files, patient["prefix"])} if patient else set()
+    done = {files.resolved(patient["prefix"])} if patient else set()
     prefixes = [str(options["own_prefix"])] if options.get("own_prefix") else []
     for pattern in _OTHER_GLOBS:
         base = pattern.replace("~", env.get("HOME") or "/root", 1) if pattern.startswith("~") else pattern
@@ -198,7 +198,7 @@ def _others(
     for prefix in prefixes[:_MAX_OTHERS]:
         if not _maybe_python(files, prefix):
             continue
-        real = _real(files, prefix)
+        real = files.resolved(prefix)
         if real in done:
             continue
         done.add(real)
@@ -218,13 +218,3 @@ def _cleaned(line: Dict[str, Any]) -> Dict[str, Any]:
     result = {key: clean(value) if isinstance(value, str) else value for key, value in line.items()}
     result["site_packages"] = [clean(folder) for folder in line["site_packages"]]
     return result
-
-
-def _real(files: Files, path: str) -> str:
-    try:
-        return (files._resolve(path) or "/") if files.root else os.path.realpath(path)
-    except OSError:
-        return path
-
-
-__all__ = ["Choice", "gather_pythons", "is_package_name"]

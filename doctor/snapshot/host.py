@@ -67,7 +67,7 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     user_is_root: bool | Missing = NOT_ASKED
     secure_boot: bool | Missing = NOT_ASKED
     environment: tuple[EnvVar, ...] | Missing = NOT_ASKED
-    """The variables of `doctor/probes/env_names.py` that are set (an empty value is kept: it matters)."""
+    """The variables of `doctor/patient/env_names.py` that are set (an empty value is kept: it matters)."""
 
     def env(self, name: str) -> str | Missing | None:
         """The variable's value, None where it is known to be unset, Missing where the environment was not read."""
