@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.container import start_with
-from ..fixes.place import container_kind, on_host, sudo
+from ..fixes.place import container_kind, host_sudo, on_host
 from ..snapshot import Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS
@@ -57,8 +57,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("the node has no NVIDIA kernel driver")
     node = on_host(
         s, "Or make the NVIDIA runtime this node's default.",
-        f"{sudo(s)}nvidia-ctk runtime configure --runtime=containerd --set-as-default "
-        f"&& {sudo(s)}systemctl restart containerd",
+        f"{host_sudo(s)}nvidia-ctk runtime configure --runtime=containerd --set-as-default "
+        f"&& {host_sudo(s)}systemctl restart containerd",
     )  # fmt: skip
     fix = start_with(
         s, "set-runtime-class", "Name the NVIDIA runtime class in the pod's spec",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
 from ..snapshot import Snapshot, known
-from .place import PROVIDERS, container_kind, on_host, start_changes, sudo
+from .place import PROVIDERS, container_kind, host_sudo, on_host, start_changes
 
 _TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
 _START = {
@@ -58,7 +58,7 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
 
 
 def _configure_runtime(s: Snapshot, kind: str) -> Fix:
-    root = sudo(s)
+    root = host_sudo(s)
     configure = (
         f"{root}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         if kind == "podman"
@@ -98,7 +98,7 @@ Missed = Literal["uvm", "all"]
 
 def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
     """Make the device nodes on the host, or pass them into the container."""
-    root = sudo(s)
+    root = host_sudo(s)
     if container_kind(s):
         nodes = "/dev/nvidia-uvm" if what == "uvm" else "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"
         start = start_with(
@@ -129,7 +129,7 @@ def _with_uvm(s: Snapshot) -> Any:
 
 def allow_access(s: Snapshot) -> tuple[Fix, ...]:
     """Give this user access to the device nodes."""
-    root, kind = sudo(s), container_kind(s)
+    root, kind = host_sudo(s), container_kind(s)
     if kind:
         text = (
             "Start it by the NVIDIA runtime or CDI, as a user who may open the nodes. SELinux on the host: "
@@ -168,7 +168,7 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
         title="Make the rules last, on the host",
         steps=(
             on_host(s, "Make the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
-                    f"{sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all", start_changes()),
+                    f"{host_sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all", start_changes()),
         ),
         source=_TOOLKIT,
     )  # fmt: skip

@@ -6,15 +6,20 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .place import another_machine, container_kind, cuda_changes, driver_changes, on_host, sudo
+from .place import another_machine, container_kind, cuda_changes, driver_changes, host_sudo, on_host
 
 _DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 _RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
 
 
 def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -> str:
-    """The distribution's command for the driver; `branch` and `flavour` (open, proprietary) where they matter."""
-    root, system = sudo(s), (known(s.host.os_id) or "").lower()
+    """The distribution's command for the driver; `branch` and `flavour` (open, proprietary) where they matter.
+
+    Empty inside a container: the host's distribution is not known there.
+    """
+    if container_kind(s):
+        return ""
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
     number = f"-{branch}" if branch else ""
     if system in ("ubuntu", "pop", "linuxmint"):
         if branch:
@@ -38,6 +43,8 @@ def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -
 
 def _note(s: Snapshot) -> str:
     system = (known(s.host.os_id) or "").lower()
+    if container_kind(s):
+        return f"On an Ubuntu host: ubuntu-drivers install; on others from NVIDIA's repository ({_DOCS})."
     if system in ("ubuntu", "pop", "linuxmint", "arch", "manjaro"):
         return ""
     return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({_DOCS})."
@@ -57,7 +64,7 @@ def install_driver(
         title=title or f"Install {words}" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, f"Install {words}.{' ' + why if why else ''}", command),
-            on_host(s, "Reboot, so that the new kernel module is the one that is loaded.", f"{sudo(s)}reboot", changes),
+            on_host(s, "Reboot, so that the new kernel module is the one that runs.", f"{host_sudo(s)}reboot", changes),
         ),
         note=_note(s),
         source=_DOCS,
@@ -76,7 +83,7 @@ def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) ->
 
 def load_module(s: Snapshot) -> tuple[Fix, ...]:
     """Load the kernel module; rebuild it where it is not there for the running kernel."""
-    root = sudo(s)
+    root = host_sudo(s)
     load = Fix(
         id="load-kernel-module",
         title="Load the NVIDIA kernel module" + (" on the host" if container_kind(s) else ""),
@@ -98,18 +105,19 @@ def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
     return Fix(
         id="reboot",
         title="Reboot the host" if container_kind(s) else "Reboot",
-        steps=(on_host(s, why, f"{sudo(s)}reboot", driver_changes() if changes is None else changes),),
+        steps=(on_host(s, why, f"{host_sudo(s)}reboot", driver_changes() if changes is None else changes),),
     )
 
 
 def release_card(s: Snapshot, held_by: str, installed: bool) -> tuple[Fix, ...]:
     """Take the card away from nouveau, nova or vfio-pci."""
-    root = sudo(s)
+    root = host_sudo(s)
     if not held_by.startswith("vfio"):
         names = "nova_core nova_drm nova nouveau" if held_by.startswith("nova") else "nouveau"
         lines = "".join(f"blacklist {name}\\n" for name in names.split()) + "options nouveau modeset=0\\n"
         block = f"printf '{lines}' | {root}tee /etc/modprobe.d/blacklist-nouveau.conf"
-        rebuild = "update-initramfs -u" if known(s.host.os_id) in ("ubuntu", "debian", "pop") else "dracut --force"
+        debian = known(s.host.os_id) in ("ubuntu", "debian", "pop", "linuxmint")
+        rebuild = "update-initramfs -u" if debian else "dracut --force"
         steps: tuple[Step, ...] = (
             on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {root}{rebuild}"),
         )
@@ -129,7 +137,7 @@ def release_card(s: Snapshot, held_by: str, installed: bool) -> tuple[Fix, ...]:
 
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     """Bring module and libraries to one version: reboot, or a container started anew."""
-    root = sudo(s)
+    root = host_sudo(s)
     again = Fix(
         id="restart-container",
         title="Start the container anew",
@@ -159,7 +167,7 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
 
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     """The last branch that supports an old GPU."""
-    root, changes = sudo(s), driver_changes()
+    root, changes = host_sudo(s), driver_changes()
     command = install_command(s, branch, "proprietary")
     install = Fix(
         id="install-older-driver",
@@ -178,7 +186,7 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
 
 def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
     """Fabric manager of the driver's own version, running."""
-    root, branch = sudo(s), version.partition(".")[0]
+    root, branch = host_sudo(s), version.partition(".")[0]
     package = f"nvidia-fabricmanager-{branch}" if branch else "nvidia-fabricmanager"
     manager = "dnf" if (known(s.host.os_id) or "") in _RPM else "apt-get"
     exact = f" of exactly version {version}" if version else " of exactly the driver's version"
@@ -187,7 +195,7 @@ def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
         title="Start the fabric manager" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, f"Install the fabric manager{exact} (packages differ: {package}, cuda-drivers-fabricmanager).",
-                    f"{root}{manager} install -y {package}"),
+                    "" if container_kind(s) else f"{root}{manager} install -y {package}"),
             on_host(s, "Start it, and look at its log if it does not stay up.",
                     f"{root}systemctl enable --now nvidia-fabricmanager && systemctl status nvidia-fabricmanager",
                     cuda_changes()),
@@ -199,7 +207,7 @@ def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
 
 def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
     """Reload nvidia-uvm, which clears its state after a suspend."""
-    root = sudo(s)
+    root = host_sudo(s)
     fix = Fix(
         id="reload-uvm",
         title="Reload nvidia-uvm",

@@ -65,6 +65,11 @@ def sudo(s: Snapshot) -> str:
     return "" if known(s.host.user_is_root) else "sudo "
 
 
+def host_sudo(s: Snapshot) -> str:
+    """As `sudo`, for a command on the host: root in a container is not root there."""
+    return "sudo " if container_kind(s) else sudo(s)
+
+
 PROVIDERS = {
     "runpod": ("RunPod", "in Deploy > filter, set 'CUDA Versions'"),
     "vast": ("Vast.ai", "in the search filter, set 'CUDA version' (cuda_max_good on the command line)"),

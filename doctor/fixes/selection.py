@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
-from .place import cuda_changes, on_host, sudo
+from .place import cuda_changes, host_sudo, on_host
 
 
 def unset_variable(s: Snapshot, name: str) -> Fix:
@@ -57,7 +57,7 @@ def default_compute_mode(s: Snapshot, key: str, index: int | None) -> Fix:
         title="Set the compute mode to default",
         steps=(
             on_host(s, "Allow several processes on the GPU.",
-                    f"{sudo(s)}nvidia-smi{choice} -c DEFAULT", cuda_changes(gpus=gpus)),
+                    f"{host_sudo(s)}nvidia-smi{choice} -c DEFAULT", cuda_changes(gpus=gpus)),
         ),
     )  # fmt: skip
 
