@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> int:
-    """Run the command line; returns the exit code."""
-    arguments = sys.argv[1:]
+    """Run the command line, and leave with its exit code."""
+    code = dispatch(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # closed, or never there
+    # Without taking the interpreter down: a gatherer left behind in a dead file system must not hold us up.
+    os._exit(code)
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Run a command line and return its exit code."""
     if arguments in (["--version"], ["-V"]):
         from . import __version__
 
@@ -25,4 +37,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

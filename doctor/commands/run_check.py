@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ..judge.report import Report
 from ..report.progress import Progress
 from .options import make_policy
+from .preload import preloading
 from .refusal import Refusal
 from .sources import gather
 from .write import write
@@ -26,7 +27,7 @@ def run_check(flags: dict[str, Any]) -> int:
     else:
         policy = make_policy(left_out=("torch_run",) if flags["no_import"] else (), **_policy_flags(flags))
         with Progress() as progress:
-            snapshot, redacted = gather(flags, progress), False
+            snapshot, redacted = gather(flags, preloading(progress)), False
     from compat_matrix import Matrix
 
     from ..judge import judge

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..report.healthline import healthline
 from .options import make_policy
+from .preload import preloading
 from .sources import gather, read
 
 MARGIN_S = 0.5
@@ -22,7 +23,8 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     else:
         policy = make_policy(left_out=("torch_run",), **policy_flags)
         seconds = max(flags["timeout"] - MARGIN_S, flags["timeout"] / 2)
-        snapshot = gather({**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None})
+        asked = {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None}
+        snapshot = gather(asked, preloading())
     from compat_matrix import Matrix
 
     from ..judge import judge

@@ -43,12 +43,12 @@ _ASSIGNED = (
     rf"(?i)({_WORD}(?:[_.-][\w.-]{{0,64}})?[\"']?\s{{0,4}}=(?!=)\s{{0,4}}|{_WORD}[\"']\s{{0,4}}:\s{{0,4}}|--?{_WORD}\s)"
     r"(\"[^\"]*\"|'[^']*'|[^\s,;&\"'}]+)"
 )
-_HINTS = ("token", "secret", "pass", "key", "credential")
+_HINTS = ("token", "secret", "passw", "passp", "key", "credential")
 _USERINFO = r"([A-Za-z][A-Za-z0-9+.-]{0,30}://)(?!git@)[^/\s@'\"]{1,300}@"
 _QUERY = r"([?&;][\w.%~-]{1,80}=)[^&;#\s'\"]+"
 _URL = r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+"
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
-_MAC = r"(?i)(?<![0-9a-f:])(?:[0-9a-f]{2}:){5}(?:[0-9a-f]{2}:){0,14}[0-9a-f]{2}(?![0-9a-f:])"
+_MAC = r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}(?:[0-9A-Fa-f]{2}:){0,14}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}|\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"
 IPV4 = r"(?<![\w.=<>~!+-])(?<![^/]/)(?:\d{1,3}\.){3}\d{1,3}(?![\w+-]|\.\w)"
 
@@ -66,7 +66,7 @@ def mask_secrets(text: str) -> str:
             text = _compiled(_USERINFO).sub(rf"\1{GONE}@", text)
         if "=" in text:
             text = _compiled(_URL).sub(lambda url: _compiled(_QUERY).sub(rf"\1{GONE}", url[0]), text)
-    if len(text) > 6:
+    if len(text) > 6 and ("=" in text or ":" in text or "--" in text):
         lower = text.lower()
         if any(hint in lower for hint in _HINTS):
             text = _compiled(_ASSIGNED).sub(rf"\1{GONE}", text)

@@ -38,7 +38,7 @@ _IDENTITY = re.compile(
     r"[A-Z0-9_]*(?:_POD_ID|_JOB_ID|_JOBID|JOB_ID|_TASK_ID|_RUN_ID|_NODE_ID|_PROJECT_ID|_WORKLOAD_ID|CONTAINERLABEL"
     r"|CONTAINER_NAME|SPACE_ID|TORCHELASTIC_RUN_ID|METADATA_URI(?:_V4)?|WORKSTATIONS)"
 )
-_SECRET = re.compile(r"(?i)token|secret|passw|credential|api_?key|access_?key|private_?key|auth_?key|authorization")
+_SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_?KEY|AUTHORIZATION")
 _SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 
 

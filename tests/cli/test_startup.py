@@ -16,9 +16,8 @@ from .command import COMMAND, gpudoctor, save
 
 _TELL = """
 import sys
-sys.argv[0] = "gpudoctor"
-from doctor.__main__ import main
-main()
+from doctor.__main__ import dispatch
+dispatch(sys.argv[1:])
 print("imported", *sys.modules, file=sys.stderr)
 """
 
@@ -61,6 +60,14 @@ def test_healthcheck_imports_nothing_heavy(tmp_path: Path) -> None:
     names = imported("healthcheck", "--from", save(tmp_path, healthy()))
     assert "doctor.report.healthline" in names
     assert not heavy(names)
+
+
+def test_plain_command_lines_are_read_without_click_and_others_with_it(tmp_path: Path) -> None:
+    report = save(tmp_path, healthy())
+    for arguments in (["-vv", "--expect", "1xH100", "--require=torch"], ["--format=json", "--timeout", "20", "-o", tmp_path / "o"]):
+        assert "click" not in imported("check", "--from", report, *arguments)
+    for arguments in (["--help"], ["--timeout", "0.5"], ["--format", "yaml"], ["--nope"], ["--expect"]):
+        assert "click" in imported("check", *arguments)
 
 
 def test_a_subcommand_is_imported_only_when_it_is_called() -> None:
