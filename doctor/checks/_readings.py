@@ -1,0 +1,67 @@
+"""Readings of each GPU: what is not supported is skipped for that GPU, what cannot be read makes the check UNKNOWN."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ..findings import Policy, Skip
+from ..snapshot import Gpu, Missing, NeedsFact, Snapshot, known, need
+
+T = TypeVar("T")
+
+IDLE, POWER_CAP = 0x1, 0x4
+HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x8, 0x20, 0x40, 0x80
+"""Bits of NVML's clock event reasons (nvml.h)."""
+THERMAL = SW_THERMAL | HW_THERMAL
+
+
+def listed(s: Snapshot) -> tuple[Gpu, ...]:
+    """The GPUs that NVML lists; UNKNOWN without a list, skipped where it is empty."""
+    gpus = need("gpus", s.gpus)
+    if not gpus:
+        raise Skip("no GPU is listed")
+    return gpus
+
+
+def name_of(gpu: Gpu) -> str:
+    """`NVIDIA L4 (GPU 0)`."""
+    index = known(gpu.index)
+    return f"{known(gpu.name) or 'GPU'}{'' if index is None else f' (GPU {index})'}"
+
+
+def loaded(gpu: Gpu) -> bool:
+    """Whether the GPU is at work: its utilisation says so, or where that is not told, it does not call itself idle."""
+    percent = known(gpu.utilization_percent)
+    if percent is not None:
+        return percent > 0
+    reasons = known(gpu.clock_event_reasons)
+    return reasons is not None and not reasons & IDLE
+
+
+def limit(p: Policy, name: str, default: float) -> float:
+    """A threshold: the policy's own, else the default."""
+    return p.thresholds.get(name, default)
+
+
+class Readings:
+    """Collects what was looked at; `end` says what became of the check where nothing could be."""
+
+    def __init__(self) -> None:
+        self.looked = False
+        self.lack: NeedsFact | None = None
+
+    def of(self, name: str, value: T | Missing) -> T | None:
+        """The value, or None where it is not supported here (absent) or could not be read."""
+        if isinstance(value, Missing):
+            if value.reason != "absent" and self.lack is None:
+                self.lack = NeedsFact(f"gpus.{name}", value)
+            return None
+        self.looked = True
+        return value
+
+    def end(self, what: str) -> None:
+        """UNKNOWN where a reading could not be had, skipped where no GPU has it. Call it after the last finding."""
+        if self.lack:
+            raise self.lack
+        if not self.looked:
+            raise Skip(f"no GPU here reports {what}")

@@ -1,0 +1,55 @@
+"""The driver's branch gets no more fixes.
+
+What is wrong: nothing fails. NVIDIA ended this branch: no more bug and security fixes, and no newer CUDA.
+
+How it shows: not at all, until something needs a newer driver.
+
+Why it happens: drivers stay installed for years; images of providers lag behind. Most machines run an ended branch.
+
+How to fix it: install a current branch at the next maintenance. Judged by the date of the run.
+
+Source: docs.nvidia.com/datacenter/tesla/drivers, supported drivers; the matrix's table of branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.drivers import branch_ended
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.machine import driver_platform
+from ..snapshot import Missing, NeedsFact, Snapshot, need
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The driver's branch has ended",
+    severity="info",
+    layer="driver",
+    tags=("driver",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """A remark where the branch's end lies before the day of the run."""
+    version = need("driver.kernel_version", s.driver.version)
+    if driver_platform(s) == "windows":
+        raise Skip("Windows drivers have other branches")
+    if not p.judged_on:
+        raise Skip("no day to judge by")
+    answer = m.driver_branch(version)
+    if answer.row is None:
+        raise NeedsFact("matrix", Missing("absent", f"the branch of driver {version} is not listed"))
+    ended = branch_ended(answer.row, p.judged_on)
+    if ended is None:
+        raise Skip(f"the end of branch {answer.row.branch} is not known")
+    if ended:
+        yield CHECK.remark(
+            f"Driver branch {answer.row.branch} ended on {answer.row.end_of_life}",
+            "It works as before; it gets no more fixes, security fixes included.",
+            facts={"driver": version, "branch": answer.row.branch, "end_of_life": answer.row.end_of_life},
+        )  # fmt: skip

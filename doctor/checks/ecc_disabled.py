@@ -1,0 +1,53 @@
+"""ECC is off on a data-center GPU, or a change of it waits for a reset.
+
+What is wrong: nothing fails. With ECC off a flipped bit in the GPU's memory is not noticed.
+
+How it shows: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a little more memory.
+
+Why it happens: an administrator switched it off for memory or speed; the change takes a reset or reboot to take effect.
+
+How to fix it: `nvidia-smi -e 1` and a reboot (root). It is a remark: some do it on purpose.
+
+Source: nvidia-smi(1), ECC mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import ecc_on
+from ..snapshot import Snapshot, known
+from ._boards import every, is_vgpu, rows_of
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="ECC is off on a data-center GPU",
+    severity="info",
+    layer="hardware",
+    tags=("gpu", "health"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """A remark for each data-center board that has ECC and does not use it, or will not after a reset."""
+    seen = Readings()
+    for gpu in listed(s):
+        rows = rows_of(m, gpu)
+        if is_vgpu(gpu) or not (every(rows, "segment", "datacenter") and every(rows, "ecc", "yes")):
+            continue
+        on, pending = seen.of("ecc_enabled", gpu.ecc_enabled), known(gpu.ecc_pending)
+        if on is None or (on and pending is not False):
+            continue
+        waits = on is not pending and pending is not None
+        title = f"ECC of {name_of(gpu)} is {'on' if on else 'off'}"
+        if waits:
+            title += f", and {'on' if pending else 'off'} after the next reset"
+        facts = {"ecc_enabled": on, "ecc_pending": pending}
+        yield CHECK.remark(title, facts=facts, subject=gpu.key, fixes=(ecc_on(s, gpu.key),))
+    seen.end("ECC as a data-center board does")

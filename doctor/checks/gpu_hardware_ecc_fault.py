@@ -1,0 +1,68 @@
+"""A GPU's memory has faults that ECC could not correct.
+
+What is wrong: memory errors were seen that ECC detects and cannot repair, or the board can no longer replace bad rows
+(row remapping failed, too many rows or pages replaced).
+
+How it shows: `uncorrectable ECC error encountered` (CUDA error 214), Xid 48, 63, 64, 94, 95 in the kernel log; programs
+that end at random. With ECC off the same faults are silent wrong numbers.
+
+Why it happens: memory cells age or are hit by radiation; heat; a defective board. Single events happen on sound boards
+too: a reset clears them. A failed remapping does not go away.
+
+How to fix it: after uncorrected errors end the programs and reset the GPU (or reboot). Where remapping failed, or 512
+rows or 63 pages are replaced, the board must be replaced. In a container or rented machine take another host.
+
+Thresholds: retired_pages (63), remapped_rows (512). Corrected errors are no fault.
+
+Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; nvidia-smi(1), ECC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import replace_board, reset
+from ..snapshot import Snapshot
+from ._readings import Readings, limit, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A GPU's memory has uncorrectable faults",
+    severity="critical",
+    layer="hardware",
+    tags=("gpu", "health"),
+    downstream_of=("gpu-fell-off-bus",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails by row remapping, retired pages and volatile uncorrected errors, of each GPU that reports them."""
+    seen = Readings()
+    for gpu in listed(s):
+        failed = seen.of("row_remap_failed", gpu.row_remap_failed)
+        rows = seen.of("remapped_rows_uncorrectable", gpu.remapped_rows_uncorrectable) or 0
+        pages = seen.of("retired_pages", gpu.retired_pages) or 0
+        errors = seen.of("ecc_uncorrected_volatile", gpu.ecc_uncorrected_volatile) or 0
+        facts = {"row_remap_failed": failed, "remapped_rows": rows, "retired_pages": pages, "uncorrected": errors}
+        if failed:
+            title = "could not replace a bad row of its memory: the board must be replaced"
+            fixes = replace_board(s, gpu.key)
+        elif rows >= limit(p, "remapped_rows", 512):
+            title = f"has replaced {rows} bad rows of its memory, as many as a board may"
+            fixes = replace_board(s, gpu.key)
+        elif pages >= limit(p, "retired_pages", 63):
+            title = f"has retired {pages} bad pages of its memory; the board is at its end at 64"
+            fixes = replace_board(s, gpu.key)
+        elif errors > 0:
+            title = f"has seen {errors} uncorrectable memory error{'s' * (errors > 1)} since it was last reset"
+            fixes = reset(s, gpu.key)
+        else:
+            continue
+        detail = "Programs on this GPU end with ECC errors, or compute on data that is lost."
+        yield CHECK.fail(f"{name_of(gpu)} {title}", detail, facts=facts, subject=gpu.key, fixes=fixes)
+    seen.end("memory errors (ECC, row remapping)")

@@ -1,0 +1,78 @@
+"""GPU memory is in use, and no process shows that uses it.
+
+What is wrong: memory of an idle GPU is taken, and the driver lists nobody who holds it. New programs have less.
+
+How it shows: `CUDA out of memory` although nothing seems to run; `nvidia-smi` shows used memory and an empty list of
+processes.
+
+Why it happens: a worker of an earlier run that was not killed with its parent, a zombie, a stopped notebook kernel, a
+process that is just ending. Inside a container the list is often empty because processes of the host and of other
+containers are not shown, so there it is only a remark.
+
+How to fix it: `fuser -v /dev/nvidia*` names who has the devices open; end it. Where nobody is found, reset the GPU.
+
+Threshold: stale_memory_mib (500).
+
+Source: nvidia-smi(1); NVML memory and process functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.gpu_state import find_holder
+from ..fixes.machine import driver_platform
+from ..fixes.place import container_kind
+from ..snapshot import Gpu, Missing, Snapshot, known
+from ._boards import is_superchip, is_vgpu
+from ._readings import Readings, limit, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="GPU memory is held by a process that does not show",
+    severity="warning",
+    layer="hardware",
+    tags=("gpu", "memory"),
+)
+
+_OWN_CONTEXT_MIB = 1024
+"""What gpudoctor's own look through torch may hold at that moment."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns on a host for an idle GPU with memory in use and no process on it."""
+    if driver_platform(s) == "windows":
+        raise Skip("Windows does not tell which process uses GPU memory")
+    seen = Readings()
+    for gpu in listed(s):
+        if is_vgpu(gpu) or known(gpu.mig_enabled) is True or is_superchip(m, gpu):
+            continue
+        used, processes = seen.of("memory_used_mib", gpu.memory_used_mib), seen.of("processes", gpu.processes)
+        busy = seen.of("utilization_percent", gpu.utilization_percent)
+        if used is None or processes is None or busy is None:
+            continue
+        if processes or busy or used <= _most(s, gpu, p):
+            continue
+        inside = bool(container_kind(s))
+        detail = "It is idle and the driver lists no process on it."
+        if inside:
+            detail += " From inside a container that proves nothing: other containers' processes do not show here."
+        make = CHECK.remark if inside else CHECK.warn
+        yield make(
+            f"{used} MiB of {name_of(gpu)} are in use and no process shows that holds them",
+            detail, facts={"memory_used_mib": used}, subject=gpu.key, fixes=find_holder(s, gpu.key),
+        )  # fmt: skip
+    seen.end("memory and processes")
+
+
+def _most(s: Snapshot, gpu: Gpu, p: Policy) -> float:
+    """What may be in use without an owner."""
+    most = limit(p, "stale_memory_mib", 500)
+    if isinstance(gpu.memory_reserved_mib, Missing):
+        most += (known(gpu.memory_total_mib) or 0) * 0.02  # this driver counts its own share as used
+    return most if isinstance(s.torch_run.kernel_ran, Missing) else most + _OWN_CONTEXT_MIB

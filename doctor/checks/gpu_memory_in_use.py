@@ -1,0 +1,55 @@
+"""Most of a GPU's memory is already in use.
+
+What is wrong: nothing fails. Another program, or another start of yours, holds more than half of the memory.
+
+How it shows: `CUDA out of memory` where the same program ran before; the message names what others
+use.
+
+Why it happens: an inference server, a notebook or another user's job on the same GPU.
+
+How to fix it: end what is no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). It is a remark: a busy GPU is
+no sick GPU.
+
+Threshold: memory_in_use_percent (50).
+
+Source: NVML memory and process functions (nvml.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..snapshot import Snapshot, known
+from ._boards import is_superchip
+from ._readings import Readings, limit, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Most of a GPU's memory is in use",
+    severity="info",
+    layer="hardware",
+    tags=("gpu", "memory"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """A remark for each GPU with more than half of its memory in use."""
+    seen = Readings()
+    for gpu in listed(s):
+        used, total = seen.of("memory_used_mib", gpu.memory_used_mib), known(gpu.memory_total_mib)
+        if used is None or not total or is_superchip(m, gpu):
+            continue
+        if used * 100 <= total * limit(p, "memory_in_use_percent", 50):
+            continue
+        holders = [f"{known(q.name) or 'process'} ({q.pid})" for q in (known(gpu.processes) or ())[:4]]
+        yield CHECK.remark(
+            f"{used} of {total} MiB of {name_of(gpu)} are in use",
+            f"By {', '.join(holders)}." if holders else "No process shows from here.",
+            facts={"memory_used_mib": used, "memory_total_mib": total}, subject=gpu.key,
+        )  # fmt: skip
+    seen.end("its memory")

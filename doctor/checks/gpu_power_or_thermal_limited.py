@@ -1,0 +1,86 @@
+"""A GPU is being slowed down by heat, by its power supply, or by its hardware protection.
+
+What is wrong: the GPU tells why its clocks are lower than they could be. Three of its reasons are faults: a thermal
+slowdown, a power brake (the supply or the rack asks for less), a hardware slowdown.
+
+How it shows: work takes several times longer than on an equal GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
+
+Why it happens: heat of the chip or of its memory; a missing power cable or a supply at its limit; a rack's power
+brake. A laptop does it by design, on battery or in a thin case: a remark.
+
+How to fix it: by the reason: cool it, check cables and supplies. Reaching the power limit under full load (SW power
+cap) is what a busy GPU does and only a remark.
+
+Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy
+from ..fixes.gpu_state import cool, power
+from ..snapshot import Gpu, Snapshot, known
+from ._boards import has_power_sockets, is_laptop
+from ._readings import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE, POWER_CAP, SW_THERMAL, Readings, listed, loaded, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A GPU is slowed down by heat or power",
+    severity="error",
+    layer="hardware",
+    tags=("gpu", "health", "speed"),
+    downstream_of=("gpu-too-hot",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails under load by a hardware reason, warns by a software thermal one; an idle GPU is only warned of."""
+    seen = Readings()
+    for gpu in listed(s):
+        reasons = seen.of("clock_event_reasons", gpu.clock_event_reasons)
+        if not reasons:
+            continue
+        busy = loaded(gpu)
+        facts = {
+            "clock_event_reasons": reasons, "utilization_percent": known(gpu.utilization_percent),
+            "clock_sm_mhz": known(gpu.clock_sm_mhz), "clock_sm_max_mhz": known(gpu.clock_sm_max_mhz),
+        }  # fmt: skip
+        said = _said(reasons, busy)
+        if said:
+            hard = reasons & (HW_THERMAL | POWER_BRAKE | HW_SLOWDOWN) and busy
+            make = CHECK.remark if is_laptop(m, gpu) else CHECK.fail if hard else CHECK.warn
+            yield make(
+                f"{name_of(gpu)} slows itself down: {said}", _clocks(gpu), facts=facts, subject=gpu.key,
+                fixes=_fixes(s, m, gpu, reasons),
+            )  # fmt: skip
+        elif reasons & POWER_CAP and busy:
+            title = f"{name_of(gpu)} runs at its power limit, as a busy GPU does"
+            yield CHECK.remark(title, _clocks(gpu), facts=facts, subject=gpu.key)
+    seen.end("reasons of its clocks")
+
+
+def _said(reasons: int, busy: bool) -> str:
+    if reasons & POWER_BRAKE:
+        return "power brake: the supply or the rack asks for less power"
+    if reasons & HW_THERMAL:
+        return "hardware thermal slowdown"
+    if reasons & HW_SLOWDOWN and busy:  # some idle boards and laptops set it without a cause
+        return "hardware slowdown (heat or power)"
+    if reasons & SW_THERMAL and busy:
+        return "thermal slowdown by the driver (the chip or its memory is hot)"
+    return ""
+
+
+def _clocks(gpu: Gpu) -> str:
+    now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
+    return "" if now is None or most is None else f"Its SM clock is {now} MHz of at most {most} MHz."
+
+
+def _fixes(s: Snapshot, m: Matrix, gpu: Gpu, reasons: int) -> tuple[Fix, ...]:
+    heat = reasons & (SW_THERMAL | HW_THERMAL) and not reasons & POWER_BRAKE
+    return cool(s, gpu.key) if heat else power(s, gpu.key, has_power_sockets(s, m, gpu))

@@ -1,0 +1,94 @@
+"""A GPU is too hot.
+
+What is wrong: the GPU is at or near the temperature where it slows itself down to survive.
+
+How it shows: clocks fall under load, the same work takes longer each minute; `nvidia-smi -q -d TEMPERATURE,PERFORMANCE`
+shows a small `T.Limit Temp` and `SW Thermal Slowdown` or `HW Thermal Slowdown: Active`.
+
+Why it happens: dust, a dead fan, a passive board without a server's fans, cards beside each other without space, a
+warm room.
+
+How to fix it: look at fans and air flow; lower the power limit until that is done. In a rented machine take another.
+
+How it is judged: the GPU's own margin (T.Limit) or slowdown temperature decides where it has one: a warning within
+temperature_margin_warn_c (5) degrees of it, a failure at it with a thermal throttle bit set. Other GPUs: below
+temperature_remark_c (75) good, a remark up to temperature_warn_c (80), from there a warning, and a failure from
+temperature_fail_c (84) with a thermal throttle bit set. Hot without a throttle bit is no failure. A margin of 0 or
+below without that bit is not believed: some boards report it wrongly. A laptop runs at its limit by design: a remark.
+
+Source: nvidia-smi(1), temperature and clocks event reasons; NVML nvmlDeviceGetMarginTemperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import cool
+from ..snapshot import Gpu, Snapshot, known
+from ._boards import is_laptop
+from ._readings import THERMAL, Readings, limit, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A GPU is too hot",
+    severity="error",
+    layer="hardware",
+    tags=("gpu", "health", "speed"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """One finding or remark for each hot GPU."""
+    seen = Readings()
+    for gpu in listed(s):
+        celsius = seen.of("temperature_c", gpu.temperature_c)
+        margin = seen.of("temperature_margin_c", gpu.temperature_margin_c)
+        if celsius is None and margin is None:
+            continue
+        throttled = bool((known(gpu.clock_event_reasons) or 0) & THERMAL)
+        left = _left(gpu, celsius, margin, throttled)
+        level = _level(p, celsius, left, throttled)
+        if not level:
+            continue
+        hot = f"is at {celsius} °C" if celsius is not None else "is hot"
+        own = "" if left is None else f", {left} °C below the temperature where it slows down"
+        if left is not None and left <= 0:
+            own = ", at the temperature where it slows down"
+        facts = {"temperature_c": celsius, "left_c": left, "thermal_throttle": throttled}
+        title = f"{name_of(gpu)} {hot}{own}" + (" and slows down" if throttled and level == "fail" else "")
+        if is_laptop(m, gpu):
+            level = "remark"
+        make = {"fail": CHECK.fail, "warn": CHECK.warn, "remark": CHECK.remark}[level]
+        yield make(title, facts=facts, subject=gpu.key, fixes=cool(s, gpu.key))
+    seen.end("a temperature")
+
+
+def _left(gpu: Gpu, celsius: int | None, margin: int | None, throttled: bool) -> int | None:
+    """Degrees up to the GPU's own limit; None where it has none that can be believed."""
+    if margin is not None and (margin > 0 or throttled):
+        return margin
+    slowdown = known(gpu.temperature_slowdown_c)
+    return slowdown - celsius if slowdown is not None and slowdown > 0 and celsius is not None else None
+
+
+def _level(p: Policy, celsius: int | None, left: int | None, throttled: bool) -> str:
+    if left is not None:
+        if left <= 0 and throttled:
+            return "fail"
+        if left <= limit(p, "temperature_margin_warn_c", 5):
+            return "warn"
+        if celsius is None or "temperature_warn_c" not in p.thresholds:
+            return ""
+        return "warn" if celsius >= p.thresholds["temperature_warn_c"] else ""
+    if celsius is None:
+        return ""
+    if celsius >= limit(p, "temperature_fail_c", 84) and throttled:
+        return "fail"
+    if celsius >= limit(p, "temperature_warn_c", 80):
+        return "warn"
+    return "remark" if celsius >= limit(p, "temperature_remark_c", 75) else ""

@@ -1,0 +1,76 @@
+"""Some of a GPU's NVLink links are down, while its peers have theirs up.
+
+What is wrong: GPUs of one model in one machine should have the same number of active links. This one has fewer.
+
+How it shows: NCCL is slow on jobs with this GPU; `nvidia-smi nvlink -s` lists inactive links; Xid 74 in the kernel log.
+
+Why it happens: an NVLink error after which the link stays down until a reset; the fabric manager; a bad bridge or
+board. Some products have fewer links in use by design, so only GPUs of one machine are compared with each other.
+
+How to fix it: reset the GPUs or reboot, look at the fabric manager; then the bridge or board. In a rented machine take
+another host.
+
+Source: nvidia-smi(1), nvlink; Xid 74, docs.nvidia.com/deploy/xid-errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..findings import Check, Finding, Fix, Policy, Skip
+from ..fixes.gpu_state import elsewhere
+from ..fixes.place import RECHECK, container_kind, on_host, sudo
+from ..snapshot import Snapshot, known
+from ._boards import every, rows_of
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="NVLink links are down",
+    severity="warning",
+    layer="hardware",
+    tags=("gpu", "health", "nvlink"),
+    downstream_of=("fabric-manager-not-running", "gpu-fell-off-bus"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each GPU with fewer active links than the others of its model."""
+    gpus = listed(s)
+    if len(gpus) < 2:
+        raise Skip("one GPU: nothing to compare its links with")
+    seen, active = Readings(), {}
+    for gpu in gpus:
+        links = seen.of("nvlink_active", gpu.nvlink_active)
+        if links is not None and known(gpu.mig_enabled) is not True:
+            active[gpu.key] = links
+    for gpu in gpus:
+        peers = [active[g.key] for g in gpus if g.key in active and g.name == gpu.name]
+        mine, most = active.get(gpu.key), max(peers, default=0)
+        if mine is None or mine >= most:
+            continue
+        if mine == 0 and not every(rows_of(m, gpu), "form_factor", "SXM"):
+            continue  # a PCIe board without a bridge
+        yield CHECK.warn(
+            f"{name_of(gpu)} has {mine} active NVLink links, its peers have {most}",
+            "Traffic between GPUs takes the links that are left, or PCIe.",
+            facts={"nvlink_active": mine, "peers": most}, subject=gpu.key, fixes=_fixes(s),
+        )  # fmt: skip
+    seen.end("NVLink")
+
+
+def _fixes(s: Snapshot) -> tuple[Fix, ...]:
+    gpus = tuple(replace(g, nvlink_active=RECHECK, nvlink_inactive=RECHECK) for g in known(s.gpus) or ())
+    step = on_host(
+        s, "Stop every program that uses a GPU and reset all of them together (or reboot); if the link stays down, "
+        "look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.", f"{sudo(s)}nvidia-smi --gpu-reset",
+        {"gpus": gpus},
+    )  # fmt: skip
+    fix = Fix(id="reset-links", title="Reset the GPUs", steps=(step,))
+    return (elsewhere(s), fix) if container_kind(s) else (fix,)

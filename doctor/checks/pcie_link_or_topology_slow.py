@@ -1,0 +1,91 @@
+"""A GPU's PCIe link is narrower or slower than it can be.
+
+What is wrong: between CPU and GPU fewer lanes are in use than both can do, or a lower generation while the GPU works.
+
+How it shows: copies between host and GPU, data loading and multi-GPU training without NVLink are slow; kernels are not.
+`nvidia-smi -q` shows `Link Width: Current` below `Max`.
+
+Why it happens: a board that is not fully seated, a riser or mining adapter, a slot with fewer lanes, a slot shared with
+an M.2 disk, a setting of the firmware. An idle GPU lowers the generation to save power: that is no fault, and
+generation is judged only under load. In a virtual machine the link is the hypervisor's picture: only a remark.
+
+How to fix it: seat the board anew, use the slot with all lanes. In a rented machine take another host.
+
+Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import seat_board
+from ..snapshot import Gpu, Snapshot, known
+from ._boards import every, is_laptop, is_superchip, is_vgpu, rows_of
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The PCIe link is slower than it can be",
+    severity="warning",
+    layer="hardware",
+    tags=("gpu", "health", "speed"),
+)
+
+_AT_WORK_PERCENT = 10
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for a narrow link, and under load for a low generation."""
+    seen = Readings()
+    gpus = listed(s)
+    for gpu in gpus:
+        if is_vgpu(gpu) or is_superchip(m, gpu) or is_laptop(m, gpu):
+            continue
+        width, most = seen.of("pcie_width", gpu.pcie_width), seen.of("pcie_width_max", gpu.pcie_width_max)
+        if width and most:
+            lanes = min(most, _lanes(m, gpu, most)) if width < most else most
+            if width < lanes:
+                facts = {"pcie_width": width, "pcie_width_max": lanes}
+                shared = len(gpus) > 1 and width * 2 >= lanes and not every(rows_of(m, gpu), "form_factor", "SXM")
+                make = CHECK.remark if _virtual(s, gpu) or shared else CHECK.warn
+                yield make(
+                    f"{name_of(gpu)} has {width} of {lanes} PCIe lanes",
+                    "Copies between host and GPU reach only that part of the speed."
+                    + (" Boards that share a CPU's lanes look like this by design." if shared else ""),
+                    facts=facts, subject=gpu.key, fixes=seat_board(s, gpu.key, lanes),
+                )  # fmt: skip
+                continue
+        yield from _generation(s, gpu, seen)
+    seen.end("its PCIe link")
+
+
+def _generation(s: Snapshot, gpu: Gpu, seen: Readings) -> Iterator[Finding]:
+    now, most = seen.of("pcie_gen", gpu.pcie_gen), seen.of("pcie_gen_max", gpu.pcie_gen_max)
+    percent = known(gpu.utilization_percent) or 0
+    if not now or not most or now >= most or percent < _AT_WORK_PERCENT:
+        return
+    make = CHECK.remark if _virtual(s, gpu) else CHECK.warn
+    yield make(
+        f"{name_of(gpu)} works over PCIe generation {now}, and slot and board can do {most}",
+        f"It was {percent} % busy when asked, so this is not the saving of power of an idle GPU.",
+        facts={"pcie_gen": now, "pcie_gen_max": most, "utilization_percent": percent},
+        subject=gpu.key,
+        fixes=seat_board(s, gpu.key, known(gpu.pcie_width) or 16),
+    )
+
+
+def _lanes(m: Matrix, gpu: Gpu, default: int) -> int:
+    """Lanes of the board, by the matrix: the fewest of the products that it may be."""
+    ids = {row.id for row in rows_of(m, gpu)}
+    lanes = [spec.pcie_lanes for spec in m.gpu_specs if spec.id in ids and spec.pcie_lanes]
+    return int(min(lanes)) if lanes else default
+
+
+def _virtual(s: Snapshot, gpu: Gpu) -> bool:
+    """Whether this may be a virtual machine, whose picture of the link is its hypervisor's."""
+    return known(s.host.virtualization) != "none" or known(gpu.virtualization_mode) not in (None, 0)

@@ -1,0 +1,53 @@
+"""Persistence mode is off: the driver forgets the GPU whenever nobody uses it.
+
+What is wrong: nothing fails. With the mode off the driver sets the GPU up anew for each first program, which takes
+seconds on machines with many GPUs, and settings such as power limits are lost.
+
+How it shows: `nvidia-smi` and the start of CUDA take several seconds on an idle machine; `Persistence-M: Off`.
+
+Why it happens: it is off unless nvidia-persistenced runs.
+
+How to fix it: run nvidia-persistenced on the host (root). It is a remark, and means nothing on Windows and WSL.
+
+Source: docs.nvidia.com/deploy/driver-persistence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.gpu_state import persistence
+from ..fixes.machine import driver_platform
+from ..snapshot import Snapshot, known
+from ._boards import is_vgpu
+from ._readings import Readings, listed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Persistence mode is off",
+    severity="info",
+    layer="driver",
+    tags=("gpu", "speed"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """One remark for all GPUs whose persistence mode is off."""
+    if driver_platform(s) == "windows":
+        raise Skip("Windows drivers have no persistence mode")
+    seen, off = Readings(), []
+    for gpu in listed(s):
+        if not is_vgpu(gpu) and seen.of("persistence_mode", gpu.persistence_mode) is False:
+            off.append(known(gpu.index))
+    if off:
+        which = ", ".join(str(index) for index in off if index is not None) or "all"
+        yield CHECK.remark(
+            "Persistence mode is off: first programs on an idle machine start slowly",
+            f"GPU {which}.", facts={"indices": off}, fixes=(persistence(s),),
+        )  # fmt: skip
+    seen.end("persistence mode")

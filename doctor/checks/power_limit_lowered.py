@@ -1,0 +1,63 @@
+"""A GPU's power limit is below its default.
+
+What is wrong: the enforced limit is lower than the one that the board was sold with, so under full load it is slower.
+
+How it shows: benchmarks stay below those of equal GPUs; `nvidia-smi -q -d POWER` shows `Current Power Limit` under
+`Default Power Limit`.
+
+Why it happens: somebody lowered it on purpose (heat, noise, supply, cost), often in a start script; a provider sells
+the GPU with a cap; a missing power cable makes some boards lower it themselves.
+
+How to fix it: set it back to the default (root on the host), or take another host. Lowered on purpose it may stay:
+speed falls less than power does.
+
+Threshold: power_limit_percent (98): percentage of the default below which it counts. Laptops are left out: their limit
+follows battery and chassis.
+
+Source: nvidia-smi(1), power limits; NVML nvmlDeviceGetEnforcedPowerLimit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import CABLES, default_power_limit
+from ..snapshot import Snapshot
+from ._boards import has_power_sockets, is_laptop, is_vgpu
+from ._readings import Readings, limit, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The power limit is below the default",
+    severity="warning",
+    layer="hardware",
+    tags=("gpu", "health", "speed"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each GPU whose enforced limit is below its default."""
+    seen = Readings()
+    for gpu in listed(s):
+        if is_vgpu(gpu) or is_laptop(m, gpu):
+            continue
+        now, default = seen.of("power_limit_w", gpu.power_limit_w), seen.of("power_default_w", gpu.power_default_w)
+        if now is None or default is None or default <= 0 or now * 100 >= default * limit(p, "power_limit_percent", 98):
+            continue
+        percent = round(now / default * 100)
+        detail = "Under full load it is slower than others of its kind."
+        if has_power_sockets(s, m, gpu):
+            detail += f" If nobody lowered it on purpose: {CABLES[0].lower()}{CABLES[1:]}"
+        yield CHECK.warn(
+            f"The power limit of {name_of(gpu)} is {now:.0f} W, {percent} % of its default of {default:.0f} W",
+            detail,
+            facts={"power_limit_w": now, "power_default_w": default, "percent": percent},
+            subject=gpu.key,
+            fixes=default_power_limit(s, gpu.key, default),
+        )
+    seen.end("power limits")

@@ -1,0 +1,54 @@
+"""A bad row or page of a GPU's memory waits for a reset to be replaced.
+
+What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is only put in place when
+the GPU is reset.
+
+How it shows: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` says `Pending: Yes`; programs that touch the
+row end with ECC errors.
+
+Why it happens: a memory error of the board, which row remapping (Ampere and newer) or page retirement (before) handles.
+
+How to fix it: end the programs and reset the GPU, or reboot. In a container or rented machine take another host.
+
+Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; Dynamic Page Retirement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import reset
+from ..snapshot import Snapshot
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Bad memory waits for a reset to be replaced",
+    severity="error",
+    layer="hardware",
+    tags=("gpu", "health"),
+    downstream_of=("gpu-hardware-ecc-fault", "gpu-fell-off-bus"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each GPU with a pending row remapping or page retirement."""
+    seen = Readings()
+    for gpu in listed(s):
+        row = seen.of("row_remap_pending", gpu.row_remap_pending)
+        page = seen.of("retired_pages_pending", gpu.retired_pages_pending)
+        if not row and not page:
+            continue
+        yield CHECK.fail(
+            f"{name_of(gpu)} must be reset: a bad {'row' if row else 'page'} of its memory waits to be replaced",
+            "Until then a program may touch the bad memory and end with an ECC error.",
+            facts={"row_remap_pending": row, "retired_pages_pending": page},
+            subject=gpu.key,
+            fixes=reset(s, gpu.key),
+        )
+    seen.end("row remapping or page retirement")

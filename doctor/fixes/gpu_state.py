@@ -1,0 +1,177 @@
+"""Fixes of the state of one GPU: reset, reboot, replace, cool, power, seat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..findings import Fix, Step
+from ..snapshot import Gpu, Snapshot, known
+from .driver import other_host
+from .place import RECHECK, container_kind, on_host, sudo
+
+CABLES = (
+    "Check its power cables: all sockets taken, plugs fully in, each on its own cable of the supply (no pigtails, no "
+    "splitters). An 8-pin socket carries 150 W, a 6-pin 75 W, a 12-pin 500 to 600 W."
+)
+_STATE = (
+    "ecc_uncorrected_volatile", "ecc_corrected_volatile", "row_remap_pending", "row_remap_failed",
+    "remapped_rows_uncorrectable", "retired_pages", "retired_pages_pending", "recovery_action",
+)  # fmt: skip
+_LOAD = ("temperature_c", "temperature_margin_c", "clock_event_reasons", "clock_sm_mhz", "power_draw_w")
+
+
+def gpu_changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:
+    """Facts of one GPU that a step sets."""
+    gpus: tuple[Gpu, ...] = known(s.gpus) or ()
+    return {"gpus": tuple(replace(g, **facts) if g.key == key else g for g in gpus)}
+
+
+def _again(s: Snapshot, key: str, names: tuple[str, ...]) -> dict[str, Any]:
+    return gpu_changes(s, key, **dict.fromkeys(names, RECHECK))
+
+
+def _choice(s: Snapshot, key: str) -> str:
+    index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
+    return "" if index is None else f" -i {index}"
+
+
+def reset(s: Snapshot, key: str) -> tuple[Fix, ...]:
+    """Reset the GPU, or reboot; inside a container first take another host."""
+    root, changes = sudo(s), _again(s, key, _STATE)
+    fix = Fix(
+        id="reset-gpu",
+        title="Reset the GPU" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, "Stop every program that uses it (drain the node), then reset it.",
+                    f"{root}nvidia-smi{_choice(s, key)} --gpu-reset", changes),
+        ),
+        note="GPUs joined by NVLink are reset together. Where a reset is refused, reboot.",
+    )  # fmt: skip
+    boot = Fix(
+        id="reboot", title="Reboot the host" if container_kind(s) else "Reboot",
+        steps=(on_host(s, "Reboot; the GPU starts with a clean state.", f"{root}reboot", changes),),
+    )  # fmt: skip
+    return (elsewhere(s), fix, boot) if container_kind(s) else (fix, boot)
+
+
+def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
+    """Take the board out of service."""
+    step = on_host(
+        s, "Take this GPU out of service and have it replaced (RMA); its maker may ask for nvidia-bug-report.sh.",
+        f"{sudo(s)}nvidia-bug-report.sh", _again(s, key, _STATE),
+    )  # fmt: skip
+    fix = Fix(id="replace-gpu", title="Replace the GPU", steps=(step,))
+    return (elsewhere(s), fix) if container_kind(s) else (fix,)
+
+
+def elsewhere(s: Snapshot) -> Fix:
+    """Another host, with the provider told about this one."""
+    return other_host(s, "with healthy GPUs (and tell the provider about this one)")
+
+
+def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
+    """Bring the heat down."""
+    changes = _again(s, key, _LOAD)
+    air = Fix(
+        id="cool-gpu",
+        title="Cool the GPU",
+        steps=(
+            on_host(s, "Check fans, dust, the flow of air (passive boards need a server's own fans) and the room's "
+                    "temperature; then look again under load.", changes=changes, needs_root=False),
+        ),
+    )  # fmt: skip
+    less = Fix(
+        id="lower-power-limit",
+        title="Lower the power limit until it is cooled",
+        steps=(
+            on_host(s, "A limit some tens of watts lower costs little speed.",
+                    f"{sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS", changes),
+        ),
+    )  # fmt: skip
+    return (elsewhere(s), air) if container_kind(s) else (air, less)
+
+
+def power(s: Snapshot, key: str, sockets: bool) -> tuple[Fix, ...]:
+    """Give the GPU the power that it asks for."""
+    text = CABLES if sockets else "Check the machine's power supplies and its power capping (BMC); see its event log."
+    step = on_host(s, text, changes=_again(s, key, _LOAD), needs_root=False)
+    fix = Fix(id="check-power", title="Check the power supply of the GPU", steps=(step,))
+    return (elsewhere(s), fix) if container_kind(s) else (fix,)
+
+
+def default_power_limit(s: Snapshot, key: str, watts: float) -> tuple[Fix, ...]:
+    """The board's own default limit."""
+    fix = Fix(
+        id="default-power-limit",
+        title=f"Set the power limit to its default of {watts:.0f} W" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, "If nobody lowered it on purpose (heat, supply, quota), set it back.",
+                    f"{sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts:.0f}",
+                    gpu_changes(s, key, power_limit_w=watts)),
+        ),
+    )  # fmt: skip
+    return (other_host(s, "whose GPUs run at their full power limit"), fix) if container_kind(s) else (fix,)
+
+
+def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
+    """Give the board all lanes of its link."""
+    step = on_host(
+        s, "Power off; seat the board anew or use a slot with all lanes (riser cables and M.2 slots share lanes); "
+        "check the slot's setting in the firmware.",
+        changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK), needs_root=False,
+    )  # fmt: skip
+    fix = Fix(id="seat-board", title="Give the GPU its full PCIe link", steps=(step,))
+    return (other_host(s, "whose GPUs have their full PCIe link"), fix) if container_kind(s) else (fix,)
+
+
+def persistence(s: Snapshot) -> Fix:
+    """Keep the driver loaded while nobody uses the GPU."""
+    gpus = tuple(replace(g, persistence_mode=True) for g in known(s.gpus) or ())
+    return Fix(
+        id="persistence-mode",
+        title="Switch persistence mode on",
+        steps=(
+            on_host(s, "The daemon keeps it on after a reboot; -pm 1 lasts until then.",
+                    f"{sudo(s)}systemctl enable --now nvidia-persistenced || {sudo(s)}nvidia-smi -pm 1",
+                    {"gpus": gpus}),
+        ),
+    )  # fmt: skip
+
+
+def ecc_on(s: Snapshot, key: str) -> Fix:
+    """Switch ECC on."""
+    return Fix(
+        id="ecc-on",
+        title="Switch ECC on",
+        steps=(
+            on_host(s, "Switch it on, then reset the GPU or reboot.",
+                    f"{sudo(s)}nvidia-smi{_choice(s, key)} -e 1 && {sudo(s)}reboot",
+                    gpu_changes(s, key, ecc_enabled=True, ecc_pending=True)),
+        ),
+    )  # fmt: skip
+
+
+def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
+    """Find who holds a GPU's memory, and end it."""
+    changes = gpu_changes(s, key, memory_used_mib=RECHECK)
+    find = Fix(
+        id="end-holder",
+        title="Find what holds the memory and end it",
+        steps=(
+            Step(text="Look for leftovers of earlier runs: every process that has the device open.",
+                 command=f"{sudo(s)}fuser -v /dev/nvidia*", where="shell", needs_root=True),
+            Step(text="End those that are yours and no longer needed.", command="kill PID", where="shell",
+                 destructive=True, changes=changes),
+        ),
+    )  # fmt: skip
+    clear = Fix(
+        id="reset-gpu",
+        title="Reset the GPU, where no process is found",
+        steps=(
+            on_host(s, "Stop every program that uses it, then reset it.",
+                    f"{sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset", changes),
+        ),
+    )  # fmt: skip
+    return (find, clear)
