@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from doctor.snapshot import Missing, Snapshot
+
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
 from .command import gpudoctor, one_line, save
@@ -29,6 +31,19 @@ def test_the_exit_code_of_the_process_is_the_one_in_the_report(tmp_path: Path) -
     for snapshot in (healthy(), without_gpu(healthy())):
         done = gpudoctor("check", "--from", save(tmp_path, snapshot), "--format", "json")
         assert json.loads(done.stdout)["exit_code"] == done.returncode
+
+
+def test_something_required_is_unknown_is_3_and_fail_on_makes_it_1(tmp_path: Path) -> None:
+    path = save(tmp_path, healthy().replace({"driver.cu_init": Missing("timeout")}))
+    for form in ("text", "json", "markdown"):
+        assert gpudoctor("check", "--from", path, "--format", form).returncode == 3
+    for status in ("unknown", "warn"):
+        assert gpudoctor("check", "--from", path, "--fail-on", status).returncode == 1
+    assert gpudoctor("check", "--from", path, "--fail-on", "fail").returncode == 3
+
+
+def test_an_empty_snapshot_is_not_well(tmp_path: Path) -> None:
+    assert gpudoctor("check", "--from", save(tmp_path, Snapshot())).returncode == 3
 
 
 def test_expect_any_turns_the_missing_gpu_into_a_remark(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor.snapshot import Snapshot
+from doctor.snapshot import Missing, Snapshot
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
@@ -32,6 +32,13 @@ def test_a_machine_without_gpu(tmp_path: Path) -> None:
     assert answer(sick, tmp_path) == (1, "FAIL no-nvidia-gpu: This machine has no NVIDIA GPU")
     assert answer(sick, tmp_path, "--expect", "any")[0] == 0
     assert answer(sick, tmp_path, "--skip", "no-nvidia-gpu")[1].startswith("OK")
+
+
+def test_unknown_is_0_and_strict_makes_it_1(tmp_path: Path) -> None:
+    half = healthy().replace({"driver.cu_init": Missing("timeout")})
+    code, text = answer(half, tmp_path)
+    assert code == 0 and text.startswith("UNKNOWN ")
+    assert answer(half, tmp_path, "--strict") == (1, text)
 
 
 def test_a_long_line_is_cut(tmp_path: Path) -> None:
