@@ -3,9 +3,9 @@
     python benchmarks/check.py PATIENT [--runs 15] [--rivals]
 
 PATIENT: a virtual environment with torch in it; gpudoctor is the one beside the Python that runs this script.
-All commands take turns, so that a busy moment hits them alike. Memory is the peak resident set of the largest process
-of a command (wait4 of the kernel, which covers the processes that it started and waited for). `--rivals` installs
-env-doctor and cuda-doctor with pip into a temporary environment. Prints a Markdown table.
+All commands take turns, so that a busy moment hits them alike. CPU is user plus system time of all processes of a
+command, memory the peak resident set of the largest one (wait4 of the kernel). `--rivals` installs env-doctor and
+cuda-doctor with pip into a temporary environment. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -35,36 +35,52 @@ class Command(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """Medians over the runs, and the exit code of the last."""
+    """Over all runs: medians, the best wall time, the highest peak, and the exit code of the last."""
 
     median_ms: float
     best_ms: float
+    cpu_ms: float
     peak_mib: float
     exit_code: int
 
 
-def once(words: Sequence[str], env: Mapping[str, str]) -> tuple[float, float, int]:
-    """Milliseconds, peak MiB and exit code of one run."""
+class Run(NamedTuple):
+    """One run of a command."""
+
+    wall_ms: float
+    cpu_ms: float
+    peak_mib: float
+    exit_code: int
+
+
+def once(words: Sequence[str], env: Mapping[str, str]) -> Run:
+    """Run it with its output thrown away."""
     began = time.perf_counter()
     nowhere = subprocess.DEVNULL
     child = subprocess.Popen(words, env=env, stdin=nowhere, stdout=nowhere, stderr=nowhere)
     _, status, usage = os.wait4(child.pid, 0)
     wall_ms = (time.perf_counter() - began) * 1e3
     child.returncode = os.waitstatus_to_exitcode(status)
-    return wall_ms, usage.ru_maxrss / 1024, child.returncode
+    return Run(wall_ms, (usage.ru_utime + usage.ru_stime) * 1e3, usage.ru_maxrss / 1024, child.returncode)
 
 
 def measure(commands: Sequence[Command], env: Mapping[str, str], runs: int) -> dict[str, Figures]:
     """Run all commands in turns; the first round warms the page cache and does not count."""
-    seen: dict[str, list[tuple[float, float, int]]] = {command.name: [] for command in commands}
+    seen: dict[str, list[Run]] = {command.name: [] for command in commands}
     for turn in range(runs + 1):
         for command in commands:
             result = once(command.words, env)
             if turn:
                 seen[command.name].append(result)
     return {
-        name: Figures(median(r[0] for r in rows), min(r[0] for r in rows), max(r[1] for r in rows), rows[-1][2])
-        for name, rows in seen.items()
+        name: Figures(
+            median(run.wall_ms for run in all_runs),
+            min(run.wall_ms for run in all_runs),
+            median(run.cpu_ms for run in all_runs),
+            max(run.peak_mib for run in all_runs),
+            all_runs[-1].exit_code,
+        )
+        for name, all_runs in seen.items()
     }
 
 
@@ -99,15 +115,14 @@ def rivals(folder: str) -> list[Command]:
 def table(rows: Sequence[Command], figures: Mapping[str, Figures]) -> str:
     """The Markdown table, then the two ratios."""
     lines = [
-        "| command | median ms | best ms | peak MiB of the largest process | exit | goal |",
-        "| --- | ---: | ---: | ---: | ---: | --- |",
+        "| command | median ms | best ms | CPU ms | peak MiB | exit | goal |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for row in rows:
         f = figures[row.name]
         goal = f"{row.goal_ms:.0f} ms, {row.goal_mib:.0f} MiB" if row.goal_ms else ""
-        lines.append(
-            f"| `{row.name}` | {f.median_ms:.0f} | {f.best_ms:.0f} | {f.peak_mib:.0f} | {f.exit_code} | {goal} |"
-        )
+        cells = [f"`{row.name}`", *(f"{value:.0f}" for value in f), goal]
+        lines.append(f"| {' | '.join(cells)} |")
     version = figures["gpudoctor --version"].median_ms / figures["python -c pass"].median_ms
     faster = (
         figures["python -m torch.utils.collect_env"].median_ms
