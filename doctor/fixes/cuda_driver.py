@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import minor, numbers
 
 from ..findings import Fix, Step
-from ..snapshot import Missing, Snapshot, known
+from ..snapshot import Snapshot, known
 from .driver import install_driver
-from .machine import driver_platform
+from .machine import driver_platform, driver_version
 from .place import RECHECK, driver_changes, library_changes, sudo
 from .python import new_python_fix
 from .torch import install_torch
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def fixes_for(s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None) -> tuple[Fix, ...]:
     """Best first: what the user can do where he is comes before what only the host's owner can."""
     found: list[Fix] = []
-    if not isinstance(s.driver.version, Missing):
+    if driver_version(s, m) is not None:
         build = install_torch(s, m) or new_python_fix(s, m)
         found += [build] if build else []
         compat = forward_compat(s, m, cuda)

@@ -67,6 +67,17 @@ def capabilities(s: Snapshot, m: Matrix) -> list[str]:
     return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdigit()))
 
 
+def driver_version(s: Snapshot, m: Matrix) -> str | None:
+    """The driver that a build has to fit: the one that runs, else the version of a branch that reports the same CUDA
+    (where only the CUDA version is known: a pasted text, a module that is not loaded); None where neither is known."""
+    version = known(s.driver.version)
+    reported = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
+    if version is not None or reported is None:
+        return version
+    rows = [row.latest_seen for row in m.drivers if row.cuda == reported and row.latest_seen]
+    return rows[0] if rows and driver_platform(s) == "linux" else None
+
+
 def driver_platform(s: Snapshot) -> Literal["linux", "windows"]:
     """Whose numbers the driver carries: Windows and WSL use the Windows driver."""
     return "windows" if known(s.host.system) == "windows" or known(s.host.wsl) in (1, 2) else "linux"

@@ -10,7 +10,7 @@ from compat_matrix.versions import tag_cuda, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Snapshot, known
-from .machine import capabilities, python_version
+from .machine import capabilities, driver_version, python_version
 from .packages import (
     install_command,
     installed,
@@ -41,7 +41,7 @@ def choose(
     wanted = list(capabilities(s, m)) if gpus is None else list(gpus)
     if not wanted or known(s.host.system) == "darwin" or (known(s.host.libc) or "").startswith("musl"):
         return None
-    driver = None if any_driver else known(s.driver.version)
+    driver = None if any_driver else driver_version(s, m)
     companions = [name for name in COMPANIONS if installed(s, (name,))]
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
 
