@@ -14,7 +14,7 @@ from ..judge.registry import check_ids
 from .refusal import Refusal
 from .suggest import did_you_mean
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
 
 
 def make_policy(
@@ -54,7 +54,7 @@ def make_policy(
 
 
 def _package(name: str) -> str:
-    if not _NAME.fullmatch(name.strip()):
+    if not re.fullmatch(_NAME, name.strip()):
         raise Refusal(f"--require {name!r} is not the name of a package")
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .fact import Missing
 from .mask_names import Names
-from .mask_secrets import find_ipv4, ipv4_mask, mask_addresses, mask_secrets, replace_ipv4
+from .mask_secrets import GONE, find_ipv4, ipv4_mask, mask_addresses, mask_secrets, replace_ipv4
 from .mask_uuids import Uuids
 
 T = TypeVar("T")
@@ -34,11 +35,11 @@ _DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "visible_devi
 _USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER", "USERNAME")
 _HOST_VARIABLES = ("HOSTNAME", "MASTER_ADDR", "NCCL_HOSTID", "SLURMD_NODENAME", "SM_CURRENT_HOST",
                    "RUNPOD_POD_HOSTNAME", "TORCHELASTIC_HOSTNAME", "hostname", "nodename")  # fmt: skip
-_IDENTITY = re.compile(
-    r"[A-Z0-9_]*(?:_POD_ID|_JOB_ID|_JOBID|JOB_ID|_TASK_ID|_RUN_ID|_NODE_ID|_PROJECT_ID|_WORKLOAD_ID|CONTAINERLABEL"
-    r"|CONTAINER_NAME|SPACE_ID|TORCHELASTIC_RUN_ID|METADATA_URI(?:_V4)?|WORKSTATIONS)"
-)
-_SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_?KEY|AUTHORIZATION")
+_IDENTITY = ("_POD_ID", "_JOB_ID", "_JOBID", "_TASK_ID", "_RUN_ID", "_NODE_ID", "_PROJECT_ID", "_WORKLOAD_ID",
+             "CONTAINERLABEL", "CONTAINER_NAME", "METADATA_URI", "METADATA_URI_V4", "WORKSTATIONS")  # fmt: skip
+_IDENTITIES = ("JOB_ID", "SPACE_ID")
+_SECRETS = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY",
+            "AUTHORIZATION")  # fmt: skip
 _SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 
 
@@ -107,9 +108,9 @@ class Redactor:
         """One text; `key` is the field or variable that it is the value of."""
         if not text or key in _NEVER or _is_version(key):
             return text
-        if key.isupper() and _SECRET.search(key):
-            return "***"
-        if _IDENTITY.fullmatch(key):
+        if key.isupper() and any(word in key for word in _SECRETS):
+            return GONE
+        if key in _IDENTITIES or (key.isupper() and key.endswith(_IDENTITY)):
             return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
         if key in _ONLY_SECRETS:
             return mask_secrets(text)
@@ -155,7 +156,9 @@ class Redactor:
         label = _label(value)
         for name in value.__struct_fields__:
             old = getattr(value, name)
-            if old is None or isinstance(old, (int, float)) or name in _OURS:
+            if old is None or isinstance(old, (int, float)) or (type(old) is Missing and not old.detail):
+                continue
+            if name in _OURS:
                 continue
             if name == "name" and kind in _PRODUCTS:
                 continue
@@ -213,6 +216,8 @@ def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
         label = _label(value)
         for name in value.__struct_fields__:
             item = getattr(value, name)
+            if item is None or isinstance(item, (int, float)) or (type(item) is Missing and not item.detail):
+                continue
             yield from _strings(list(item.values()) if name == "witnesses" else item, label or name)
     elif isinstance(value, (list, tuple)):
         for item in value:
