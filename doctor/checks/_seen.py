@@ -34,7 +34,10 @@ LIBRARIES = (
 )  # fmt: skip
 """Ids about which libcuda is loaded, if any."""
 
-STATE = ("fabric-manager-not-running", "gpu-fell-off-bus", "uvm-stale-after-suspend")
+STATE = (
+    "fabric-manager-not-running", "gpu-fell-off-bus", "uvm-stale-after-suspend", "gpu-hardware-ecc-fault",
+    "gpu-recovery-action-needed", "mig-limitations",
+)  # fmt: skip
 """Ids about the state that a driver or GPU is in."""
 
 ALL_CAUSES = (

@@ -19,7 +19,7 @@ def unset_variable(s: Snapshot, name: str) -> Fix:
                 text="Also remove it where it is set: the script, the notebook, ENV in the image, the job file.",
                 command=f"unset {name}",
                 where="shell",
-                changes=cuda_changes(host__environment=_environment(s, name, None)),
+                changes=cuda_changes(host__environment=environment_with(s, name, None)),
             ),
         ),
     )
@@ -35,13 +35,14 @@ def set_variable(s: Snapshot, name: str, value: str) -> Fix:
                 text="Choose among the GPUs of this machine; set it before the program starts.",
                 command=f"export {name}={value}",
                 where="shell",
-                changes=cuda_changes(host__environment=_environment(s, name, value)),
+                changes=cuda_changes(host__environment=environment_with(s, name, value)),
             ),
         ),
     )
 
 
-def _environment(s: Snapshot, name: str, value: str | None) -> tuple[EnvVar, ...] | Missing:
+def environment_with(s: Snapshot, name: str, value: str | None) -> tuple[EnvVar, ...] | Missing:
+    """The environment with one variable set, or (None) without it."""
     if isinstance(s.host.environment, Missing):
         return s.host.environment
     kept = tuple(v for v in s.host.environment if v.name != name)

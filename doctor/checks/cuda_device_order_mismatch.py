@@ -1,0 +1,74 @@
+"""CUDA numbers the GPUs in another order than nvidia-smi.
+
+What is wrong: nvidia-smi numbers GPUs by their PCI address, CUDA by default puts the fastest first. With GPUs of
+different models the same number then means two different GPUs.
+
+How it shows: CUDA_VISIBLE_DEVICES=1 takes another GPU than number 1 of nvidia-smi; a program runs on the small card,
+out of memory, or without code for its architecture.
+
+Why it happens: CUDA_DEVICE_ORDER is not set; its default is FASTEST_FIRST.
+
+How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or name GPUs by their GPU-... identifiers. As long as nobody
+chooses a GPU by number it is only a remark.
+
+Source: CUDA C++ Programming Guide, environment variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.variables import pci_order
+from ..snapshot import CudaDevice, Gpu, Missing, NeedsFact, Snapshot, known, need
+from ._readings import listed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="CUDA and nvidia-smi number the GPUs differently",
+    severity="warning",
+    layer="libraries",
+    tags=("selection", "gpu"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Compares CUDA's list of devices with NVML's, where GPUs of different models are there."""
+    gpus = listed(s)
+    if len({known(g.name) for g in gpus}) < 2:
+        raise Skip("all GPUs are of one model")
+    if need("host.environment", s.host.env("CUDA_DEVICE_ORDER")) == "PCI_BUS_ID":
+        return
+    devices = need("driver.cuda_devices", s.driver.cuda_devices)
+    value = known(s.host.env("CUDA_VISIBLE_DEVICES")) or ""
+    entries = [entry.strip() for entry in value.split(",") if entry.strip()]
+    mine = [_gpu_of(device, gpus) for device in devices]
+    if not all(entry.isascii() and entry.isdigit() for entry in entries):
+        return  # chosen by identifier: no number is meant
+    meant = [gpus[int(e[:9])] for e in entries if int(e[:9]) < len(gpus)] if entries else list(gpus)
+    wrong = [(i, a, b) for i, (a, b) in enumerate(zip(mine, meant, strict=False)) if a.name != b.name]
+    if not wrong:
+        return
+    i, got, asked = wrong[0]
+    number = entries[i] if entries else str(i)
+    facts = {"cuda": [known(g.name) for g in mine], "nvidia_smi": [known(g.name) for g in gpus], "value": value}
+    make = CHECK.warn if entries else CHECK.remark
+    yield make(
+        f"Number {number} is {known(got.name)} to CUDA and {known(asked.name)} to nvidia-smi",
+        "CUDA puts the fastest GPU first unless CUDA_DEVICE_ORDER is PCI_BUS_ID."
+        + (f" CUDA_VISIBLE_DEVICES={value} chooses by number." if entries else ""),
+        facts=facts, fixes=(pci_order(s),),
+    )  # fmt: skip
+
+
+def _gpu_of(device: CudaDevice, gpus: tuple[Gpu, ...]) -> Gpu:
+    """The NVML GPU that a CUDA device is, by address or UUID."""
+    for gpu in gpus:
+        address, uuid = known(device.pci_address), known(device.uuid)
+        if (address and address == known(gpu.pci_address)) or (uuid and uuid == known(gpu.uuid)):
+            return gpu
+    raise NeedsFact("driver.cuda_devices", Missing("conflict", "a CUDA device is no GPU of NVML's list"))

@@ -1,0 +1,47 @@
+"""Fixes of MIG: instances, the mode, and which instance a program gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..findings import Fix
+from ..snapshot import Snapshot, known
+from .driver import other_host
+from .place import RECHECK, container_kind, cuda_changes, on_host, sudo
+
+_SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
+
+
+def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
+    """Make instances, or switch MIG off; inside a container, be given an instance."""
+    root = sudo(s)
+    index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
+    choice = "" if index is None else f" -i {index}"
+    make = Fix(
+        id="make-mig-instances",
+        title="Make MIG instances" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, "'nvidia-smi mig -lgip' lists the profiles; -C makes the compute instances too.",
+                    f"{root}nvidia-smi mig{choice} -cgi PROFILE,PROFILE -C", _changes(s, key, mig_instances=RECHECK)),
+        ),
+        note="They are gone after a reboot: a service such as nvidia-mig-parted makes them again.",
+        source=_SOURCE,
+    )  # fmt: skip
+    off = Fix(
+        id="switch-mig-off",
+        title="Switch MIG off and use the whole GPU",
+        steps=(
+            on_host(s, "Stop every program that uses the GPU; some boards need a reset or reboot after it.",
+                    f"{root}nvidia-smi{choice} -mig 0", _changes(s, key, mig_enabled=False, mig_pending=False)),
+        ),
+        source=_SOURCE,
+    )  # fmt: skip
+    away = other_host(s, "that gives this container a MIG instance or a whole GPU")
+    return (away, make, off) if container_kind(s) else (make, off)
+
+
+def _changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:
+    gpus = tuple(replace(g, **facts) if g.key == key else g for g in known(s.gpus) or ())
+    return cuda_changes(gpus=gpus)
