@@ -17,7 +17,12 @@ PACKAGES = (
     ("nvidia/cudnn/lib/libcudnn_ops.so.9", "nvidia-cudnn"),
     ("nvidia/cudnn/lib/libcudnn_ops_infer.so.8", "nvidia-cudnn"),
     ("nvidia/cu13/lib/libnccl.so.2", "nvidia-nccl"), ("nvidia/cu13/lib/libcudnn_ops.so.9", "nvidia-cudnn"),
+    ("sageattention", "sageattention"), ("vllm_flash_attn", "vllm-flash-attn"), ("nunchaku", "nunchaku"),
+    ("gptqmodel_exllamav2_kernels", "gptqmodel"),
 )  # fmt: skip
+
+# Libraries of these are told even without GPU code: what they link shows whether they are CPU or CUDA builds.
+COMPANIONS = ("torchvision", "torchaudio", "torchcodec")
 
 # (start of a library's name directly in site-packages, distribution)
 TOP_LEVEL = (
@@ -39,7 +44,9 @@ CODE_DISTRIBUTIONS = frozenset(
     torch-cluster torch-spline-conv pyg-lib dgl deep-ep transformer-engine transformer-engine-torch
     transformer-engine-cu12 transformer-engine-cu13 llama-cpp-python ctranslate2 faster-whisper exllamav2 exllamav3
     auto-gptq autoawq autoawq-kernels apex flashinfer-python nvidia-nccl-cu11 nvidia-nccl-cu12 nvidia-nccl-cu13
-    jax jaxlib jax-cuda12-plugin jax-cuda13-plugin tensorflow tensorflow-cpu tensorrt numpy lightning
+    jax jaxlib jax-cuda12-plugin jax-cuda13-plugin jax-cuda12-pjrt jax-cuda13-pjrt tensorflow tensorflow-cpu
+    tensorflow-gpu tensorrt numpy lightning flash-attn-4 sglang-kernel sageattention vllm-flash-attn nunchaku
+    gptqmodel flashinfer flashinfer-jit-cache unsloth
     pytorch-lightning accelerate peft transformers
     """.split()
 )

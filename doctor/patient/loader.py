@@ -47,7 +47,7 @@ class Loader:
 
 
 def gather_loader(files: Files, env: Optional[Mapping[str, str]], tools: Any) -> Loader:
-    """Emit loader, ldcache, library, compat, toolkit, nvcc and gcc lines."""
+    """Emit loader, ldcache, library, compat, toolkit, nvcc, gcc and (where the environment is known) compiler lines."""
     names = (env or {}).get("LD_LIBRARY_PATH", "")
     library_path = [os.path.normpath(p) for p in re.split("[:;]", names) if p.startswith("/")][:_MAX_FOLDERS]
     musl = bool(files.kind("/lib/ld-musl-x86_64.so.1") or files.kind("/lib/ld-musl-aarch64.so.1"))
@@ -73,6 +73,8 @@ def gather_loader(files: Files, env: Optional[Mapping[str, str]], tools: Any) ->
         for name in _DRIVER:
             _library(files, name, folder + "/" + name, "elsewhere", seen)
     _toolkits(files, env or {}, tools)
+    if env is not None:
+        _compiler(files, env)
     first: Dict[str, str] = {}
     for soname, path in entries:
         first.setdefault(soname, path)
@@ -159,6 +161,15 @@ def _toolkit(files: Files, folder: str, real: str, tools: Any) -> None:
             library = files.resolved(path)
             note = tools.note(files.on_disk(path)) if tools is not None else None
             emit({"at": "compat", "path": clean(path), "real": clean(library), "note": note})
+
+
+def _compiler(files: Files, env: Mapping[str, str]) -> None:
+    """The C compiler that Triton and Inductor would take: CC, else gcc, else clang on PATH."""
+    folders = [f for f in env.get("PATH", "").split(":")[:256] if f.startswith("/")]
+    names = [env["CC"].split()[0]] if env.get("CC", "").strip() else ["gcc", "clang", "cc"]
+    found = [n for n in names if n.startswith("/") and files.kind(n) == "file"]
+    found += [f + "/" + n for n in names if not n.startswith("/") for f in folders if files.kind(f + "/" + n) == "file"]
+    files.emit({"at": "compiler", "path": clean(found[0]) if found else None})
 
 
 def _gcc(files: Files) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from .extension_names import CODE_DISTRIBUTIONS, PACKAGES, TOP_LEVEL
+from .extension_names import CODE_DISTRIBUTIONS, COMPANIONS, PACKAGES, TOP_LEVEL
 from .files import Files, clean
 from .loader import Loader
 
@@ -21,6 +21,8 @@ _ENTRY = ("libtorch_global_deps.so", "libtorch_cuda.so", "libtorch_cuda_cu.so", 
           "libtorch_cuda_linalg.so", "libc10_cuda.so", "libtorch_hip.so", "libtorch_nvshmem.so")  # fmt: skip
 _KERNELS = ("libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so", "libtorch_cuda_linalg.so",
             "libtorch_nvshmem.so")  # fmt: skip
+_CMAKE = "/share/cmake/Torch/TorchConfig.cmake"
+_ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI=[01]")
 _MAX_CLOSURE = 48
 _MAX_LIBRARIES = 96
 _MAX_PER_PACKAGE = 24
@@ -57,6 +59,9 @@ def _metadata(files: Files, path: str) -> None:
 def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, loader: Loader) -> None:
     files.emit({"at": "torch", "path": clean(folder)})
     files.text(folder + "/version.py", 16384)
+    flag = _ABI.search(files.peek(folder + _CMAKE, 65536) or "")
+    if flag:
+        files.emit({"at": "match", "path": clean(folder + _CMAKE), "line": flag.group(0)})
     lib = folder + "/lib"
     names = files.names(lib, lambda name: ".so" in name)
     if names is None or tools is None:
@@ -158,7 +163,7 @@ def _extensions(files: Files, site_packages: List[str], tools: Any) -> None:
 
 
 def _extension(files: Files, path: str, package: str, tools: Any) -> None:
-    if files.size(path) >= _MIN_SIZE and _code(files, path, package, tools):
+    if files.size(path) >= _MIN_SIZE and _code(files, path, package, tools, always=package in COMPANIONS):
         line = tools.elf(files.on_disk(path))
         if line is not None:
             files.emit(dict(line, at="elf", path=clean(path)))

@@ -64,6 +64,9 @@ def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, s
     if line["conda"]:
         names = files.names(prefix + "/conda-meta", _conda_python) or []
         line["conda_python"] = next((name for name in names if _conda_python(name)), None)
+    if executable and stdlib[1]:
+        base = os.path.dirname(os.path.dirname(real or executable))
+        line["headers"] = files.kind(base + "/include/" + stdlib[1] + "/Python.h") == "file"
     site = [] if prefix == "/usr" and cfg is None else [stdlib[0] + "/site-packages"]
     user = _user_site(stdlib[1], env)
     if cfg is None:

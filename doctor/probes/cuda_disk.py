@@ -31,6 +31,7 @@ def parse_cuda(raw: Raw) -> Cuda:
         nvcc_on_path=string(nvcc.get("path")) if nvcc else (None if seen and isinstance(env, dict) else raw.unasked),
         nvcc_version=_build_nvcc(raw, home, string(nvcc.get("real")) if nvcc else None),
         gcc_version=_gcc(raw),
+        c_compiler=_compiler(raw),
         libraries=_libraries(raw) if seen else raw.unasked,
         ld_library_path=folders,
         stub_directories=_stubs(raw) if seen else raw.unasked,
@@ -92,6 +93,12 @@ def _build_nvcc(raw: Raw, home: str | Missing | None, real: str | None) -> str |
             return _versions(raw, string(row.get("path")), string(row.get("real")))[1]
         return Missing("error", f"no file beside {real} tells its version")
     return Missing("absent", "no nvcc") if not isinstance(raw.row("loader"), Missing) else raw.unasked
+
+
+def _compiler(raw: Raw) -> str | Missing | None:
+    """The compiler for C at run time; None where the gatherer looked and found none."""
+    row = raw.row("compiler")
+    return row if isinstance(row, Missing) else string(row.get("path")) or None
 
 
 def _gcc(raw: Raw) -> str | Missing:

@@ -54,6 +54,7 @@ def _environment(row: dict[str, Any]) -> Environment:
         torch_version=version,
         externally_managed=row.get("managed") is True,
         writable=row.get("writable") is True,
+        headers=headers if isinstance(headers := row.get("headers"), bool) else NOT_ASKED,
     )
 
 
@@ -129,6 +130,7 @@ def _distribution(raw: Raw, folder: str, name: str, project: str, version: str |
     origin = parse_direct_url(url) if isinstance(url, str) else None
     return Distribution(
         name=normalize(project),
+        wheel=_wheel(origin.url) if origin else "",
         version=version or metadata.version or "",
         location=folder,
         installer=(parse_installer(installer) or "") if isinstance(installer, str) else "",
@@ -137,3 +139,9 @@ def _distribution(raw: Raw, folder: str, name: str, project: str, version: str |
         editable=origin is not None and origin.editable,
         problem=problem,
     )
+
+
+def _wheel(url: str) -> str:
+    """The wheel's file name at the end of an address, '' where it names none; nothing else of the address is kept."""
+    name = re.sub(r"%2[bB]", "+", url.partition("#")[0].partition("?")[0].rpartition("/")[2])
+    return name if re.fullmatch(r"[A-Za-z0-9._+!-]{5,200}\.whl", name) else ""

@@ -47,6 +47,7 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
         hip=(told.hip if told else None) or (ABSENT if told else gap),
         debug=told.debug if told and told.debug is not None else ABSENT if told else gap,
         git_version=(told.git_version if told else None) or (ABSENT if told else gap),
+        cxx11_abi=_cxx11_abi(raw, folder),
         installer=(dist.installer or ABSENT) if dist else ABSENT,
         requires_python=dist.requires_python if dist else ABSENT,
         requires=dist.requires if dist else ABSENT,
@@ -56,6 +57,14 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
         libraries=libraries,
         **_linked(raw, folder, python),
     )
+
+
+def _cxx11_abi(raw: Raw, folder: str) -> bool | Missing:
+    """The C++ ABI that its own CMake file tells extensions to use (not stated since about 2.12)."""
+    line = raw.match(folder + "/share/cmake/Torch/TorchConfig.cmake")
+    if isinstance(line, Missing):
+        return Missing("absent", "torch's CMake file does not tell it") if raw.complete else line
+    return line.endswith("=1")
 
 
 def _no_torch(raw: Raw) -> Missing:

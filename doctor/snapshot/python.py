@@ -22,6 +22,8 @@ class Distribution(Struct, frozen=True, kw_only=True, omit_defaults=True):
     editable: bool = False
     problem: str = ""
     """What is wrong with its metadata, where something is."""
+    wheel: str = ""
+    """File name of the wheel that it was installed from by address; its tag may name torch, CUDA and the C++ ABI."""
 
 
 class CodeEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,6 +83,8 @@ class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Missing(absent) where no torch is installed."""
     externally_managed: bool | Missing = NOT_ASKED
     writable: bool | Missing = NOT_ASKED
+    headers: bool | Missing = NOT_ASKED
+    """Python.h of this interpreter is there: what compiles at run time needs it."""
 
 
 class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
@@ -94,7 +98,7 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     distributions: tuple[Distribution, ...] | Missing = NOT_ASKED
     """All distributions of the patient, in sys.path order; the same name twice is a duplicate."""
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
-    """Libraries with GPU code of packages other than torch."""
+    """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 
     def distribution(self, name: str) -> Distribution | Missing | None:
         """The distribution that an import would take (first in sys.path order), None where it is not installed."""

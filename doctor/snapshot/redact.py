@@ -28,7 +28,7 @@ _NEVER = frozenset((  # noqa: SIM905
     "implementation image_cuda image_torch driver_capabilities at "
 ).split())
 """Fields that hold versions, identifiers of products, or words of our own."""
-_ONLY_SECRETS = ("requires",)
+_ONLY_SECRETS = ("requires", "wheel")
 """Lines of requirements: a URL in them may hold a token, what looks like an address is a version."""
 _OURS = ("policy", "tool", "matrix")
 _DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "visible_devices")
