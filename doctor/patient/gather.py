@@ -145,6 +145,8 @@ def _host(files: Files, tools: Any) -> None:
             files.text("/sys/class/dmi/id/" + name, 256)
     if files.exists("/sys/firmware/efi"):
         files.data(SECURE_BOOT, 64)
+    if kernel_side(files):
+        files.names("/dev/infiniband")
     _cgroup(files)
     _libc(files, tools)
     _statvfs(files.emit, "shm", "/dev/shm", files.root)

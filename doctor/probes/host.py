@@ -47,6 +47,7 @@ def parse_host(raw: Raw) -> Host:
         disks=_disks(raw) if live else NOT_ASKED,
         memlock_kib=process_limit(raw, "Max locked memory", 1024) if live else NOT_ASKED,
         open_files=process_limit(raw, "Max open files", 1) if live else NOT_ASKED,
+        rdma_devices=_rdma(raw) if live else NOT_ASKED,
         provider=provider(raw),
         scheduler=scheduler(raw),
         user_is_root=euid == 0 if euid is not None else raw.unasked,
@@ -142,6 +143,13 @@ def _disks(raw: Raw) -> tuple[Disk, ...] | Missing:
         if row.get("role") != "shm" and free is not None:
             found.append(Disk(string(row.get("role")), string(row.get("path")), free, row.get("writable") is True))
     return tuple(found) if found else raw.unasked
+
+
+def _rdma(raw: Raw) -> int | Missing:
+    names = raw.names("/dev/infiniband")
+    if isinstance(names, Missing):
+        return 0 if names.reason == "absent" else names
+    return sum(name.startswith("uverbs") for name in names)
 
 
 def _mib(value: object) -> int | Missing:

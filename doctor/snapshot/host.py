@@ -60,6 +60,8 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Locked-memory soft limit; -1 is unlimited."""
     open_files: int | Missing = NOT_ASKED
     """Open-file soft limit; -1 is unlimited."""
+    rdma_devices: int | Missing = NOT_ASKED
+    """Nodes /dev/infiniband/uverbs* (InfiniBand, RoCE, EFA) that are here; 0 where there is no such folder."""
     provider: str | Missing = NOT_ASKED
     """runpod, vast, lambda, modal, gcp, aws, azure, colab, kaggle ... ; Missing(absent) where nothing shows."""
     scheduler: str | Missing = NOT_ASKED

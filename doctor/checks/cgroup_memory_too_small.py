@@ -1,0 +1,61 @@
+"""The container's or job's memory limit is small beside the GPU's memory.
+
+What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU. The control
+group's limit allows little of it.
+
+How it shows: `Killed` without a Python traceback, exit code 137, `OOMKilled` of a pod, a data loader worker killed by
+signal 9, most often while a model is loaded.
+
+Why it happens: a memory limit of a pod, container or batch job that was meant for a small program.
+
+How to fix it: start it with more memory; load weights from mapped files (safetensors) where that is
+not possible.
+
+Thresholds: memory_limit_warn_mib (4096): below it, and below a quarter of one GPU's memory, is a warning; below
+one GPU's memory is a remark.
+
+Source: cgroup v2, memory.max, docs.kernel.org/admin-guide/cgroup-v2.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.limits import more_memory
+from ..snapshot import Snapshot, known, need
+from ._readings import limit, listed
+from ._seen import absent
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The memory limit is small beside the GPU",
+    severity="warning",
+    layer="container",
+    tags=("limits", "memory"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Compares the control group's limit with the memory of one GPU."""
+    if absent(s.host.memory_limit_mib):
+        raise Skip("no memory limit")
+    mib = need("host.memory_limit_mib", s.host.memory_limit_mib)
+    sizes = [size for g in listed(s) if (size := known(g.memory_total_mib))]
+    if not sizes:
+        need("gpus.memory_total_mib", listed(s)[0].memory_total_mib)
+    largest = max(sizes)
+    if mib >= largest:
+        return
+    small = mib < limit(p, "memory_limit_warn_mib", 4096) and mib * 4 < largest
+    make = CHECK.warn if small else CHECK.remark
+    yield make(
+        f"The memory limit here is {mib} MiB, one GPU has {largest} MiB",
+        "A model that fills the GPU cannot be loaded through less memory than that, unless its files are mapped.",
+        facts={"memory_limit_mib": mib, "gpu_memory_mib": largest},
+        fixes=(more_memory(s, largest + 4096),),
+    )

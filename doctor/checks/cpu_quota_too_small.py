@@ -1,0 +1,59 @@
+"""Fewer than one processor core for each GPU.
+
+What is wrong: each GPU has at least one process that prepares its work. With less than a core for it the GPU waits.
+
+How it shows: low GPU utilisation, slow starts (imports, loading of weights), data loaders that never keep up.
+
+Why it happens: a CPU limit of the container or pod, a job that asked for one core, a process bound to few cores.
+
+How to fix it: start the container or job with more cores; several for each GPU where data is loaded.
+
+Threshold: cores_per_gpu (1).
+
+Source: cgroup v2, cpu.max, docs.kernel.org/admin-guide/cgroup-v2.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.limits import more_cores
+from ..snapshot import Snapshot, known, need
+from ._readings import limit, listed
+from ._seen import absent
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Too few processor cores for the GPUs",
+    severity="warning",
+    layer="speed",
+    tags=("limits", "speed"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where quota or affinity give less than a core for each GPU that CUDA (else NVML) shows."""
+    gpus = len(listed(s))
+    devices = known(s.driver.cuda_devices)
+    count = len(devices) if devices else gpus
+    cores: list[float] = []
+    if not absent(s.host.cpu_quota_cores):
+        cores.append(need("host.cpu_quota_cores", s.host.cpu_quota_cores))
+    if not absent(s.host.cpu_cores):
+        cores.append(need("host.cpu_cores", s.host.cpu_cores))
+    if not cores:
+        raise Skip("the number of cores is not told here")
+    have, wanted = min(cores), count * limit(p, "cores_per_gpu", 1)
+    if have >= wanted:
+        return
+    yield CHECK.warn(
+        f"{have:g} processor cores for {count} GPU{'s' * (count != 1)}",
+        "The processes that feed the GPUs share them; the GPUs wait.",
+        facts={"cores": have, "gpus": count},
+        fixes=(more_cores(s, max(4 * count, int(wanted) + 1)),),
+    )

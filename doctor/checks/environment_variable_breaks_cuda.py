@@ -1,0 +1,63 @@
+"""An environment variable slows CUDA down or breaks it.
+
+What is wrong: a variable that is meant for debugging or profiling, or for another machine, is set for every program.
+
+How it shows: by the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow starts
+(CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
+(NCCL_P2P_DISABLE).
+
+Why it happens: advice of a forum that helped to find an error and stayed in .bashrc, a notebook or a Dockerfile.
+
+How to fix it: unset it, and set it only for the run that needs it. Those that cost nothing as long as all is well are
+remarks. Variables for several GPUs are not judged where there is one.
+
+Source: CUDA C++ Programming Guide, environment variables; NCCL user guide, environment variables; PyTorch
+documentation, CUDA environment variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.variables import unset
+from ..snapshot import Snapshot, known, need
+from ._bad_variables import ANY, PEER, SEVERAL_GPUS, VARIABLES
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A variable slows CUDA down or breaks it",
+    severity="warning",
+    layer="speed",
+    tags=("environment", "speed"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Each variable of the table that is set to a value that counts."""
+    values = {v.name: v.value.strip() for v in need("host.environment", s.host.environment)}
+    gpus = len(known(s.gpus) or ())
+    for row in VARIABLES:
+        value = values.get(row.name, "")
+        if not value or (row.values != ANY and value.lower() not in row.values):
+            continue
+        if row.name in SEVERAL_GPUS and gpus == 1:
+            continue
+        harmless = row.level == "remark" or (row.name in PEER and not _can_copy_directly(s))
+        make = CHECK.remark if harmless else CHECK.warn
+        shown = value if len(value) <= 60 else value[:57] + "..."
+        yield make(
+            f"{row.name}={shown}: {row.effect}",
+            facts={"name": row.name, "value": value}, subject=row.name, fixes=(unset(s, row.name),),
+        )  # fmt: skip
+
+
+def _can_copy_directly(s: Snapshot) -> bool:
+    """Whether some two GPUs can, by NVML; True where it is not told."""
+    pairs = known(s.gpu_pairs)
+    told = [status for pair in pairs or () if (status := known(pair.p2p_read)) is not None]
+    return not told or 0 in told

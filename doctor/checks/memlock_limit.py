@@ -1,0 +1,60 @@
+"""The limit on locked memory is too low for RDMA.
+
+What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. The limit of this process allows only
+little of it.
+
+How it shows: NCCL `Call to ibv_reg_mr failed`, `ibv_create_cq failed with error Cannot allocate memory`.
+
+Why it happens: 8 MiB is the default of docker and most systems. Without RDMA it is enough: torch's pinned memory is the
+driver's and not counted.
+
+How to fix it: `--ulimit memlock=-1` at the container's start, or limits.conf.
+
+Threshold: memlock_warn_kib (16777216, 16 GiB), judged where RDMA devices (/dev/infiniband) and several GPUs are
+there; with one GPU, or below 64 KiB, it is a remark.
+
+Source: NCCL user guide, troubleshooting, InfiniBand; Open MPI FAQ on locked memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.limits import unlimited_memlock
+from ..snapshot import Snapshot, known, need
+from ._readings import limit
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The limit on locked memory is low",
+    severity="warning",
+    layer="container",
+    tags=("limits", "network"),
+)
+
+_SMALL_KIB = 64
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where RDMA devices are there and locked memory is limited."""
+    size = need("host.memlock_kib", s.host.memlock_kib)
+    if size == -1:
+        return
+    devices = known(s.host.rdma_devices)
+    facts = {"memlock_kib": size, "rdma_devices": devices}
+    if devices and size < limit(p, "memlock_warn_kib", 16 << 20):
+        make = CHECK.warn if len(known(s.gpus) or ()) > 1 else CHECK.remark
+        yield make(
+            f"Locked memory is limited to {size} KiB, and RDMA devices are here",
+            "NCCL over InfiniBand or RoCE registers its buffers, which fails at the limit.",
+            facts=facts, fixes=(unlimited_memlock(s),),
+        )  # fmt: skip
+    elif size < _SMALL_KIB:
+        yield CHECK.remark(f"Locked memory is limited to {size} KiB", facts=facts, fixes=(unlimited_memlock(s),))
+    elif devices is None:
+        need("host.rdma_devices", s.host.rdma_devices)

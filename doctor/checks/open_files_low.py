@@ -1,0 +1,47 @@
+"""The limit of open files is low.
+
+What is wrong: nothing fails yet. Data loader workers share tensors through open files, NCCL opens one for each
+connection; the limit of this shell is soon reached.
+
+How it shows: `Too many open files`, `received 0 items of ancdata` from a data loader.
+
+Why it happens: 1024 is the soft limit of most shells; the hard limit is higher.
+
+How to fix it: `ulimit -n 65536` before the program starts.
+
+Threshold: open_files (1024; with several GPUs 4096): below it is a remark.
+
+Source: PyTorch documentation, multiprocessing, sharing strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.limits import more_files
+from ..snapshot import Snapshot, known, need
+from ._readings import limit
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The limit of open files is low",
+    severity="info",
+    layer="container",
+    tags=("limits",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """A remark below the threshold."""
+    count = need("host.open_files", s.host.open_files)
+    several = len(known(s.gpus) or ()) > 1
+    if count == -1 or count >= limit(p, "open_files", 4096 if several else 1024):
+        return
+    yield CHECK.remark(
+        f"A process may open only {count} files", facts={"open_files": count}, fixes=(more_files(s, 65536),)
+    )

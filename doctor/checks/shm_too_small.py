@@ -1,0 +1,59 @@
+"""/dev/shm of the container is too small.
+
+What is wrong: /dev/shm is the shared memory through which data loader workers hand tensors to the main process, and
+NCCL its buffers. Containers get 64 MiB unless more is asked for.
+
+How it shows: `DataLoader worker is killed by signal: Bus error`, `unable to open shared memory object`,
+`No space left on device` from NCCL (`/dev/shm/nccl-...`), with num_workers above 0 or several GPUs.
+
+Why it happens: docker, containerd and Kubernetes give 64 MiB by default.
+
+How to fix it: `--shm-size=8g` or `--ipc=host`; in Kubernetes an emptyDir of medium Memory at /dev/shm. Judged by the
+total, not by what is free.
+
+Threshold: shm_warn_mib (64): at or below it is a warning.
+
+Source: NCCL user guide, troubleshooting, shared memory; docs.docker.com, docker run --shm-size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.limits import more_shm
+from ..fixes.place import container_kind
+from ..snapshot import Snapshot, need
+from ._readings import limit
+from ._seen import absent
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="/dev/shm is too small",
+    severity="warning",
+    layer="container",
+    tags=("container", "limits"),
+    source="docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns in a container with torch where all of /dev/shm is a container's default or less."""
+    need("container.kind", s.container.kind)
+    if not container_kind(s):
+        raise Skip("not in a container")
+    if absent(s.torch.version):
+        raise Skip("torch is not installed")
+    size = need("host.shm_mib", s.host.shm_mib)
+    if size > limit(p, "shm_warn_mib", 64):
+        return
+    yield CHECK.warn(
+        f"/dev/shm of this container has only {size} MiB",
+        "Data loaders with workers and NCCL put their buffers there; they end with bus errors when it is full.",
+        facts={"shm_mib": size},
+        fixes=(more_shm(s),),
+    )

@@ -1,0 +1,84 @@
+"""Fixes of a container's or process's limits: shared memory, locked memory, files, cores, memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..findings import Fix, Step
+from ..snapshot import Snapshot, known
+from .place import PROVIDERS, container_kind, on_host, sudo
+
+SHM_MIB = 8192
+_KUBERNETES_SHM = (
+    "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]\n"
+    "containers: [{volumeMounts: [{name: shm, mountPath: /dev/shm}]}]"
+)
+_DOCKER = "Start the container again with the option; compose: the key of the same name below the service."
+
+
+def _start(s: Snapshot, fix_id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
+    provider = PROVIDERS.get(known(s.host.provider) or "")
+    if provider and container_kind(s) != "kubernetes":
+        text += f" On {provider[0]}: in the options of the template or instance, or choose a larger one."
+    return Fix(
+        id=fix_id, title=title, steps=(Step(text=text, command=command, where="container-start", changes=changes),)
+    )
+
+
+def more_shm(s: Snapshot) -> Fix:
+    """A larger /dev/shm."""
+    kind = container_kind(s)
+    command = _KUBERNETES_SHM if kind == "kubernetes" else "docker run --shm-size=8g ...   # or --ipc=host"
+    if kind == "podman":
+        command = command.replace("docker", "podman")
+    return _start(s, "more-shared-memory", "Start the container with a larger /dev/shm", _DOCKER, command,
+                  {"host.shm_mib": SHM_MIB})  # fmt: skip
+
+
+def unlimited_memlock(s: Snapshot) -> Fix:
+    """No limit on locked memory."""
+    changes = {"host.memlock_kib": -1}
+    if container_kind(s):
+        return _start(s, "unlimited-memlock", "Start the container without a limit on locked memory", _DOCKER,
+                      "docker run --ulimit memlock=-1:-1 ...", changes)  # fmt: skip
+    line = r"'* soft memlock unlimited\n* hard memlock unlimited\n'"
+    return Fix(
+        id="unlimited-memlock",
+        title="Lift the limit on locked memory",
+        steps=(
+            on_host(s, "Then log in again; for a service set LimitMEMLOCK=infinity in its unit.",
+                    f"printf {line} | {sudo(s)}tee /etc/security/limits.d/memlock.conf", changes),
+        ),
+    )  # fmt: skip
+
+
+def more_files(s: Snapshot, count: int) -> Fix:
+    """A higher limit of open files, for this shell."""
+    step = Step(text="For good: limits.conf, LimitNOFILE= of the service, or docker run --ulimit nofile=...",
+                command=f"ulimit -n {count}", where="shell", changes={"host.open_files": count})  # fmt: skip
+    return Fix(id="more-open-files", title="Allow more open files", steps=(step,))
+
+
+def more_cores(s: Snapshot, cores: int) -> Fix:
+    """More processor cores for the container or job."""
+    changes = {"host.cpu_quota_cores": float(cores), "host.cpu_cores": max(cores, known(s.host.cpu_cores) or 0)}
+    kind = container_kind(s)
+    command = f"resources: {{limits: {{cpu: '{cores}'}}}}" if kind == "kubernetes" else f"docker run --cpus={cores} ..."
+    if not kind:
+        command = f"systemctl set-property UNIT CPUQuota={cores}00%   # Slurm: --cpus-per-task={cores}"
+    return _start(s, "more-cores", f"Start with {cores} or more processor cores",
+                  "Each GPU wants several cores for its process and for loading data.", command, changes)  # fmt: skip
+
+
+def more_memory(s: Snapshot, mib: int) -> Fix:
+    """A higher memory limit of the container or job."""
+    gib = max(1, -(-mib // 1024))
+    kind = container_kind(s)
+    command = f"docker run --memory={gib}g ..."
+    if kind == "kubernetes":
+        command = f"resources: {{limits: {{memory: {gib}Gi}}}}"
+    elif not kind:
+        command = f"systemctl set-property UNIT MemoryMax={gib}G   # Slurm: --mem={gib}G"
+    return _start(s, "more-memory", f"Start with {gib} GiB of memory or more",
+                  "A process that passes the limit is killed without a word of Python.", command,
+                  {"host.memory_limit_mib": gib * 1024})  # fmt: skip
