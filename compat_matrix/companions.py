@@ -58,13 +58,19 @@ def companions(m: Matrix, torch: str, package: str | None = None) -> tuple[Expec
     parts = torch_version(torch)
     if parts is None or parts.kind != "release":
         return ()
-    found: dict[str, list[Companion]] = {}
+    index = m.memo("companions by package", lambda: _by_package(m))
+    names = list(index) if package is None else [package]
+    found = ((name, [row for row in index.get(name, ()) if _fits(row, parts)]) for name in names)
+    return tuple(_expected(name, rows) for name, rows in found if rows)
+
+
+def _by_package(m: Matrix) -> dict[str, list[Companion]]:
+    """Rows that may decide, by package."""
+    index: dict[str, list[Companion]] = {}
     for row in m.companion_rows:
-        if package not in (None, row.package) or row.yanked or row.confidence == "memory":
-            continue
-        if _fits(row, parts):
-            found.setdefault(row.package, []).append(row)
-    return tuple(_expected(name, rows) for name, rows in found.items())
+        if not row.yanked and row.confidence != "memory":
+            index.setdefault(row.package, []).append(row)
+    return index
 
 
 def _expected(package: str, rows: list[Companion]) -> Expected:
@@ -76,7 +82,8 @@ def _expected(package: str, rows: list[Companion]) -> Expected:
 
 def expected(m: Matrix, torch: str, package: str) -> Expected | None:
     """The versions of one package that go with a torch release."""
-    return next(iter(companions(m, torch, package)), None)
+    key = f"companion {package} of {torch}"
+    return m.memo(key, lambda: next(iter(companions(m, torch, package)), None))
 
 
 def companion_matches(m: Matrix, torch: str, package: str, version: str) -> CompanionGrade:

@@ -34,6 +34,10 @@ def cudnn_numbers(version: str) -> tuple[int, ...]:
 
 def cudnn(m: Matrix, version: str) -> Cudnn | None:
     """The row of a cuDNN version; None when not listed."""
+    return m.memo(f"cudnn {version}", lambda: _cudnn(m, version))
+
+
+def _cudnn(m: Matrix, version: str) -> Cudnn | None:
     have = cudnn_numbers(version)
     if len(have) < 2:
         return None
