@@ -1,0 +1,111 @@
+"""Take a recording of a scenario: the real file gatherer, the real agents against the fakes, judged by the real command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import doctor.patient
+from doctor.patient.gather import gather
+from doctor.probes import tools
+from doctor.probes.agents import driver_commands
+from doctor.targets.agent import AgentResult
+from doctor.targets.process import start_agent, wait_agents
+from doctor.targets.recording import Recording, write_recording
+from tests.fakes import MACHINES, Machine
+
+from .machine_files import PYTHON, SITE, Scenario, lay_out
+from .torch_build import Workshop
+
+CASES = Path(__file__).parent / "cases"
+DEADLINE_S = 60.0
+SHORT_S = 2.0
+"""For the children of a machine where a call hangs: they are waited for."""
+_PATIENT = Path(doctor.patient.__file__).parent
+
+
+def names() -> list[str]:
+    """All scenarios: the machines as they are, then the cases."""
+    machines = sorted(path.parent.name for path in MACHINES.glob("*/expected.json"))
+    return [*machines, *sorted(path.stem for path in CASES.glob("*.json"))]
+
+
+def load(name: str) -> Scenario:
+    """A scenario by its name: a machine with its own expected.json, or a case."""
+    path = CASES / f"{name}.json"
+    case = json.loads((path if path.exists() else MACHINES / name / "expected.json").read_text("utf-8"))
+    machine = Machine.load(case.pop("machine", name))
+    case.pop("note", None)
+    changes = case.pop("scenario", {})
+    scenario = {**machine.scenario, **{key: str(value) for key, value in changes.items() if value is not None}}
+    for key in [key for key, value in changes.items() if value is None]:
+        scenario.pop(key, None)
+    return Scenario(name, Machine(machine.name, scenario, machine.files), **case)
+
+
+def record(scenario: Scenario, folder: Path, fakes: Path, workshop: Workshop) -> Path:
+    """Lay the machine out under `folder`, look at it, and write the recording. Returns the recording's folder."""
+    root = folder / "root"
+    root.mkdir(parents=True)
+    lay_out(scenario, root, fakes, workshop)
+    lines = _file_lines(scenario, root)
+    agents = {name: _inside(result, root) for name, result in _ask(scenario, root).items()}
+    manifest = {"kind": "live", "name": scenario.name, "gathered_at": "2026-11-20T00:00:00Z", "import_torch": True}
+    write_recording(str(folder / "recording"), Recording(lines, agents, manifest))
+    return folder / "recording"
+
+
+def check(recording: Path, *flags: str) -> tuple[dict[str, Any], int, str]:
+    """Report, exit code and stderr of `gpudoctor check --replay`."""
+    command = [sys.executable, "-m", "doctor", "check", "--replay", str(recording), "--format", "json", *flags]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return (json.loads(run.stdout) if run.stdout else {}), run.returncode, run.stderr
+
+
+def _file_lines(scenario: Scenario, root: Path) -> list[dict[str, Any]]:
+    """The gatherer's lines; nodes and what no file tells (the process, free disk) are put in as the machine has them."""
+    lines: list[dict[str, Any]] = []
+    gather(lines.append, str(root), scenario.variables, tools, {"cwd": "/home/user"})
+    lines = [line for line in lines if line["at"] not in ("node", "process", "statvfs")]
+    process = {
+        "at": "process", "system": "Linux", "machine": scenario.architecture, "euid": scenario.euid, "cores": 32,
+        "libc": "glibc 2.35", "release": (scenario.all_files.get("/proc/sys/kernel/osrelease") or "6.8.0").strip(),
+    }  # fmt: skip
+    disks = [
+        {"at": "statvfs", "role": role, "path": path, "total_mib": 900000, "free_mib": 400000, "writable": True}
+        for role, path in (("environment", SITE), ("tmp", "/tmp"), ("home", "/home/user"), ("pip-cache", "/home/user"))
+    ]
+    shm = {"at": "statvfs", "role": "shm", "path": "/dev/shm", "total_mib": 64000, "free_mib": 64000, "writable": True}
+    return [*scenario.nodes(), process, shm, *lines[:-1], *disks, lines[-1]]
+
+
+def _ask(scenario: Scenario, root: Path) -> dict[str, AgentResult]:
+    """The agents, in children whose loader finds what this machine's loader would find."""
+    given = [str(root) + path for path in scenario.env.get("LD_LIBRARY_PATH", "").split(":") if path]
+    folders = [*given, str(root) + scenario.driver_folder]
+    usual = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR")}
+    env = {
+        **usual, "LD_LIBRARY_PATH": ":".join(folders), "GPUDOCTOR_FAKE_SCENARIO": str(root / "scenario.txt"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    env.update({key: value for key, value in scenario.env.items() if key.startswith(("CUDA_", "NVIDIA_"))})
+    commands = driver_commands()
+    if scenario.torch is not None:
+        commands["torch"] = [sys.executable, "-S", "-s", str(_PATIENT / "torch_facts.py")]
+        env["PYTHONPATH"] = str(root) + SITE
+    deadline_s = SHORT_S if "hang" in scenario.machine.scenario.values() else DEADLINE_S
+    started = [start_agent(command, deadline_s, env) for command in commands.values()]
+    return dict(zip(commands, wait_agents(*started), strict=True))
+
+
+def _inside(result: AgentResult, root: Path) -> AgentResult:
+    """The answers with paths as seen inside the root, and the Python that is told to be there."""
+    told = json.loads(json.dumps(result.as_dict()).replace(str(root), ""))
+    for line in told["lines"]:
+        if line.get("field") == "python":
+            line["value"] = PYTHON
+    return AgentResult(**told)

@@ -1,0 +1,46 @@
+"""Every machine from its files and its driver's answers to the report: exactly the expected findings, cause first."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
+
+from . import take
+from .torch_build import Workshop
+
+Judged = dict[str, tuple[dict[str, Any], int, str]]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytest.FixtureRequest) -> Judged:  # noqa: F811
+    """All scenarios that this run asks for, judged; two at a time and more, since they mostly wait for children."""
+    wanted = {item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")
+              and item.fspath == request.fspath}  # fmt: skip
+    folder = tmp_path_factory.mktemp("scenarios")
+    workshop = Workshop(folder / "workshop")
+
+    def one(name: str) -> tuple[dict[str, Any], int, str]:
+        scenario = take.load(name)
+        recording = take.record(scenario, folder / name, fakes, workshop)
+        return take.check(recording, *scenario.check)
+
+    with ThreadPoolExecutor(4) as pool:
+        return dict(zip(sorted(wanted), pool.map(one, sorted(wanted)), strict=True))
+
+
+@pytest.mark.parametrize("name", take.names())
+def test_scenario(judged: Judged, name: str) -> None:
+    report, code, stderr = judged[name]
+    assert report, stderr
+    found = [[finding["id"], finding["status"]] for finding in report["findings"]]
+    told = {"verdict": report["verdict"], "exit_code": code, "findings": found}
+    details = "\n".join(f"{f['id']}: {f['title']}: {f['detail']} {f['facts']}" for f in report["findings"])
+    assert told == take.load(name).expected, details
+    assert report["exit_code"] == code
+    assert "Traceback" not in stderr
+    assert not [row for row in report["checks"] if "itself failed" in row["reason"]]
