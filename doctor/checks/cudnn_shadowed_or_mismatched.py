@@ -52,14 +52,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     shadow = known(s.torch.cudnn_shadow)
     error, loaded = known(s.torch_run.cudnn_error), known(s.torch_run.cudnn_version)
     facts = {"compiled_with": compiled, "loaded": loaded, "shadow": shadow}
-    fixes = _fixes(s, m, shadow)
     if error:
-        yield CHECK.fail("torch refuses the cuDNN that is loaded", first_line(error), facts=facts, fixes=fixes)
+        title = "torch refuses the cuDNN that is loaded"
+        yield CHECK.fail(title, first_line(error), facts=facts, fixes=_fixes(s, m, shadow))
         return
     if loaded and compiled:
         if not fits(loaded, compiled):
             title = f"cuDNN {loaded} is loaded, torch was built with {compiled}"
-            yield CHECK.fail(title, f"Taken from {shadow}." if shadow else "", facts=facts, fixes=fixes)
+            yield CHECK.fail(title, f"Taken from {shadow}." if shadow else "", facts=facts, fixes=_fixes(s, m, shadow))
         return
     if shadow:
         version = _version_at(s, shadow)
@@ -68,10 +68,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             return
         if version and compiled:
             title = f"cuDNN {version} on LD_LIBRARY_PATH hides the one that torch needs ({compiled})"
-            yield CHECK.fail(title, where + ".", facts={**facts, "found": version}, direct=False, fixes=fixes)
+            facts = {**facts, "found": version}
+            yield CHECK.fail(title, where + ".", facts=facts, direct=False, fixes=_fixes(s, m, shadow))
         else:
             yield CHECK.warn("A cuDNN on LD_LIBRARY_PATH hides torch's own", where + "; its version is not known.",
-                             facts=facts, direct=False, fixes=fixes)  # fmt: skip
+                             facts=facts, direct=False, fixes=_fixes(s, m, shadow))  # fmt: skip
         return
     wheel = _pin(s)
     if wheel:
@@ -80,7 +81,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if found and not fits(found.version, wheel.version):  # type: ignore[union-attr]
             title = f"{wheel.name} {found.version} does not fit torch, which was built with {wheel.version}"  # type: ignore[union-attr]
             yield CHECK.fail(title, "torch needs the same major and no lower minor version.",
-                             facts={**facts, "installed": found.version}, direct=False, fixes=fixes)  # type: ignore[union-attr]  # fmt: skip
+                             facts={**facts, "installed": found.version}, direct=False, fixes=_fixes(s, m, shadow))  # type: ignore[union-attr]  # fmt: skip
         return
     if known(s.torch.cudnn_shadow) is None and s.torch.cudnn_shadow.reason != "absent":  # type: ignore[union-attr]
         need("torch.cudnn_shadow", s.torch.cudnn_shadow)

@@ -76,9 +76,10 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
         return "", {}
     if d.name == "triton":
         for pin in filter(None, map(pin_of, known(requires(s)) or ())):
+            if pin.name == "triton" and pin.version == d.version:
+                return "", {}
             if pin.name == "triton" and applies(pin, s):
-                fits = pin.version == d.version
-                return ("" if fits else f"torch asks for triton {pin.version}"), {"expected": [pin.version]}
+                return f"torch asks for triton {pin.version}", {"expected": [pin.version]}
     pinned = False
     for line in known(d.requires) or ():
         wanted = pin_of(line)
