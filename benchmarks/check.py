@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-RIVALS = {"env-doctor": ("env-doctor", "check"), "cuda-doctor": ("cuda-doctor", "check")}
+RIVALS = {"env-doctor": ("env-doctor", "check"), "cuda-doctor": ("cuda-doctor", "diagnose")}
 """Distribution to its command."""
 
 

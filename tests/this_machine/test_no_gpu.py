@@ -103,3 +103,18 @@ def test_recorded_and_replayed_it_is_judged_the_same(with_torch: Path, schema: d
     jsonschema.validate(replayed, schema)
     assert [f["id"] for f in replayed["findings"]] == [f["id"] for f in live["findings"]]
     assert replayed["exit_code"] == live["exit_code"]
+
+
+@pytest.mark.torch_wheel
+def test_the_sample_in_the_readme_is_what_is_printed(with_torch: Path, tmp_path: Path) -> None:
+    """The finding, its fix and what follows from it; the lines around them tell of the machine."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    sample = readme.partition("<!-- sample -->\n```text\n")[2].partition("```")[0]
+    printed = _gpudoctor("check", "--no-color", active=with_torch, cwd=tmp_path).stdout
+    assert _finding(sample) and _finding(sample) == _finding(printed)
+
+
+def _finding(text: str) -> list[str]:
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if " FAIL  " in line)
+    return lines[first : next(number for number, line in enumerate(lines) if "Why and how" in line)]
