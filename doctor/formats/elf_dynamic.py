@@ -14,6 +14,7 @@ _MAX_STRING = 4096
 _MAX_VERNEED_BYTES = 1 << 17
 _MAX_VERSIONS = 1024
 _MAX_CHAIN = 4096
+_MAX_VALUES = 1024  # of one tag: needed libraries, search paths
 
 
 class Dynamic(NamedTuple):
@@ -42,10 +43,10 @@ def read_dynamic(elf: Elf) -> Optional[Dynamic]:
         return "" if table.strings is None else cstring(elf.read(table.strings + offset, _MAX_STRING), 0, _MAX_STRING)
 
     def values(tag: int) -> Tuple[str, ...]:
-        return tuple(text(value) for t, value in table.entries if t == tag)
+        return tuple(text(value) for value in [v for t, v in table.entries if t == tag][:_MAX_VALUES])
 
     def paths(tag: int) -> Tuple[str, ...]:
-        return tuple(p for joined in values(tag) for p in joined.split(":") if p)
+        return tuple(p for joined in values(tag)[:4] for p in joined.split(":") if p)[:_MAX_VALUES]
 
     return Dynamic(
         values(_DT_NEEDED),

@@ -16,6 +16,7 @@ _OLD, _NEW = b"ld.so-1.7.0", b"glibc-ld.so.cache1.1"
 _MAX_BYTES = 16 << 20
 _MAX_ROWS = 200_000
 _MAX_PATH = 4096
+_MAX_CHARACTERS = 16 << 20
 # Architecture bits of the flags word, of the 64-bit ABI of each machine.
 _ARCHITECTURES = {
     "x86_64": 0x0300, "s390x": 0x0400, "ppc64le": 0x0500, "aarch64": 0x0A00, "riscv64": 0x1000, "loongarch64": 0x1200,
@@ -63,7 +64,7 @@ def _rows(data: bytes, start: int, wanted: int) -> LdCache:
 
 def _collect(data: bytes, first: int, size: int, count: int, strings: int, wanted: int) -> LdCache:
     found: Dict[str, List[str]] = {}
-    problem = ""
+    problem, characters = "", 0
     fits = min(count, _MAX_ROWS, max(0, len(data) - first) // size)
     if fits < count:
         problem = "loader cache is cut off"
@@ -72,6 +73,10 @@ def _collect(data: bytes, first: int, size: int, count: int, strings: int, wante
         if flags & 0xFF00 != wanted:
             continue
         name, path = cstring(data, strings + key), cstring(data, strings + value, _MAX_PATH)
+        characters += len(name) + len(path)
+        if characters > _MAX_CHARACTERS:  # rows that all point into the same bytes
+            problem = "loader cache names more than it can hold"
+            break
         if name and path:
             paths = found.setdefault(name, [])
             if path not in paths and len(paths) < 64:

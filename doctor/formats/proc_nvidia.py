@@ -90,7 +90,7 @@ def parse_gpu_information(text: str) -> GpuInformation:
         values.get("model"),
         values.get("gpu uuid"),
         values.get("bus location"),
-        int(minor) if minor.isascii() and minor.isdigit() else None,
+        int(minor) if _is_number(minor) else None,
         values.get("video bios"),
         values.get("gpu firmware"),
         {"yes": True, "no": False}.get(excluded),
@@ -102,7 +102,7 @@ def parse_modules(text: str) -> List[Module]:
     found = []
     for line in text.splitlines()[:4096]:
         words = line.split()
-        if len(words) < 5 or not (words[1].isdigit() and words[2].lstrip("-").isdigit()):
+        if len(words) < 5 or not (_is_number(words[1]) and _is_number(words[2][words[2][:1] == "-" :])):
             continue
         used = () if words[3] == "-" else tuple(name for name in words[3].split(",") if name)
         found.append(Module(words[0], int(words[1]), int(words[2]), used, words[4]))
@@ -144,3 +144,7 @@ def pci_device(address: str, files: Mapping[str, str]) -> PciDevice:
         speed("max_link_speed"),
         width("max_link_width"),
     )
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 20

@@ -125,7 +125,7 @@ def _result(lines: list[Line]) -> AgentResult:
         cast("Fault", fault) if fault in _FAULTS else None,
         guilty if isinstance(guilty, str) else None,
         str(row.get("stderr_tail") or ""),
-        float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        float(seconds) if isinstance(seconds, (int, float)) and 0 <= seconds < 1e9 else 0.0,
         [text for text in noise if isinstance(text, str)] if isinstance(noise, list) else [],
     )
 

@@ -1,0 +1,61 @@
+"""One target for each parser: what it is given, and which exceptions it may raise. Anything else is a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from . import seeds, take
+from .mutate import mutate_bytes, mutate_json, mutate_json_lines, mutate_text
+
+CORPUS = Path(__file__).parent / "corpus"
+Mutate = Callable[[Random, bytes, list[bytes], tuple[bytes, ...]], bytes]
+
+
+class Target(NamedTuple):
+    """`take` parses an input and raises only what is documented; `most_mib`: memory that one input may take."""
+
+    take: Callable[[bytes], object]
+    seeds: Callable[[], list[bytes]]
+    mutate: Mutate
+    words: tuple[bytes, ...] = ()
+    most_mib: int = 96
+
+
+TARGETS: dict[str, Target] = {
+    "elf": Target(take.elf, seeds.libraries, mutate_bytes),
+    "fatbin": Target(take.fatbin, seeds.fatbins, mutate_bytes, (b"P\xedU\xba\x01\x00\x10\x00", b"\x02\x00\x01\x01@\x00\x00\x00")),
+    "note": Target(take.note, seeds.notes, mutate_bytes, (b'"driver":[535]', b'"device":[[1]]', b"NVIDIA Corporation\0", b"1e400")),
+    "note-json": Target(take.note_json, seeds.note_texts, mutate_json),
+    "arch-list": Target(take.arch_list, seeds.arch_lists, mutate_bytes, (b"\0sm_90 sm_100a\0", b"gfx90a ", b"compute_120")),
+    "ldcache": Target(take.ldcache, seeds.ldcaches, mutate_bytes, (b"glibc-ld.so.cache1.1", b"ld.so-1.7.0\0")),
+    "report": Target(take.report, seeds.reports, mutate_json),
+    "recording": Target(take.recording, seeds.recordings, mutate_json_lines, (b'"value": null', b'"error": 999', b'{"begin": "cuInit"}')),
+    "agent-output": Target(take.agent_output, seeds.agent_outputs, mutate_json_lines),
+    "metadata": Target(take.metadata, seeds.metadata, mutate_text, (b"Requires-Dist:", b"Version:", b"Name: ", b"\r\n\r\n")),
+    "direct-url": Target(take.direct_url, seeds.direct_urls, mutate_json),
+    "requires-dist": Target(take.requires_dist, seeds.requires_dist, mutate_text, (b"; extra == 'x'", b"==", b"(>=1)", b"@ file:///x", b"~=", b"===")),
+    "driver-version": Target(take.driver_version, seeds.driver_versions, mutate_text, (b"NVRM version:", b"Open Kernel Module")),
+    "gpu-information": Target(take.gpu_information, seeds.gpu_informations, mutate_text, (b"Device Minor: ", b"GPU Excluded: Yes")),
+    "modules": Target(take.modules, seeds.modules, mutate_text, (b"nvidia 1 2 - Live 0x0", b"-")),
+    "pci-device": Target(take.pci_device, seeds.pci_devices, mutate_text, (b"0x10de", b"16.0 GT/s PCIe", b"DRIVER=")),
+    "cpuinfo": Target(take.cpuinfo, seeds.cpuinfos, mutate_text, (b"processor\t: ", b"CPU part\t: 0xd40")),
+    "meminfo": Target(take.meminfo, seeds.meminfos, mutate_text),
+    "mountinfo": Target(take.mountinfo, seeds.mountinfos, mutate_text, (b" - ", b"\\040", b"\\777")),
+    "maps": Target(take.maps, seeds.maps, mutate_text, (b" (deleted)", b"/x.so.1")),
+    "limits": Target(take.limits, seeds.limits, mutate_text, (b"unlimited",)),
+    "cgroup": Target(take.cgroup, seeds.cgroups, mutate_text, (b"max", b"0::/", b"cpu,cpuacct")),
+    "os-release": Target(take.os_release, seeds.os_releases, mutate_text, (b"ID=", b'\\"', b"VERSION_ID=")),
+    "pyvenv-cfg": Target(take.pyvenv_cfg, seeds.pyvenv_cfgs, mutate_text, (b"home = ", b"=")),
+    "versions": Target(take.versions, seeds.versions, mutate_text, (b"+cu124", b"rc1", b".dev", b".post1", b"a0+nv25.08")),
+    "nvidia-require": Target(take.nvidia_require, seeds.requirements, mutate_text, (b"cuda>=", b"brand=tesla", b",", b"driver<", b"arch!=", b"!")),
+    "torch-version": Target(take.torch_version, seeds.torch_versions, mutate_text, (b"__version__ = '", b"cuda: Optional[str] = ", b"hip = ")),
+}  # fmt: skip
+"""By name. To add one: a function in take.py, seeds in seeds.py, a line here."""
+
+
+def corpus(name: str) -> list[Path]:
+    """Inputs that once went wrong."""
+    return sorted(path for path in (CORPUS / name).glob("*") if path.is_file())
