@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..findings import Finding, Policy, Skip, Status
-from ..snapshot import NeedsFact, Snapshot
+from ..snapshot import NeedsFact, Snapshot, known
 from .rank import rank
 from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, Report, Tool, Verdict
@@ -65,6 +65,8 @@ def run_check(
             said.append(finding)
     except NeedsFact as lack:
         if not any(f.status in ("fail", "warn", "unknown") for f in said):
+            if check.about.needs_gpu and _no_card(snapshot):
+                return "skipped", "this machine has no NVIDIA GPU", said
             return "unknown", str(lack), said
     except Skip as skip:
         if not said:
@@ -75,6 +77,15 @@ def run_check(
         if any(f.status == status for f in said):
             return status, next(f.title for f in said if f.status == status) if status == "unknown" else "", said
     return "pass", "", said
+
+
+def _no_card(s: Snapshot) -> bool:
+    """Whether the PCI list was read and rules a GPU out, and no other witness saw one (as no-nvidia-gpu judges)."""
+    devices = known(s.driver.pci_devices)
+    if devices is None or known(s.host.wsl) in (1, 2):
+        return False
+    seen = (known(s.gpus), known(s.driver.cuda_devices), known(s.driver.device_nodes))
+    return not any(seen) and not any(device.vendor == "10de" for device in devices)
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> Verdict:

@@ -1,0 +1,71 @@
+"""The plan is found by judging: each fix once, the root cause's first, and what is left said."""
+
+from __future__ import annotations
+
+from doctor.judge.plan import Plan, plan
+from doctor.report.steps import plan_text
+from doctor.report.terminal import Look
+from doctor.snapshot import ABSENT, EnvVar, PciDevice, Snapshot, TorchRun
+
+from ..healthy import healthy
+from ..judging import POLICY, matrix
+
+
+def of(s: Snapshot, only: str = "") -> Plan:
+    return plan(s, matrix(), POLICY, only)
+
+
+def old_torch_on_a_new_gpu() -> Snapshot:
+    """An RTX 5090 with a CUDA 12.4 build."""
+    sass = ("5.0", "6.0", "7.0", "7.5", "8.0", "8.6", "9.0")
+    return healthy("rtx5090", driver="570.211.01", cuda="12.8").replace(
+        {"torch.version": "2.5.1+cu124", "torch.cuda": "12.4", "torch.sass": sass, "torch.arch_text": (),
+         "torch.requires": (), "torch_run": TorchRun()}
+    )  # fmt: skip
+
+
+def test_a_healthy_machine_needs_nothing() -> None:
+    found = of(healthy())
+    assert found.ends == "nothing-to-do" and not found.fixes
+    assert plan_text(found, Look()) == "Nothing failed that a step could repair.\n"
+
+
+def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:
+    found = of(old_torch_on_a_new_gpu())
+    assert [p.finding.id for p in found.fixes] == ["torch-lacks-new-gpu-sm"]
+    assert "torch-companion-mismatch" in found.fixes[0].removes
+    text = plan_text(found, Look())
+    assert text.count("pip install") == 1, "the same step must not be told twice"
+    assert "gpudoctor check" in text.splitlines()[-1]
+
+
+def test_two_causes_are_two_fixes_in_order() -> None:
+    sick = old_torch_on_a_new_gpu().replace(
+        {"host.environment": (EnvVar("CUDA_VISIBLE_DEVICES", ""),), "driver.cu_init": 100, "driver.cuda_devices": ABSENT}
+    )
+    found = of(sick)
+    ids = [p.finding.id for p in found.fixes]
+    assert len(ids) == len(set(ids)) and {"cuda-visible-devices-wrong", "torch-lacks-new-gpu-sm"} <= set(ids)
+
+
+def test_what_waits_for_another_machine_says_so() -> None:
+    amd = PciDevice(address="0000:03:00.0", vendor="1002", device="73bf", class_code="030000")
+    sick = healthy().replace(
+        {"driver.pci_devices": (amd,), "driver.cuda_devices": ABSENT, "gpus": ABSENT, "torch.version": "2.8.0+cpu",
+         "driver.device_nodes": (), "driver.modules": (), "driver.kernel_version": ABSENT, "driver.cu_init": ABSENT,
+         "torch.build": "cpu", "torch.cuda": ABSENT, "torch.sass": (), "torch.arch_text": (), "torch_run": TorchRun()}
+    )  # fmt: skip
+    found = of(sick)
+    assert [p.finding.id for p in found.fixes] == ["no-nvidia-gpu", "cpu-only-torch"]
+    assert found.fixes[0].look_again
+    assert found.fixes[1].waits_for == ("no-nvidia-gpu",)
+
+
+def test_one_check_alone_can_be_planned_for() -> None:
+    sick = old_torch_on_a_new_gpu()
+    assert {p.finding.id for p in of(sick, "torch-companion-mismatch").fixes} == {"torch-companion-mismatch"}
+    assert of(sick, "no-nvidia-gpu").ends == "nothing-to-do"
+
+
+def test_ascii_has_no_other_bytes() -> None:
+    assert plan_text(of(old_torch_on_a_new_gpu()), Look(ascii_=True)).isascii()
