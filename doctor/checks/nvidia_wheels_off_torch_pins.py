@@ -62,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         title = f"{wrong[0].pin.name} {wrong[0].have} is of another major than torch pins"
         yield CHECK.fail(title, words + ".", facts=facts, severity="error", fixes=(fix,))
     else:
-        title = f"{len(off)} nvidia-* wheel{'s' if len(off) > 1 else ''} differ from torch's pins"
+        title = f"{len(off)} nvidia-* wheel{'s differ' if len(off) > 1 else ' differs'} from torch's pins"
         yield CHECK.warn(title, words + ".", facts=facts, fixes=(fix,))
 
 

@@ -45,6 +45,12 @@ static int named(const char *word, int count) {
     for (int gpu = 0; gpu < count; gpu++) {
         const char *uuid = gpu_text(gpu, "uuid");
         if (*word && uuid && !strncmp(uuid, word, strlen(word))) return gpu;
+        for (int slot = 0; slot < 8; slot++) {
+            char field[32];
+            snprintf(field, sizeof field, "mig.%d.uuid", slot);
+            const char *mig = gpu_text(gpu, field);
+            if (mig && !strcmp(mig, word)) return gpu;
+        }
     }
     return -1;
 }

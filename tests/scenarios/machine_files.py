@@ -23,6 +23,7 @@ _NOTE = """.section .note.cuda.fwd_compatibility,"a",@note
 2: .balign 4
 3: .ascii "{text}"
 4: .balign 4
+.section .note.GNU-stack,"",@progbits
 """
 _LIMITS = """Limit                     Soft Limit           Hard Limit           Units
 Max open files            1048576              1048576              files
@@ -97,10 +98,6 @@ def lay_out(scenario: Scenario, root: Path, fakes: Path, workshop: Workshop) -> 
         files.update(_sysfs(files))
     for path, text in files.items():
         _write(root, path, text)
-    for path, target in {**scenario.machine.files["links"], **scenario.links}.items():
-        place = root / path.lstrip("/")
-        if place.parent.is_dir():
-            place.symlink_to(target)
     (root / "dev").mkdir(exist_ok=True)
     for node in scenario.nodes():
         _write(root, node["path"], "")
@@ -108,6 +105,10 @@ def lay_out(scenario: Scenario, root: Path, fakes: Path, workshop: Workshop) -> 
     (root / scenario.driver_folder.lstrip("/") / "scenario.txt").rename(root / "scenario.txt")
     for path, kind in scenario.libraries.items():
         _library(root, path, kind, fakes, workshop)
+    for path, target in {**scenario.machine.files["links"], **scenario.links}.items():
+        place = root / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
     _ldcache(scenario, root)
     _python(scenario, root, workshop)
 

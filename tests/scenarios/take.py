@@ -40,11 +40,21 @@ def load(name: str) -> Scenario:
     case = json.loads((path if path.exists() else MACHINES / name / "expected.json").read_text("utf-8"))
     machine = Machine.load(case.pop("machine", name))
     case.pop("note", None)
-    changes = case.pop("scenario", {})
+    driver = case.pop("driver", None)
+    changes = {**({"driver.version": driver} if driver else {}), **case.pop("scenario", {})}
     scenario = {**machine.scenario, **{key: str(value) for key, value in changes.items() if value is not None}}
     for key in [key for key, value in changes.items() if value is None]:
         scenario.pop(key, None)
+    if driver:
+        case["files"] = {**_other_driver(machine, driver), **case.get("files", {})}
     return Scenario(name, Machine(machine.name, scenario, machine.files), **case)
+
+
+def _other_driver(machine: Machine, version: str) -> dict[str, str]:
+    """The kernel's files of a machine with another driver version."""
+    old = machine.scenario["driver.version"]
+    paths = ("/proc/driver/nvidia/version", "/sys/module/nvidia/version")
+    return {path: text.replace(old, version) for path, text in machine.files["files"].items() if path in paths}
 
 
 def record(scenario: Scenario, folder: Path, fakes: Path, workshop: Workshop) -> Path:

@@ -88,7 +88,7 @@ def distribution(site: Path, name: str, version: str, *headers: str) -> None:
 
 def install(site: Path, name: str, workshop: Workshop, packages: dict[str, str | None], more: dict[str, Any]) -> None:
     """Install a build of `builds.json`. `packages`: other versions than the pinned (None: left out); `more`: build.json."""
-    build, plain = BUILDS[name], name.removesuffix("-aarch64")
+    build, plain = BUILDS[name], BUILDS[name].get("version", name.removesuffix("-aarch64"))
     version = plain.partition("+")[0] if build.get("pypi") else plain  # PyPI refuses local version labels
     pins: dict[str, str] = build["pins"]
     requires = [f"Requires-Dist: {pin}=={number}; {MARKER}" for pin, number in pins.items()]
@@ -96,7 +96,11 @@ def install(site: Path, name: str, workshop: Workshop, packages: dict[str, str |
     beside = {**pins, **build["beside"], "numpy": "2.2.6", "pip": "25.3", **packages}
     for package, number in beside.items():
         if number is not None:
-            needs = [f"Requires-Dist: torch=={plain.partition('+')[0]}"] if package == "torchvision" else []
+            needs = (
+                [f"Requires-Dist: torch=={plain.partition('+')[0]}"]
+                if package == "torchvision" and package not in packages
+                else []
+            )
             distribution(site, package, number, *needs)
     torch = site / "torch"
     (torch / "lib").mkdir(parents=True, exist_ok=True)
