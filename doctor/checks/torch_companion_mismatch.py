@@ -5,13 +5,14 @@ import, or lack their CUDA operators.
 
 How it shows: `RuntimeError: operator torchvision::nms does not exist`, `OSError: libtorchaudio.so: undefined symbol:
 _ZN3c10...`, `Could not run 'torchvision::nms' with arguments from the 'CUDA' backend`, `Detected that PyTorch and
-torchvision were compiled with different CUDA major versions`.
+torchvision were compiled with different CUDA major versions`, `OSError: libcudart.so.13: cannot open shared object`.
 
-Why it happens: torch was upgraded or replaced alone; one package came from PyPI and the other from a CUDA index.
+Why it happens: torch was upgraded or replaced alone; one package came from PyPI and the other from a CUDA index. The
+version alone does not tell: what the package's libraries link decides (a CPU torch has no libtorch_cuda.so).
 
 How to fix it: install the version that goes with the installed torch, from the same index; see the command.
 
-Source: Requires-Dist of the companion; the projects' compatibility tables.
+Source: ELF DT_NEEDED and Requires-Dist of the companion; the projects' compatibility tables.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.versions import TorchVersion, torch_version
+from compat_matrix.versions import TorchVersion, numbers, torch_version
 
 from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.extensions import libraries_without
 from ..fixes.machine import wheel_platform
 from ..fixes.packages import install_command, site_packages, uninstall_command, with_distributions
 from ..fixes.pins import applies, pin_of, requires
 from ..snapshot import Distribution, Snapshot, known, need
+from ._linked import cuda_major, libraries_of, links_torch, links_torch_cuda
 from ._torch import OTHER_BUILD, installed
 
 if TYPE_CHECKING:
@@ -51,11 +54,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each companion whose own pin, or the table, or whose build tag names another torch."""
     version = installed(s)
     for d in _first_of_each(need("python.distributions", s.python.distributions)):
-        reason, facts = _mismatch(s, m, version, d)
+        reason, facts = _linked_otherwise(s, d)
+        if not reason:
+            reason, facts = _mismatch(s, m, version, d)
         if not reason:
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
-        fixes = tuple(fix for fix in (_fix(s, m, version, d),) if fix)
+        remove = _remove(s, d.name) if "links" in facts else None
+        fixes = tuple(fix for fix in (_fix(s, m, version, d), remove) if fix)
         say = CHECK.fail if d.name in _COMPILED else CHECK.warn
         facts = {"torch": version, d.name: d.version, **facts}
         yield say(title, reason + ".", facts=facts, subject=d.name, fixes=fixes)
@@ -67,6 +73,25 @@ def _first_of_each(distributions: tuple[Distribution, ...]) -> list[Distribution
         if d.name in (*_COMPILED, *_LOOSE):
             seen.setdefault(d.name, d)
     return list(seen.values())
+
+
+def _linked_otherwise(s: Snapshot, d: Distribution) -> tuple[str, dict[str, Any]]:
+    """What the companion's own libraries link against the build of torch: CUDA or none, and the CUDA major."""
+    kind, cuda = known(s.torch.build), known(s.torch.cuda)
+    found = libraries_of(s, d.name) if d.name in _COMPILED and not d.editable else ()
+    for library in found:
+        name, major = links_torch_cuda(library), cuda_major(library)
+        if kind == "cpu" and name:
+            facts = {"links": name, "library": library.path, "torch_build": kind}
+            return f"It is a CUDA build: its libraries need {name}, which the CPU build of torch does not have", facts
+        if kind == "cuda" and cuda and major and name and major != numbers(cuda)[0]:
+            facts = {"links": f"libcudart of CUDA {major}", "library": library.path, "torch_cuda": cuda}
+            return f"It is built for CUDA {major}, torch for CUDA {cuda}", facts
+    main = [library for library in found if library.path.endswith("/torchvision/_C.so")]
+    if kind == "cuda" and main and links_torch(main[0]) and not links_torch_cuda(main[0]):
+        facts = {"links": "libtorch_cpu.so", "library": main[0].path, "torch_build": kind}
+        return "It is the CPU build: its libraries do not link torch's CUDA libraries", facts
+    return "", {}
 
 
 def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[str, dict[str, Any]]:
@@ -118,16 +143,25 @@ def _fix(s: Snapshot, m: Matrix, version: str, d: Distribution) -> Fix | None:
     fit = next((e for e in m.companions(parts.base) if e.package == d.name), None)
     target = pins["triton"].version if d.name == "triton" and "triton" in pins else fit.version if fit else ""
     if not target:
-        changes = {"python.distributions": with_distributions(s, (), (d.name,))}
-        step = Step(text=f"No {d.name} was published for torch {parts.base}.", command=uninstall_command(s, (d.name,)),
-                    where="environment", destructive=True, changes=changes)  # fmt: skip
-        return Fix(id="remove-companion", title=f"Remove {d.name}", steps=(step,))
+        return _remove(s, d.name, f"No {d.name} was published for torch {parts.base}.")
     args = ["--force-reinstall", "--no-deps", f"{d.name}=={target}"]
     row = m.torch_build(parts.base, parts.tag or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local and d.name in _COMPILED else None
     if index and not (row and row.pypi_default) and (fit is None or fit.relation in ("==", ">=")):
         args += ["--index-url", index.url]
     put = (Distribution(name=d.name, version=target, location=site_packages(s)),)
+    word = f" ({'the CPU build' if parts.local == 'cpu' else parts.tag})" if index and parts.local else ""
     step = Step(text=f"Install the {d.name} that goes with torch {parts.base}.", command=install_command(s, args),
-                where="environment", changes={"python.distributions": with_distributions(s, put)})  # fmt: skip
-    return Fix(id="install-companion", title=f"Install {d.name} {target}", steps=(step,))
+                where="environment", changes=_without_libraries(s, d.name, with_distributions(s, put)))  # fmt: skip
+    return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(step,))
+
+
+def _remove(s: Snapshot, name: str, why: str = "What uses it fails until the one that fits is installed.") -> Fix:
+    changes = _without_libraries(s, name, with_distributions(s, (), (name,)))
+    step = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=changes)
+    return Fix(id="remove-companion", title=f"Remove {name}", steps=(step,))
+
+
+def _without_libraries(s: Snapshot, name: str, distributions: Any) -> dict[str, Any]:
+    left = libraries_without(s, (name,))
+    return {"python.distributions": distributions, **({} if left is None else {"python.extensions": left})}

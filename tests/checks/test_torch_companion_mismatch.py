@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from doctor.snapshot import Missing, Snapshot, known
 
+from ..extensions import TORCH, TORCH_CUDA, library, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
 from ..torches import with_other_build, with_version
@@ -79,3 +80,30 @@ def test_a_cpu_torch_is_the_cause() -> None:
 
 def test_unknown_without_the_list() -> None:
     assert run(ID, healthy().replace({"python.distributions": Missing("denied")}))[0] == "unknown"
+
+
+def linked(s: Snapshot, *needed: str) -> Snapshot:
+    """torchvision's own library with these needs."""
+    name, version = "torchvision", "0.23.0"
+    lib = library(name, "torchvision/_C.so", ("8.0", "9.0") if "libtorch_cuda.so" in needed else (), needed=needed)
+    return with_extension(s, name, version, lib, requires=("torch==2.8.0",))
+
+
+def test_the_right_number_of_a_cuda_build_beside_a_cpu_torch() -> None:
+    sick = linked(with_other_build(healthy()), *TORCH_CUDA, "libcudart.so.12")
+    finding = run(ID, sick)[2][0]
+    assert (finding.status, finding.facts["links"]) == ("fail", "libc10_cuda.so")
+    assert finding.fixes[0].steps[0].command.endswith("--index-url https://download.pytorch.org/whl/cpu")
+    assert finding.fixes[1].id == "remove-companion"
+    assert_fix_works(sick, finding)
+
+
+@pytest.mark.parametrize(("needed", "found"), [((*TORCH_CUDA, "libcudart.so.12"), []), (TORCH_CUDA, []), (TORCH, [ID])])
+def test_the_libraries_that_it_links_decide(needed: tuple[str, ...], found: list[str]) -> None:
+    assert ids(linked(healthy(), *needed)) == found
+
+
+def test_another_cuda_major_without_a_tag() -> None:
+    sick = linked(healthy(), *TORCH_CUDA, "libcudart.so.13")
+    assert ids(sick) == [ID]
+    assert_fix_works(sick, run(ID, sick)[2][0])

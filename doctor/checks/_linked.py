@@ -1,0 +1,31 @@
+"""What an extension's libraries link tells what they were built for: with CUDA or without, and which CUDA major."""
+
+from __future__ import annotations
+
+import re
+
+from ..snapshot import CodeLibrary, Snapshot, known
+
+_CUDART = re.compile(r"libcudart\.so\.(\d+)")
+_TORCH_CUDA = ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so")
+
+
+def libraries_of(s: Snapshot, package: str) -> tuple[CodeLibrary, ...]:
+    """The libraries of a package that were read; empty where nobody looked."""
+    return tuple(library for library in known(s.python.extensions) or () if library.package == package)
+
+
+def links_torch(library: CodeLibrary) -> bool:
+    """Whether it is linked with torch's own libraries."""
+    return any(name.startswith(("libtorch", "libc10")) for name in library.needed)
+
+
+def links_torch_cuda(library: CodeLibrary) -> str:
+    """The CUDA library of torch that it needs, '' for none."""
+    return next((name for name in library.needed if name in _TORCH_CUDA), "")
+
+
+def cuda_major(library: CodeLibrary) -> int | None:
+    """The CUDA major of the runtime that it needs by its plain name (a renamed copy inside a wheel does not count)."""
+    found = [match for name in library.needed if (match := _CUDART.fullmatch(name.removesuffix(".0")))]
+    return int(found[0][1]) if found else None

@@ -1,0 +1,91 @@
+"""A compiled extension (flash-attn, xformers, vllm ...) was built for another torch, or another C++ ABI.
+
+What is wrong: an extension calls functions inside torch's libraries. Those of another torch release, of a build with
+the other C++ ABI, or of another CUDA major are not the ones it was compiled against.
+
+How it shows: `ImportError: flash_attn_2_cuda...so: undefined symbol: _ZN3c105ErrorC2E...`, `xFormers was built for:
+PyTorch 2.1.2+cu121 with CUDA 1201 (you have 2.2.0)`, `vllm/_C.abi3.so: undefined symbol`.
+
+Why it happens: torch was upgraded or replaced after the extension was installed (a later line of requirements.txt is
+enough), or a wheel for another torch or the other ABI (cxx11abiTRUE, cxx11abiFALSE) was chosen by hand.
+
+How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
+
+A failure where the wheel's own tag, or an exact pin on another torch minor, says so; a warning for other wishes in
+the metadata. Builds of torch from nightlies or vendors are not judged by their numbers.
+
+Source: Requires-Dist and direct_url.json of the extension; names of release wheels; torch's TorchConfig.cmake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.extensions import another
+from ..fixes.torch_bound import misfit, torch_here
+from ..snapshot import Distribution, Snapshot, known, need
+from ._errors import texts
+from ._torch import OTHER_BUILD, installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="An extension was built for another torch",
+    severity="error",
+    layer="extension",
+    tags=("torch", "extension"),
+    downstream_of=(*OTHER_BUILD, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages"),
+    needs_gpu=False,
+)
+
+_OTHER_CHECKS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton", "torchao", "torchdata")
+_SYMBOL = re.compile(r"([\w.-]+\.so[\w.]*): undefined symbol: (_Z\w*(?:c10|2at|torch|caffe2)\w*)")
+_OWN = re.compile(r"(lib(torch|c10|caffe2|shm)|_C\.|torchvision|torchaudio)")
+_FILES = {
+    "flash_attn": "flash-attn", "causal_conv1d": "causal-conv1d", "selective_scan": "mamba-ssm", "_C_": "xformers",
+    "exllamav2": "exllamav2", "transformer_engine": "transformer-engine",
+}  # fmt: skip
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each extension whose tag, pin or missing symbols name another torch; warns of bounds not met."""
+    version = installed(s)
+    distributions = need("python.distributions", s.python.distributions)
+    said = _said(s)
+    torch = torch_here(s)
+    seen: set[str] = set()
+    for d in distributions:
+        if d.name in seen or d.name in _OTHER_CHECKS:
+            continue
+        seen.add(d.name)
+        wrong = misfit(s, m, d, torch)
+        if wrong is None and d.name not in said:
+            continue
+        title = f"{d.name} {d.version} does not fit torch {version}"
+        facts = {"torch": version, d.name: d.version, **(wrong.facts if wrong else {})}
+        detail = f"{wrong.reason}." if wrong else ""
+        if d.name in said:
+            detail += f" Python says: {said[d.name]}"
+            facts["symbol"] = said[d.name].rpartition(" ")[2]
+        say = CHECK.fail if d.name in said or (wrong and wrong.certain) else CHECK.warn
+        yield say(title, detail.strip(), facts=facts, subject=d.name, fixes=another(s, d))
+    for name in said.keys() - seen:
+        d = Distribution(name=name, version="", location="")
+        title = f"{name} does not fit torch {version}: it asks for a symbol that torch does not have"
+        yield CHECK.fail(title, said[name], facts={"torch": version}, subject=name, fixes=another(s, d)[1:])
+
+
+def _said(s: Snapshot) -> dict[str, str]:
+    """Package -> `FILE: undefined symbol: ...`, where the symbol is one of torch's C++ names."""
+    found = {}
+    for file, symbol in _SYMBOL.findall(texts(s)):
+        if not _OWN.match(file):
+            stem = file.partition(".")[0]
+            name = next((n for start, n in _FILES.items() if stem.startswith(start)), stem)
+            found[name] = f"{file}: undefined symbol: {symbol}"
+    return found if known(s.torch.version) else {}

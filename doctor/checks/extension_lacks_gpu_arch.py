@@ -1,0 +1,103 @@
+"""A compiled extension has no code for this GPU.
+
+What is wrong: the extension's libraries hold machine code for other GPU generations, and no PTX that the driver could
+compile for this one. torch itself may be fine.
+
+How it shows: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
+only, `FlashAttention only supports Ampere GPUs or newer`, `Error named symbol not found at ...`.
+
+Why it happens: the extension was built before this GPU existed, was built on a machine with another GPU
+(TORCH_CUDA_ARCH_LIST), or its authors dropped or never supported this generation (flash-attn 2 starts at Ampere, 8.0).
+
+How to fix it: a newer version for a newer GPU; for an older GPU remove it, programs then use torch's own attention; or
+build it here for this GPU.
+
+Read from the bytes of each library. A package is judged by its general libraries: kernels for one generation alone
+(FlashAttention 3 for Hopper) need not run everywhere. bitsandbytes brings one library per CUDA version; the one that
+torch's CUDA selects counts.
+
+Source: CUDA C++ Programming Guide, binary compatibility; .nv_fatbin of the libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import arch
+
+from ..findings import Check, Finding, Fix, Policy, Skip
+from ..fixes.extensions import SOURCE_ONLY, build, remove, upgrade
+from ..fixes.machine import SeenGpu
+from ..snapshot import Distribution, Missing, NeedsFact, Snapshot, need
+from ._errors import texts
+from ._extensions import Reach, main_libraries, reaches
+from ._torch import NO_CODE, OTHER_BUILD, gpus
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="An extension has no code for this GPU",
+    severity="error",
+    layer="extension",
+    tags=("extension", "gpu"),
+    downstream_of=(*OTHER_BUILD, *NO_CODE, "no-nvidia-gpu", "torch-companion-mismatch", "extension-no-binary-for-cuda",
+                   "extension-built-for-other-torch", "jetson-generic-wheel"),
+    source="docs.nvidia.com/cuda/cuda-c-programming-guide: binary compatibility",
+)  # fmt: skip
+
+_NOT_HERE = ("nvidia-nccl", "nvidia-cudnn", "jax-cuda12-plugin", "jax-cuda13-plugin", "torchao", "torchcodec",
+             "flash-attn-3", "deep-ep")  # fmt: skip
+"""Judged elsewhere, compiled at run time, or made for some GPUs on purpose: other code takes their place."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each package with kernels none of which reaches a GPU that programs get."""
+    if "FlashAttention only supports Ampere" in (said := texts(s)):
+        fixes = (remove(s, "flash-attn"),)
+        title = "flash-attn 2 does not support this GPU: it needs compute capability 8.0 or newer"
+        yield CHECK.fail(title, "It says so itself.", facts={"said": said[:300]}, subject="flash-attn", fixes=fixes)
+        return
+    libraries = need("python.extensions", s.python.extensions)
+    packages = [n for n in dict.fromkeys(lib.package for lib in libraries) if n not in _NOT_HERE]
+    judged = {name: main for name in packages if (main := main_libraries(s, name))}
+    if not judged:
+        raise Skip("no extension with GPU code is installed")
+    cards = [gpu for gpu in gpus(s, m) if gpu.capability]
+    if not cards:
+        raise NeedsFact("gpus.compute_capability", Missing("absent", "no GPU's compute capability is known"))
+    unsure = ""
+    for name, main in judged.items():
+        for capability in dict.fromkeys(gpu.capability for gpu in cards):
+            reach = reaches(s, m, main, capability)
+            gpu = next(g for g in cards if g.capability == capability)
+            if reach.verdict == "no":
+                yield _finding(s, name, gpu, reach, main[0].path)
+            elif reach.verdict == "unknown":
+                unsure = f"{name} on {capability}: {reach.reason}"
+    if unsure:
+        raise NeedsFact("python.extensions", Missing("conflict", unsure))
+
+
+def _finding(s: Snapshot, name: str, gpu: SeenGpu, reach: Reach, path: str) -> Finding:
+    found = s.python.distribution(name)
+    d = found if isinstance(found, Distribution) else None
+    title = f"{name}{' ' + d.version if d else ''} has no code for {gpu.name} ({gpu.capability})"
+    detail = f"By the bytes of {path}: {reach.reason}."
+    facts = {"gpu": gpu.name, "compute_capability": gpu.capability, "package": name, "library": path,
+             "sass": list(reach.held)}  # fmt: skip
+    fixes = _fixes(s, d, name, gpu, reach)
+    return CHECK.fail(title, detail, facts=facts, subject=f"{name} {gpu.capability}", fixes=fixes)
+
+
+def _fixes(s: Snapshot, d: Distribution | None, name: str, gpu: SeenGpu, reach: Reach) -> tuple[Fix, ...]:
+    device, held = arch(gpu.capability), [a.capability for text in reach.held if (a := arch(text))]
+    if d is None:
+        return (remove(s, name),)
+    if device and held and device.capability < min(held):  # too old for it: a newer version does not bring it back
+        return remove(s, name), build(s, d, (gpu.capability,))
+    if name in SOURCE_ONLY or d.wheel:
+        return build(s, d, (gpu.capability,), f"Build {name} for {gpu.capability}"), remove(s, name)
+    return upgrade(s, name), build(s, d, (gpu.capability,)), remove(s, name)

@@ -1,0 +1,121 @@
+"""Put extensions right: another build of one, built here, removed, or all that a new torch leaves behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Fix, Step
+from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
+from .packages import install_command, site_packages, tool, uninstall_command, with_distributions
+from .place import RECHECK
+from .torch_bound import Torch, misfit
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+SOURCE_ONLY = ("flash-attn", "causal-conv1d", "mamba-ssm", "deepspeed", "apex", "grouped-gemm", "detectron2")
+"""Compiled on installation: a wheel, where there is one, is made for one torch and lies with the project's releases."""
+
+
+def gone(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
+    """What changes when these packages are removed."""
+    return _changes(s, with_distributions(s, (), names), names)
+
+
+def renewed(s: Snapshot, names: Sequence[str], version: str = "") -> dict[str, Any]:
+    """What changes when these packages are installed anew: whatever was wrong with them is to be looked at again."""
+    site = site_packages(s)
+    have = {d.name: d.version for d in known(s.python.distributions) or () if d.name in names}
+    put = [
+        Distribution(name=n, version=version or have.get(n, "0").partition("+")[0], location=site, requires=RECHECK)
+        for n in names
+    ]
+    return _changes(s, with_distributions(s, put), names)
+
+
+def _changes(s: Snapshot, distributions: tuple[Distribution, ...] | Missing, names: Sequence[str]) -> dict[str, Any]:
+    left = libraries_without(s, names)
+    return {"python.distributions": distributions, **({} if left is None else {"python.extensions": left})}
+
+
+def libraries_without(s: Snapshot, names: Sequence[str]) -> tuple[CodeLibrary, ...] | None:
+    """The libraries with GPU code that are left without these packages; None where the list is not known."""
+    found = known(s.python.extensions)
+    return None if found is None else tuple(library for library in found if library.package not in names)
+
+
+def remove(s: Snapshot, name: str, why: str = "Programs that find it missing use torch's own code.") -> Fix:
+    """Uninstall a package."""
+    step = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True,
+                changes=gone(s, (name,)))  # fmt: skip
+    return Fix(id="remove-extension", title=f"Remove {name}", steps=(step,))
+
+
+def upgrade(s: Snapshot, name: str, title: str = "", spec: str = "") -> Fix:
+    """Install the newest (or `spec`) version that fits the installed torch: pip is told to keep torch as it is."""
+    keep = _keep_torch(s)
+    args = ["--upgrade", spec or name, *([keep] if keep else [])]
+    step = Step(text=f"Install a {name} that fits; torch stays.", command=install_command(s, args),
+                where="environment", changes=renewed(s, (name,)))  # fmt: skip
+    return Fix(id="upgrade-extension", title=title or f"Install a newer {name}", steps=(step,))
+
+
+def build(s: Snapshot, d: Distribution, archs: Sequence[str] = (), title: str = "") -> Fix:
+    """Compile the same version against the installed torch (for these compute capabilities)."""
+    args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--no-binary", d.name,
+            f"{d.name}=={d.version.partition('+')[0]}"]  # fmt: skip
+    listed = f"TORCH_CUDA_ARCH_LIST='{';'.join(archs)}' " if archs else ""
+    step = Step(
+        text="Compile it here, against the torch that is installed. It takes a toolkit (nvcc) of torch's CUDA version, "
+        "a C++ compiler and time: gpudoctor check --building judges them.",
+        command=listed + install_command(s, args), where="environment", changes=renewed(s, (d.name,)),
+    )  # fmt: skip
+    return Fix(id="build-extension", title=title or f"Build {d.name} for this torch", steps=(step,))
+
+
+def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
+    """Ways to an extension that fits the installed torch, the surest first."""
+    if d.name in SOURCE_ONLY or d.wheel:
+        return build(s, d), remove(s, d.name)
+    return upgrade(s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(s, d.name)
+
+
+def refit(s: Snapshot, m: Matrix, torch: str, cuda: str) -> Step | None:
+    """The step after torch was replaced: install again what was built against the old one; None where nothing was.
+
+    `s` is the Snapshot after the replacement, `torch` and `cuda` the new versions.
+    """
+    from .torch import COMPANIONS
+
+    linked = {
+        library.package for library in known(s.python.extensions) or ()
+        if any(name.startswith(("libtorch", "libc10")) for name in library.needed)
+    }  # fmt: skip
+    new = Torch(torch, cuda, known(s.torch.cxx11_abi))
+    names = [
+        d.name for d in known(s.python.distributions) or ()
+        if d.name not in ("torch", *COMPANIONS) and (d.name in linked or misfit(s, m, d, new))
+    ]  # fmt: skip
+    if not names:
+        return None
+    names = list(dict.fromkeys(names))
+    wheels = [name for name in names if name not in SOURCE_ONLY]
+    sources = [name for name in names if name in SOURCE_ONLY]
+    lines = []
+    if wheels:
+        lines.append(install_command(s, ["--upgrade", f"torch=={torch.partition('+')[0]}", *wheels]))
+    if sources:
+        args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", *sources]
+        lines.append(install_command(s, args))
+    text = f"Install again what was built against the old torch: {', '.join(names)}."
+    return Step(text=text, command=" && ".join(lines), where="environment", changes=renewed(s, names))
+
+
+def _keep_torch(s: Snapshot) -> str:
+    version = known(s.torch.version) or ""
+    found = re.match(r"\d+(\.\d+)+", version)
+    if not found or tool(s)[0].startswith("conda"):
+        return ""
+    return f"torch=={found[0]}"
