@@ -36,7 +36,14 @@ CHECK = Check(
     severity="critical",
     layer="driver",
     tags=("driver",),
-    downstream_of=("no-nvidia-gpu", "other-kernel-driver-bound", "wsl-version-without-gpu", "driver-not-answering"),
+    downstream_of=(
+        "no-nvidia-gpu",
+        "other-kernel-driver-bound",
+        "wsl-version-without-gpu",
+        "driver-not-answering",
+        "kernel-module-not-built-for-kernel",
+        "secure-boot-unsigned-module",
+    ),
 )
 
 NVML_DRIVER_NOT_LOADED = 9

@@ -5,6 +5,7 @@ JSON-able lines in a fixed order, so that what was emitted before a hang is kept
 
 file {path, text, cut?}, data {path, base64}, missing {path, reason, detail}, dir {path, names, total},
 exists {path, kind}, link {path, real}, match {path, line}: one line of a long file;
+built {kernel, found}: whether modprobe knows an nvidia module for the running kernel;
 node {path, mode, uid, gid, major, minor, character, readable, writable}, nodes {complete};
 env {values}, process {system, release, machine, euid, cores, libc};
 statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver};
@@ -147,9 +148,25 @@ def _host(files: Files, tools: Any) -> None:
         files.data(SECURE_BOOT, 64)
     if kernel_side(files):
         files.names("/dev/infiniband")
+        _built(files)
     _cgroup(files)
     _libc(files, tools)
     _statvfs(files.emit, "shm", "/dev/shm", files.root)
+
+
+def _built(files: Files) -> None:
+    """Whether modprobe's list for the running kernel names an nvidia module; found is null where there is no list."""
+    if files.kind("/sys/module/nvidia"):
+        return
+    kernel = (files.text("/proc/sys/kernel/osrelease") or "").strip()
+    if not kernel or "/" in kernel:
+        return
+    listed = files.peek("/lib/modules/" + kernel + "/modules.dep", 16 << 20)
+    found = None
+    if listed is not None:
+        modules = (line.partition(":")[0].rpartition("/")[2] for line in listed.split("\n") if "nvidia.ko" in line)
+        found = any(name.split(".")[:2] == ["nvidia", "ko"] for name in modules)
+    files.emit({"at": "built", "kernel": clean(kernel), "found": found})
 
 
 def _cgroup(files: Files) -> None:

@@ -36,6 +36,7 @@ def parse_driver_files(raw: Raw) -> Driver:
         kernel_flavour=flavour,
         modules=modules,
         nouveau_loaded=modules if isinstance(modules, Missing) else "nouveau" in modules,
+        module_built=_built(raw, modules),
         device_nodes=_nodes(raw),
         pci_devices=parse_pci(raw),
         proc_gpus=gpus if isinstance(gpus, Missing) else len(gpus),
@@ -67,6 +68,16 @@ def _modules(raw: Raw) -> tuple[str, ...] | Missing:
     if not there:
         return Missing("absent", "no /sys/module here")
     return tuple(name for name in MODULES if raw.exists(f"/sys/module/{name}") is True)
+
+
+def _built(raw: Raw, modules: tuple[str, ...] | Missing) -> bool | Missing:
+    if not isinstance(modules, Missing) and "nvidia" in modules:
+        return True
+    row = raw.row("built")
+    if isinstance(row, Missing):
+        return row
+    found = row.get("found")
+    return found if isinstance(found, bool) else Missing("absent", "no modules of the running kernel here")
 
 
 def _nodes(raw: Raw) -> tuple[DeviceNode, ...] | Missing:

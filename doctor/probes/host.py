@@ -47,7 +47,7 @@ def parse_host(raw: Raw) -> Host:
         disks=_disks(raw) if live else NOT_ASKED,
         memlock_kib=process_limit(raw, "Max locked memory", 1024) if live else NOT_ASKED,
         open_files=process_limit(raw, "Max open files", 1) if live else NOT_ASKED,
-        rdma_devices=_rdma(raw) if live else NOT_ASKED,
+        rdma_devices=_rdma(raw),
         provider=provider(raw),
         scheduler=scheduler(raw),
         user_is_root=euid == 0 if euid is not None else raw.unasked,

@@ -94,6 +94,9 @@ class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     modules: tuple[str, ...] | Missing = NOT_ASKED
     """Names among nvidia, nvidia_uvm, nvidia_modeset, nvidia_drm, nvidia_peermem, nvidia_fs, nouveau, vfio_pci."""
     nouveau_loaded: bool | Missing = NOT_ASKED
+    module_built: bool | Missing = NOT_ASKED
+    """Whether modprobe would find an nvidia module for the running kernel; Missing(absent) where this system has no
+    modules of that kernel (a container)."""
     device_nodes: tuple[DeviceNode, ...] | Missing = NOT_ASKED
     """Read before any NVIDIA library was loaded; an empty tuple is 'looked, none'."""
     pci_devices: tuple[PciDevice, ...] | Missing = NOT_ASKED

@@ -1,0 +1,27 @@
+"""Where a kernel module that should be loaded is not: shared by the checks that say why."""
+
+from __future__ import annotations
+
+from ..findings import Skip
+from ..fixes.place import container_kind
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import is_wsl, need_module_loaded, nvidia_cards
+
+
+def is_loaded(s: Snapshot) -> bool:
+    """Whether the module is loaded; skips unless this is a host with a card and driver libraries."""
+    if is_wsl(s):
+        raise Skip("WSL: the kernel module is Windows' own")
+    need("container.kind", s.container.kind)
+    if container_kind(s):
+        raise Skip("in a container: the modules are the host's")
+    if nvidia_cards(s) == []:
+        raise Skip("no NVIDIA GPU on the bus")
+    if need_module_loaded(s):
+        return True
+    d = s.driver
+    if known(d.nvml_library_path) is None and known(d.libcuda_path) is None:
+        if isinstance(d.nvml_library_path, Missing) and d.nvml_library_path.reason != "absent":
+            need("driver.nvml_library_path", d.nvml_library_path)
+        raise Skip("the driver is not installed")
+    return False

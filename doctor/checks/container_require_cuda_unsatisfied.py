@@ -1,0 +1,81 @@
+"""The driver does not meet what the container's image requires of it.
+
+What is wrong: the image carries NVIDIA_REQUIRE_CUDA (or its like), a condition on the host's CUDA version, driver,
+brand or architecture. This host does not meet it.
+
+How it shows: `nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8`
+ends its start. Where it did start, the engine did not judge the condition (CDI does not), and what needs the newer
+driver fails later.
+
+Why it happens: the image's CUDA is newer than the host's driver. On GeForce boards the branches of older drivers that
+the condition allows do not count: they are listed for data-center brands only.
+
+How to fix it: a host with a newer driver, or an image with an older CUDA. NVIDIA_DISABLE_REQUIRE=1 at the start
+switches the condition off; it helps only where the programs inside need no more than the driver has.
+
+Two tools judge such conditions by different rules; the finding is by the legacy hook's, both answers are in its facts.
+
+Source: NVIDIA/libnvidia-container, src/cli/dsl.c; NVIDIA/nvidia-container-toolkit, internal/requirements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.images import disable_require, newer_driver_for
+from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ..snapshot.require import required
+from ._seen import BROKEN_DRIVER, DRIVERLESS, NOT_GIVEN
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The image's requirement on the driver is not met",
+    severity="error",
+    layer="container",
+    tags=("container", "driver"),
+    downstream_of=("driver-too-old-for-cuda-build", *DRIVERLESS, *NOT_GIVEN, *BROKEN_DRIVER),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where the condition is not met and CUDA is not seen to start; a remark where torch works all the same."""
+    cuda = known(s.driver.nvml_cuda_version)
+    if cuda is None and (version := known(s.driver.version)):
+        row = m.driver_branch(version).row
+        cuda = row.cuda if row else None
+    answer = required(s, cuda)
+    if isinstance(answer, Missing):
+        raise NeedsFact("container.requirements", answer)
+    if answer is None:
+        raise Skip("the image requires nothing of the driver, or NVIDIA_DISABLE_REQUIRE is set")
+    hook = answer.hook
+    if hook.satisfied is None:
+        need("driver.nvml_cuda_version", s.driver.nvml_cuda_version)
+        raise NeedsFact("gpus", Missing("absent", f"not known whether {hook.term} holds"))
+    if hook.satisfied:
+        return
+    works = s.torch_run.cuda_available is True
+    make = CHECK.remark if works else CHECK.warn if s.driver.cu_init == 0 else CHECK.fail
+    asked = hook.term or dict(answer.asked).get(hook.variable, "")
+    wanted = re.search(r"cuda>=(\d{1,3}\.\d{1,3})", asked)
+    detail = f"The driver's CUDA version is {cuda}." if cuda else ""
+    if hook.error:
+        detail = f"The condition cannot be read: {hook.error}."
+    elif works:
+        detail += " torch works all the same; only starting it elsewhere may be refused."
+    yield make(
+        f"The image requires {asked or hook.variable} ({hook.variable}), which this host does not meet",
+        detail.strip(),
+        facts={
+            "variable": hook.variable, "term": hook.term, "driver_cuda": cuda, "driver": known(s.driver.version),
+            "libnvidia_container": hook.satisfied, "container_toolkit": answer.toolkit.satisfied,
+        },
+        direct=False,
+        fixes=(*newer_driver_for(s, m, wanted[1] if wanted else ""), disable_require(s)),
+    )  # fmt: skip

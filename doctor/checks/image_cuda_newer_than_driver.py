@@ -1,0 +1,69 @@
+"""The image's CUDA is newer than the driver supports.
+
+What is wrong: the container's image was made for a CUDA version (CUDA_VERSION) that this driver does not support, not
+even by minor-version compatibility.
+
+How it shows: programs built in the image end with `CUDA driver version is insufficient for CUDA runtime version` (35).
+torch from a wheel brings its own CUDA and may work.
+
+Why it happens: the image was updated, the host's driver was not.
+
+How to fix it: a host with a newer driver; an image with an older CUDA; on data-center GPUs a forward-compatibility
+package (cuda-compat). A driver of the same CUDA major is only a remark: minor-version compatibility.
+
+Source: CUDA Compatibility guide, docs.nvidia.com/deploy/cuda-compatibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import minor
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.images import newer_driver_for, older_image
+from ..fixes.machine import driver_platform
+from ..fixes.place import container_kind
+from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ._seen import DRIVERLESS, compat_in_use
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The image's CUDA is newer than the driver",
+    severity="warning",
+    layer="container",
+    tags=("container", "driver", "cuda"),
+    downstream_of=("driver-too-old-for-cuda-build", "container-require-cuda-unsatisfied", *DRIVERLESS),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where the driver is below the floor of the image's CUDA major and nothing shows that CUDA works."""
+    need("container.kind", s.container.kind)
+    image = need("container.image_cuda", s.container.image_cuda)
+    if not container_kind(s) or not image:
+        raise Skip("no image that names its CUDA version")
+    driver = need("driver.kernel_version", s.driver.version)
+    have, want = minor(known(s.driver.cuda_version)), minor(image)
+    if want and have and have >= want:
+        return  # what the loaded libcuda says, a forward-compatibility one included
+    grade = m.driver_for_cuda(driver, image, driver_platform(s))
+    facts = {"image_cuda": image, "driver": driver, "grade": grade.grade, "needed_driver": grade.floor_minor}
+    if grade.grade == "unknown":
+        raise NeedsFact("matrix", Missing("absent", grade.reason))
+    if grade.grade == "native":
+        return
+    title = f"The image is made for CUDA {image}, driver {driver} "
+    if grade.grade == "minor-version":
+        yield CHECK.remark(title + "runs it by minor-version compatibility", facts=facts)
+        return
+    works = s.torch_run.cuda_available is True or bool(compat_in_use(s))
+    make = CHECK.remark if works else CHECK.warn
+    yield make(
+        title + "is too old for it", f"{grade.reason[0].upper()}{grade.reason[1:]}.", facts=facts, direct=False,
+        fixes=(*newer_driver_for(s, m, image), older_image(s, grade.cuda_reported)),
+    )  # fmt: skip

@@ -1,0 +1,49 @@
+"""No NVIDIA kernel module exists for the running kernel.
+
+What is wrong: the driver is installed, but its module was built for other kernels. The one that runs has none.
+
+How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe: FATAL: Module
+nvidia not found in directory /lib/modules/...`; CUDA finds no device, most often after an upgrade and a reboot.
+
+Why it happens: the kernel was upgraded and the headers for it are not installed, so DKMS could not build the module; or
+the build failed because the driver is older than the kernel supports.
+
+How to fix it: install the headers of the running kernel and let DKMS build (`dkms status` shows what there is); or boot
+the kernel used before; or install a newer driver.
+
+Source: dkms(8); NVIDIA driver installation guide. Read from modules.dep of the running kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.kernel_module import build_module
+from ..snapshot import Snapshot, known, need
+from ._module import is_loaded
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No NVIDIA module for the running kernel",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+    downstream_of=("no-nvidia-gpu",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails on a host with driver libraries whose module is neither loaded nor there for the running kernel."""
+    if is_loaded(s) or need("driver.module_built", s.driver.module_built):
+        return
+    kernel = known(s.host.kernel)
+    yield CHECK.fail(
+        f"The NVIDIA driver is installed but has no module for the running kernel{f' {kernel}' if kernel else ''}",
+        "modprobe's list of modules for this kernel does not name nvidia.",
+        facts={"kernel": kernel, "module_built": False}, fixes=build_module(s),
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Secure Boot is on and the NVIDIA module, although built, is not loaded.
+
+What is wrong: with Secure Boot the kernel loads only modules with a signature that it trusts. A module that DKMS built
+is signed with a key of this machine, which the firmware must be told to trust.
+
+How it shows: `modprobe: ERROR: could not insert 'nvidia': Key was rejected by service`; in the kernel log `Loading of
+unsigned module is rejected`; nvidia-smi cannot talk to the driver.
+
+Why it happens: the key was never enrolled (the blue screen at the first reboot was passed by), or the driver was
+installed from a .run file without signing.
+
+How to fix it: enrol the key with mokutil and reboot, or switch Secure Boot off in the firmware. Secure Boot being on is
+no fault where the module is loaded; gpudoctor concludes from both, and `modprobe nvidia` says whether it is right.
+
+Source: NVIDIA driver README, signed kernel modules; mokutil(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.kernel_module import sign_module
+from ..snapshot import Snapshot, known, need
+from ._module import is_loaded
+from ._seen import absent, nvidia_cards
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Secure Boot may refuse the NVIDIA module",
+    severity="critical",
+    layer="driver",
+    tags=("driver",),
+    downstream_of=("no-nvidia-gpu", "other-kernel-driver-bound", "kernel-module-not-built-for-kernel"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails on a host with Secure Boot on, a module built and not loaded, and a card that nothing holds."""
+    if is_loaded(s):
+        return
+    if absent(s.host.secure_boot) or not need("host.secure_boot", s.host.secure_boot):
+        return
+    if not need("driver.module_built", s.driver.module_built):
+        raise Skip("no module was built for the running kernel")
+    if any(card.driver for card in nvidia_cards(s) or ()):
+        raise Skip("another kernel driver holds the card")
+    yield CHECK.fail(
+        "Secure Boot is on, and the NVIDIA module is built but not loaded: its signature may not be trusted",
+        "Run modprobe nvidia: 'Key was rejected by service' confirms it.",
+        facts={"secure_boot": True, "module_built": True, "kernel": known(s.host.kernel)},
+        direct=False, fixes=sign_module(s),
+    )  # fmt: skip

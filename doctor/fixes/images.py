@@ -1,0 +1,48 @@
+"""Fixes where a container's image and the host's driver do not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import minor, numbers
+
+from ..findings import Fix, Step
+from ..snapshot import ABSENT, Snapshot
+from .container import variable_line
+from .driver import install_driver, other_host
+from .place import container_kind, driver_changes
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def newer_driver_for(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
+    """A host whose driver supports this CUDA version; a newer driver on this one."""
+    want = minor(cuda)
+    row = next((r for r in m.cuda_majors if want and r.major == want[0]), None)
+    floor = numbers(row.min_driver_linux) if row else ()
+    installs = [fix for fix in install_driver(s, floor[0] if floor else None) if fix.id == "install-driver"]
+    if not container_kind(s):
+        return tuple(installs)
+    what = f"whose driver supports CUDA {want[0]}.{want[1]} or newer" if want else "with a newer NVIDIA driver"
+    return (other_host(s, what, driver_changes()), *installs)
+
+
+def disable_require(s: Snapshot) -> Fix:
+    """Switch the image's condition off."""
+    step = Step(
+        text="Only where the programs inside are known to run with this driver.",
+        command=variable_line(s, "NVIDIA_DISABLE_REQUIRE", "1"), where="container-start",
+        changes={"container.require_disabled": True},
+    )  # fmt: skip
+    return Fix(id="disable-require", title="Start the container without judging the requirement", steps=(step,))
+
+
+def older_image(s: Snapshot, cuda: str) -> Fix:
+    """An image for the driver's CUDA."""
+    which = f"CUDA {cuda} or older" if cuda else "an older CUDA"
+    step = Step(
+        text=f"Take the tag of the image that is made for {which}.", where="container-start",
+        changes={"container.image_cuda": cuda or ABSENT, "container.requirements": ()},
+    )  # fmt: skip
+    return Fix(id="older-image", title=f"Start an image that is made for {which}", steps=(step,))

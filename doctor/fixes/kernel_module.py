@@ -1,0 +1,55 @@
+"""Fixes of a kernel module that was not built for the running kernel, or that Secure Boot refuses."""
+
+from __future__ import annotations
+
+from ..findings import Fix
+from ..snapshot import Snapshot, known
+from .driver import install_driver
+from .place import driver_changes, on_host, sudo
+
+_APT = ("ubuntu", "debian", "pop", "linuxmint")
+
+
+def build_module(s: Snapshot) -> tuple[Fix, ...]:
+    """Headers of the running kernel, then build and load."""
+    root = sudo(s)
+    apt = (known(s.host.os_id) or "").lower() in _APT
+    headers = "apt-get install -y linux-headers-$(uname -r)" if apt else "dnf install -y kernel-devel-$(uname -r)"
+    build = Fix(
+        id="build-kernel-module",
+        title="Build the module for the running kernel",
+        steps=(
+            on_host(s, "Install the headers of the running kernel.", f"{root}{headers}"),
+            on_host(s, "Build every module that DKMS knows, then load it.",
+                    f"{root}dkms autoinstall && {root}modprobe nvidia", driver_changes(driver__module_built=True)),
+        ),
+        note="Where the module came as a ready package (linux-modules-nvidia-...), install the one of this kernel. "
+        "Booting the kernel that was used before works at once.",
+    )  # fmt: skip
+    return (build, *install_driver(s))
+
+
+def sign_module(s: Snapshot) -> tuple[Fix, ...]:
+    """Enrol the key that the module is signed with, or switch Secure Boot off."""
+    root = sudo(s)
+    ubuntu = known(s.host.os_id) == "ubuntu"
+    key = "/var/lib/shim-signed/mok/MOK.der" if ubuntu else "/var/lib/dkms/mok.pub"
+    sign = Fix(
+        id="enrol-module-key",
+        title="Let Secure Boot trust the module",
+        steps=(
+            on_host(s, "See what the kernel says: 'Key was rejected by service' is a signature that it does not trust.",
+                    f"{root}modprobe nvidia"),
+            on_host(s, "Enrol the key that DKMS signs with; choose a password.", f"{root}mokutil --import {key}"),
+            on_host(s, "Reboot, and in the blue screen choose 'Enroll MOK' and give the password.", f"{root}reboot",
+                    driver_changes()),
+        ),
+    )  # fmt: skip
+    off = Fix(
+        id="secure-boot-off",
+        title="Switch Secure Boot off",
+        steps=(
+            on_host(s, "In the firmware's setup, at boot.", "", driver_changes(host__secure_boot=False)),
+        ),
+    )  # fmt: skip
+    return (sign, off)
