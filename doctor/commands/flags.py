@@ -28,6 +28,8 @@ _EXPECT = Flag(("--expect",), "expect", "text", "gpu (default), any, none, 8, H1
 _REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and fit. Repeatable.", "PKG")
 _SKIP = Flag(("--skip",), "skip", "many", "Leave this check out. Repeatable.", "ID")
 _PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpreter or environment.", "PATH")
+_CONFIG = Flag(("--config",), "config", "text", "Read this gpudoctor.toml or pyproject.toml.", "FILE")
+_NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Search for no such file.", default=False)
 _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
 
 CHECK = (
@@ -47,6 +49,8 @@ CHECK = (
     _SKIP,
     Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail."),
     Flag(("--building",), "building", "on", "CUDA extensions are going to be compiled here.", default=False),
+    _CONFIG,
+    _NO_CONFIG,
     Flag(("--timeout",), "timeout", "seconds", "Deadline of the probes in seconds. Default: 20.", "S"),
     Flag(("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False),
 )
@@ -57,6 +61,8 @@ HEALTHCHECK = (
     Flag(("--strict",), "strict", "on", "UNKNOWN exits 1 too.", default=False),
     _PYTHON,
     _FROM,
+    _CONFIG,
+    _NO_CONFIG,
     Flag(("--timeout",), "timeout", "seconds", "Seconds in all. Default: 10.", "S", default=10.0),
 )
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ..judge.report import Report
 from ..report.progress import Progress
+from .config import base_policy
 from .options import make_policy
 from .preload import preloading
 from .refusal import Refusal
@@ -22,10 +23,11 @@ def run_check(flags: dict[str, Any]) -> int:
         from .saved import read_report
 
         saved = read_report(flags["from_"])
-        policy = make_policy(saved=saved.policy, **_policy_flags(flags))
+        policy = make_policy(saved=base_policy(flags, saved.policy), **_policy_flags(flags))
         snapshot, redacted = saved.snapshot, saved.redacted
     else:
-        policy = make_policy(left_out=("torch_run",) if flags["no_import"] else (), **_policy_flags(flags))
+        left_out = ("torch_run",) if flags["no_import"] else ()
+        policy = make_policy(saved=base_policy(flags), left_out=left_out, **_policy_flags(flags))
         with Progress() as progress:
             snapshot, redacted = gather(flags, preloading(progress)), False
     from compat_matrix import Matrix

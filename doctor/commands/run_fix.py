@@ -14,6 +14,7 @@ from ..judge.registry import check_ids
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot
+from .config import base_policy
 from .options import make_policy
 from .sources import gather, read
 from .suggest import did_you_mean
@@ -26,16 +27,15 @@ if TYPE_CHECKING:
 def run_fix(flags: dict[str, Any]) -> int:
     """Plan and print; with --apply carry out. Returns the exit code."""
     _usable(flags)
-    saved: Policy | None = None
+    given = {name: flags[name] for name in ("expect", "require", "only", "skip", "building")}
+    left_out = ("torch_run",) if flags["no_import"] else ()
     if flags["from_"]:
         snapshot, saved = read(flags)
+        policy = make_policy(saved=base_policy(flags, saved), left_out=left_out, **given)
     else:
+        policy = make_policy(saved=base_policy(flags), left_out=left_out, **given)
         with Progress() as progress:
             snapshot = gather({**flags, "root": None}, progress)
-    names = ("expect", "require", "only", "skip", "building")
-    policy = make_policy(
-        saved=saved, left_out=("torch_run",) if flags["no_import"] else (), **{name: flags[name] for name in names}
-    )
     from compat_matrix import Matrix
 
     matrix = Matrix.load()

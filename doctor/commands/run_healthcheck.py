@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from ..report.healthline import healthline
+from .config import base_policy
 from .options import make_policy
 from .preload import preloading
 from .sources import gather, read
@@ -19,9 +20,9 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     policy_flags = {name: flags[name] for name in ("expect", "require", "skip")}
     if flags["from_"]:
         snapshot, saved = read(flags)
-        policy = make_policy(saved=saved, **policy_flags)
+        policy = make_policy(saved=base_policy(flags, saved), **policy_flags)
     else:
-        policy = make_policy(left_out=("torch_run",), **policy_flags)
+        policy = make_policy(saved=base_policy(flags), left_out=("torch_run",), **policy_flags)
         seconds = max(flags["timeout"] - MARGIN_S, flags["timeout"] / 2)
         asked = {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None}
         snapshot = gather(asked, preloading())
