@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ..snapshot import CodeLibrary, Snapshot, known
 
-_CUDART = re.compile(r"libcudart\.so\.(\d+)")
 _TORCH_CUDA = ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so")
 
 
@@ -23,9 +20,3 @@ def links_torch(library: CodeLibrary) -> bool:
 def links_torch_cuda(library: CodeLibrary) -> str:
     """The CUDA library of torch that it needs, '' for none."""
     return next((name for name in library.needed if name in _TORCH_CUDA), "")
-
-
-def cuda_major(library: CodeLibrary) -> int | None:
-    """The CUDA major of the runtime that it needs by its plain name (a renamed copy inside a wheel does not count)."""
-    found = [match for name in library.needed if (match := _CUDART.fullmatch(name.removesuffix(".0")))]
-    return int(found[0][1]) if found else None

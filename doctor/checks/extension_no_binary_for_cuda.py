@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy
-from ..fixes.extensions import another, remove, upgrade
+from ..fixes.extensions import another, cudart_major, remove, upgrade
 from ..fixes.selection import unset_variable
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._extensions import bitsandbytes_library, bitsandbytes_versions
-from ._linked import cuda_major, links_torch
+from ._linked import links_torch
 from ._torch import OTHER_BUILD, cuda_build
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     loaded = {item.soname for item in known(s.cuda.libraries) or ()}
     seen: set[str] = set()
     for library in libraries:
-        major = cuda_major(library)
+        major = cudart_major(library)
         if library.package in seen or library.package in _COMPANIONS or not links_torch(library) or major is None:
             continue
         if major == numbers(cuda)[0]:

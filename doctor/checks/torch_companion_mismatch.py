@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.versions import TorchVersion, numbers, torch_version
 
 from ..findings import Check, Finding, Fix, Policy, Step
-from ..fixes.extensions import libraries_without
+from ..fixes.extensions import cudart_major, without_libraries
 from ..fixes.machine import wheel_platform
 from ..fixes.packages import install_command, site_packages, uninstall_command, with_distributions
 from ..fixes.pins import applies, pin_of, requires
 from ..snapshot import Distribution, Snapshot, known, need
-from ._linked import cuda_major, libraries_of, links_torch, links_torch_cuda
+from ._linked import libraries_of, links_torch, links_torch_cuda
 from ._torch import OTHER_BUILD, installed
 
 if TYPE_CHECKING:
@@ -80,11 +80,11 @@ def _linked_otherwise(s: Snapshot, d: Distribution) -> tuple[str, dict[str, Any]
     kind, cuda = known(s.torch.build), known(s.torch.cuda)
     found = libraries_of(s, d.name) if d.name in _COMPILED and not d.editable else ()
     for library in found:
-        name, major = links_torch_cuda(library), cuda_major(library)
+        name, major = links_torch_cuda(library), cudart_major(library)
         if kind == "cpu" and name:
             facts = {"links": name, "library": library.path, "torch_build": kind}
             return f"It is a CUDA build: its libraries need {name}, which the CPU build of torch does not have", facts
-        if kind == "cuda" and cuda and major and name and major != numbers(cuda)[0]:
+        if kind == "cuda" and cuda and major and name and numbers(cuda)[:1] not in ((), (major,)):
             facts = {"links": f"libcudart of CUDA {major}", "library": library.path, "torch_cuda": cuda}
             return f"It is built for CUDA {major}, torch for CUDA {cuda}", facts
     main = [library for library in found if library.path.endswith("/torchvision/_C.so")]
@@ -163,5 +163,4 @@ def _remove(s: Snapshot, name: str, why: str = "What uses it fails until the one
 
 
 def _without_libraries(s: Snapshot, name: str, distributions: Any) -> dict[str, Any]:
-    left = libraries_without(s, (name,))
-    return {"python.distributions": distributions, **({} if left is None else {"python.extensions": left})}
+    return {"python.distributions": distributions, **without_libraries(s, (name,))}

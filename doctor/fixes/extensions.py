@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from compat_matrix.versions import numbers, tag_cuda, torch_version
+
 from ..findings import Fix, Step
 from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
 from .packages import install_command, site_packages, tool, uninstall_command, with_distributions
@@ -15,6 +17,8 @@ from .torch_bound import Torch, misfit
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+_CUDART = re.compile(r"libcudart\.so\.(\d+)(\.0)?")
+_COMPANIONS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton")
 SOURCE_ONLY = ("flash-attn", "causal-conv1d", "mamba-ssm", "deepspeed", "apex", "grouped-gemm", "detectron2")
 """Compiled on installation: a wheel, where there is one, is made for one torch and lies with the project's releases."""
 
@@ -36,14 +40,27 @@ def renewed(s: Snapshot, names: Sequence[str], version: str = "") -> dict[str, A
 
 
 def _changes(s: Snapshot, distributions: tuple[Distribution, ...] | Missing, names: Sequence[str]) -> dict[str, Any]:
-    left = libraries_without(s, names)
-    return {"python.distributions": distributions, **({} if left is None else {"python.extensions": left})}
+    return {"python.distributions": distributions, **without_libraries(s, names)}
 
 
-def libraries_without(s: Snapshot, names: Sequence[str]) -> tuple[CodeLibrary, ...] | None:
-    """The libraries with GPU code that are left without these packages; None where the list is not known."""
+def without_libraries(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
+    """The change of `python.extensions` when these packages are gone or replaced; none where it is not known."""
     found = known(s.python.extensions)
-    return None if found is None else tuple(library for library in found if library.package not in names)
+    if found is None:
+        return {}
+    return {"python.extensions": tuple(library for library in found if library.package not in names)}
+
+
+def cuda_majors(s: Snapshot, package: str) -> list[int]:
+    """The CUDA majors whose runtime a package's libraries need by its plain name."""
+    return [major for library in known(s.python.extensions) or () if library.package == package
+            and (major := cudart_major(library)) is not None]  # fmt: skip
+
+
+def cudart_major(library: CodeLibrary) -> int | None:
+    """The CUDA major of the runtime that a library needs (a renamed copy inside a wheel does not count)."""
+    found = [match for name in library.needed if (match := _CUDART.fullmatch(name))]
+    return int(found[0][1]) if found else None
 
 
 def remove(s: Snapshot, name: str, why: str = "Programs that find it missing use torch's own code.") -> Fix:
@@ -82,25 +99,26 @@ def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
     return upgrade(s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(s, d.name)
 
 
-def refit(s: Snapshot, m: Matrix, torch: str, cuda: str) -> Step | None:
+def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
     """The step after torch was replaced: install again what was built against the old one; None where nothing was.
 
-    `s` is the Snapshot after the replacement, `torch` and `cuda` the new versions.
+    `s` is the Snapshot after the replacement, `torch` the new version with its tag.
     """
-    from .torch import COMPANIONS
-
+    old, new = torch_version(known(before.torch.version) or ""), torch_version(torch)
+    cuda = tag_cuda(new.tag) if new and new.tag else None
+    other = not old or not new or old.release[:2] != new.release[:2]
+    other = other or numbers(known(before.torch.cuda))[:1] != numbers(cuda)[:1]
     linked = {
         library.package for library in known(s.python.extensions) or ()
-        if any(name.startswith(("libtorch", "libc10")) for name in library.needed)
+        if other and any(name.startswith(("libtorch", "libc10")) for name in library.needed)
     }  # fmt: skip
-    new = Torch(torch, cuda, known(s.torch.cxx11_abi))
-    names = [
+    fit = Torch(torch, cuda or "", None)
+    names = list(dict.fromkeys(
         d.name for d in known(s.python.distributions) or ()
-        if d.name not in ("torch", *COMPANIONS) and (d.name in linked or misfit(s, m, d, new))
-    ]  # fmt: skip
+        if d.name not in _COMPANIONS and (d.name in linked or misfit(s, m, d, fit))
+    ))  # fmt: skip
     if not names:
         return None
-    names = list(dict.fromkeys(names))
     wheels = [name for name in names if name not in SOURCE_ONLY]
     sources = [name for name in names if name in SOURCE_ONLY]
     lines = []

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.versions import tag_cuda, torch_version
+from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Snapshot, known
+from .extensions import cuda_majors, refit, without_libraries
 from .machine import capabilities, driver_version, python_version
 from .packages import (
     install_command,
@@ -94,6 +95,9 @@ def install_torch(
     if extra:
         command = install_command(s, ("--no-deps", *extra))
         steps.append(Step(text="Install what goes with it.", command=command, where="environment", changes=changes))
+    again = refit(s, s.replace(changes), m, f"{build.torch}+{build.tag}")
+    if again:
+        steps.append(again)
     return Fix(
         id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, args, build.why),
         source="; ".join(m.source(key) for key in build.sources[:1]),
@@ -102,7 +106,7 @@ def install_torch(
 
 def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
     """Whether an installed companion without a pin on torch fits the new build as it is (torchaudio since 2.11)."""
-    if name in build.companions:
+    if name in build.companions or set(cuda_majors(s, name)) - set(numbers(tag_cuda(build.tag))[:1]):
         return False
     grade = m.companion_matches(f"{build.torch}+{build.tag}", name, installed(s, (name,))[0].version)
     return grade.grade == "match" and not grade.other_build
@@ -163,6 +167,7 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[st
         **recheck_run(s),
         "python.patient.torch_version": f"{build.torch}+{build.tag}",
         "python.distributions": with_distributions(s, put, replaced_wheels(s)),
+        **without_libraries(s, (*names, "nvidia-nccl", "nvidia-cudnn")),
     }
 
 

@@ -11,7 +11,7 @@ from doctor.snapshot import Missing, Snapshot
 from ..extensions import flash_attn, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
-from ..torches import import_fails, with_other_build, with_torch, with_version
+from ..torches import import_fails, no_kernel_image, with_other_build, with_torch, with_version
 
 ID = "extension-built-for-other-torch"
 
@@ -98,3 +98,13 @@ def test_a_cpu_torch_is_the_cause() -> None:
 
 def test_unknown_without_the_list() -> None:
     assert run(ID, healthy().replace({"python.distributions": Missing("denied")}))[0] == "unknown"
+
+
+def test_a_fix_that_replaces_torch_installs_again_what_was_built_against_it() -> None:
+    """An RTX 5090 needs a newer torch than vllm's pin: the plan names vllm too, and nothing is left broken."""
+    old = with_torch(healthy("rtx5090"), "2.6.0", "cu124")
+    sick = with_extension(no_kernel_image(old), "vllm", "0.8.5.post1", requires=("torch==2.6.0",))
+    assert run(ID, sick)[0] == "pass"
+    finding = run("torch-lacks-new-gpu-sm", sick)[2][0]
+    assert "vllm" in finding.fixes[0].steps[-1].command
+    assert_fix_works(sick, finding)
