@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from compat_matrix.versions import tag_cuda, torch_version
+from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Policy, Skip
 from ..fixes.machine import SeenGpu, seen_gpus
@@ -57,7 +57,11 @@ def cuda_build(s: Snapshot) -> str:
         raise Skip(f"this torch is a build for {kind.upper()}, not for CUDA")
     parts = torch_version(known(s.torch.version) or "")
     tagged = tag_cuda(parts.tag) if parts and parts.tag else None
-    return known(s.torch.cuda) or known(s.torch_run.cuda) or tagged or need("torch.cuda", s.torch.cuda)
+    for version in (known(s.torch.cuda), known(s.torch_run.cuda), tagged):
+        if version and numbers(version):
+            return version
+    said = need("torch.cuda", s.torch.cuda)
+    raise NeedsFact("torch.cuda", Missing("error", f"{said!r} is no version"))
 
 
 def gpus(s: Snapshot, m: Matrix) -> list[SeenGpu]:

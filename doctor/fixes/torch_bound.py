@@ -76,7 +76,7 @@ def _by_tag(d: Distribution, have: tuple[int, ...], torch: Torch) -> Misfit | No
     if built and built != have[:2]:
         words = f"Its wheel ({tag}) is built for torch {built[0]}.{built[1]}"
         return Misfit(words, {"tag": tag, "built_for_torch": f"{built[0]}.{built[1]}"}, True)
-    if built and cuda and torch.cuda and int(cuda[1]) != numbers(torch.cuda)[0]:
+    if built and cuda and torch.cuda and numbers(torch.cuda)[:1] not in ((), (int(cuda[1]),)):
         return Misfit(f"Its wheel ({tag}) is built for CUDA {cuda[1]}, torch for CUDA {torch.cuda}",
                       {"tag": tag, "torch_cuda": torch.cuda}, True)  # fmt: skip
     if abi and torch.cxx11_abi is not None and (abi[1].upper() == "TRUE") != torch.cxx11_abi:
