@@ -36,7 +36,7 @@ LIBRARIES = (
 
 STATE = (
     "fabric-manager-not-running", "gpu-fell-off-bus", "uvm-stale-after-suspend", "gpu-hardware-ecc-fault",
-    "gpu-recovery-action-needed", "mig-limitations",
+    "gpu-recovery-action-needed", "mig-limitations", "vgpu-unlicensed",
 )  # fmt: skip
 """Ids about the state that a driver or GPU is in."""
 

@@ -31,6 +31,7 @@ MAX_PROCESSES = 256
 MAX_LINKS = 64
 FUNCTION_NOT_FOUND = 13
 FIELD_RECOVERY_ACTION = 230
+VGPU_GUEST = 2
 FAILED = object()
 
 ESSENTIAL = (
@@ -142,6 +143,9 @@ def plain(field: str, value: Any) -> Any:
         return [value.gpu, value.memory]
     if field.startswith("retired_pages_") and isinstance(value, list):
         return len(value)
+    if field == "vgpu_license":
+        features = value.gridLicensableFeatures[: min(value.licensableFeaturesCount, 3)]
+        return [bool(value.isGridLicenseSupported), any(bool(feature.featureState) for feature in features)]
     if field == "recovery_action":
         if value[0].nvmlReturn:
             raise Refused(value[0].nvmlReturn)
@@ -241,8 +245,11 @@ class Agent:
 
     def details(self, gpu: int, handle: Any) -> None:
         """What is no condition of a diagnosis."""
+        mode = FAILED
         for field, name, arguments in DETAILS:
-            self.call(field, name, handle, *arguments, gpu=gpu)
+            mode = self.call(field, name, handle, *arguments, gpu=gpu)
+        if mode == VGPU_GUEST:  # the last of them: the virtualization mode
+            self.call("vgpu_license", "nvmlDeviceGetGridLicensableFeatures", handle, gpu=gpu)
         self.links(gpu, handle)
         self.fabric(gpu, handle)
         self.mig_devices(gpu, handle)

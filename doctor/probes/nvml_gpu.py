@@ -37,6 +37,7 @@ _WHOLE = {
 }
 """Raw field to fact, where both are one whole number."""
 
+_VGPU_GUEST = 2
 _TEXT = {"name": "name", "uuid": "uuid", "serial": "serial", "vbios": "vbios", "gsp_firmware": "gsp_firmware"}
 
 
@@ -115,9 +116,19 @@ def parse_gpu(fields: Fields, index: int) -> Gpu:
     facts.update({fact: fields.text(raw, index) for raw, fact in _TEXT.items()})
     facts.update(_identity(fields, index))
     facts.update(_state(fields, index))
+    if facts["virtualization_mode"] == _VGPU_GUEST:
+        facts["vgpu_licensed"] = _licensed(fields.value("vgpu_license", index))
     uuid, address = facts["uuid"], facts["pci_address"]
     key = uuid if isinstance(uuid, str) and uuid else address if isinstance(address, str) else f"gpu-{index}"
     return Gpu(key=key, **facts)
+
+
+def _licensed(value: Any) -> bool | Missing:
+    if isinstance(value, Missing):
+        return value
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(part, bool) for part in value):
+        return UNREADABLE
+    return value[1] if value[0] else Missing("absent", "not supported")
 
 
 def _identity(fields: Fields, gpu: int) -> dict[str, Any]:

@@ -105,6 +105,8 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     gsp_firmware: str | Missing = NOT_ASKED
     virtualization_mode: int | Missing = NOT_ASKED
     """0 none, 1 passthrough, 2 vGPU, 3 host vGPU, 4 host vSGA."""
+    vgpu_licensed: bool | Missing = NOT_ASKED
+    """Whether a virtual GPU has its licence; asked of virtual GPUs only (virtualization_mode 2)."""
     integrated: bool | Missing = NOT_ASKED
     """Jetson or GB10: shares the system's memory."""
 

@@ -27,6 +27,15 @@ typedef struct { unsigned field, scope; long long timestamp, latency; unsigned t
 typedef struct { unsigned char cluster[16]; int status; unsigned clique; unsigned char state; } Fabric;
 typedef struct { unsigned version; unsigned char cluster[16]; int status; unsigned clique; unsigned char state; unsigned health; } Fabric_v2;
 
+typedef struct {
+    unsigned code, state;
+    char info[128], product[128];
+    unsigned enabled, year;
+    unsigned short month, day, hour, minute, second;
+    unsigned char status;
+} Licence;
+typedef struct { int supported; unsigned count; Licence features[3]; } Licences;
+
 static int initialised;
 static struct { int gpu, mig; } handles[MAX_GPUS], mig_handles[MAX_GPUS][MAX_MIG];
 
@@ -149,6 +158,17 @@ WHOLE(nvmlDeviceGetCurrPcieLinkWidth, "pcie.width", 1)
 WHOLE(nvmlDeviceGetMaxPcieLinkWidth, "pcie.width_max", 1)
 WHOLE(nvmlDeviceGetFanSpeed, "fan", 1)
 WHOLE(nvmlDeviceGetVirtualizationMode, "virtualization", 1)
+
+int nvmlDeviceGetGridLicensableFeatures_v4(Device handle, Licences *licences) {
+    ASK_GPU("nvmlDeviceGetGridLicensableFeatures");
+    const char *licensed = gpu_text(handle->gpu, "vgpu_licensed");
+    if (!licensed) return NOT_SUPPORTED;
+    memset(licences, 0, sizeof *licences);
+    licences->supported = 1;
+    licences->count = 1;
+    licences->features[0].state = (unsigned)number(licensed, 0);
+    return 0;
+}
 
 int nvmlDeviceGetPciInfo_v3(Device handle, PciInfo *info) {
     ASK_GPU("nvmlDeviceGetPciInfo");

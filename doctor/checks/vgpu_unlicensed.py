@@ -1,0 +1,62 @@
+"""A virtual GPU has no licence.
+
+What is wrong: a virtual GPU (vGPU) of a hypervisor works in full only with a licence from NVIDIA's licence server. This
+one has none.
+
+How it shows: after some minutes everything is slow (clocks and frames are held down), and CUDA programs end with `all
+CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` says `License Status: Unlicensed`; the log of
+nvidia-gridd names the reason.
+
+Why it happens: no token file in /etc/nvidia/ClientConfigToken, a licence server that cannot be reached, a wrong clock
+of the machine, the wrong FeatureType in gridd.conf.
+
+How to fix it: put the client token there and restart nvidia-gridd; in a rented machine ask the provider.
+
+Source: Virtual GPU Client Licensing User Guide, docs.nvidia.com/vgpu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.vgpu import license_vgpu
+from ..snapshot import Snapshot
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A virtual GPU has no licence",
+    severity="error",
+    layer="driver",
+    tags=("gpu", "vgpu"),
+)
+
+_GUEST = 2
+_DEVICES_UNAVAILABLE = 46
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for a virtual GPU without a licence; fails where CUDA already refuses."""
+    seen, virtual = Readings(), 0
+    for gpu in listed(s):
+        mode = seen.of("virtualization_mode", gpu.virtualization_mode)
+        if mode != _GUEST:
+            continue
+        virtual += 1
+        if seen.of("vgpu_licensed", gpu.vgpu_licensed) is not False:
+            continue
+        refused = s.torch_run.first_call_code == _DEVICES_UNAVAILABLE or s.driver.cu_init == _DEVICES_UNAVAILABLE
+        make = CHECK.fail if refused else CHECK.warn
+        yield make(
+            f"{name_of(gpu)} is a virtual GPU without a licence",
+            "CUDA answers 46 (devices unavailable)." if refused else "It will be slow and refuse CUDA programs.",
+            facts={"vgpu_licensed": False}, subject=gpu.key, fixes=license_vgpu(s, gpu.key),
+        )  # fmt: skip
+    seen.end("a virtualization mode")
+    if not virtual:
+        raise Skip("no virtual GPU")
