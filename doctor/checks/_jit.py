@@ -1,0 +1,19 @@
+"""Triton and what compiles through it: which one is installed, and who needs it."""
+
+from __future__ import annotations
+
+from ..snapshot import Distribution, Snapshot, known
+
+TRITONS = ("triton", "pytorch-triton")
+_USERS = ("vllm", "sglang", "unsloth", "flash-attn-4", "liger-kernel", "flashinfer-python", "flashinfer")
+"""Packages whose usual work compiles at run time; torch alone does so only for torch.compile."""
+
+
+def triton(s: Snapshot) -> Distribution | None:
+    """The installed Triton, None where there is none."""
+    return next((d for d in known(s.python.distributions) or () if d.name in TRITONS), None)
+
+
+def users(s: Snapshot) -> list[str]:
+    """Installed packages that cannot do without run-time compilation."""
+    return [d.name for d in known(s.python.distributions) or () if d.name in _USERS]

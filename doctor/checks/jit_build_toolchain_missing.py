@@ -1,0 +1,93 @@
+"""What compiles at run time finds no C compiler, or no Python.h.
+
+What is wrong: torch.compile (Inductor and Triton) and packages built on Triton compile a small C file the first time
+a kernel runs. They take the compiler named in CC, else gcc, else clang, and include Python.h. Here one is missing.
+
+How it shows: `RuntimeError: Failed to find C compiler. Please specify via CC environment variable`, `fatal error:
+Python.h: No such file or directory`, `fatal error: cuda.h: No such file or directory` (Triton before 2.1).
+
+Why it happens: slim and runtime images leave out compilers; Debian and Fedora keep Python.h in a package of its own
+(python3.11-dev, python3.11-devel).
+
+How to fix it: install gcc, or the headers; no CUDA toolkit is needed.
+
+A remark where only torch is there, which works without it; a warning where a package that always compiles (vllm,
+sglang, unsloth) is installed; a failure where the message was seen.
+
+Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy, Skip
+from ..fixes.toolchain import c_compiler, python_headers
+from ..fixes.torch import recheck_run
+from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ._errors import first_line, texts
+from ._jit import triton, users
+from ._torch import cuda_build, has_gpu
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Compiling at run time lacks a C compiler or headers",
+    severity="warning",
+    layer="extension",
+    tags=("torch", "extension", "build"),
+    downstream_of=("no-nvidia-gpu",),
+    needs_gpu=False,
+)
+
+_SAID = re.compile(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No such file")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where Triton is installed beside a GPU, and the compiler or the headers are not there."""
+    said = _SAID.search(text := texts(s))
+    if not said:
+        need("python.distributions", s.python.distributions)
+        cuda_build(s)
+        if triton(s) is None:
+            raise Skip("Triton is not installed")
+        if not has_gpu(s) or known(s.host.system) not in ("linux", None):
+            raise Skip("there is no GPU to compile for")
+    who = users(s)
+    if (said and "compiler" in said[0]) or s.cuda.c_compiler is None:
+        yield _finding(s, "No C compiler was found (CC, gcc, clang)", said, text, who, compiler=True)
+    if (said and "Python" in said[0]) or known(s.python.patient.headers) is False:
+        version = known(s.python.patient.version) or ""
+        yield _finding(s, f"Python.h of Python {version} is not installed", said, text, who, compiler=False)
+    if said and "cuda.h" in said[0]:
+        yield CHECK.fail("cuda.h was not found by what compiles at run time", first_line(text), severity="error",
+                         facts={"said": said[0]}, fixes=_again(s, c_compiler(s)))  # fmt: skip
+    if isinstance(s.cuda.c_compiler, Missing):
+        raise NeedsFact("cuda.c_compiler", s.cuda.c_compiler)
+    if isinstance(s.python.patient.headers, Missing):
+        raise NeedsFact("python.patient.headers", s.python.patient.headers)
+
+
+def _finding(s: Snapshot, title: str, said: re.Match[str] | None, text: str, who: list[str], compiler: bool) -> Finding:
+    facts = {"c_compiler": known(s.cuda.c_compiler), "headers": known(s.python.patient.headers), "needed_by": who}
+    subject = "c-compiler" if compiler else "python-headers"
+    fix = c_compiler(s) if compiler else python_headers(s)
+    if said:
+        return CHECK.fail(title, f"Python says: {first_line(text)}", facts=facts, subject=subject, severity="error",
+                          fixes=_again(s, fix))  # fmt: skip
+    if who:
+        return CHECK.warn(title, f"{', '.join(who)} compile at run time and fail without it.", facts=facts,
+                          subject=subject, fixes=(fix,))  # fmt: skip
+    return CHECK.remark(title, "Only torch.compile and Triton kernels need it; all else in torch works.", facts=facts,
+                        subject=subject, fixes=(fix,))  # fmt: skip
+
+
+def _again(s: Snapshot, fix: Fix) -> tuple[Fix, ...]:
+    from msgspec.structs import replace
+
+    steps = tuple(replace(step, changes={**step.changes, **recheck_run(s)}) for step in fix.steps)
+    return (replace(fix, steps=steps),)

@@ -1,0 +1,107 @@
+"""The run-time compiler (NVRTC) that torch brings does not know this GPU.
+
+What is wrong: some functions of torch (fused and complex-number kernels), CuPy and other packages compile CUDA code at
+run time with libnvrtc. The one of this torch is older than the GPU and refuses its architecture; torch's ready-made
+kernels run.
+
+How it shows: `nvrtc: error: invalid value for --gpu-architecture (-arch)`.
+
+Why it happens: binary compatibility lets an older build run on a newer GPU of the same family (CUDA 11.3 on an RTX
+4090, CUDA 12.8 on a GB10), and NVRTC has no such rule.
+
+How to fix it: a torch built with a CUDA version that knows the GPU (11.8 for 8.9 and 9.0, 12.8 for 10.0 and 12.0, 12.9
+for 10.3 and 12.1, 13.0 for 11.0).
+
+A warning; a failure where the message was seen.
+
+Source: targets of nvcc of each toolkit; version of the NVRTC wheel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
+
+from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.torch import install_torch
+from ..snapshot import ABSENT, Distribution, Snapshot, need
+from ._errors import first_line, texts
+from ._torch import NO_CODE, cuda_build, gpus
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The run-time compiler NVRTC does not know this GPU",
+    severity="warning",
+    layer="libraries",
+    tags=("torch", "libraries", "gpu"),
+    downstream_of=(*NO_CODE, "no-nvidia-gpu", "mixed-cuda-wheels", "nvidia-wheels-off-torch-pins"),
+    source="docs.nvidia.com/cuda/nvrtc: supported compile options",
+)
+
+_SAID = "invalid value for --gpu-architecture"
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each GPU that is newer than the NVRTC of torch's CUDA; fails where NVRTC said so."""
+    cuda = cuda_build(s)
+    said = _SAID in (text := texts(s))
+    need("python.distributions", s.python.distributions)
+    wheel = _wheel(s, cuda)
+    version = wheel.version if wheel else cuda
+    told = False
+    for gpu in gpus(s, m):
+        row = m.compute_capability(gpu.capability) if gpu.capability else None
+        first, have = minor(row.first_toolkit) if row else None, minor(version)
+        if row is None or first is None or have is None or have >= first:
+            continue
+        told = True
+        title = f"NVRTC {version} does not know {gpu.name} ({gpu.capability}): that takes CUDA {row.first_toolkit}"
+        detail = "What torch or CuPy compile at run time fails on it."
+        if said:
+            detail += f" Python says: {first_line(text)}"
+        facts = {"nvrtc": version, "compute_capability": gpu.capability, "first_toolkit": row.first_toolkit}
+        fixes = _fixes(s, m, cuda, row.first_toolkit)
+        if said:
+            yield CHECK.fail(title, detail, facts=facts, subject=gpu.key, severity="error", fixes=fixes)
+        else:
+            yield CHECK.warn(title, detail, facts=facts, subject=gpu.key, direct=False, fixes=fixes)
+    if said and not told:
+        fixes = _fixes(s, m, cuda, "")
+        yield CHECK.fail("NVRTC refuses the GPU's architecture", first_line(text), facts={"nvrtc": version},
+                         severity="error", fixes=fixes)  # fmt: skip
+
+
+def _wheel(s: Snapshot, cuda: str) -> Distribution | None:
+    """The NVRTC wheel of torch's CUDA major (older builds carry the library in torch/lib)."""
+    major = cuda.partition(".")[0]
+    for name in (f"nvidia-cuda-nvrtc-cu{major}", "nvidia-cuda-nvrtc"):
+        found = s.python.distribution(name)
+        if isinstance(found, Distribution) and found.version.partition(".")[0] == major:
+            return found
+    return None
+
+
+def _fixes(s: Snapshot, m: Matrix, cuda: str, first: str) -> tuple[Fix, ...]:
+    found = []
+    newer = install_torch(s.replace({"torch.version": ABSENT}), m)
+    after = [v for step in newer.steps if isinstance(v := step.changes.get("torch.version"), str)] if newer else []
+    parts = torch_version(after[-1]) if after else None
+    built = minor(tag_cuda(parts.tag)) if parts and parts.tag else None
+    if newer and built and built >= (minor(first) or minor(cuda) or built):
+        found.append(newer)
+    if first and numbers(first)[0] == numbers(cuda)[0] and numbers(cuda)[0] >= 12:
+        name = "nvidia-cuda-nvrtc" + ("-cu12" if numbers(cuda)[0] == 12 else "")
+        put = (Distribution(name=name, version=f"{first}.0", location=site_packages(s)),)
+        step = Step(
+            text="NVRTC of the same CUDA major can be newer than torch's pin.", where="environment",
+            command=install_command(s, ("--no-deps", f"{name}=={first}.*")),
+            changes={"python.distributions": with_distributions(s, put)},
+        )  # fmt: skip
+        found.append(Fix(id="newer-nvrtc", title=f"Install NVRTC {first}", steps=(step,)))
+    return tuple(found)

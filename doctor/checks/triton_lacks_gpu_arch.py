@@ -1,0 +1,114 @@
+"""Triton, or the assembler inside its wheel, does not know this GPU.
+
+What is wrong: Triton compiles kernels at run time with its own LLVM and its own copy of ptxas. A GPU newer than both
+cannot be compiled for. torch's ordinary kernels still run.
+
+How it shows: `'sm_120' is not a recognized processor for this target`, `ptxas fatal: Value 'sm_121a' is not defined
+for option 'gpu-name'`, from torch.compile, vllm, sglang or a Triton kernel only.
+
+Why it happens: torch 2.6 and older bring Triton 3.2 or older, which knows nothing above 9.0 (Hopper). Triton 3.3 to 3.5
+know 10.0 and 12.0, and neither 10.3 (B300) nor 12.1 (GB10), which came with 3.6; 11.0 (Thor) came with 3.7.
+
+How to fix it: a newer torch, which brings its Triton; or, where only ptxas is too old, TRITON_PTXAS_PATH pointing to
+the ptxas of a newer CUDA toolkit.
+
+A warning, as torch works without it; a failure where a package that cannot do without Triton is installed, or where
+the message was seen.
+
+Source: targets named in ptxas and libtriton.so of the wheels on PyPI (Linux x86_64), Triton 2.0.0 to 3.9.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.packages import install_command
+from ..fixes.selection import environment_with
+from ..fixes.toolchain import toolkit_for
+from ..fixes.torch import install_torch
+from ..snapshot import ABSENT, Distribution, Snapshot, known, need
+from ._errors import first_line, texts
+from ._jit import TRITONS, triton, users
+from ._torch import NO_CODE, cuda_build, gpus
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Triton does not know this GPU",
+    severity="error",
+    layer="extension",
+    tags=("torch", "extension", "gpu"),
+    downstream_of=(*NO_CODE, "no-nvidia-gpu", "torch-companion-mismatch"),
+    source="pypi.org/project/triton: ptxas and libtriton.so in the wheels",
+)
+
+_FIRST = {"10.0": (3, 3), "12.0": (3, 3), "10.3": (3, 6), "12.1": (3, 6), "11.0": (3, 7), "10.7": (3, 9)}
+"""Compute capability -> first Triton whose LLVM and ptxas both name it."""
+_LLVM = {"12.1": (3, 4), "10.3": (3, 4), "11.0": (3, 5)}
+"""Compute capability -> first Triton whose LLVM names it, where its ptxas came later."""
+_SAID = re.compile(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns (or fails) for each GPU newer than the installed Triton."""
+    need("python.distributions", s.python.distributions)
+    said = _SAID.search(texts(s))
+    found = triton(s)
+    if found is None:
+        if said:
+            yield CHECK.fail("Triton does not know this GPU", first_line(texts(s)), facts={"said": said[0]})
+            return
+        raise Skip("Triton is not installed")
+    cuda_build(s)
+    if any(isinstance(v := s.host.env(n), str) and v for n in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")):
+        raise Skip("TRITON_PTXAS_PATH names another assembler")
+    have = numbers(found.version)[:2]
+    for gpu in gpus(s, m):
+        first = _FIRST.get(gpu.capability)
+        if first is None or not have or have >= first:
+            continue
+        title = f"Triton {found.version} does not know {gpu.name} ({gpu.capability}): it takes {first[0]}.{first[1]}"
+        who = users(s)
+        detail = "torch.compile and Triton kernels fail on it; torch's own kernels are another matter."
+        if who:
+            detail += f" {', '.join(who)} cannot do without it."
+        facts = {"triton": found.version, "compute_capability": gpu.capability, "first": f"{first[0]}.{first[1]}"}
+        say = CHECK.fail if said or who else CHECK.warn
+        fixes = _fixes(s, m, gpu.capability, have)
+        yield say(title, detail, facts=facts, subject=gpu.key, direct=bool(said), fixes=fixes)
+
+
+def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tuple[Fix, ...]:
+    found = []
+    row = m.compute_capability(capability)
+    kit = toolkit_for(s, row.first_toolkit) if row else None
+    if kit and row and have >= _LLVM.get(capability, (99,)) and numbers(known(kit.nvcc)) >= numbers(row.first_toolkit):
+        value = f"{kit.path}/bin/ptxas"
+        changes = {"host.environment": environment_with(s, "TRITON_PTXAS_PATH", value)}
+        step = Step(text="Triton's LLVM knows the GPU, and so does the assembler of the installed toolkit.",
+                    where="shell", command=f"export TRITON_PTXAS_PATH={value}", changes=changes)  # fmt: skip
+        found.append(Fix(id="set-triton-ptxas-path", title="Use the toolkit's ptxas", steps=(step,)))
+    newer = install_torch(s.replace({"torch.version": ABSENT}), m)
+    if newer:
+        after = [v for step in newer.steps if isinstance(v := step.changes.get("torch.version"), str)]
+        torch = after[-1].partition("+")[0] if after else ""
+        brings = next((e.version for e in m.companions(torch) if e.package == "triton"), "") if torch else ""
+        if numbers(brings)[:2] >= _FIRST[capability]:
+            found.append(newer)
+    first = ".".join(map(str, _FIRST[capability]))
+    put = tuple(
+        Distribution(name=d.name, version=f"{first}.0", location=d.location) if d.name in TRITONS else d
+        for d in known(s.python.distributions) or ()
+    )
+    step = Step(text="torch's own pin is then not met: for a trial.", where="environment",
+                command=install_command(s, ("--no-deps", f"triton>={first},<{first[0]}.{int(first[2:]) + 1}")),
+                changes={"python.distributions": put})  # fmt: skip
+    found.append(Fix(id="newer-triton", title=f"Install Triton {first} alone", steps=(step,)))
+    return tuple(found)

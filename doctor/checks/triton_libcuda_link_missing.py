@@ -1,0 +1,114 @@
+"""Triton finds no libcuda to link its helper against.
+
+What is wrong: Triton compiles a small C library at run time and links it with libcuda. It asks `ldconfig -p` for the
+folder, or looks in LD_LIBRARY_PATH where ldconfig lists none. Triton 2 needs the name libcuda.so there, Triton 3 is
+content with libcuda.so.1. The driver's library can be loaded all the same, so torch works.
+
+How it shows: `AssertionError: libcuda.so cannot found!`, `/usr/bin/ld: cannot find -lcuda`, from torch.compile or a
+Triton kernel.
+
+Why it happens: containers are given libcuda.so.1 without the link that a development package would make; or the
+folder (/.singularity.d/libs, /usr/lib64-nvidia, /usr/local/nvidia/lib64) is not in the loader's cache.
+
+How to fix it: name the folder in TRITON_LIBCUDA_PATH (Triton 2.2 and newer), or run ldconfig on it, or make the link.
+
+A warning, as torch works without it; a failure where the message was seen.
+
+Source: triton/backends/nvidia/driver.py (libcuda_dirs), triton/common/build.py of 2.x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.place import sudo
+from ..fixes.selection import environment_with
+from ..snapshot import LibraryFile, Snapshot, known, need
+from ._errors import first_line, texts
+from ._jit import triton
+from ._torch import cuda_build, has_gpu
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Triton finds no libcuda to link with",
+    severity="warning",
+    layer="extension",
+    tags=("torch", "extension", "loader"),
+    downstream_of=("no-nvidia-gpu", "driver-libs-not-on-loader-path", "driver-not-installed", "container-no-gpu-flag",
+                   "container-driver-capabilities-missing", "k8s-runtimeclass-missing", "apptainer-without-nv"),
+)  # fmt: skip
+
+_SAID = ("libcuda.so cannot found", "cannot find -lcuda")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where neither ldconfig nor LD_LIBRARY_PATH gives Triton the name that it links."""
+    text = texts(s)
+    said = any(words in text for words in _SAID)
+    need("python.distributions", s.python.distributions)
+    found = triton(s)
+    if found is None and not said:
+        raise Skip("Triton is not installed")
+    if not said:
+        cuda_build(s)
+        if known(s.host.system) not in ("linux", None) or not has_gpu(s):
+            raise Skip("there is no GPU to compile for")
+        if isinstance(path := s.host.env("TRITON_LIBCUDA_PATH"), str) and path:
+            raise Skip("TRITON_LIBCUDA_PATH names the folder")
+    candidates = need("driver.libcuda_candidates", s.driver.libcuda_candidates) if not said else (
+        known(s.driver.libcuda_candidates) or ())  # fmt: skip
+    name = "libcuda.so.1" if found is None or numbers(found.version)[:1] >= (3,) else "libcuda.so"
+    there = [c for c in candidates if c.soname == "libcuda.so.1" and c.size > 0]
+    if not said and (not there or _linkable(candidates, name)):
+        return
+    facts = {"triton": found.version if found else None, "needs": name, "found": [c.path for c in candidates]}
+    version = f"Triton {found.version}" if found else "Triton"
+    title = f"{version} finds no {name} to link with"
+    folder = there[0].path.rpartition("/")[0] if there else "/usr/lib/x86_64-linux-gnu"
+    detail = f"The driver's library is {there[0].path}; " if there else ""
+    detail += "ldconfig -p and LD_LIBRARY_PATH are asked, and only torch.compile and Triton kernels need it."
+    fixes = _fixes(s, folder, name, found.version if found else "")
+    if said:
+        yield CHECK.fail(title, f"{detail} Python says: {first_line(text)}", facts=facts, severity="error", fixes=fixes)
+    else:
+        yield CHECK.warn(title, detail, facts=facts, direct=False, fixes=fixes)
+
+
+def _linkable(candidates: tuple[LibraryFile, ...], name: str) -> bool:
+    """Whether the name lies in a folder that the cache lists, or (where the cache lists none) in LD_LIBRARY_PATH."""
+    files = {c.path: c for c in candidates if c.size > 0}
+    cached = {c.path.rpartition("/")[0] for c in candidates if c.found_by == "ld.so.cache"}
+    shown = {c.path.rpartition("/")[0] for c in candidates if c.found_by == "LD_LIBRARY_PATH"}
+    return any(f"{folder}/{name}" in files for folder in (*cached, *shown))
+
+
+def _fixes(s: Snapshot, folder: str, name: str, version: str) -> tuple[Fix, ...]:
+    link = LibraryFile(soname=name, path=f"{folder}/{name}", size=1, found_by="ld.so.cache")
+    changes = {"driver.libcuda_candidates": (*(known(s.driver.libcuda_candidates) or ()), link)}
+    make = "" if name.endswith(".1") else f"{sudo(s)}ln -s libcuda.so.1 {folder}/libcuda.so && "
+    step = Step(
+        text="Make the name that Triton links known to ldconfig.", where="shell", needs_root=True,
+        possible_here=known(s.host.user_is_root) is not False, command=f"{make}{sudo(s)}ldconfig {folder}",
+        changes={**changes, **_asked_again(s)},
+    )  # fmt: skip
+    linked = Fix(id="link-libcuda", title=f"Give Triton {name}", steps=(step,))
+    if name.endswith(".1") or numbers(version)[:2] >= (2, 2):
+        value = Step(text="Before the program starts.", where="shell", command=f"export TRITON_LIBCUDA_PATH={folder}",
+                     changes={"host.environment": environment_with(s, "TRITON_LIBCUDA_PATH", folder),
+                              **_asked_again(s)})  # fmt: skip
+        return Fix(id="set-triton-libcuda-path", title="Tell Triton the folder", steps=(value,)), linked
+    return (linked,)
+
+
+def _asked_again(s: Snapshot) -> dict[str, object]:
+    """What torch said about it is to be asked again."""
+    from ..fixes.torch import recheck_run
+
+    return recheck_run(s) if any(words in texts(s) for words in _SAID) else {}

@@ -1,0 +1,106 @@
+"""Compilers, headers and toolkits: packages of the system, or of conda where that is the environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Fix, Step
+from ..snapshot import Snapshot, Toolkit, known
+from .place import RECHECK, container_kind, sudo
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
+
+
+def system_install(s: Snapshot, apt: str, dnf: str, apk: str = "", pacman: str = "") -> str:
+    """The command of the system that the patient runs in (inside a container: the container's)."""
+    system = (known(s.host.os_id) or "").lower()
+    if system in _RPM:
+        return f"{sudo(s)}dnf install -y {dnf}"
+    if system == "alpine":
+        return f"{sudo(s)}apk add {apk or apt}"
+    if system in ("arch", "manjaro"):
+        return f"{sudo(s)}pacman -S --needed {pacman or dnf}"
+    return f"{sudo(s)}apt-get update && {sudo(s)}apt-get install -y {apt}"
+
+
+def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
+    """One step with the system's package manager; in a container it belongs into the image too."""
+    note = ""
+    if container_kind(s):
+        note = f"It lasts only as long as this container; in its Dockerfile: RUN {command.replace('sudo ', '')}"
+    own = command.startswith("conda ")
+    step = Step(text=text, command=command, where="shell", needs_root=not own, changes=changes,
+                possible_here=own or known(s.host.user_is_root) is not False)  # fmt: skip
+    return Fix(id=id, title=title, steps=(step,), note=note)
+
+
+def c_compiler(s: Snapshot) -> Fix:
+    """gcc for what compiles C at run time."""
+    prefix = known(s.python.patient.prefix)
+    changes: dict[str, Any] = {"cuda.c_compiler": "/usr/bin/gcc", "cuda.gcc_version": RECHECK}
+    command = system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev")
+    if known(s.python.patient.kind) == "conda" and prefix and not known(s.host.user_is_root):
+        command = f"conda install --yes --prefix {prefix} -c conda-forge gcc"
+        changes["cuda.c_compiler"] = f"{prefix}/bin/gcc"
+    text = "A small C file is compiled at run time; a CUDA toolkit is not needed for it."
+    return install_packages(
+        s, id="install-c-compiler", title="Install a C compiler", text=text, command=command, changes=changes
+    )
+
+
+def python_headers(s: Snapshot) -> Fix:
+    """Python.h of the patient's interpreter."""
+    version = ".".join((known(s.python.patient.version) or "3").split(".")[:2])
+    command = system_install(s, f"python{version}-dev", f"python{version}-devel", "python3-dev", "python")
+    return install_packages(s, id="install-python-headers", title=f"Install the headers of Python {version}",
+                            text="What is compiled at run time includes Python.h.", command=command,
+                            changes={"python.patient.headers": True})  # fmt: skip
+
+
+def toolkit_for(s: Snapshot, cuda: str) -> Toolkit | None:
+    """An installed toolkit with nvcc of this very CUDA version, else of its major; None where there is none."""
+    kits = [kit for kit in known(s.cuda.toolkits) or () if known(kit.nvcc)]
+    major = cuda.partition(".")[0]
+    same = [kit for kit in kits if (known(kit.nvcc) or "").startswith(cuda)]
+    kin = [kit for kit in kits if (known(kit.nvcc) or "").partition(".")[0] == major]
+    return next(iter(same or kin), None)
+
+
+def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
+    """A nvcc of this CUDA version: one that is there already, else installed."""
+    found = toolkit_for(s, cuda)
+    if found:
+        version = known(found.nvcc) or cuda
+        step = Step(text="Use the toolkit that is already here.", where="shell",
+                    command=f"export CUDA_HOME={found.path} PATH={found.path}/bin:$PATH",
+                    changes=_with_nvcc(s, found.path, version))  # fmt: skip
+        title = f"Use the CUDA {version} toolkit in {found.path}"
+        return (Fix(id="use-installed-toolkit", title=title, steps=(step,)),)
+    major, _, minor = cuda.partition(".")
+    path, fixes = f"/usr/local/cuda-{cuda}", []
+    prefix = known(s.python.patient.prefix)
+    if known(s.python.patient.kind) == "conda" and prefix:
+        step = Step(text="Into the environment that is diagnosed.", where="environment",
+                    command=f"conda install --yes --prefix {prefix} -c nvidia cuda-toolkit={cuda}",
+                    changes=_with_nvcc(s, prefix, cuda))  # fmt: skip
+        title = f"Install the CUDA {cuda} toolkit with conda"
+        fixes.append(Fix(id="install-toolkit-conda", title=title, steps=(step,)))
+    system = install_packages(
+        s, id="install-toolkit", title=f"Install the CUDA {cuda} toolkit", changes=_with_nvcc(s, path, cuda),
+        text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}.",
+        command=system_install(s, f"cuda-toolkit-{major}-{minor}", f"cuda-toolkit-{major}-{minor}") +
+        f" && export CUDA_HOME={path} PATH={path}/bin:$PATH",
+    )  # fmt: skip
+    return (*fixes, system)
+
+
+def _with_nvcc(s: Snapshot, path: str, version: str) -> dict[str, Any]:
+    kits = known(s.cuda.toolkits) or ()
+    new = () if any(kit.path == path for kit in kits) else (Toolkit(path=path, version=version, nvcc=version),)
+    return {
+        "cuda.toolkits": (*kits, *new), "cuda.cuda_home": path, "cuda.nvcc_on_path": f"{path}/bin/nvcc",
+        "cuda.nvcc_version": version,
+    }  # fmt: skip
