@@ -51,7 +51,7 @@ CHECK = (
     Flag(("--building",), "building", "on", "CUDA extensions are going to be compiled here.", default=False),
     _CONFIG,
     _NO_CONFIG,
-    Flag(("--timeout",), "timeout", "seconds", "Deadline of the probes in seconds. Default: 20.", "S"),
+    Flag(("--timeout",), "timeout", "seconds", "Seconds for the probes (torch import: 3x). Default: 20.", "S"),
     Flag(("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False),
 )
 HEALTHCHECK = (

@@ -14,7 +14,7 @@ import click
 @click.option("--no-import", is_flag=True, help="Do not import torch.")
 @click.option("--python", "python_", metavar="PATH", help="Look at this Python interpreter or environment.")
 @click.option("--root", metavar="DIR", help="Look at a root folder instead of this machine.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Deadline of the probes in seconds. Default: 20.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Probes in seconds (torch import: 3x). Default: 20.")
 @click.option("--no-redact", is_flag=True, help="Keep user names, paths, addresses and UUIDs as they are.")
 def record(**flags: Any) -> int:
     """Save what was gathered to a folder (masked), to be judged elsewhere: gpudoctor check --replay DIR."""

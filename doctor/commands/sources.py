@@ -60,4 +60,7 @@ def options(flags: dict[str, Any]) -> Options:
             root = root_folder(flags["root"])
         except NotARoot as error:
             raise Refusal(str(error)) from None
-    return Options(python=flags["python_"], root=root, import_torch=not flags["no_import"], deadline_s=seconds)
+    return Options(
+        python=flags["python_"], root=root, import_torch=not flags["no_import"],
+        deadline_s=seconds, import_deadline_s=3 * seconds,
+    )  # fmt: skip
