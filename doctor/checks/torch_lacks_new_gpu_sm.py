@@ -36,7 +36,7 @@ CHECK = Check(
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),
-    downstream_of=("no-nvidia-gpu", "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=("no-nvidia-gpu", "jetson-generic-wheel", "torch-installed-twice", "user-site-shadows-packages"),
     source="docs.nvidia.com/cuda/cuda-c-programming-guide: binary compatibility",
 )
 

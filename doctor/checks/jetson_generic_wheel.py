@@ -1,0 +1,94 @@
+"""A generic wheel of torch on a Jetson board.
+
+What is wrong: the GPU of a Jetson (Xavier 7.2, Orin 8.7, Thor 11.0) runs only code made for it. The aarch64 wheels on
+PyPI and the PyTorch index are made for servers: CPU builds up to 2.10, and CUDA builds without Orin's code after that
+(CUDA 13.0 builds do serve Thor).
+
+How it shows: `torch.cuda.is_available()` is False with a `+cpu` version, or True and `no kernel image is available
+for execution on the device`; `libcudart.so.10.2: cannot open shared object file` with a wheel for another JetPack.
+
+Why it happens: `pip install torch` instead of NVIDIA's build for the board's JetPack release.
+
+How to fix it: NVIDIA's container image for Jetson, or the wheel that NVIDIA publishes for your JetPack.
+
+Source: docs.nvidia.com: Installing PyTorch for Jetson Platform; bytes of torch's libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.versions import torch_version
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.machine import seen_gpus
+from ..fixes.place import RECHECK
+from ..fixes.torch import recheck_run
+from ..snapshot import Missing, Snapshot, known
+from ._code import judged
+from ._seen import nodes_of
+from ._torch import build_kind, installed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A generic torch on a Jetson board",
+    severity="critical",
+    layer="python",
+    tags=("torch", "gpu"),
+    downstream_of=("torch-installed-twice", "user-site-shadows-packages"),
+    source="docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails on a Jetson whose torch is a published CPU build, or has no code for the board."""
+    board = jetson(s, m)
+    if not board:
+        raise Skip("this is no Jetson board")
+    version = installed(s)
+    parts = torch_version(version)
+    kind = build_kind(s)
+    facts = {"torch": version, "build": kind, "board": board}
+    if kind == "cpu":
+        title = f"torch {version} on a Jetson is a generic CPU build"
+        yield CHECK.fail(title, f"The board is {board}.", facts=facts, fixes=(_fix(s),))
+        return
+    if parts is None or parts.kind == "vendor":
+        return
+    for j in judged(s, m):
+        if j.grade.kind == "none":
+            title = f"torch {version} is a generic build without code for {j.gpu.name} ({j.gpu.capability})"
+            yield CHECK.fail(title, f"By {j.code.witness}: {j.grade.reason}.", facts={**facts, **j.facts},
+                             direct=j.code.direct, fixes=(_fix(s),))  # fmt: skip
+            return
+
+
+def jetson(s: Snapshot, m: Matrix) -> str:
+    """What shows that this is a Jetson board, '' where nothing does."""
+    kernel = known(s.host.kernel) or ""
+    if "tegra" in kernel:
+        return f"kernel {kernel}"
+    if known(s.driver.device_nodes) is not None and nodes_of(s, "tegra"):
+        return "Tegra device nodes"
+    for gpu in seen_gpus(s, m) or ():
+        row = m.compute_capability(gpu.capability) if gpu.capability else None
+        if row and row.tegra:
+            return gpu.name
+    return ""
+
+
+def _fix(s: Snapshot) -> Fix:
+    changes: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
+    distributions: Any = Missing("recheck", "another environment")
+    changes.update(recheck_run(s), **{"python.distributions": distributions, "python.extensions": distributions})
+    step = Step(
+        text="Start NVIDIA's image for Jetson (nvcr.io/nvidia/pytorch, tags that end in -igpu; for JetPack 5 "
+        "nvcr.io/nvidia/l4t-pytorch), or install the wheel that NVIDIA publishes for the JetPack release on the board.",
+        command="cat /etc/nv_tegra_release", where="container-start", changes=changes,
+    )  # fmt: skip
+    return Fix(id="jetson-build", title="Use NVIDIA's torch for Jetson", steps=(step,),
+               note="The command shows the release (R35 is JetPack 5, R36 JetPack 6, R38 JetPack 7).")  # fmt: skip

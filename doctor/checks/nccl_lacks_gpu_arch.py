@@ -1,0 +1,100 @@
+"""The NCCL that torch loads has no code for this GPU.
+
+What is wrong: NCCL's collectives are kernels. The library beside torch holds machine code for other generations, and
+no PTX that the driver could compile for this GPU; torch's own kernels may still be there.
+
+How it shows: `NCCL error ... unhandled cuda error`, `no kernel image is available for execution on the device` at the
+first all-reduce; work on one GPU is fine.
+
+Why it happens: a newer NCCL wheel dropped the generation before torch did, or an older NCCL was put beside a torch
+for a new GPU.
+
+How to fix it: install an NCCL release of the same CUDA major that holds the code; see the command. Until then
+`init_process_group("gloo")` works.
+
+A failure with several GPUs; a remark with one, where NCCL has nothing to do.
+
+Source: .nv_fatbin of libnccl.so.2; NCCL's wheels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.extensions import without_libraries
+from ..fixes.fitting import show_only
+from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.torch import recheck_run
+from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
+from ._extensions import reaches
+from ._torch import NO_CODE, cuda_build, gpus
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="NCCL has no code for this GPU",
+    severity="error",
+    layer="libraries",
+    tags=("libraries", "gpu"),
+    downstream_of=(*NO_CODE, "no-nvidia-gpu", "mixed-cuda-wheels", "torch-installed-twice"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each GPU of several that the loaded NCCL's code does not reach."""
+    cuda = cuda_build(s)
+    libraries = need("python.extensions", s.python.extensions)
+    found = _loaded(s, [lib for lib in libraries if lib.package == "nvidia-nccl"])
+    if found is None:
+        raise Skip("no NCCL library lies beside torch")
+    cards = [gpu for gpu in gpus(s, m) if gpu.capability]
+    if not cards:
+        raise NeedsFact("gpus.compute_capability", Missing("absent", "no GPU's compute capability is known"))
+    version = known(s.torch.nccl_bundled) or ""
+    for capability in dict.fromkeys(gpu.capability for gpu in cards):
+        reach = reaches(s, m, (found,), capability)
+        if reach.verdict != "no":
+            continue
+        title = f"NCCL {version} has no code for compute capability {capability}".replace("  ", " ")
+        detail = f"By the bytes of {found.path}: {reach.reason}."
+        facts = {"nccl": version, "compute_capability": capability, "sass": list(reach.held), "library": found.path}
+        if len(cards) > 1:
+            fixes = _fixes(s, m, int(numbers(cuda)[0]), [gpu.capability for gpu in cards], cards[0].key)
+            yield CHECK.fail(title, detail, facts=facts, subject=capability, fixes=fixes)
+        else:
+            yield CHECK.remark(title, detail + " With one GPU nothing uses it.", facts=facts, subject=capability)
+
+
+def _loaded(s: Snapshot, libraries: list[CodeLibrary]) -> CodeLibrary | None:
+    """The one that torch loads, by its path; where that is not known, the only one."""
+    path = known(s.torch.nccl_path)
+    mine = [lib for lib in libraries if lib.path == path]
+    return mine[0] if mine else libraries[0] if len(libraries) == 1 and path is None else None
+
+
+def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str], first: str) -> tuple[Fix, ...]:
+    """The newest NCCL measured to serve all GPUs; else one GPU alone."""
+    rows = [
+        row for row in m.nccl_rows
+        if (held := row.wheel_sass.get(str(major)))
+        and all(m.code_for_gpu(capability, held).kind == "sass" for capability in wanted)
+    ]  # fmt: skip
+    best = max(rows, key=lambda row: numbers(row.version), default=None)
+    one = Fix(id="use-one-gpu", title="Work on one GPU, where NCCL is not needed", steps=(show_only(s, [first]),))
+    if best is None:
+        return (one,)
+    name = f"nvidia-nccl-cu{major}"
+    put = (Distribution(name=name, version=best.version, location=site_packages(s)),)
+    changes = {
+        **recheck_run(s), **without_libraries(s, ("nvidia-nccl",)),
+        "python.distributions": with_distributions(s, put), "torch.nccl_bundled": best.version.partition(".post")[0],
+    }  # fmt: skip
+    step = Step(text="torch's pin is then not met; NCCL keeps its interface within version 2.", where="environment",
+                command=install_command(s, ("--no-deps", f"{name}=={best.version}")), changes=changes)  # fmt: skip
+    return Fix(id="install-nccl", title=f"Install {name} {best.version}", steps=(step,)), one

@@ -1,0 +1,110 @@
+"""Another NCCL than torch's is loaded, or an NCCL that lacks what torch calls.
+
+What is wrong: torch was built with one NCCL and calls its functions. A second one (a system package, one named in
+LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework brought) is found first and is older.
+
+How it shows: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in NCCL_DEBUG=INFO
+that is not torch's, hangs between nodes whose NCCL versions differ.
+
+Why it happens: libnccl2 of the system or an older wheel meets a newer torch; NCCL was set by hand for a cluster.
+
+How to fix it: take the variable away, or install the NCCL that torch pins; see the command.
+
+Wheels of two CUDA majors in one folder are mixed-cuda-wheels, a library on LD_LIBRARY_PATH is
+ld-library-path-shadows-cuda-libs. A newer NCCL than torch's is harmless.
+
+Source: NCCL's release notes (functions of each version); Requires-Dist in torch's METADATA.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Step
+from ..fixes.libraries import install_pins, reinstall_torch
+from ..fixes.pins import cuda_pins, library_of
+from ..fixes.selection import environment_with
+from ..fixes.torch import recheck_run
+from ..snapshot import Snapshot, known, need
+from ._errors import first_line, import_failed, texts, undefined_symbol
+from ._torch import cuda_build
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Two NCCL versions meet",
+    severity="error",
+    layer="libraries",
+    tags=("torch", "libraries", "loader"),
+    downstream_of=("mixed-cuda-wheels", "ld-library-path-shadows-cuda-libs", "nvidia-wheels-off-torch-pins",
+                   "torch-installed-twice", "user-site-shadows-packages"),
+    needs_gpu=False,
+)  # fmt: skip
+
+_FILE = re.compile(r"(/[^\s:;,]*libnccl\.so[.\d]*)")
+_VERSION = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where torch misses a function of NCCL; warns of an older NCCL that is, or would be, loaded."""
+    cuda_build(s)
+    symbol, library = undefined_symbol(texts(s))
+    if library == "libnccl" and not _explained(s):
+        where = [item.path for item in known(s.cuda.libraries) or () if item.name == "libnccl"]
+        detail = f"Python says: {first_line(texts(s))}"
+        if where:
+            detail += f" The loader finds NCCL in {where[0]}."
+        facts = {"symbol": symbol, "found": where, "torch_nccl": known(s.torch.nccl_bundled)}
+        yield CHECK.fail(f"The NCCL that is loaded lacks {symbol}", detail, facts=facts, fixes=_pinned(s, m))
+        return
+    for name in ("LD_PRELOAD", "VLLM_NCCL_SO_PATH"):
+        value = s.host.env(name)
+        file = _FILE.search(value) if isinstance(value, str) else None
+        if file:
+            yield from _forced(s, name, str(value), file[1])
+    own, loaded = known(s.torch.nccl_bundled), known(s.torch_run.nccl_version)
+    if own and loaded and numbers(loaded)[:3] < numbers(own)[:3]:
+        title = f"NCCL {loaded} is loaded, torch brings {own}"
+        yield CHECK.warn(title, "An older one is found before torch's own.", facts={"loaded": loaded, "own": own},
+                         subject="loaded", fixes=_pinned(s, m))  # fmt: skip
+    if import_failed(s) is None and not own:
+        need("torch.nccl_bundled", s.torch.nccl_bundled)
+
+
+def _explained(s: Snapshot) -> bool:
+    """Whether wheels of several CUDA majors, or LD_LIBRARY_PATH, are there: checks of their own judge those."""
+    wheels = {d.name for d in known(s.python.distributions) or () if re.fullmatch(r"nvidia-nccl-cu\d+", d.name)}
+    hidden = any(
+        item.name == "libnccl" and item.found_by == "LD_LIBRARY_PATH" for item in known(s.cuda.libraries) or ()
+    )
+    return len(wheels) > 1 or hidden
+
+
+def _forced(s: Snapshot, name: str, value: str, path: str) -> Iterator[Finding]:
+    own, found = known(s.torch.nccl_bundled), _VERSION.search(path)
+    facts = {"variable": name, "path": path, "torch_nccl": own}
+    title = f"{name} loads another NCCL: {path}"
+    if not (own and found and numbers(found[1]) < numbers(own)[: len(numbers(found[1]))]):
+        yield CHECK.remark(title, "Harmless where it is as new as torch's.", facts=facts, subject=name)
+        return
+    left = ":".join(part for part in re.split(r"[\s:]+", value) if "libnccl" not in part)
+    command = f"export {name}={left}" if left else f"unset {name}"
+    changes = {"host.environment": environment_with(s, name, left or None), **recheck_run(s)}
+    text = "Also where it is set: ~/.bashrc, the job script, ENV in the image."
+    step = Step(text=text, command=command, where="shell", changes=changes)
+    fix = Fix(id="unset-nccl-variable", title=f"Take NCCL out of {name}", steps=(step,))
+    detail = f"It is version {found[1]}; torch brings {own} and may call functions that it does not have."
+    yield CHECK.warn(title, detail, facts={**facts, "version": found[1]}, subject=name, fixes=(fix,))
+
+
+def _pinned(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
+    pin = next((pin for pin in cuda_pins(s) if library_of(pin.name) == "nccl"), None)
+    if pin is None:
+        return (reinstall_torch(s, m, "with its NCCL"),)
+    return (install_pins(s, [pin], id="install-pinned-nccl", title=f"Install {pin.name} {pin.version}, as torch pins"),)
