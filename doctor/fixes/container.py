@@ -83,6 +83,15 @@ def start_with(
     return Fix(id=fix_id, title=title, steps=(step,), source=_TOOLKIT)
 
 
+def engine_line(s: Snapshot, options: str) -> str:
+    """The engine's command with these options; empty where the user types none (a provider, a cluster)."""
+    kind = container_kind(s)
+    if kind == "kubernetes" or (known(s.host.provider) or "") in _MANAGED:
+        return ""
+    engine = "podman run --device nvidia.com/gpu=all" if kind == "podman" else "docker run --gpus all"
+    return f"{engine} {options} ..."
+
+
 def variable_line(s: Snapshot, name: str, value: str) -> str:
     """How a variable is given to a container of this kind."""
     kind = container_kind(s)
@@ -104,7 +113,7 @@ def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
         start = start_with(
             s, "start-with-nodes", "Start the container again with every NVIDIA device node",
             "Start it by the NVIDIA runtime or CDI, which passes all nodes; or name the node that is missing.",
-            f"docker run --gpus all --device {nodes} ...",
+            engine_line(s, f"--device {nodes}"),
         )  # fmt: skip
         return (start, _make_nodes(s, root))
     return (_make_nodes(s, root),)
@@ -136,10 +145,9 @@ def allow_access(s: Snapshot) -> tuple[Fix, ...]:
             "'setsebool -P container_use_devices on', or --security-opt=label=disable. Rootless engines: set "
             "no-cgroups = true in /etc/nvidia-container-runtime/config.toml. Groups: --group-add keep-groups (podman)."
         )
-        engine = "podman run --device nvidia.com/gpu=all" if kind == "podman" else "docker run --gpus all"
         return (
             start_with(s, "start-with-access", "Start the container so that it may open the GPU's nodes", text,
-                       f"{engine} --security-opt label=disable ..."),
+                       engine_line(s, "--security-opt label=disable")),
         )  # fmt: skip
     return (
         Fix(
@@ -161,7 +169,7 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
         s, "recreate-container", "Start the container anew",
         "The host rewrote this container's device rules (systemctl daemon-reload does it): only a new one gets them "
         "back. Name the nodes, or use CDI, so that the rules stay.",
-        "docker run --gpus all --device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0 ...",
+        engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"),
     )  # fmt: skip
     lasting = Fix(
         id="make-device-rules-last",

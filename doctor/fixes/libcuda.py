@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from msgspec.structs import replace
@@ -61,7 +62,7 @@ def prefer_folder(s: Snapshot, file: LibraryFile, title: str = "") -> Fix:
         steps=(
             Step(
                 text="Put the folder of the driver's libraries first; add the line to the image or the job script too.",
-                command=f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+                command=f"export LD_LIBRARY_PATH={shlex.quote(folder)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
                 where="shell",
                 changes=_now_loads(s, found, folders),
             ),
@@ -72,7 +73,7 @@ def prefer_folder(s: Snapshot, file: LibraryFile, title: str = "") -> Fix:
 def drop_folder(s: Snapshot, folder: str, what: str, then: LibraryFile | None = None) -> Fix:
     """Take a folder off LD_LIBRARY_PATH. `then`: the libcuda that is found instead, where it is known."""
     left = [f for f in library_path(s) if f.rstrip("/") != folder.rstrip("/")]
-    command = f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
+    command = f"export LD_LIBRARY_PATH={shlex.quote(':'.join(left))}" if left else "unset LD_LIBRARY_PATH"
     return Fix(
         id="drop-library-folder",
         title=f"Take {what} off the library path",
@@ -103,8 +104,11 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
             ),
         ),
     )
-    if any(f.rstrip("/") == folder for f in library_path(s)):
-        return (drop_folder(s, folder, "the forward-compatibility libraries", then), package)
+    # LD_LIBRARY_PATH may name it by a link: /usr/local/cuda/compat for /usr/local/cuda-13.0/compat
+    names = {folder, *(folder_of(f.path) for f in known(s.driver.libcuda_candidates) or () if f.real_path == path)}
+    named = next((f for f in library_path(s) if f.rstrip("/") in names), "")
+    if named:
+        return (drop_folder(s, named, "the forward-compatibility libraries", then), package)
     from_loader = Fix(
         id="remove-compat-from-loader",
         title="Take the forward-compatibility libraries out of the loader's configuration",

@@ -15,9 +15,14 @@ NEW_VENV = "~/venv-gpu"
 _CONDA_NAMES = {"torch": "pytorch"}
 
 
+def quoted(path: str) -> str:
+    """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
+    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
+
+
 def executable(s: Snapshot) -> str:
     """The patient's interpreter as it is typed in a command; `python3` where its path is not known."""
-    return shlex.quote(known(s.python.patient.executable) or "python3")
+    return quoted(known(s.python.patient.executable) or "python3")
 
 
 def tool(s: Snapshot) -> tuple[str, str]:
@@ -38,7 +43,7 @@ def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:
     prefix = known(s.python.patient.prefix)
     if prefix and any(d.installer == "conda" for d in installed(s, names)):
         packages = shlex.join(_CONDA_NAMES.get(name, name) for name in names)
-        return f"conda remove --yes --prefix {shlex.quote(prefix)} {packages}"
+        return f"conda remove --yes --prefix {quoted(prefix)} {packages}"
     return f"{tool(s)[1]} {shlex.join(names)}"
 
 

@@ -13,6 +13,7 @@ from ..snapshot import ABSENT, Distribution, Snapshot, known
 from .extensions import cuda_majors, refit, without_libraries
 from .machine import capabilities, driver_version, python_version
 from .packages import (
+    executable,
     install_command,
     installed,
     needs_new_environment,
@@ -133,7 +134,7 @@ def note(s: Snapshot, args: Sequence[str], why: str = "") -> str:
 
     words = [f"{why[0].upper()}{why[1:]}."] if why else []
     if not tool(s)[0].startswith("uv"):
-        words.append(f"With uv: uv pip install --python {known(s.python.patient.executable) or 'python3'} {join(args)}")
+        words.append(f"With uv: uv pip install --python {executable(s)} {join(args)}")
     if container_kind(s):
         words.append(f"It lasts only as long as this container; in its Dockerfile: RUN pip install {join(args)}")
     return "\n".join(words)

@@ -62,7 +62,7 @@ class Redactor:
         self._numbers: dict[tuple[str, str], int] = {}
         self._literal: dict[str, str] = {}
         self._cache: dict[str, str] = {}
-        self._own_home: re.Pattern[str] | None = None
+        self._typed_home: tuple[re.Pattern[str], ...] = ()
         if names.user and names.user != "root":
             self.names.user(names.user)
         if names.host:
@@ -70,7 +70,13 @@ class Redactor:
         if names.home not in ("", "/", "/root"):
             self.names.learn(names.home)
             self.names.home(names.home)
-            self._own_home = re.compile(rf"(^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*=){re.escape(names.home)}(?=/|\s|$)")
+            here = re.escape(names.home)
+            word = r"^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*="
+            self._typed_home = (
+                re.compile(rf"({word}){here}(?=[/:]|\s|$)"),
+                re.compile(rf"({word})'{here}/"),
+                re.compile(rf"((?:^|[\s;])[A-Za-z_]\w*=[^\s'\"]*:){here}(?=[/:]|\s|$)"),
+            )
 
     def learn(self, value: Any) -> None:
         """Take note of every name, UUID and address in a Struct, list, dict or text."""
@@ -114,13 +120,22 @@ class Redactor:
             return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
         if key in _ONLY_SECRETS:
             return mask_secrets(text)
-        if key == "command" and self._own_home:
-            text = self._own_home.sub(r"\1~", text)  # says nothing, and can still be typed
+        if key in ("command", "note") and self._typed_home:
+            text = self._home_as_typed(text)
         if key in _HOST_VARIABLES or key in _USER_VARIABLES or key == "target":
             text = self.names.exact(text)
         if text not in self._cache:
             self._cache[text] = self._mask(text)
         return self._cache[text]
+
+    def _home_as_typed(self, text: str) -> str:
+        """The user's home folder in a command as `~`: it says nothing, and can still be typed."""
+        plain, quoted, later = self._typed_home
+        text = quoted.sub(r"\1~/'", plain.sub(r"\1~", text))  # a shell knows `~` only outside of quotes
+        done = ""
+        while done != text:  # folder after folder of a list such as LD_LIBRARY_PATH
+            done, text = text, later.sub(r"\1~", text)
+        return done
 
     def value(self, value: T, key: str = "") -> T:
         """The same Struct, list, dict or text with its values masked; an untouched part is returned as it is."""

@@ -95,6 +95,24 @@ def test_a_command_can_still_be_typed() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        ("'/home/zaphod/my envs/gpu/bin/python' -m pip list", "~/'my envs/gpu/bin/python' -m pip list"),
+        ("export LD_LIBRARY_PATH='/home/zaphod/my lib:/opt'", "export LD_LIBRARY_PATH=~/'my lib:/opt'"),
+        ("export LD_LIBRARY_PATH=/opt:/home/zaphod/a:/home/zaphod/b", "export LD_LIBRARY_PATH=/opt:~/a:~/b"),
+        ("export LD_LIBRARY_PATH=/home/zaphod:/home/zaphod/b", "export LD_LIBRARY_PATH=~:~/b"),
+    ],
+)  # fmt: skip
+def test_a_command_with_quotes_or_lists_can_still_be_typed(command: str, typed: str) -> None:
+    assert masked(command, key="command") == typed
+
+
+def test_a_note_with_a_command_can_still_be_typed() -> None:
+    text = "With uv: uv pip install --python /home/zaphod/venv/bin/python torch==2.8.0"
+    assert masked(text, key="note") == "With uv: uv pip install --python ~/venv/bin/python torch==2.8.0"
+
+
 def test_masking_twice_changes_nothing_more() -> None:
     once = redact(planted(), NAMES)
     assert redact(once, NAMES) == once
