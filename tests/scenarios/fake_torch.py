@@ -27,6 +27,7 @@ _WORDS = {
     804: "forward compatibility was attempted on non supported HW", 999: "unknown error",
     34: "CUDA driver is a stub library", 46: "CUDA-capable device(s) is/are busy or unavailable",
 }  # fmt: skip
+_TEGRA = ((3, 2), (5, 3), (6, 2), (7, 2), (8, 7))
 
 
 class _Driver:
@@ -87,12 +88,13 @@ def _capability(device: int) -> tuple[int, int]:
 
 
 def _runs_on(device: int) -> bool:
-    """SASS of the same major and no higher minor, or PTX that is no newer."""
+    """SASS of the same major and no higher minor (chips of Tegra boards: their own alone), or PTX that is no newer."""
     here = _capability(device)
     for target in _build["archs"]:
         kind, _, digits = target.partition("_")
         there = int(digits[:-1]), int(digits[-1])
-        if there <= here and (kind == "compute" or there[0] == here[0]):
+        fits = there == here if here in _TEGRA else there[0] == here[0] and there <= here
+        if fits or (kind == "compute" and there <= here):
             return True
     return False
 
