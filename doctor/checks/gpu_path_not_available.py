@@ -3,7 +3,8 @@
 What is wrong: CUDA's first call fails, no device is found, or a small kernel gives an error or a wrong answer. No
 other check names the reason (if one does, it stands above this one).
 
-How it shows: `torch.cuda.is_available()` is False, or the first operation on the GPU raises.
+How it shows: `torch.cuda.is_available()` is False, or the first operation on the GPU raises, kills the process or
+never comes back.
 
 Why it happens: the code of the error says more; see the detail of the finding.
 
@@ -18,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.torch import recheck_run
-from ..snapshot import Missing, Snapshot, known, need
+from ..snapshot import Missing, Snapshot, TorchRun, known, need
 from ._errors import first_line
 from ._seen import ALL_CAUSES
-from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, cuda_build
+from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, cuda_build, gpu_needed
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,29 +42,49 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
-    """Fails where torch was asked and did not compute on the GPU."""
+    """Fails where torch was asked and did not compute on the GPU; unknown where a step of it did not come back."""
     cuda_build(s)
+    if not gpu_needed(s, p):
+        raise Skip("no GPU is expected, and none was seen")
     run = s.torch_run
     if known(run.imported) is False:
         return  # torch-import-broken
-    if isinstance(run.cuda_available, Missing) and known(run.first_call_code) is None:
-        need("torch_run.cuda_available", run.cuda_available)
-    code, ran = known(run.first_call_code), known(run.kernel_ran)
-    error = known(run.first_call_error) or known(run.kernel_error) or ""
-    facts: dict[str, Any] = {"cuda_available": known(run.cuda_available), "first_call_code": code, "kernel_ran": ran}
+    code, ran, available = known(run.first_call_code), known(run.kernel_ran), known(run.cuda_available)
+    error = known(run.first_call_error)
+    facts: dict[str, Any] = {"cuda_available": available, "first_call_code": code, "kernel_ran": ran}
     row = m.cuda_error(code) if code else None
-    detail = first_line(error)
+    detail = first_line(error or known(run.kernel_error) or "")
     if row:
         facts["error"] = row.runtime_name or row.driver_name
         detail = f"CUDA answers {code} ({facts['error']}: {row.message}). {row.causes}"
     fixes = (_fix(s, row.first_fix if row else ""),)
-    if code or known(run.cuda_available) is False:
-        yield CHECK.fail("torch finds no usable GPU", detail or "torch.cuda.is_available() is False.", facts=facts,
-                         fixes=fixes)  # fmt: skip
+    if code or error or available is False or known(run.device_count) == 0:
+        yield CHECK.fail("torch finds no usable GPU", detail or _none_found(run), facts=facts, fixes=fixes)
     elif ran is False:
         yield CHECK.fail("torch sees the GPU, but a small kernel on it fails", detail, facts=facts, fixes=fixes)
-    elif ran is None and known(run.cuda_available) is None:
+    elif crashed := _step(run, "error", "crashed in "):
+        yield CHECK.fail("torch kills its process when it uses the GPU", f"The child process that asked {crashed}.",
+                         facts={**facts, "error": crashed}, fixes=fixes)  # fmt: skip
+    elif known(run.imported) and (hung := _step(run, "timeout", "")):
+        detail = f"Before the deadline {hung}. Try again with a longer one (--timeout 100); if it stays, this GPU or its "
+        detail += "driver hangs: look for Xid lines in the host's kernel log."
+        yield CHECK.unknown("torch was imported and did not come back from the GPU", detail, facts=facts)
+    elif isinstance(run.kernel_ran, Missing) and not (available and run.kernel_ran.reason == "not-asked"):
+        need("torch_run.cuda_available", run.cuda_available)
         need("torch_run.kernel_ran", run.kernel_ran)
+
+
+def _none_found(run: TorchRun) -> str:
+    if known(run.cuda_available) is False:
+        return "torch.cuda.is_available() is False."
+    return "torch.cuda.device_count() is 0."
+
+
+def _step(run: TorchRun, reason: str, begin: str) -> str:
+    """`crashed in kernel`, `kernel did not return`: the step after the import that did so; '' where none did."""
+    facts = (run.cuda_available, run.device_count, run.first_call_code, run.kernel_ran)
+    said = [f.detail for f in facts if isinstance(f, Missing) and f.reason == reason]
+    return next((text for text in said if text.startswith(begin)), "")
 
 
 def _fix(s: Snapshot, first_fix: str) -> Fix:
