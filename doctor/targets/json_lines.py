@@ -13,7 +13,7 @@ def parse_line(data: bytes) -> Any:
     """
     from json import loads
 
-    value = loads(data)
+    value = loads(data.decode("utf-8-sig"))  # of bytes, json would take UTF-16 and raw halves of a pair too
     return whole(value) if b"\\ud" in data or b"\\uD" in data else value
 
 

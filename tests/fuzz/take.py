@@ -37,7 +37,7 @@ from doctor.targets.recording import RecordingError, read_recording
 from ..healthy import healthy
 from ..judging import matrix
 
-JUDGED_EVERY = 25
+JUDGED_EVERY = 60
 """A Snapshot in so many is also judged, redacted and rendered: that costs a hundred times as much as parsing it."""
 SYMBOLS = ("sin", "f", "nothing")
 HOSTS = (
