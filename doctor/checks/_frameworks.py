@@ -1,0 +1,61 @@
+"""Frameworks beside torch: is the GPU wanted of them, and are the CUDA libraries there that they need."""
+
+from __future__ import annotations
+
+from compat_matrix.versions import numbers
+
+from ..findings import Policy, Skip
+from ..snapshot import Distribution, Missing, Snapshot, known, need
+from ._torch import has_gpu
+
+_WHEELS = {
+    "libcudart": "cuda-runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libcufft": "cufft",
+    "libcurand": "curand", "libcusolver": "cusolver", "libcusparse": "cusparse", "libcudnn": "cudnn", "libnccl": "nccl",
+    "libnvrtc": "cuda-nvrtc", "libnvJitLink": "nvjitlink",
+}  # fmt: skip
+_NUMBERED = ("libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvJitLink")
+"""Libraries whose number is that of their CUDA."""
+
+
+def installed(s: Snapshot, *names: str) -> Distribution | None:
+    """The first of these that is installed; unknown where the list of distributions is not known."""
+    have = {d.name: d for d in reversed(need("python.distributions", s.python.distributions))}
+    return next((have[name] for name in names if name in have), None)
+
+
+def gpu_wanted(s: Snapshot, p: Policy) -> None:
+    """Skips where there is no GPU to use, or none is to be used."""
+    if p.expect.kind == "none":
+        raise Skip("--expect none: no GPU is expected where this runs")
+    if not has_gpu(s):
+        raise Skip("no NVIDIA GPU was seen")
+
+
+def weight(s: Snapshot, p: Policy, *names: str) -> str:
+    """`fail` where one of the packages is required, `remark` where a torch is there to do the work on the GPU (the
+    package may be a helper that is meant for the CPU), else `warn`."""
+    if any(name in p.require for name in names):
+        return "fail"
+    version = s.torch.version
+    return "remark" if not isinstance(version, Missing) else "warn"
+
+
+def missing_libraries(s: Snapshot, sonames: tuple[str, ...]) -> list[str]:
+    """Those of the sonames (libcublas.so.12) that neither a nvidia-* wheel nor the loader's path supplies."""
+    have = {d.name: d.version for d in known(s.python.distributions) or ()}
+    loaded = {item.soname for item in need("cuda.libraries", s.cuda.libraries)}
+    return [name for name in sonames if name not in loaded and not _wheel(have, name)]
+
+
+def _wheel(have: dict[str, str], soname: str) -> bool:
+    """Whether a wheel supplies it; a library that no wheel is known to supply is not judged."""
+    library, _, number = soname.partition(".so.")
+    part, major = _WHEELS.get(library), number.partition(".")[0]
+    if part is None:
+        return True
+    named = {n: v for n, v in have.items() if n == f"nvidia-{part}" or n.startswith(f"nvidia-{part}-cu")}
+    if library == "libcudnn":
+        return any(numbers(version)[:1] == numbers(number)[:1] for version in named.values())
+    if library in _NUMBERED:
+        return f"nvidia-{part}-cu{major}" in named or numbers(named.get(f"nvidia-{part}"))[:1] == numbers(number)[:1]
+    return bool(named)

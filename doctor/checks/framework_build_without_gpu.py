@@ -1,0 +1,117 @@
+"""A framework beside torch is installed in a build without CUDA.
+
+What is wrong: TensorFlow, DGL, llama.cpp, PaddlePaddle or FAISS is there as a CPU build. No driver or setting makes it
+use the GPU.
+
+How it shows: `tf.config.list_physical_devices('GPU')` is [], `Your installed DGL package does not support GPU`,
+`n_gpu_layers` without effect; slowness.
+
+Why it happens: tensorflow-cpu was chosen; TensorFlow has no GPU build for native Windows since 2.11, nor for aarch64 on
+PyPI; `pip install dgl`, `llama-cpp-python` and `faiss-cpu` give CPU builds.
+
+How to fix it: the GPU build, see the command; on Windows use WSL 2.
+
+A warning; a remark where torch is installed (the package may be a helper) and for faiss-cpu; a failure where the
+package is required.
+
+Source: tensorflow.org/install/pip; the projects' installation pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.frameworks import replace_package
+from ..fixes.packages import install_command, with_distributions
+from ..fixes.place import RECHECK
+from ..snapshot import CodeLibrary, Distribution, Snapshot, known, need
+from ._frameworks import gpu_wanted, weight
+from ._linked import libraries_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A framework is a build without GPU support",
+    severity="error",
+    layer="extension",
+    tags=("framework",),
+    downstream_of=("no-nvidia-gpu",),
+    source="tensorflow.org/install/pip",
+)
+
+_NAMES = ("tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow", "intel-tensorflow", "dgl", "llama-cpp-python",
+          "paddlepaddle", "faiss-cpu")  # fmt: skip
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns of each framework that is known to be a CPU build."""
+    have = {d.name: d for d in reversed(need("python.distributions", s.python.distributions)) if d.name in _NAMES}
+    if not have:
+        raise Skip("none of the frameworks judged here is installed")
+    gpu_wanted(s, p)
+    for name, d in sorted(have.items()):
+        why = _why(s, d)
+        if not why:
+            continue
+        how = "remark" if name == "faiss-cpu" and name not in p.require else weight(s, p, name)
+        say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(how, CHECK.remark)
+        title = f"{name} {d.version} is a build without CUDA"
+        yield say(title, why, facts={name: d.version}, subject=name, fixes=(_fix(s, d),))
+
+
+def _why(s: Snapshot, d: Distribution) -> str:
+    """How it is known that this is a CPU build, '' where it is not."""
+    if d.installer == "conda":
+        return ""  # conda's builds tell it in their build string, which is not read
+    if d.name in ("tensorflow-cpu", "tensorflow-cpu-aws", "intel-tensorflow", "paddlepaddle", "faiss-cpu"):
+        return "Its name says so."
+    if d.name == "tensorflow":
+        if known(s.host.system) == "windows" and numbers(d.version)[:2] >= (2, 11):
+            return "TensorFlow has no GPU build for native Windows since 2.11."
+        if known(s.host.architecture) in ("aarch64", "arm64") and "nv" not in d.version:
+            return "TensorFlow's wheels for aarch64 on PyPI hold no CUDA code."
+        return ""
+    if d.name == "dgl":
+        return "" if "+cu" in d.version or _gpu_code(s, d.name) is not False else "DGL on PyPI holds no CUDA code."
+    if d.name == "llama-cpp-python":
+        return "" if _gpu_code(s, d.name) is not False else "None of its libraries holds CUDA code."
+    return ""
+
+
+def _gpu_code(s: Snapshot, name: str) -> bool | None:
+    """Whether a library of it holds GPU code; None where nobody looked."""
+    found: tuple[CodeLibrary, ...] | None = known(s.python.extensions)
+    return None if found is None else any(library.sections for library in libraries_of(s, name))
+
+
+def _fix(s: Snapshot, d: Distribution) -> Fix:
+    if d.name.startswith("tensorflow") or d.name == "intel-tensorflow":
+        if known(s.host.system) == "windows":
+            text = "Install WSL 2 and, inside it, tensorflow[and-cuda]; 2.10 was the last one for Windows itself."
+            step = Step(text=text, command="wsl --install", where="windows",
+                        changes={"python.distributions": with_distributions(s, (), (d.name,))})  # fmt: skip
+            return Fix(id="use-wsl", title="Run TensorFlow in WSL 2", steps=(step,))
+        if known(s.host.architecture) in ("aarch64", "arm64"):
+            step = Step(text="Start NVIDIA's TensorFlow image (nvcr.io/nvidia/tensorflow).", where="container-start",
+                        changes={"python.distributions": with_distributions(s, (), (d.name,))})  # fmt: skip
+            return Fix(id="use-nvidia-image", title="Use NVIDIA's TensorFlow for aarch64", steps=(step,))
+        return replace_package(s, [d.name], "tensorflow[and-cuda]", [("tensorflow", "0")], id="install-tensorflow-gpu",
+                               title="Install TensorFlow with its CUDA libraries")  # fmt: skip
+    if d.name == "llama-cpp-python":
+        args = ["--force-reinstall", "--no-deps", "--no-cache-dir", "--no-binary", d.name, d.name]
+        step = Step(text="Compile it with CUDA (takes nvcc and a C++ compiler).", where="environment",
+                    command=f"CMAKE_ARGS=-DGGML_CUDA=on {install_command(s, args)}",
+                    changes={"python.extensions": RECHECK})  # fmt: skip
+        return Fix(id="build-with-cuda", title="Build llama-cpp-python with CUDA", steps=(step,))
+    new = {"faiss-cpu": "faiss-gpu-cu12", "paddlepaddle": "paddlepaddle-gpu"}.get(d.name, "")
+    if new:
+        return replace_package(s, [d.name], new, [(new, "0")], id="install-gpu-build", title=f"Install {new}")
+    step = Step(text="Install the CUDA build that the project names (its version ends in +cu...).", where="environment",
+                changes={"python.distributions": with_distributions(s, (), (d.name,))})  # fmt: skip
+    return Fix(id="install-gpu-build", title=f"Install the CUDA build of {d.name}", steps=(step,))

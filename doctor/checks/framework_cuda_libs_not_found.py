@@ -1,0 +1,92 @@
+"""TensorFlow does not find the CUDA libraries that it needs.
+
+What is wrong: TensorFlow's GPU build opens libcudart, libcublas, libcudnn and their like by name when it starts. They
+come with the extra `and-cuda` as wheels, or from a toolkit on the loader's path; here some are neither.
+
+How it shows: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
+properly`, `Could not find cuda drivers on your machine, GPU will not be used`, an empty list of GPUs.
+
+Why it happens: `pip install tensorflow` without the extra; a toolkit of another CUDA major; a module or shell file that
+resets LD_LIBRARY_PATH. 2.16.1 does not look into its own wheels (2.16.2 and newer do).
+
+How to fix it: `pip install tensorflow[and-cuda]` of the same version.
+
+A warning; a remark where torch is installed; a failure with `--require tensorflow`.
+
+Source: tensorflow.org/install/pip; Requires-Dist of TensorFlow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.frameworks import cuda_wheels, replace_package
+from ..snapshot import Distribution, Snapshot, known, need
+from ._frameworks import gpu_wanted, installed, missing_libraries, weight
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A framework does not find its CUDA libraries",
+    severity="error",
+    layer="extension",
+    tags=("framework", "libraries"),
+    downstream_of=("no-nvidia-gpu", "framework-build-without-gpu"),
+    source="tensorflow.org/install/pip",
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where libraries that this TensorFlow opens are neither wheels nor on the loader's path."""
+    d = installed(s, "tensorflow", "tensorflow-gpu")
+    if d is None:
+        raise Skip("TensorFlow is not installed")
+    gpu_wanted(s, p)
+    if known(s.host.system) == "windows" or known(s.host.architecture) != "x86_64" or d.installer == "conda":
+        raise Skip("this TensorFlow is no GPU build of PyPI")
+    cuda, cudnn = _built_for(m, d)
+    if not cuda:
+        return
+    runtime = f"libcudart.so.{cuda}" + (".0" if cuda == "11" else "")
+    sonames = (runtime, f"libcublas.so.{cuda}", f"libcudnn.so.{cudnn}")
+    lost = missing_libraries(s, sonames)
+    facts = {"tensorflow": d.version, "cuda": cuda, "cudnn": cudnn, "missing": lost}
+    say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "tensorflow"), CHECK.remark)
+    if lost:
+        title = f"TensorFlow {d.version} does not find {', '.join(lost)}"
+        detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; neither wheels nor the loader's path supply them."
+        fix = cuda_wheels(s, int(cuda), int(cudnn), ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse"),
+                          f"In a new environment: pip install 'tensorflow[and-cuda]=={d.version}'")  # fmt: skip
+        yield say(title, detail, facts=facts, subject="tensorflow", fixes=(fix,))
+    elif numbers(d.version)[:3] == (2, 16, 1) and _only_wheels(s, sonames):
+        title = "TensorFlow 2.16.1 does not look into its CUDA wheels"
+        fix = replace_package(s, [], "tensorflow[and-cuda]==2.16.2", [("tensorflow", "2.16.2")],
+                              id="upgrade-tensorflow", title="Install TensorFlow 2.16.2")  # fmt: skip
+        yield say(title, "2.16.2 and newer find them.", facts=facts, subject="tensorflow", fixes=(fix,))
+
+
+def _built_for(m: Matrix, d: Distribution) -> tuple[str, str]:
+    """CUDA and cuDNN major by the pins of its extra, else by the matrix (of the same minor release); '' unknown."""
+    cuda = cudnn = ""
+    for line in known(d.requires) or ():
+        found = re.match(r"nvidia-(cublas|cudnn)-cu(\d+)\D*(\d+)?", line)
+        if found:
+            cuda = found[2]
+            cudnn = found[3] or cudnn if found[1] == "cudnn" else cudnn
+    if cuda and cudnn:
+        return cuda, cudnn
+    rows = [r for r in m.extensions if r.package == "tensorflow" and numbers(r.version)[:2] == numbers(d.version)[:2]]
+    found = re.match(r"\D*(\d+)\.\S* .*?cuDNN \D*(\d+)", rows[0].cuda) if rows else None
+    return (found[1], found[2]) if found else ("", "")
+
+
+def _only_wheels(s: Snapshot, sonames: tuple[str, ...]) -> bool:
+    loaded = {item.soname for item in need("cuda.libraries", s.cuda.libraries)}
+    return not loaded & set(sonames)

@@ -1,0 +1,76 @@
+"""JAX runs on the CPU: its CUDA plugin is not installed, or not in the version of jaxlib.
+
+What is wrong: jaxlib itself holds no GPU code. The GPU comes with a plugin (jax-cuda12-plugin or jax-cuda13-plugin and
+its -pjrt part) of exactly jaxlib's version; before 0.4.30 with a jaxlib whose version ends in +cuda12.
+
+How it shows: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
+to cpu.`, `JAX plugin jax_cuda12_plugin version 0.7.2 is installed, but it is not compatible with the installed jaxlib
+version 0.7.1, so it will not be used`, `jax.devices()` lists only CpuDevice.
+
+Why it happens: `pip install jax`, or another package that depends on plain jax; an upgrade of jaxlib alone.
+
+How to fix it: install jax with its CUDA extra (cuda13 needs driver 580 or newer, else cuda12).
+
+A warning; a remark where torch is installed (JAX may be a helper there); a failure with `--require jax`.
+
+Source: docs.jax.dev/en/latest/installation.html; jaxlib/plugin_support.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.frameworks import cuda_major_for, replace_package
+from ..snapshot import Snapshot
+from ._frameworks import gpu_wanted, installed, weight
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="JAX falls back to the CPU",
+    severity="error",
+    layer="extension",
+    tags=("framework", "jax"),
+    downstream_of=("no-nvidia-gpu",),
+    source="docs.jax.dev/en/latest/installation.html",
+)
+
+_PLUGINS = ("jax-cuda13-plugin", "jax-cuda12-plugin")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns where JAX has no CUDA plugin that fits its jaxlib."""
+    lib, jax = installed(s, "jaxlib"), installed(s, "jax")
+    if lib is None or jax is None:
+        raise Skip("JAX is not installed")
+    gpu_wanted(s, p)
+    plugin = installed(s, *_PLUGINS)
+    if "+cuda" in lib.version or lib.installer == "conda":
+        return
+    facts = {"jax": jax.version, "jaxlib": lib.version, "plugin": f"{plugin.name} {plugin.version}" if plugin else None}
+    if plugin is None:
+        title = f"JAX {jax.version} has no CUDA plugin: it runs on the CPU"
+        detail = "jaxlib holds no GPU code; neither jax-cuda12-plugin nor jax-cuda13-plugin is installed."
+        major = cuda_major_for(s)
+    elif numbers(plugin.version)[:3] != numbers(lib.version)[:3]:
+        title = f"{plugin.name} {plugin.version} does not fit jaxlib {lib.version}: it is not used"
+        detail = "The plugin must have jaxlib's version."
+        major = 13 if "cuda13" in plugin.name else 12
+    else:
+        return
+    if numbers(jax.version) >= (0, 4, 31):
+        spec, version = f"jax[cuda{major}]=={jax.version}", jax.version
+    else:  # no such extra then
+        spec, version = f"jax[cuda{major}]", "0"
+    put = [(name, version) for name in ("jax", "jaxlib", f"jax-cuda{major}-plugin", f"jax-cuda{major}-pjrt")]
+    old = [plugin.name] if plugin and numbers(version) else []
+    fix = replace_package(s, old, spec, put, id="install-jax-cuda", title=f"Install jax with CUDA {major}")
+    how = weight(s, p, "jax", "jaxlib")
+    say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(how, CHECK.remark)
+    yield say(title, detail, facts=facts, subject="jax", fixes=(fix,))

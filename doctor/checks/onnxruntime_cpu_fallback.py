@@ -1,0 +1,118 @@
+"""ONNX Runtime uses the CPU: the CPU package lies over the GPU one, or the GPU one cannot load its libraries.
+
+What is wrong, one of: `onnxruntime` and `onnxruntime-gpu` are both installed, and as both write the same folder, the
+one installed last is there; or onnxruntime-gpu needs CUDA libraries (of the major it was built for) that are not there.
+
+How it shows: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
+libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise silence and
+slowness.
+
+Why it happens: another package depends on plain onnxruntime; onnxruntime-gpu on PyPI went to CUDA 12 with 1.19 and to
+CUDA 13 with 1.27, beside a torch of another CUDA.
+
+How to fix it: keep one of the two packages; install the release for torch's CUDA major, whose libraries torch brings
+(then `import torch` first, or call onnxruntime.preload_dlls()).
+
+A warning, a failure with `--require onnxruntime-gpu`. The CPU package alone is a remark.
+
+Source: onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html; ELF DT_NEEDED of the provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.versions import numbers
+
+from ..findings import Check, Finding, Fix, Policy, Skip
+from ..fixes.extensions import without_libraries
+from ..fixes.frameworks import cuda_wheels, replace_package
+from ..snapshot import Distribution, Snapshot, known
+from ._frameworks import gpu_wanted, installed, missing_libraries
+from ._linked import libraries_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="ONNX Runtime falls back to the CPU",
+    severity="error",
+    layer="extension",
+    tags=("framework", "libraries"),
+    downstream_of=("no-nvidia-gpu",),
+    source="onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html",
+)
+
+_LAST = {12: "1.26.0"}
+"""CUDA major -> the last onnxruntime-gpu on PyPI that is built for it."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns of both packages at once, and of a GPU package without its libraries."""
+    cpu, gpu = installed(s, "onnxruntime"), installed(s, "onnxruntime-gpu")
+    if cpu is None and gpu is None:
+        raise Skip("ONNX Runtime is not installed")
+    gpu_wanted(s, p)
+    say = CHECK.fail if "onnxruntime-gpu" in p.require else CHECK.warn
+    if gpu is None:
+        yield CHECK.remark("onnxruntime is the CPU package", "It does not use the GPU; onnxruntime-gpu does.",
+                           facts={"onnxruntime": cpu.version if cpu else ""}, subject="onnxruntime")  # fmt: skip
+        return
+    facts = {"onnxruntime": cpu.version if cpu else None, "onnxruntime-gpu": gpu.version}
+    if cpu:
+        title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} lie over each other"
+        detail = "Both write the folder onnxruntime; the one installed last is there, and the CPU one hides the GPU."
+        fix = replace_package(s, ["onnxruntime", "onnxruntime-gpu"], f"onnxruntime-gpu=={gpu.version}",
+                              [("onnxruntime-gpu", gpu.version)], id="keep-onnxruntime-gpu",
+                              title="Keep onnxruntime-gpu alone")  # fmt: skip
+        yield say(title, detail, facts=facts, subject="onnxruntime", fixes=(fix,))
+        return
+    needed = _needed(s, m, gpu)
+    lost = missing_libraries(s, needed) if needed else []
+    if lost:
+        major = _major(needed)
+        title = f"onnxruntime-gpu {gpu.version} does not find {lost[0]}: it runs on the CPU"
+        detail = f"It is built for CUDA {major}; neither wheels nor the loader's path supply {', '.join(lost)}."
+        yield say(title, detail, facts={**facts, "missing": lost}, subject="onnxruntime-gpu",
+                  fixes=_fixes(s, major, needed))  # fmt: skip
+
+
+def _needed(s: Snapshot, m: Matrix, gpu: Distribution) -> tuple[str, ...]:
+    """What its provider links; where that was not read, the main libraries of the CUDA that the matrix lists."""
+    for library in libraries_of(s, "onnxruntime-gpu"):
+        names = tuple(name for name in library.needed if name.startswith("libcu") and not name.startswith("libcuda.so"))
+        if names:
+            return names
+    rows = [r for r in m.extensions if r.package == "onnxruntime-gpu" and numbers(r.version) <= numbers(gpu.version)]
+    row = max(rows, key=lambda r: numbers(r.version), default=None)
+    major = row.cuda.partition(".")[0] if row else ""
+    return (f"libcudart.so.{major}", f"libcublasLt.so.{major}", "libcudnn.so.9") if major.isdigit() else ()
+
+
+def _major(needed: tuple[str, ...]) -> int:
+    found = [n.partition(".so.")[2] for n in needed if n.startswith(("libcudart.so", "libcublasLt.so"))]
+    return int(numbers(found[0])[0]) if found and numbers(found[0]) else 12
+
+
+def _fixes(s: Snapshot, major: int, needed: tuple[str, ...]) -> tuple[Fix, ...]:
+    note = "Then import torch first, or call onnxruntime.preload_dlls(), so that they are found."
+    cudnn = next((n.partition(".so.")[2] for n in needed if n.startswith("libcudnn")), "9")
+    wheels = cuda_wheels(s, major, int(numbers(cudnn)[0]), ("cudart", "cublas", "cufft", "curand"), note)
+    torch = known(s.torch.cuda)
+    other = int(numbers(torch)[0]) if torch else major
+    if other == major:
+        return (wheels,)
+    spec = f"onnxruntime-gpu=={_LAST[other]}" if other in _LAST else "onnxruntime-gpu>=1.27" if other == 13 else ""
+    if not spec:
+        return (wheels,)
+    version = _LAST.get(other, "1.27.0")
+    from msgspec.structs import replace
+
+    title = f"Install the onnxruntime-gpu for CUDA {other}, whose libraries torch brings"
+    put = [("onnxruntime-gpu", version)]
+    fix = replace_package(s, [], spec, put, id="onnxruntime-for-torchs-cuda", title=title)
+    step = fix.steps[-1]
+    step = replace(step, changes={**step.changes, **without_libraries(s, ("onnxruntime-gpu",))})
+    return (replace(fix, steps=(step,), note=note),)

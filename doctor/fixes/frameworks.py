@@ -1,0 +1,48 @@
+"""GPU builds of frameworks beside torch, and the CUDA wheels that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compat_matrix.versions import numbers
+
+from ..findings import Fix, Step
+from ..snapshot import Distribution, Snapshot, known
+from .packages import install_command, site_packages, uninstall_command, with_distributions
+
+
+def cuda_major_for(s: Snapshot) -> int:
+    """13 where the driver serves it, else 12."""
+    return 13 if numbers(known(s.driver.version))[:1] >= (580,) else 12
+
+
+def replace_package(
+    s: Snapshot, old: Sequence[str], spec: str, put: Sequence[tuple[str, str]], *, id: str, title: str, text: str = ""
+) -> Fix:
+    """Uninstall `old` (both of two that share a folder), then install `spec`; `put`: what is there afterwards."""
+    steps = []
+    if old:
+        steps.append(
+            Step(text="Remove what is there.", command=uninstall_command(s, old), where="environment", destructive=True)
+        )
+    site = site_packages(s)
+    new = [Distribution(name=name, version=version, location=site) for name, version in put]
+    changes = {"python.distributions": with_distributions(s, new, old)}
+    command = install_command(s, [spec])
+    step = Step(text=text or f"Install {spec}.", command=command, where="environment", changes=changes)
+    return Fix(id=id, title=title, steps=(*steps, step))
+
+
+def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], note: str = "") -> Fix:
+    """The CUDA libraries of a major as wheels: cublas, cufft ...; CUDA 13's wheels have no suffix but cuDNN's."""
+    names = {"cudart": "cuda-runtime", "nvrtc": "cuda-nvrtc"}
+    wheels = [f"nvidia-{names.get(part, part)}" + ("" if major >= 13 else f"-cu{major}") for part in parts]
+    dnn, dnn_bound = f"nvidia-cudnn-cu{major}", f"nvidia-cudnn-cu{major}=={cudnn}.*"
+    specs = [f"cuda-toolkit[{','.join(parts)}]=={major}.*"] if major >= 13 else wheels
+    site = site_packages(s)
+    put = [Distribution(name=name, version=f"{major}.0", location=site) for name in wheels]
+    put.append(Distribution(name=dnn, version=f"{cudnn}.0", location=site))
+    step = Step(text=f"The libraries of CUDA {major} and cuDNN {cudnn} as wheels; no toolkit of the system is needed.",
+                command=install_command(s, [*specs, dnn_bound]), where="environment",
+                changes={"python.distributions": with_distributions(s, put)})  # fmt: skip
+    return Fix(id="install-cuda-wheels", title=f"Install the CUDA {major} libraries", steps=(step,), note=note)
