@@ -1,0 +1,30 @@
+"""The page of checks is the one that the checks make."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from doctor.judge import load_all
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "checks.md").read_text("utf-8")
+
+
+def test_the_page_is_up_to_date() -> None:
+    done = subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_check_has_its_manual_page_and_a_row() -> None:
+    for check in load_all():
+        assert f"\n### {check.id}\n" in PAGE
+        assert f"| [{check.id}](#{check.id}) |" in PAGE
+        words = re.findall(r"[A-Za-z]{4,}", check.manual)
+        assert all(word in PAGE for word in words)
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= set(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE))
