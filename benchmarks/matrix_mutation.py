@@ -1,7 +1,8 @@
 """How many slips in the matrix do its tests notice? `python benchmarks/matrix_mutation.py [--count 200] [--seed 1]`.
 
 Each time one row of a copy of the data is dropped, or one field of it that verdicts rest on is shifted, and
-tests/matrix runs on the copy until its first failure. Prints a table and the slips that nobody noticed. Needs fork and pytest.
+tests/matrix runs on the copy until its first failure. Prints a table and the slips that nobody noticed.
+Needs fork and pytest.
 """
 
 from __future__ import annotations
