@@ -17,7 +17,7 @@ COMMANDS = {
     "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
     "record": "Save what was gathered (redacted) to a folder, for check --replay.",
     "list-checks": "List every check.",
-    "explain": "Print the manual page of one check.",
+    "explain": "Diagnose a pasted text, or print the page of a check or error.",
     "schema": "Print the JSON Schema of the report.",
     "matrix": "Show and query the compatibility matrix.",
 }

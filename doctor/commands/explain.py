@@ -1,30 +1,30 @@
-"""`gpudoctor explain ID`: a check's manual page."""
+"""`gpudoctor explain ARG`: a manual page, or the diagnosis of a pasted text."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+
+from .click_flags import options
+from .flags import CHECK
+
+_TAKEN = ("format_", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on",
+          "building", "config", "no_redact")  # fmt: skip
+EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _TAKEN)
 
 
 @click.command()
-@click.argument("check_id", metavar="ID")
-def explain(check_id: str) -> int:
-    """Print the manual page of one check: what is wrong, how it shows, why, how to fix it."""
-    from ..judge.registry import check_ids, load
-    from .suggest import did_you_mean
-    from .write import write
+@click.argument("what", metavar="ID|FILE|-|TEXT")
+@options(EXPLAIN)
+def explain(what: str, **flags: Any) -> int:
+    """Print the page of a check or error, or diagnose a pasted text.
 
-    word = check_id.strip().lower().replace("_", "-")
-    ids = check_ids()
-    if word not in ids:
-        raise click.UsageError(f"no such check: {check_id!r}{did_you_mean(word, ids)} (see gpudoctor list-checks)")
-    check = load(word)
-    about = check.about
-    lines = [f"{check.id} - {about.title}", "", check.manual, "", f"Severity: {about.severity}    Layer: {about.layer}"]
-    if about.tags:
-        lines.append(f"Tags: {', '.join(about.tags)}")
-    if about.downstream_of:
-        lines.append(f"Told under its cause where one of these is found: {', '.join(about.downstream_of)}")
-    if about.needs_gpu:
-        lines.append("Not judged under --expect none.")
-    write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"), None)
-    return 0
+    ID: a check's id, an error of CUDA or NVML (804, cudaErrorNoKernelImageForDevice) or a message of the catalogue.
+    FILE or '-': a text to read (collect_env, nvidia-smi, a stack trace, a log). TEXT: anything else.
+
+    Exit codes: as `check`; 3 where nothing in the text can be judged.
+    """
+    from .run_explain import run_explain
+
+    return run_explain(what, flags)

@@ -6,8 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..findings import Policy
 from ..judge.report import Report
 from ..report.progress import Progress
+from ..snapshot import Snapshot
 from .config import base_policy
 from .options import make_policy
 from .preload import preloading
@@ -23,13 +25,18 @@ def run_check(flags: dict[str, Any]) -> int:
         from .saved import read_report
 
         saved = read_report(flags["from_"])
-        policy = make_policy(saved=base_policy(flags, saved.policy), **_policy_flags(flags))
+        policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
         snapshot, redacted = saved.snapshot, saved.redacted
     else:
         left_out = ("torch_run",) if flags["no_import"] else ()
-        policy = make_policy(saved=base_policy(flags), left_out=left_out, **_policy_flags(flags))
+        policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
         with Progress() as progress:
             snapshot, redacted = gather(flags, preloading(progress)), False
+    return print_report(snapshot, policy, flags, redacted)
+
+
+def print_report(snapshot: Snapshot, policy: Policy, flags: dict[str, Any], redacted: bool = False) -> int:
+    """Judge, redact, print; returns the exit code."""
     from compat_matrix import Matrix
 
     from ..judge import judge
@@ -72,5 +79,6 @@ def _one_source(flags: dict[str, Any]) -> None:
         raise Refusal(f"--python and --{given[0]} exclude each other")
 
 
-def _policy_flags(flags: dict[str, Any]) -> dict[str, Any]:
+def policy_flags(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that `make_policy` takes."""
     return {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on", "building")}

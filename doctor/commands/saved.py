@@ -36,7 +36,12 @@ class _Head(msgspec.Struct, frozen=True):
 def read_report(path: str) -> Saved:
     """The saved report at `path` (`-`: standard input). Raises Refusal with one line where it is none."""
     name = "standard input" if path == "-" else path
-    data = _text(_read(path, name))
+    return parse_report(_read(path, name), name)
+
+
+def parse_report(data: bytes, name: str) -> Saved:
+    """The saved report that these bytes are. Raises Refusal with one line where they are none."""
+    data = _text(data)
     if not data.strip():
         raise Refusal(f"{name} is empty: not a gpudoctor report")
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .finding import LAYERS, Check, Finding, Fix, Layer, Severity, Skip, Status, Step, Where
 from .policy import Expect, FailOn, Policy
+from .told import told
 
 __all__ = [
     "LAYERS", "Check", "Expect", "FailOn", "Finding", "Fix", "Layer", "Policy", "Severity", "Skip", "Status", "Step",
-    "Where",
+    "Where", "told",
 ]  # fmt: skip

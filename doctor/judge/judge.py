@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..findings import Finding, Policy, Skip, Status
+from ..findings import Finding, Policy, Skip, Status, told
 from ..snapshot import NeedsFact, Snapshot, known
 from .rank import rank
 from .registry import Registered, load_all
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Registered] | None = None) -> Report:
     """Judge a Snapshot by every check of the catalogue (or by `checks`)."""
     catalogue = load_all() if checks is None else checks
+    text = snapshot.target.kind == "text"
+    if text:
+        from .text import needs, possible, with_capabilities, without_causes
+
+        snapshot = with_capabilities(snapshot, matrix)
     results: list[CheckResult] = []
     findings: list[Finding] = []
     remarks: list[Finding] = []
@@ -31,8 +36,11 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         )
         findings += [f for f in said if f.status != "pass"]
         remarks += [f for f in said if f.status == "pass"]
+    if text:
+        findings = without_causes(findings)
     ranked = rank(findings, {c.id: c.about.downstream_of for c in catalogue})
     verdict = verdict_of(ranked)
+    open_causes = possible(snapshot, ranked, results) if text else ()
     return Report(
         tool=Tool("gpudoctor", __version__),
         matrix=MatrixInfo(matrix.version, matrix.schema_version),
@@ -44,6 +52,8 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         findings=ranked,
         remarks=tuple(remarks),
         checks=tuple(results),
+        needs=needs(open_causes) if text and verdict == "unknown" else (),
+        possible=open_causes,
         snapshot=snapshot,
     )
 
@@ -53,10 +63,22 @@ def run_check(
 ) -> tuple[Status, str, list[Finding]]:
     """One check: its status, the reason where it is unknown or skipped, and what it said.
 
-    A check that raises is a result, not an exit: UNKNOWN with the error's text.
+    A check that raises is a result, not an exit: UNKNOWN with the error's text. Where it finds nothing, and a message
+    of a pasted text decides it, that message is the finding.
     """
+    status, reason, said = _run(check, snapshot, matrix, policy)
+    if not snapshot.symptoms or status == "fail" or reason == _LEFT_OUT:
+        return status, reason, said
+    decided = list(told(check.about, snapshot))
+    return ("fail", "", [*decided, *(f for f in said if f.status == "pass")]) if decided else (status, reason, said)
+
+
+_LEFT_OUT = "left out by --only or --skip"
+
+
+def _run(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) -> tuple[Status, str, list[Finding]]:
     if (policy.only and check.id not in policy.only) or check.id in policy.skip:
-        return "skipped", "left out by --only or --skip", []
+        return "skipped", _LEFT_OUT, []
     if check.about.needs_gpu and policy.expect.kind == "none":
         return "skipped", "--expect none: no GPU is expected where this runs", []
     said: list[Finding] = []

@@ -34,6 +34,15 @@ class MatrixInfo(Struct, frozen=True):
     schema_version: int
 
 
+class Need(Struct, frozen=True, kw_only=True):
+    """What would decide where a text does not: a command to run on the machine that it comes from."""
+
+    command: str
+    why: str
+    decides: tuple[str, ...] = ()
+    """Ids of the checks that it decides."""
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """What `--format json` prints; `gpudoctor schema` prints its JSON Schema."""
 
@@ -52,4 +61,8 @@ class Report(Struct, frozen=True, kw_only=True):
     remarks: tuple[Finding, ...] = ()
     """Info: never changes the verdict."""
     checks: tuple[CheckResult, ...] = ()
+    needs: tuple[Need, ...] = ()
+    """Of a pasted text that leaves the cause open; else empty."""
+    possible: tuple[str, ...] = ()
+    """Ids of checks whose cause the text allows but does not prove, likeliest first."""
     snapshot: Snapshot

@@ -9,11 +9,12 @@ from .gpu import Gpu, GpuPair, GpuProcess, MigInstance
 from .host import CompatLibrary, Container, Disk, EnvVar, Host
 from .python import CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
+from .symptom import Symptom
 from .torch import Torch, TorchRun
 
 __all__ = [
     "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "CallFault", "CodeEntry", "CodeLibrary", "CodeSection", "CompatLibrary",
     "Container", "Cuda", "CudaDevice", "DeviceNode", "Disk", "Distribution", "Driver", "EnvVar", "Environment", "Gpu",
     "GpuPair", "GpuProcess", "Host", "LibraryFile", "LoaderLibrary", "MigInstance", "Missing", "NeedsFact", "PciDevice",
-    "Python", "Reason", "Snapshot", "Target", "Toolkit", "Torch", "TorchRun", "join", "known", "need",
+    "Python", "Reason", "Snapshot", "Symptom", "Target", "Toolkit", "Torch", "TorchRun", "join", "known", "need",
 ]  # fmt: skip

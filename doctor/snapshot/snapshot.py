@@ -13,6 +13,7 @@ from .fact import NOT_ASKED, Missing, Section
 from .gpu import Gpu, GpuPair
 from .host import Container, Host
 from .python import Python
+from .symptom import Symptom
 from .torch import Torch, TorchRun
 
 SCHEMA_VERSION = 1
@@ -43,6 +44,8 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     torch_run: TorchRun = TorchRun()
     witnesses: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Fact path (`driver.kernel_version`) to the files, calls or lines of text that speak of it."""
+    symptoms: tuple[Symptom, ...] = ()
+    """Messages of a pasted text; empty on a machine that was looked at."""
 
     def replace(self, changes: dict[str, Any]) -> Snapshot:
         """A copy with facts changed by path: `{'torch.cuda': '12.6', 'gpus': (...)}`. Unknown paths raise KeyError."""

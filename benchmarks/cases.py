@@ -1,0 +1,158 @@
+"""How well `gpudoctor explain - --format json` finds confirmed root causes in texts that people pasted.
+
+    python benchmarks/cases.py --cases DIR [--process] [--wrong] [--only TEXT]
+
+DIR holds one JSON file per case (facts, error_text, collect_env, root_cause, decidable, also, healthy) and `render.py`,
+which turns a case into text. Each text goes through the real command: in this process, or with --process in one of its
+own. Prints figures in all and for each root cause, what was taken for what, and with --wrong each case that is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Answer(NamedTuple):
+    """What the command said of one case."""
+
+    case: str
+    slug: str
+    also: tuple[str, ...]
+    decidable: bool
+    healthy: bool
+    findings: tuple[tuple[str, str], ...]
+    """(id, status), in the order of the report."""
+    needs: int
+    possible: tuple[str, ...]
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        return (self.slug, *self.also)
+
+    @property
+    def failing(self) -> list[str]:
+        return [name for name, status in self.findings if status == "fail"]
+
+    @property
+    def first(self) -> str:
+        """Id of the first finding where it is one that says something: fail or warn."""
+        return self.findings[0][0] if self.findings and self.findings[0][1] in ("fail", "warn") else ""
+
+
+def renderer(folder: Path) -> Callable[[dict[str, Any]], str]:
+    """`render` of the folder's own render.py."""
+    spec = importlib.util.spec_from_file_location("render_cases", folder / "render.py")
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{folder} has no render.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    render: Callable[[dict[str, Any]], str] = module.render
+    return render
+
+
+def ask_here(text: str) -> dict[str, Any]:
+    """The command in this process: the same code behind a file in place of a pipe."""
+    from doctor.commands.explain import EXPLAIN
+    from doctor.commands.flags import read_flags
+    from doctor.commands.run_explain import explain_text
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "report.json")
+        flags = read_flags(EXPLAIN, ["--format", "json", "--output", out])
+        assert flags is not None
+        explain_text(text.encode(), "-", flags)
+        return json.loads(Path(out).read_bytes())  # type: ignore[no-any-return]
+
+
+def ask_process(text: str) -> dict[str, Any]:
+    """The command as people run it."""
+    words = [sys.executable, "-m", "doctor", "explain", "-", "--format", "json"]
+    done = subprocess.run(words, input=text.encode(), capture_output=True, check=False)
+    if done.returncode not in (0, 1, 3):
+        raise SystemExit(f"exit {done.returncode}: {done.stderr.decode()}")
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:
+    """A case beside its report."""
+    found = tuple((f["id"], f["status"]) for f in report["findings"])
+    return Answer(
+        case["id"], case["root_cause"]["slug"], tuple(case.get("also") or ()), case["decidable"] == "yes",
+        bool(case["healthy"]), found, len(report["needs"]), tuple(report["possible"]),
+    )  # fmt: skip
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{part}/{whole} ({100 * part / whole:.1f} %)" if whole else "0/0"
+
+
+def print_figures(answers: Sequence[Answer]) -> None:
+    """The goals' figures."""
+    sick = [a for a in answers if a.decidable and not a.healthy]
+    undecided = [a for a in answers if not a.decidable]
+    healthy = [a for a in answers if a.healthy]
+    first = sum(a.first in a.right for a in sick)
+    among = sum(any(name in a.right for name, status in a.findings if status != "unknown") for a in sick)
+    wrong = [a for a in sick if a.first and a.first not in a.right]
+    unknown = [a for a in sick if not a.first]
+    sure = [a for a in undecided if a.failing and a.failing[0] not in a.right]
+    honest = [a for a in undecided if not a.failing]
+    named = sum(any(name in a.right for name in a.possible) or a.first in a.right for a in undecided)
+    late = [a for a in answers if a.findings and a.findings[0][1] == "unknown" and a.failing]
+    print(f"decidable:   first finding right {percent(first, len(sick))}, among the findings {percent(among, len(sick))},")
+    print(f"             confident and wrong {percent(len(wrong), len(sick))}, honest unknown {percent(len(unknown), len(sick))}")
+    print(f"undecidable: confident other slug {percent(len(sure), len(undecided))}, honest unknown {percent(len(honest), len(undecided))},")
+    print(f"             right cause proven or among the possible ones {percent(named, len(undecided))}")
+    print(f"healthy:     false failures {percent(sum(bool(a.failing) for a in healthy), len(healthy))}")
+    print(f"unknown before a proven failure: {len(late)}")
+
+
+def print_slugs(answers: Sequence[Answer]) -> None:
+    """One row for each root cause."""
+    print("\n| root cause | cases | first right | any right | confident, wrong | unknown |\n| --- | --- | --- | --- | --- | --- |")
+    for slug in sorted({a.slug for a in answers}):
+        rows = [a for a in answers if a.slug == slug]
+        any_right = sum(any(name in a.right for name, status in a.findings if status != "unknown") for a in rows)
+        wrong = sum(bool(a.first) and a.first not in a.right for a in rows)
+        print(f"| {slug} | {len(rows)} | {sum(a.first in a.right for a in rows)} | {any_right} | {wrong} | {sum(not a.first for a in rows)} |")
+    taken = Counter((a.slug, a.first) for a in answers if a.first and a.first not in a.right)
+    for (slug, other), count in taken.most_common():
+        print(f"{slug} taken for {other}: {count}")
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=Path, required=True)
+    parser.add_argument("--process", action="store_true", help="one process for each case, as people run it")
+    parser.add_argument("--wrong", action="store_true", help="list each case that is wrong")
+    parser.add_argument("--only", default="", help="only cases whose id or root cause holds this text")
+    given = parser.parse_args()
+    render, ask = renderer(given.cases), ask_process if given.process else ask_here
+    answers = []
+    for path in sorted(given.cases.glob("*.json")):
+        case = json.loads(path.read_text("utf-8"))
+        if given.only in case["id"] or given.only in case["root_cause"]["slug"]:
+            answers.append(answer(case, ask(render(case))))
+    print_figures(answers)
+    print_slugs(answers)
+    if given.wrong:
+        for a in answers:
+            bad = bool(a.failing) if a.healthy else (a.first not in a.right) if a.decidable else bool(a.failing and a.failing[0] not in a.right)
+            if bad:
+                print(f"{a.case} [{a.slug}{'' if a.decidable else ', undecidable'}]: {list(a.findings)[:4]} possible {list(a.possible)[:3]}")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    main()

@@ -1,0 +1,92 @@
+"""What `explain` does: which of its meanings an argument has, and the way from a text to a report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from msgspec.structs import replace
+
+from .refusal import Refusal
+from .write import write
+
+_TRIED_WORDS = 200
+
+
+def run_explain(what: str, flags: dict[str, Any]) -> int:
+    """Print a page, or judge a text; returns the exit code."""
+    from .pages import page, suggestions
+
+    if what != "-" and not os.path.lexists(what):
+        if (found := page(what)) is not None:
+            write(found.encode("utf-8", "backslashreplace"), flags.get("output"))
+            return 0
+        word = what.strip()
+        if not word:
+            raise Refusal("explain: an empty text; give a check's id, a file, '-' or a text")
+        if len(word.split()) == 1 and len(word) < _TRIED_WORDS:
+            raise Refusal(f"no such check, error or file: {word!r}{suggestions(word)} (see gpudoctor list-checks)")
+        return explain_text(what.encode("utf-8", "surrogateescape"), "argument", flags)
+    return explain_text(read_input(what), "standard input" if what == "-" else what, flags)
+
+
+def read_input(path: str) -> bytes:
+    """The bytes of a file or of standard input, up to the limit. Raises Refusal with one line."""
+    from ..ingest.clean import MAX_BYTES
+
+    name = "standard input" if path == "-" else path
+    if os.path.isdir(path):  # noqa: PTH112
+        raise Refusal(f"{name} is a directory (a recorded folder is judged by check --replay)")
+    parts: list[bytes] = []
+    left = MAX_BYTES + 1
+    try:
+        descriptor = sys.stdin.fileno() if path == "-" else os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+                parts.append(part)
+                left -= len(part)
+        finally:
+            if path != "-":
+                os.close(descriptor)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Refusal(f"cannot read {name}: {reason or error}") from None
+    if left <= 0:
+        raise Refusal(f"{name} is over {MAX_BYTES // 1_000_000} MB: cut it to the part that shows the error")
+    return b"".join(parts)
+
+
+def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
+    """Judge a text as `check` judges a machine; a gpudoctor report in JSON is judged as `check --from` does."""
+    from ..ingest import judgeable, read
+    from .config import base_policy
+    from .options import make_policy
+    from .run_check import policy_flags, print_report
+
+    saved = _report(data)
+    if saved is not None:
+        policy = make_policy(saved=base_policy(_config(flags), saved.policy), **policy_flags(flags))
+        return print_report(saved.snapshot, policy, flags, saved.redacted)
+    snapshot = read(data, name)
+    snapshot = snapshot.replace({"target": replace(snapshot.target, name=os.path.basename(name))})  # noqa: PTH119
+    if not judgeable(snapshot) and flags["format_"] == "text":
+        what = "it is empty" if not data.strip() else "no GPU, driver, torch or known error is told"
+        write(f"Nothing in this text that I can judge: {what}.\n".encode(), flags["output"])
+        return 3
+    policy = make_policy(saved=base_policy(_config(flags)), **policy_flags(flags))
+    return print_report(snapshot, policy, flags)
+
+
+def _config(flags: dict[str, Any]) -> dict[str, Any]:
+    """The text comes from elsewhere: this project's own file counts only where it is named."""
+    return {**flags, "no_config": not flags.get("config")}
+
+
+def _report(data: bytes) -> Any:
+    """The saved report that the bytes are, or None."""
+    if data[:200].lstrip()[:1] != b"{" or b'"schema_version"' not in data[:4096]:
+        return None
+    from .saved import parse_report
+
+    return parse_report(data, "this text")

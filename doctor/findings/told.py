@@ -1,0 +1,34 @@
+"""A finding that a message decides: the same for every check, for what a machine was not asked but a text tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..snapshot import Missing, Snapshot
+from .finding import Check, Finding, Fix, Step
+
+_WHERE = ("shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code")
+
+
+def told(about: Check, s: Snapshot) -> Iterator[Finding]:
+    """The failure that the text's messages prove for this check, with the line that says it; nothing on a machine."""
+    deciding = [symptom for symptom in s.symptoms if symptom.decides == about.id]
+    if not deciding:
+        return
+    first = deciding[0]
+    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != about.id)
+    fixes: tuple[Fix, ...] = ()
+    if first.fix:
+        where = first.where if first.where in _WHERE else "host"
+        again = Missing("recheck", "run it again")
+        changes = {"symptoms": rest, "driver.nvml_init": again, "torch_run.first_call_code": again,
+                   "torch_run.cuda_available": again, "driver.cuda_version": again}  # fmt: skip
+        step = Step(text=first.fix, command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
+        fixes = (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)
+    severity = about.severity if about.severity in ("critical", "error") else "error"
+    lines = "; ".join(f"line {symptom.line}: {symptom.text}" for symptom in deciding[:3])
+    yield about.fail(
+        f"{first.means[:1].upper()}{first.means[1:]}",
+        f"The text says so. {lines[:1].upper()}{lines[1:]}",
+        facts={"message": first.id, "line": first.line}, severity=severity, fixes=fixes,
+    )  # fmt: skip

@@ -1,0 +1,7 @@
+"""Text that people paste -> facts: `read` makes a Snapshot of it, each fact with the line it came from."""
+
+from __future__ import annotations
+
+from .read import judgeable, read
+
+__all__ = ["judgeable", "read"]

@@ -1,0 +1,74 @@
+"""From pasted bytes to plain lines: what mail, Markdown, HTML and terminals put around a text is taken off."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from html import unescape
+
+from .statement import Line
+
+MAX_BYTES = 50_000_000
+"""Larger inputs are refused by whoever reads them."""
+_LONGEST = 2000
+"""Characters of a line that are looked at: a line of megabytes is no line of any tool."""
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
+_TAG = re.compile(r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I)
+_QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
+_NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
+_BULLET = re.compile(r"\s{0,12}[-*•+]\s{1,3}(?=\S)")
+_MARKS = re.compile(r"(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=\s|:|$)")
+
+
+def text_of(data: bytes) -> str:
+    """Decode; bytes that are no text become replacement characters, a file that is no text becomes ''."""
+    for mark, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    head = data[:65536]
+    zeros = head.count(0)
+    if zeros > len(head) // 3 and head[:2].find(b"\0") == 1:
+        return data.decode("utf-16-le", "replace")  # PowerShell's redirection without a mark
+    if zeros > 8 + len(head) // 100:
+        return ""
+    return data.decode("utf-8", "replace")
+
+
+def lines_of(text: str) -> list[Line]:
+    """The lines worth reading, cleaned and cut; empty ones are kept out, numbers are those of the input."""
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    numbered = _is_numbered(rows)
+    escape, tags, entities = "\x1b" in text, "<" in text, "&" in text
+    found = []
+    for number, row in enumerate(rows, 1):
+        if len(row) > _LONGEST:
+            row = row[:_LONGEST]
+        if escape and "\x1b" in row:
+            row = _ANSI.sub("", row)
+        if numbered and (prefix := _NUMBERED.match(row)):
+            row = row[prefix.end() :]
+        if row[:4].lstrip()[:1] in (">", "&") and (quote := _QUOTE.match(row)):
+            row = row[quote.end() :]
+        if tags and "<" in row:
+            row = _TAG.sub("", row)
+        if entities and "&" in row:
+            row = unescape(row)
+        if "**" in row or "__" in row:
+            row = _MARKS.sub("", row)
+        if row[:13].lstrip()[:1] in ("-", "*", "•", "+") and (bullet := _BULLET.match(row)):
+            row = row[bullet.end() :]
+        row = row.rstrip()
+        if row and not row.startswith(("```", "~~~")):
+            found.append(Line(number, row))
+    return found
+
+
+def _is_numbered(rows: list[str]) -> bool:
+    """Whether the text carries line numbers of its own (cat -n, grep -n): most lines begin with the next number."""
+    hits = last = 0
+    sample = [row for row in rows[:200] if row.strip()]
+    for row in sample:
+        found = _NUMBERED.match(row)
+        if found and int(found[1]) > last:
+            hits, last = hits + 1, int(found[1])
+    return len(sample) >= 3 and hits * 10 >= len(sample) * 8

@@ -1,0 +1,72 @@
+"""Which message decides what: alone, or with the other facts of the same text (the conditions are data)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..snapshot import Missing, Snapshot, Symptom, known
+from .messages import Hit
+
+
+def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Symptom, ...]:
+    """One Symptom for each entry that was hit, at its first line; deciding ones first, else in the text's order."""
+    said = {hit.message.id for hit in hits} | set(more)
+    found: dict[str, Symptom] = {}
+    for hit in hits:
+        if hit.message.id in found:
+            continue
+        message = hit.message
+        decided = next((check for check, when in message.decides if holds(when, s, said)), "")
+        found[message.id] = Symptom(
+            id=message.id, line=hit.line.number, text=hit.line.text.strip()[:300], means=message.means, decides=decided,
+            suggests=message.suggests, fix=message.fix, command=message.command, where=message.where,
+        )  # fmt: skip
+    return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))
+
+
+def holds(when: dict[str, Any], s: Snapshot, said: set[str]) -> bool:
+    """Whether every condition is true: what is not known makes it false, unless it asks for 'unless-'."""
+    return all(_one(key, value, s, said) for key, value in when.items())
+
+
+def _one(key: str, value: Any, s: Snapshot, said: set[str]) -> bool:
+    if key == "said":
+        return all(name in said for name in value)
+    if key == "any":
+        return any(name in said for name in value)
+    if key == "unsaid":
+        return not any(name in said for name in value)
+    if key == "container":
+        return (known(s.container.kind) not in (None, "none")) is value
+    if key == "jetson":
+        return (jetson(s) or "jetson" in said) is value
+    if key == "gpu-below":
+        caps = [cap for g in known(s.gpus) or () if (cap := known(g.compute_capability))]
+        return bool(caps) and all(_numbers(cap) < _numbers(value) for cap in caps)
+    if key == "set":
+        return bool(s.host.env(value)) and not isinstance(s.host.env(value), Missing)
+    if key == "names":
+        names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
+        return any(word in names for word in value)
+    path, _, how = key.partition(" ")
+    fact = s.fact(path)
+    if how == "known":
+        return (not isinstance(fact, Missing)) is value
+    if isinstance(fact, Missing):
+        return False
+    if how == ">=":
+        return _numbers(str(fact)) >= _numbers(value)
+    if how == "not":
+        return fact not in (value if isinstance(value, list) else [value])
+    return fact in value if isinstance(value, list) else bool(fact == value)
+
+
+def jetson(s: Snapshot) -> bool:
+    """Whether a GPU of the text is a Jetson's."""
+    names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
+    return any(word in names for word in ("jetson", "orin", "xavier", "tegra"))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())

@@ -1,0 +1,63 @@
+"""Lines that name GPUs: `GPU 0: NVIDIA A10 (UUID: GPU-...)`, `RTX 5080`, `2x H100`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from . import values
+from .statement import Line, Statement, say
+
+_LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
+_UUID = re.compile(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
+_REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
+OTHERS = re.compile(r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc a\d{3}|iris|uhd graphics|apple m\d|m[1-4] (?:pro|max|ultra)|mi\d{3}x?)\b", re.I)
+NVIDIA = re.compile(
+    r"\b(?:nvidia|geforce|quadro|tesla|titan|jetson|rtx|gtx|gt ?\d{3,4}m?|mx ?\d{3}|nvs|orin|xavier|thor|dgx|gb10|gb200|gb300|gh200"
+    r"|[abhlptvk]\d{2,3}[gs]?|\d{3}mx?|b[23]00|h[12]00|pg\d{3})\b",
+    re.I,
+)
+PROSE = re.compile(
+    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
+    r"(?:GeForce )?(?:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?: ?(?:Ti|SUPER|Super|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*"
+    r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?|(?:GT|MX) ?\d{3,4}M?"
+    r"|(?:H100|H200|A100|B200|B300|V100|P100|GH200|GB200|GB300|GB10|L40S|L40|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
+    r"(?: (?:80GB|40GB|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|Jetson [A-Z]\w{1,8}(?: \w{2,6})?)"
+    r")(?![\w-])"
+)
+
+
+def read_gpus(lines: list[Line]) -> Iterator[Statement]:
+    """Statements of every line of a numbered list of GPUs."""
+    for line in lines:
+        head = line.text[:48].lstrip()
+        if head[:1] not in "GDg" or (found := _LISTED.match(line.text)) is None:
+            continue
+        yield from gpu_statements(found[2], line, int(found[1]))
+
+
+def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator[Statement]:
+    """One GPU (or `2x H100`); `sm sm_90`, a UUID and a PCI id beside the name are read too."""
+    if (listed := _LISTED.match(value)) is not None:
+        value, index = listed[2], int(listed[1])
+    uuid = _UUID.search(value)
+    name = _REST.split(_UUID.sub("", value), maxsplit=1)[0].strip().strip("'\"")
+    count = 1
+    many = re.match(r"(\d{1,4})\s?[x×]\s?(.{2,80})", name)
+    if many and index is None:
+        count, name = int(many[1]), many[2]
+    if not name or name.lower() in values.NOTHING or len(name) > 100:
+        return
+    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, 4096)}
+    rest = value[len(name) :]
+    if arch := re.search(r"\bsm[_ ](?:sm_)?(\d{2,3})[af]?\b", rest):
+        fields["compute_capability"] = values.capability(arch[1])
+    if uuid:
+        fields["uuid"] = uuid[1]
+    if pci := re.search(r"\b10de:([0-9a-f]{4})\b", rest, re.I):
+        fields["pci_device_id"] = pci[1].lower()
+    if gib := re.search(r"\bmemory_gb (\d{1,3})\b", rest):
+        fields["memory_total_mib"] = int(gib[1]) * 1024
+    kind = "nvidia" if NVIDIA.search(name) or "NVIDIA" in rest else "other" if OTHERS.search(name) else ""
+    if kind or name.lower() == "unknown":
+        yield say("gpu", {**fields, "vendor": kind}, line)

@@ -1,0 +1,152 @@
+"""The error catalogue: messages to what they prove, decide and suggest. All patterns are data, each bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Any, NamedTuple
+
+from . import values
+from .statement import Line, Statement
+
+_MOST_HITS = 12
+"""Hits of one entry that are looked at: a log repeats its errors."""
+
+
+class Message(NamedTuple):
+    """One entry. `find`: lower-case texts one of which must stand in the line; `pattern`: on that line."""
+
+    id: str
+    find: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+    proves: dict[str, Any]
+    decides: tuple[tuple[str, dict[str, Any]], ...]
+    suggests: tuple[str, ...]
+    means: str
+    fix: str
+    command: str
+    where: str
+    source: str
+    limit: str
+
+
+class Hit(NamedTuple):
+    """A message found in a line, with what its pattern took out."""
+
+    message: Message
+    line: Line
+    groups: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> tuple[Message, ...]:
+    """All entries, in the order of the file."""
+    rows = []
+    for row in json.loads(get_data(__package__, "messages.json") or b"[]"):
+        find = row["find"]
+        decides = row.get("decides", [])
+        rows.append(
+            Message(
+                row["id"],
+                tuple([find] if isinstance(find, str) else find),
+                re.compile(row["pattern"], re.I) if "pattern" in row else None,
+                row.get("proves", {}),
+                ((decides, {}),) if isinstance(decides, str) else tuple((d["check"], d.get("when", {})) for d in decides),
+                tuple(row.get("suggests", ())),
+                row["means"],
+                row.get("fix", ""),
+                row.get("command", ""),
+                row.get("where", "host"),
+                row.get("source", ""),
+                row.get("compare", ""),
+            )
+        )
+    return tuple(rows)
+
+
+def find_hits(lines: list[Line]) -> list[Hit]:
+    """Every entry's first hits, in the order of the text."""
+    text = "\n".join(line.text for line in lines).lower()
+    starts = _starts(lines)
+    found: list[Hit] = []
+    for message in catalogue():
+        seen: set[int] = set()
+        for needle in message.find:
+            at = text.find(needle)
+            while at >= 0 and len(seen) < _MOST_HITS:
+                index = _line_at(starts, at)
+                end = starts[index + 1] if index + 1 < len(starts) else len(text) + 1
+                if index not in seen and (hit := _match(message, lines[index])):
+                    seen.add(index)
+                    found.append(hit)
+                at = text.find(needle, max(end - 1, at + 1))
+    return sorted(found, key=lambda hit: hit.line.number)
+
+
+def _starts(lines: list[Line]) -> list[int]:
+    starts, at = [], 0
+    for line in lines:
+        starts.append(at)
+        at += len(line.text) + 1
+    return starts
+
+
+def _line_at(starts: list[int], at: int) -> int:
+    from bisect import bisect_right
+
+    return bisect_right(starts, at) - 1
+
+
+def _match(message: Message, line: Line) -> Hit | None:
+    if message.pattern is None:
+        return Hit(message, line, ())
+    found = message.pattern.search(line.text)
+    if not found:
+        return None
+    groups = tuple(group or "" for group in found.groups())
+    return Hit(message, line, groups) if _compare(message.limit, groups) else None
+
+
+def _compare(how: str, groups: tuple[str, ...]) -> bool:
+    """Conditions on numbers that a pattern cannot say."""
+    if not how:
+        return True
+    try:
+        numbers = [float(group) for group in groups]
+    except ValueError:
+        numbers = []
+    if how == "differ":
+        return len(groups) >= 2 and groups[0] != groups[1]
+    if how == "second-over-0.8-of-first":
+        return len(numbers) >= 2 and numbers[0] > 0 and numbers[1] / numbers[0] >= 0.8
+    if how == "most-held-elsewhere":  # total GiB, allocated MiB, free MiB
+        return len(numbers) >= 3 and numbers[0] * 1024 > 0 and (numbers[0] * 1024 - numbers[1] - numbers[2]) > 0.6 * numbers[0] * 1024
+    return False
+
+
+def proven(hits: list[Hit]) -> Iterator[Statement]:
+    """The facts of the Snapshot that the messages prove."""
+    for hit in hits:
+        for path, value in hit.message.proves.items():
+            if isinstance(value, str) and value.startswith("$"):
+                group, _, kind = value[1:].partition(":")
+                text = hit.groups[int(group) - 1]
+                value = _CONVERT[kind](text)
+                if value is None or value == ():
+                    continue
+            yield Statement(path, value, hit.line.number, hit.line.text.strip()[:200], path != "torch_run.first_call_code")
+
+
+def _cuda_int(text: str) -> str | None:
+    from ..formats.versions import cuda_from_int
+
+    return cuda_from_int(int(text)) if text.isdigit() and len(text) < 7 else None
+
+
+_CONVERT: dict[str, Callable[[str], Any]] = {
+    "cuda-int": _cuda_int, "archs": values.archs, "driver": values.driver, "cuda": values.cuda, "int": values.number,
+    "": str,
+}  # fmt: skip

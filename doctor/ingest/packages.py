@@ -1,0 +1,66 @@
+"""Installed packages: pip list, pip freeze, uv pip list, conda list, the lists inside collect_env."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .statement import Line, Statement, say
+
+_FREEZE = re.compile(r"\s{0,8}(?:\[(?:pip3?|conda|uv)\]\s{0,4})?([A-Za-z0-9][\w.-]{0,80})(?:\[[\w,-]{0,60}\])?==\s{0,2}(\S{1,80}(?: \S{1,40}){0,4})\s{0,8}$")
+_ENV = re.compile(r"\s{0,8}\[(?:pip3?|conda|uv)\]\s{1,4}([A-Za-z0-9][\w.-]{0,80})\s{1,40}([0-9][\w.+!-]{0,60})(?:\s{1,40}(\S{1,60}))?")
+_TABLE = re.compile(r"\s{0,4}([A-Za-z0-9][\w.-]{0,80})\s{1,60}([0-9][\w.+!]{0,60})(?:\s{1,40}(\S{1,80}))?(?:\s{1,40}(\S{1,80}))?\s{0,8}$")
+_HEAD = re.compile(r"\s{0,4}(?:Package\s{1,60}Version|#\s{1,4}Name\s{1,60}Version|Name\s{1,60}Version)\b")
+_GONE = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")
+_WHEEL = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) @ \S{0,400}?/([\w.+%-]{1,200}\.whl)")
+
+
+def read_packages(lines: list[Line]) -> Iterator[Statement]:
+    """A statement `package` (name, version) for each; conda's build string tells a CPU build of torch."""
+    table = False
+    for line in lines:
+        text = line.text
+        if "==" in text and (found := _FREEZE.match(text)):
+            yield from _package(found[1], found[2], "", line)
+        elif text[:10].lstrip()[:1] == "[" and (found := _ENV.match(text)):
+            yield from _package(found[1], found[2], found[3] or "", line)
+        elif text.endswith("(not installed)") and (found := _GONE.match(text)):
+            yield say("package", (_name(found[1]), None), line)
+        elif " @ " in text and (found := _WHEEL.match(text)):
+            parts = found[2].split("-")
+            if len(parts) >= 5:
+                yield from _package(found[1], parts[1].replace("%2B", "+"), "", line)
+        elif _HEAD.match(text):
+            table = True
+        elif table:
+            found = _TABLE.match(text)
+            if found:
+                yield from _package(found[1], found[2], found[3] or "", line)
+            elif not set(text.strip()) <= set("- #"):
+                table = False
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[-_.]+", "-", text).lower()
+
+
+def _package(name: str, version: str, build: str, line: Line) -> Iterator[Statement]:
+    name = _name(name)
+    words = version.split()
+    if not words or version.startswith("("):
+        return
+    build = build or (words[1] if len(words) > 1 and words[0][:1].isdigit() else "")
+    number = words[0] if words[0][:1].isdigit() else version
+    if name == "pytorch":  # conda's name of torch
+        if build.startswith("cpu") or "_cpu" in build:
+            yield say("torch.build", "cpu", line)
+        elif cuda := re.search(r"cuda(\d{1,2}\.\d)", build):
+            yield say("torch.build", "cuda", line)
+            yield say("torch.cuda", cuda[1], line, weak=True)
+        name = "torch"
+    yield say("package", (name, number), line)
+    if name == "torch":
+        from .meanings import statements
+
+        for said in statements("torch", number, line):
+            yield said._replace(weak=True)

@@ -1,0 +1,145 @@
+"""What nvidia-smi prints: the banner (old, and 610+ with KMD and CUDA UMD), -q, --query-gpu in CSV."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+
+from . import values
+from .statement import Line, Statement, say
+
+_BANNER = re.compile(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)")
+_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s{0,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?)")
+_CUDA = re.compile(r"CUDA (?:UMD )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
+_ROW = re.compile(r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?")
+_MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
+_MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
+_CSV = {
+    "name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "index": "index", "driver_version": "driver",
+    "compute_cap": "compute_capability", "memory.total": "memory_total_mib", "memory.used": "memory_used_mib",
+    "compute_mode": "compute_mode", "mig.mode.current": "mig_enabled", "temperature.gpu": "temperature_c",
+    "pci.bus_id": "pci_address", "gpu_bus_id": "pci_address",
+}  # fmt: skip
+
+
+def read_smi(lines: list[Line]) -> Iterator[Statement]:
+    """Statements of a banner and its table."""
+    seen = False
+    index: int | None = None
+    for line in lines:
+        text = line.text
+        if not seen and "NVIDIA-SMI" not in text:
+            continue
+        if "NVIDIA-SMI" in text and _BANNER.search(text):
+            seen = True
+            if driver := _DRIVER.search(text):
+                yield say("driver.nvml_driver_version", driver[1], line)
+                yield say("driver.nvml_init", 0, line)
+            if cuda := _CUDA.search(text):
+                yield say("driver.nvml_cuda_version", cuda[1], line)
+        elif "|" in text and (row := _ROW.match(text)):
+            index = int(row[1])
+            name = row[2].strip()
+            cut = name.endswith("...")
+            fields = {"index": index, "name": None if cut else name, "count": 1, "vendor": "nvidia"}
+            if row[3]:
+                fields["pci_address"] = f"0000:{row[3][-7:].lower()}"
+            yield say("gpu", fields, line)
+        elif index is not None and (memory := _MEMORY.search(text)) and "%" in text:
+            fields = {"index": index, "name": None, "count": 1, "vendor": "nvidia",
+                      "memory_used_mib": int(memory[1]), "memory_total_mib": int(memory[2])}  # fmt: skip
+            if mode := _MODE.search(text):
+                fields["compute_mode"] = {"E. Process": "exclusive-process", "E. Thread": "exclusive-thread"}.get(
+                    mode[1], mode[1].lower()
+                )
+            yield say("gpu", fields, line)
+            index = None
+
+
+def read_query(lines: list[Line]) -> Iterator[Statement]:
+    """`nvidia-smi -q`: a log of keys and values under one heading for each GPU."""
+    inside, index, section = False, -1, ""
+    for line in lines:
+        text = line.text
+        if "NVSMI LOG" in text:
+            inside, index = True, -1
+            continue
+        if not inside:
+            continue
+        if re.match(r"\s{0,4}GPU\s{1,4}[0-9A-Fa-f]{8}:", text):
+            index += 1
+            yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
+                              "pci_address": "0000:" + text.strip()[-10:].lower()}, line)  # fmt: skip
+            continue
+        key, colon, value = (part.strip() for part in text.partition(" : "))
+        if not colon:
+            section = text.strip()
+            continue
+        if key == "CUDA Version" and (cuda := values.cuda(value)):
+            yield say("driver.nvml_cuda_version", cuda, line)
+        elif index >= 0:
+            yield from _field(key, value, section, index, line)
+
+
+def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterator[Statement]:
+    base: dict[str, object] = {"index": index, "name": None, "count": 1, "vendor": "nvidia"}
+    if key == "Product Name" and section != "Fan":
+        yield say("gpu", {**base, "name": value}, line)
+    elif key == "GPU UUID":
+        yield say("gpu", {**base, "uuid": value}, line)
+    elif key == "Compute Mode":
+        yield say("gpu", {**base, "compute_mode": value.lower().replace("_", "-")}, line)
+    elif key == "Current" and section == "MIG Mode" and (flag := values.yes_no(value)) is not None:
+        yield say("gpu", {**base, "mig_enabled": flag}, line)
+    elif key == "Total" and section == "FB Memory Usage" and (size := values.number(value)) is not None:
+        yield say("gpu", {**base, "memory_total_mib": size}, line)
+    elif key == "Pending" and section == "Remapped Rows" and (flag := values.yes_no(value)) is not None:
+        yield say("gpu", {**base, "row_remap_pending": flag}, line)
+    elif key == "Remapping Failure Occurred" and (flag := values.yes_no(value)) is not None:
+        yield say("gpu", {**base, "row_remap_failed": flag}, line)
+
+
+def read_csv(lines: list[Line]) -> Iterator[Statement]:
+    """`nvidia-smi --query-gpu=... --format=csv`, with its header (without one nothing says what a column is)."""
+    columns: list[str] = []
+    row_number = 0
+    for line in lines:
+        text = line.text
+        if "," not in text or len(text) > 800:
+            columns = []
+            continue
+        cells = [cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), [])]
+        names = [_CSV.get(cell.split(" [")[0].lower(), "") for cell in cells]
+        if sum(map(bool, names)) * 2 > len(names) and names:
+            columns, row_number = names, 0
+            continue
+        if not columns or len(cells) != len(columns):
+            columns = []
+            continue
+        fields: dict[str, object] = {"index": row_number, "name": None, "count": 1, "vendor": "nvidia"}
+        for column, cell in zip(columns, cells, strict=True):
+            if column == "driver":
+                if version := values.driver(cell):
+                    yield say("driver.nvml_driver_version", version, line)
+            elif column in ("memory_total_mib", "memory_used_mib", "temperature_c", "index"):
+                if (size := values.number(cell)) is not None:
+                    fields[column] = size
+            elif column == "mig_enabled":
+                if (flag := values.yes_no(cell)) is not None:
+                    fields[column] = flag
+            elif column == "pci_address":
+                fields[column] = f"0000:{cell[-7:].lower()}"
+            elif column == "compute_mode":
+                fields[column] = cell.lower().replace("_", "-")
+            elif column and cell and "[" not in cell:
+                fields[column] = cell
+        row_number += 1
+        yield say("gpu", fields, line)
+
+
+def read_nvcc(lines: list[Line]) -> Iterator[Statement]:
+    """`nvcc --version`."""
+    for line in lines:
+        if "release" in line.text and (found := re.search(r"Cuda compilation tools, release (\d{1,2}\.\d)", line.text)):
+            yield say("cuda.nvcc_version", found[1], line)

@@ -1,0 +1,86 @@
+"""Values as people and tools print them. What cannot be read is None, never a guess."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..snapshot import Missing
+
+GONE = Missing("absent", "the text says so")
+"""The value of a fact that the text says is not there."""
+
+_DRIVER = re.compile(r"(?<![\w.])(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\w.]*\d)")
+_BRANCH = re.compile(r"\d{3}")
+_CUDA = re.compile(r"(?<![\w.])v?(\d{1,2}\.\d{1,2})(?:\.\d{1,3}){0,2}(?![\d.])")
+_TORCH = re.compile(
+    r"(?<![\w.<>=])v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:(?:a|b|rc|\.dev|\.post)\d{1,9})?(?:\+[A-Za-z0-9][\w.]{0,40})?)"
+    r"(?![\w.+]*\d)"
+)
+_PYTHON = re.compile(r"(?<![\w.])([23]\.\d{1,2}(?:\.\d{1,2})?)(?:t)?(?![\w.]*\d)")
+_ARCH = re.compile(r"\b(sm|compute)_(\d{2,3}[af]?)\b")
+YES = ("true", "yes", "y", "1", "on", "enabled", "available")
+NO = ("false", "no", "n", "0", "off", "disabled", "none", "not available")
+NOTHING = ("", "none", "n/a", "could not collect", "no cuda", "null", "unknown", "-", "unset")
+
+
+def yes_no(text: str) -> bool | None:
+    """True, False, or None where it says neither."""
+    word = text.strip().lower().rstrip(".!")
+    return True if word in YES else False if word in NO else None
+
+
+def driver(text: str) -> str | None:
+    """`570.86.10` out of `driver 570.86.10 (open)`; a bare branch (`535`, `580`) stays a branch."""
+    plain = text.strip()
+    if plain[:1] in "<>~" or plain.endswith("+"):
+        return None
+    found = _DRIVER.search(plain)
+    if found:
+        return found[1]
+    return plain if _BRANCH.fullmatch(plain) and int(plain) >= 300 else None
+
+
+def cuda(text: str) -> str | None:
+    """`12.8` out of `12.8`, `v12.8.93`, `release 12.8, V12.8.93`."""
+    plain = text.strip()
+    if plain[:1] in "<>~":
+        return None
+    found = _CUDA.search(plain)
+    return found[1] if found and 5 <= int(found[1].split(".")[0]) <= 30 else None
+
+
+def torch(text: str) -> str | None:
+    """A torch version with its local tag; bounds (`<2.1`) and words are none."""
+    plain = text.strip()
+    if plain[:1] in "<>~!" or "," in plain:
+        return None
+    found = _TORCH.match(plain)
+    return found[1] if found and found[1].split(".")[0] in ("0", "1", "2", "3") else None
+
+
+def python(text: str) -> str | None:
+    """`3.11.9` out of a version line of any Python."""
+    found = _PYTHON.search(text)
+    return found[1] if found else None
+
+
+def archs(text: str) -> tuple[str, ...]:
+    """(`sm_80`, `compute_90`), in the order of the text, each once."""
+    return tuple(dict.fromkeys(f"{kind}_{number}" for kind, number in _ARCH.findall(text)))
+
+
+def capability(text: str) -> str | None:
+    """`8.6` out of `8.6`, `sm_86`, `sm 8.6`, `86`."""
+    plain = text.strip().lower().removeprefix("sm").strip(" _")
+    found = re.fullmatch(r"(\d{1,2})\.(\d)[af]?", plain)
+    if found:
+        return f"{found[1]}.{found[2]}"
+    found = re.fullmatch(r"(\d{1,2})(\d)[af]?", plain)
+    return f"{found[1]}.{found[2]}" if found else None
+
+
+def number(text: Any) -> int | None:
+    """The whole number that a text begins with."""
+    found = re.match(r"\s{0,8}(-?\d{1,12})", str(text))
+    return int(found[1]) if found else None

@@ -1,0 +1,35 @@
+"""Environment variables: `CUDA_VISIBLE_DEVICES=0`, `export ...`, `NAME is unset`, collect_env's `CUDA_HOME: ...`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .statement import Line, Statement, say
+
+NAMES = (
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_", "NVIDIA_", "NCCL_", "TORCH_", "PYTORCH_", "CUDNN_", "TRITON_", "SLURM_", "XLA_", "VLLM_",
+    "WSL_", "HIP_VISIBLE_DEVICES", "BNB_CUDA_VERSION", "COLAB_GPU", "KAGGLE_",
+)  # fmt: skip
+_SET = re.compile(r"\s{0,8}(?:(?:export|set|ENV|declare -x|\$env:)\s{0,4})?([A-Z][A-Z0-9_]{2,60})\s{0,2}=\s{0,2}(.{0,1500})$")
+_UNSET = re.compile(r"\s{0,8}([A-Z][A-Z0-9_]{2,60}) (?:is|was|=)?\s{0,2}(?:unset|not set)\b")
+_COLON = re.compile(r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES|NVIDIA_DRIVER_CAPABILITIES): (.{0,1500})$")
+_SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
+
+
+def read_variables(lines: list[Line]) -> Iterator[Statement]:
+    """Variables that matter to CUDA, torch and containers; never secrets."""
+    for line in lines:
+        text = line.text
+        if "_" not in text[:80]:
+            continue
+        found = _SET.match(text) or _COLON.match(text)
+        if found:
+            name, value = found[1], found[2].strip().strip("'\"")
+            if not name.startswith(NAMES) or any(word in name for word in _SECRET):
+                continue
+            if name in ("CUDA_VERSION",) or value.lower() in ("n/a", "could not collect"):
+                continue
+            yield say("variable", (name, value), line)
+        elif gone := _UNSET.match(text):
+            yield say("variable.unset", gone[1], line)

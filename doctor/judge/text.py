@@ -1,0 +1,108 @@
+"""What is different for a pasted text: GPUs known by name alone, causes that stay open, and what would decide them."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pkgutil import get_data
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..findings import Finding
+from ..snapshot import Missing, Snapshot, known
+from .report import CheckResult, Need
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
+"""Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
+_MOST_NEEDS = 2
+
+
+def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
+    """A text names GPUs; their compute capability is the matrix's, where the name leaves no choice."""
+    if isinstance(s.gpus, Missing):
+        return s
+    gpus = []
+    for gpu in s.gpus:
+        name = known(gpu.name)
+        if isinstance(gpu.compute_capability, Missing) and name:
+            cc = m.gpu(name, known(gpu.pci_device_id), None, known(gpu.memory_total_mib)).capability
+            gpu = replace(gpu, compute_capability=cc) if cc else gpu
+        gpus.append(gpu)
+    return replace(s, gpus=tuple(gpus))
+
+
+def without_causes(findings: list[Finding]) -> list[Finding]:
+    """Effects whose cause the text does not hold become UNKNOWN."""
+    causes = any(f.status == "fail" and f.id not in EFFECTS for f in findings)
+    if causes:
+        return findings
+    return [
+        replace(f, status="unknown", severity="warning", fixes=()) if f.id in EFFECTS and f.status == "fail" else f
+        for f in findings
+    ]
+
+
+def possible(s: Snapshot, findings: tuple[Finding, ...], results: list[CheckResult]) -> tuple[str, ...]:
+    """Check ids that the text allows and does not prove, likeliest first: by its messages, then by its place."""
+    if any(f.status == "fail" for f in findings):
+        return ()
+    votes: dict[str, float] = {}
+    for symptom in s.symptoms:
+        for rank, name in enumerate(symptom.suggests):
+            votes[name] = votes.get(name, 0.0) + 1.0 / (rank + 1)
+    for rank, name in enumerate(_by_place(s)):
+        votes[name] = votes.get(name, 0.0) + 0.3 / (rank + 1)
+    passed = {result.id for result in results if result.status == "pass"}
+    ids = [name for name in votes if name not in passed]
+    return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
+
+
+def _by_place(s: Snapshot) -> tuple[str, ...]:
+    """What is likeliest where the text comes from, when it says no more than that."""
+    available = known(s.torch_run.cuda_available)
+    if available is True:
+        return ()
+    if known(s.host.scheduler) == "kubernetes":
+        return ("k8s-runtimeclass-missing", "k8s-gpu-not-advertised", "container-no-gpu-flag")
+    kind = known(s.container.kind)
+    if kind == "apptainer":
+        return ("apptainer-without-nv", "driver-too-old-for-cuda-build")
+    if kind not in (None, "none"):
+        return ("container-no-gpu-flag", "container-runtime-not-configured", "libcuda-stub-loaded")
+    if known(s.host.scheduler):
+        return ("scheduler-gpu-allocation", "cuda-visible-devices-wrong")
+    if known(s.host.wsl) in (1, 2):
+        return ("wsl-version-without-gpu", "wsl-linux-driver-installed", "wsl-pinned-memory-limit")
+    if known(s.host.system) == "windows":
+        return ("cpu-only-torch", "driver-too-old-for-cuda-build")
+    if known(s.host.secure_boot):
+        return ("secure-boot-unsigned-module",)
+    if known(s.torch.version):
+        return ("driver-too-old-for-cuda-build", "torch-lacks-new-gpu-sm", "cpu-only-torch",
+                "bundled-cuda-libs-missing")  # fmt: skip
+    return ("driver-not-loaded", "driver-not-installed", "uvm-device-missing") if available is False else ()
+
+
+def needs(open_causes: tuple[str, ...]) -> tuple[Need, ...]:
+    """The one or two commands that decide the most (and the likeliest) of these."""
+    left = list(open_causes)
+    found: list[Need] = []
+    while left and len(found) < _MOST_NEEDS:
+        weight = {name: 1.0 / (rank + 1) for rank, name in enumerate(left)}
+        best = max(_table(), key=lambda need: sum(weight.get(name, 0.0) for name in need.decides))
+        decides = tuple(name for name in left if name in best.decides)
+        if not decides:
+            break
+        found.append(replace(best, decides=decides))
+        left = [name for name in left if name not in decides]
+    return tuple(found) or (_table()[-1],)
+
+
+@lru_cache(maxsize=1)
+def _table() -> tuple[Need, ...]:
+    rows = json.loads(get_data(__package__, "needs.json") or b"[]")
+    return tuple(Need(command=row["command"], why=row["why"], decides=tuple(row["decides"])) for row in rows)

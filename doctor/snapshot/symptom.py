@@ -1,0 +1,25 @@
+"""What a text says that is no fact of a machine: a message, and what it decides where it decides alone."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Symptom(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message or statement of a pasted text, as the error catalogue knows it."""
+
+    id: str
+    """Of the catalogue's entry."""
+    line: int = 0
+    """Line of the input, from 1."""
+    text: str = ""
+    """That line, cut."""
+    means: str = ""
+    """In our words, for the title of a finding."""
+    decides: str = ""
+    """Id of the check that this message decides, alone or with the other facts of the same text; empty: it suggests."""
+    suggests: tuple[str, ...] = ()
+    """Ids of the checks whose cause it allows, likeliest first."""
+    fix: str = ""
+    command: str = ""
+    where: str = "host"
