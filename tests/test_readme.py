@@ -40,7 +40,7 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("line", examples())
 def test_example(line: str, folder: Path) -> None:
     done = _run(line, folder)
-    judged = line.startswith("gpudoctor check")
+    judged = line.startswith(("gpudoctor check", "gpudoctor fix"))
     assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
     assert done.stdout or "-o " in line
     assert "Traceback" not in done.stderr
@@ -52,6 +52,16 @@ def test_health_check_lines(words: str, folder: Path) -> None:
     done = _run(" ".join(command), folder)
     assert done.returncode in (0, 1) and done.stderr == ""
     assert done.stdout.count("\n") == 1 and len(done.stdout.strip()) <= 80
+
+
+def test_configuration(folder: Path) -> None:
+    (text,) = blocks("config")
+    (folder / "own.toml").write_text(text)
+    done = _run("gpudoctor check --no-import --format json --config own.toml", folder)
+    policy = json.loads(done.stdout)["policy"]
+    assert (policy["expect"]["count"], policy["expect"]["model"]) == (8, "H100")
+    assert policy["skip"] == ["gpu-memory-in-use"] and policy["fail_on"] == "warn"
+    assert policy["thresholds"] == {"temperature_warn_c": 75.0}
 
 
 def test_marks_are_found() -> None:
