@@ -53,11 +53,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if not said:
         need("python.distributions", s.python.distributions)
         cuda_build(s)
-        if triton(s) is None:
+        if triton(s) is None and not p.building:
             raise Skip("Triton is not installed")
-        if not has_gpu(s) or known(s.host.system) not in ("linux", None):
+        if not (has_gpu(s) or p.building) or known(s.host.system) not in ("linux", None):
             raise Skip("there is no GPU to compile for")
-    who = users(s)
+    who = ["the extension that is to be built (--building)"] if p.building else users(s)
     if (said and "compiler" in said[0]) or s.cuda.c_compiler is None:
         yield _finding(s, "No C compiler was found (CC, gcc, clang)", said, text, who, compiler=True)
     if (said and "Python" in said[0]) or known(s.python.patient.headers) is False:
@@ -80,8 +80,8 @@ def _finding(s: Snapshot, title: str, said: re.Match[str] | None, text: str, who
         return CHECK.fail(title, f"Python says: {first_line(text)}", facts=facts, subject=subject, severity="error",
                           fixes=_again(s, fix))  # fmt: skip
     if who:
-        return CHECK.warn(title, f"{', '.join(who)} compile at run time and fail without it.", facts=facts,
-                          subject=subject, fixes=(fix,))  # fmt: skip
+        detail = f"What cannot do without it: {', '.join(who)}."
+        return CHECK.warn(title, detail, facts=facts, subject=subject, fixes=(fix,))
     return CHECK.remark(title, "Only torch.compile and Triton kernels need it; all else in torch works.", facts=facts,
                         subject=subject, fixes=(fix,))  # fmt: skip
 

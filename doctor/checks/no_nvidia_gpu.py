@@ -42,6 +42,14 @@ _VENDORS = {"1002": "AMD", "8086": "Intel", "1a03": "ASPEED", "15ad": "VMware", 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where the PCI list is readable, not empty, and holds no NVIDIA device."""
+    if s.host.system == "darwin":
+        title = "There is no CUDA for macOS"
+        detail = "NVIDIA's last CUDA for macOS was 10.2; torch uses Apple's GPU through MPS (device='mps')."
+        if p.gpu_wanted:
+            yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_get_a_gpu(),))
+        else:
+            yield CHECK.remark(title, detail, facts={"system": "darwin"})
+        return
     if s.host.wsl in (1, 2):
         raise Skip("WSL shows the GPU as /dev/dxg, not on the PCI bus")
     if not isinstance(s.gpus, Missing) and s.gpus:
@@ -57,6 +65,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     detail = "The PCI bus was read and holds no device of vendor 10de (NVIDIA)."
     if others:
         detail += f" Display devices found: {', '.join(others)}."
+    if "AMD" in others:
+        detail += " An AMD GPU needs a torch built for ROCm, which gpudoctor does not judge."
     facts = {"display_vendors": sorted({d.vendor for d in devices})}
     if p.expect.kind == "any":
         yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
@@ -67,6 +77,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _get_a_gpu() -> Fix:
     recheck = Missing("recheck", "look again on the new machine")
     changes = {
+        "host.system": recheck,
         "driver.pci_devices": recheck,
         "driver.cu_init": recheck,
         "driver.kernel_version": recheck,

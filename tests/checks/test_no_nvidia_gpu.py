@@ -7,6 +7,7 @@ from doctor.snapshot import ABSENT, DeviceNode, Missing, PciDevice, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, run
+from ..sickness import without_libcuda, without_nvml
 
 
 def without_gpu(s: Snapshot) -> Snapshot:
@@ -70,3 +71,12 @@ def test_a_jetson_is_not_judged_by_its_pci_list() -> None:
 def test_wsl_is_not_judged_by_its_pci_list() -> None:
     sick = without_gpu(healthy()).replace({"host.wsl": 2})
     assert run("no-nvidia-gpu", sick)[0] == "skipped"
+
+
+def test_macos_has_no_cuda() -> None:
+    mac = without_nvml(without_libcuda(healthy())).replace(
+        {"host.system": "darwin", "driver.pci_devices": Missing("absent"), "driver.device_nodes": Missing("absent")}
+    )
+    assert run("no-nvidia-gpu", mac)[0] == "fail"
+    assert_fix_works(mac, run("no-nvidia-gpu", mac)[2][0])
+    assert run("no-nvidia-gpu", mac, Policy(expect=Expect.parse("any")))[0] == "pass"

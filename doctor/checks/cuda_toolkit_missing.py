@@ -1,0 +1,59 @@
+"""A CUDA extension is to be compiled, and there is no nvcc.
+
+What is wrong: compiling needs the compiler of a CUDA toolkit. torch's wheels bring CUDA's libraries, never nvcc. To
+run torch no toolkit is needed: this is judged with `--building` only.
+
+How it shows: `OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root`, `nvcc: not
+found`, `error: command '/usr/local/cuda/bin/nvcc' failed: No such file or directory`.
+
+Why it happens: runtime images hold no compiler; the toolkit lies in an unusual place; PATH or CUDA_HOME is lost under
+sudo, in a service, or in an isolated build.
+
+How to fix it: point CUDA_HOME to a toolkit that is there, or install one of torch's CUDA version.
+
+Source: torch/utils/cpp_extension.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.toolchain import nvcc
+from ..snapshot import Missing, Snapshot, known, need
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="No nvcc to compile CUDA code with",
+    severity="error",
+    layer="extension",
+    tags=("build",),
+    needs_gpu=False,
+)
+
+USUAL = "12.8"
+"""The toolkit to advise where neither torch nor the driver says one."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where something is to be compiled and no nvcc would be found."""
+    if not p.building:
+        raise Skip("nothing is compiled here (say --building where it is)")
+    version = s.cuda.nvcc_version
+    if not isinstance(version, Missing):
+        return
+    if version.reason != "absent":
+        need("cuda.nvcc_version", version)
+    cuda = known(s.torch.cuda) or known(s.torch_run.cuda) or known(s.driver.cuda_version) or USUAL
+    home = known(s.cuda.cuda_home)
+    kits = [kit.path for kit in known(s.cuda.toolkits) or () if known(kit.nvcc)]
+    detail = f"CUDA_HOME is {home}, which has no nvcc." if home else "Neither CUDA_HOME nor PATH leads to one."
+    if kits:
+        detail += f" There is one in {', '.join(kits)}."
+    facts = {"cuda_home": home, "nvcc_on_path": known(s.cuda.nvcc_on_path), "toolkits": kits}
+    cuda = ".".join(cuda.split(".")[:2])
+    yield CHECK.fail("No nvcc was found to compile CUDA code with", detail, facts=facts, fixes=nvcc(s, m, cuda))
