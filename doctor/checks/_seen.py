@@ -138,7 +138,10 @@ def version_numbers(version: str) -> tuple[int, ...]:
 def same_version(a: str, b: str) -> bool | None:
     """Whether two driver versions are the same; None where one of them is not a full Linux driver version."""
     left, right = version_numbers(a), version_numbers(b)
-    return left == right if left and right else None
+    if left and right:
+        return left == right
+    branches = [v for v in (a, b) if len(v) == 3 and v.isdigit()]  # `367`: a text that tells the branch alone
+    return False if branches and a.partition(".")[0] != b.partition(".")[0] and len(branches) == 2 else None
 
 
 def real_libcudas(s: Snapshot) -> list[LibraryFile]:

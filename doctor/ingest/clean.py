@@ -13,7 +13,9 @@ MAX_BYTES = 50_000_000
 _LONGEST = 2000
 """Characters of a line that are looked at: a line of megabytes is no line of any tool."""
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
-_TAG = re.compile(r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I)
+_TAG = re.compile(
+    r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I
+)
 _QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
 _BULLET = re.compile(r"\s{0,12}[-*•+]\s{1,3}(?=\S)")
@@ -22,7 +24,11 @@ _MARKS = re.compile(r"(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=\s|:|$)")
 
 def text_of(data: bytes) -> str:
     """Decode; bytes that are no text become replacement characters, a file that is no text becomes ''."""
-    for mark, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     head = data[:65536]

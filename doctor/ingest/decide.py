@@ -17,7 +17,7 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
         if hit.message.id in found:
             continue
         message = hit.message
-        decided = next((check for check, when in message.decides if holds(when, s, said)), "")
+        decided = next((check for check, when in message.decides if holds(when, s, said, hit.groups)), "")
         found[message.id] = Symptom(
             id=message.id, line=hit.line.number, text=hit.line.text.strip()[:300], means=message.means, decides=decided,
             suggests=message.suggests, fix=message.fix, command=message.command, where=message.where,
@@ -25,12 +25,12 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))
 
 
-def holds(when: dict[str, Any], s: Snapshot, said: set[str]) -> bool:
-    """Whether every condition is true: what is not known makes it false, unless it asks for 'unless-'."""
-    return all(_one(key, value, s, said) for key, value in when.items())
+def holds(when: dict[str, Any], s: Snapshot, said: set[str], groups: tuple[str, ...] = ()) -> bool:
+    """Whether every condition is true; a fact that is not known makes it false."""
+    return all(_one(key, value, s, said, groups) for key, value in when.items())
 
 
-def _one(key: str, value: Any, s: Snapshot, said: set[str]) -> bool:
+def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, ...]) -> bool:
     if key == "said":
         return all(name in said for name in value)
     if key == "any":
@@ -49,6 +49,14 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str]) -> bool:
     if key == "names":
         names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
         return any(word in names for word in value)
+    if key == "code":
+        return _code(s) == value
+    if key == "group-above":
+        fact = s.fact(value)
+        return bool(groups) and groups[0].isdigit() and not isinstance(fact, Missing) and int(groups[0]) > fact
+    if key == "group-not-start-of":
+        fact = s.fact(value)
+        return bool(groups) and isinstance(fact, str) and not f"{fact}.".startswith(f"{groups[0]}.")
     path, _, how = key.partition(" ")
     fact = s.fact(path)
     if how == "known":
@@ -66,6 +74,16 @@ def jetson(s: Snapshot) -> bool:
     """Whether a GPU of the text is a Jetson's."""
     names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
     return any(word in names for word in ("jetson", "orin", "xavier", "tegra"))
+
+
+def _code(s: Snapshot) -> str:
+    """Whether torch's list of architectures ends below every GPU ('older') or begins above every GPU ('newer')."""
+    names = [name.partition("_")[2].rstrip("af") for name in known(s.torch_run.arch_list) or ()]
+    held = [(int(name[:-1]), int(name[-1])) for name in names if name.isdigit() and len(name) > 1]
+    caps = [_numbers(cap) for g in known(s.gpus) or () if (cap := known(g.compute_capability))]
+    if not held or not caps:
+        return ""
+    return "older" if max(held) < min(caps) else "newer" if min(held) > max(caps) else ""
 
 
 def _numbers(text: str) -> tuple[int, ...]:

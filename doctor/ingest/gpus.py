@@ -11,7 +11,10 @@ from .statement import Line, Statement, say
 _LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
 _UUID = re.compile(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
 _REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
-OTHERS = re.compile(r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc a\d{3}|iris|uhd graphics|apple m\d|m[1-4] (?:pro|max|ultra)|mi\d{3}x?)\b", re.I)
+OTHERS = re.compile(
+    r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc a\d{3}|iris|uhd graphics|apple m\d|m[1-4] (?:pro|max|ultra)|mi\d{3}x?)\b",
+    re.I,
+)
 NVIDIA = re.compile(
     r"\b(?:nvidia|geforce|quadro|tesla|titan|jetson|rtx|gtx|gt ?\d{3,4}m?|mx ?\d{3}|nvs|orin|xavier|thor|dgx|gb10|gb200|gb300|gh200"
     r"|[abhlptvk]\d{2,3}[gs]?|\d{3}mx?|b[23]00|h[12]00|pg\d{3})\b",
@@ -58,6 +61,10 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
         fields["pci_device_id"] = pci[1].lower()
     if gib := re.search(r"\bmemory_gb (\d{1,3})\b", rest):
         fields["memory_total_mib"] = int(gib[1]) * 1024
-    kind = "nvidia" if NVIDIA.search(name) or "NVIDIA" in rest else "other" if OTHERS.search(name) else ""
+    kind = ""
+    if "NVIDIA" in name or not OTHERS.search(name):
+        kind = "nvidia" if NVIDIA.search(name) or "NVIDIA" in rest else ""
+    else:
+        kind = "other"
     if kind or name.lower() == "unknown":
         yield say("gpu", {**fields, "vendor": kind}, line)

@@ -83,7 +83,10 @@ def _os(value: str, line: Line) -> Iterator[Statement]:
     elif lower not in ("n/a", "none"):
         yield say("host.system", "linux", line, weak=True)
     yield say("host.os_name", name, line)
-    found = re.match(r"(ubuntu|debian|fedora|centos|rhel|rocky|almalinux|arch|opensuse|alpine)\b[^\d]{0,40}(\d{1,2}(?:\.\d{1,2})?)?", lower)
+    found = re.match(
+        r"(ubuntu|debian|fedora|centos|rhel|rocky|almalinux|arch|opensuse|alpine)\b[^\d]{0,40}(\d{1,2}(?:\.\d{1,2})?)?",
+        lower,
+    )
     if found:
         yield say("host.os_id", found[1], line)
         if found[2]:
@@ -98,7 +101,9 @@ def _arch(text: str) -> str | None:
 
 
 def _platform(value: str, line: Line) -> Iterator[Statement]:
-    found = re.match(r"(Linux|Windows|macOS)-([\w.+~-]{1,120}?)(?:-(x86_64|aarch64|arm64|AMD64))?(?:-with-|-\d{2}bit|$|-SP)", value)
+    found = re.match(
+        r"(Linux|Windows|macOS)-([\w.+~-]{1,120}?)(?:-(x86_64|aarch64|arm64|AMD64))?(?:-with-|-\d{2}bit|$|-SP)", value
+    )
     if not found:
         return
     if found[1] == "Windows":
@@ -179,7 +184,11 @@ def _flavour(value: str, line: Line) -> Iterator[Statement]:
 
 
 def _modules(value: str, line: Line) -> Iterator[Statement]:
-    names = tuple(dict.fromkeys(re.findall(r"\b(nvidia(?:_\w{1,12})?|nouveau|vfio_pci|nova_core|nova)\b", value.replace("-", "_"))))
+    names = tuple(
+        dict.fromkeys(
+            re.findall(r"\b(nvidia(?:_\w{1,12})?|nouveau|vfio_pci|nova_core|nova)\b", value.replace("-", "_"))
+        )
+    )
     if names:
         yield say("driver.modules", names, line)
         if "nouveau" in names:

@@ -8,7 +8,16 @@ from typing import Any
 from ..snapshot import ABSENT, Distribution, EnvVar, Gpu, Missing, PciDevice, Snapshot, Target
 from .statement import Statement
 
-_MIXED = ("gpu", "gpu.prose", "package", "variable", "variable.unset", "jetson", "torch.cuda.none", "host.system.windows")
+_MIXED = (
+    "gpu",
+    "gpu.prose",
+    "package",
+    "variable",
+    "variable.unset",
+    "jetson",
+    "torch.cuda.none",
+    "host.system.windows",
+)
 _VERSIONS = ("torch.version", "torch.cuda", "python.patient.version", "driver.nvml_driver_version", "host.os_name",
              "host.kernel", "cuda.nvcc_version", "cuda.gcc_version", "driver.kernel_version", "host.libc")  # fmt: skip
 
@@ -48,7 +57,9 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
         hip = changes.get("torch.hip")
         if hip is None and changes.get("torch.build") in (None, "cpu"):
             changes["torch.cuda"] = ABSENT  # collect_env prints this for a build without CUDA
-    if changes.get("torch.cuda") == ABSENT or (isinstance(changes.get("torch.cuda"), Missing) and changes["torch.cuda"].reason == "absent"):
+    if changes.get("torch.cuda") == ABSENT or (
+        isinstance(changes.get("torch.cuda"), Missing) and changes["torch.cuda"].reason == "absent"
+    ):
         if "torch.hip" not in changes and isinstance(changes.get("torch.build", ABSENT), Missing):
             changes["torch.build"] = "cpu"
     if isinstance(changes.get("torch.version"), str):
@@ -129,7 +140,9 @@ def _gpus(groups: dict[str, list[Statement]]) -> tuple[tuple[Gpu, ...] | Missing
             if key == "name" and "name" in slot:
                 better = _same_gpu(slot["name"], value)
                 if better is None:
-                    conflict = Missing("conflict", f"GPU {fields['index']}: {slot['name']!r} and {value!r} (line {row.line})")
+                    conflict = Missing(
+                        "conflict", f"GPU {fields['index']}: {slot['name']!r} and {value!r} (line {row.line})"
+                    )
                     continue
                 value = better
             slot[key] = value
@@ -141,12 +154,20 @@ def _gpus(groups: dict[str, list[Statement]]) -> tuple[tuple[Gpu, ...] | Missing
     found = [slots[i] for i in sorted(slots)] or [dict(f) for f in loose]
     if not found:
         if others and not groups.get("gpu.prose"):
-            card = PciDevice(address="", vendor="1002" if "amd" in str([r.text for r in rows]).lower() or "radeon" in str([r.text for r in rows]).lower() else "0000", device="")
+            card = PciDevice(
+                address="",
+                vendor="1002"
+                if "amd" in str([r.text for r in rows]).lower() or "radeon" in str([r.text for r in rows]).lower()
+                else "0000",
+                device="",
+            )
             return None, (card,)
         return None, None
     if conflict:
         return conflict, None
-    shared = {path[4:]: _agree(path, said) for path, said in groups.items() if path.startswith("gpu.") and path != "gpu.prose"}
+    shared = {
+        path[4:]: _agree(path, said) for path, said in groups.items() if path.startswith("gpu.") and path != "gpu.prose"
+    }
     shared = {key: value for key, value in shared.items() if not isinstance(value, Missing)}
     gpus = []
     for position, fields in enumerate(found):
@@ -165,7 +186,9 @@ def _same_gpu(a: str, b: str) -> str | None:
     return a if words_b <= words_a else None
 
 
-def _environment(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: dict[str, tuple[str, ...]]) -> None:
+def _environment(
+    groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: dict[str, tuple[str, ...]]
+) -> None:
     rows, unset = groups.get("variable", []), groups.get("variable.unset", [])
     found: dict[str, str] = {}
     for row in rows:
@@ -189,7 +212,9 @@ def _environment(groups: dict[str, list[Statement]], changes: dict[str, Any], wi
             changes.setdefault("cuda.ld_library_path", ())
 
 
-def _packages(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: dict[str, tuple[str, ...]]) -> None:
+def _packages(
+    groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: dict[str, tuple[str, ...]]
+) -> None:
     rows = groups.get("package", [])
     found: dict[str, str] = {}
     for row in rows:

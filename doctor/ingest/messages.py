@@ -54,7 +54,9 @@ def catalogue() -> tuple[Message, ...]:
                 tuple([find] if isinstance(find, str) else find),
                 re.compile(row["pattern"], re.I) if "pattern" in row else None,
                 row.get("proves", {}),
-                ((decides, {}),) if isinstance(decides, str) else tuple((d["check"], d.get("when", {})) for d in decides),
+                ((decides, {}),)
+                if isinstance(decides, str)
+                else tuple((d["check"], d.get("when", {})) for d in decides),
                 tuple(row.get("suggests", ())),
                 row["means"],
                 row.get("fix", ""),
@@ -123,7 +125,11 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
     if how == "second-over-0.8-of-first":
         return len(numbers) >= 2 and numbers[0] > 0 and numbers[1] / numbers[0] >= 0.8
     if how == "most-held-elsewhere":  # total GiB, allocated MiB, free MiB
-        return len(numbers) >= 3 and numbers[0] * 1024 > 0 and (numbers[0] * 1024 - numbers[1] - numbers[2]) > 0.6 * numbers[0] * 1024
+        return (
+            len(numbers) >= 3
+            and numbers[0] * 1024 > 0
+            and (numbers[0] * 1024 - numbers[1] - numbers[2]) > 0.6 * numbers[0] * 1024
+        )
     return False
 
 
@@ -137,7 +143,9 @@ def proven(hits: list[Hit]) -> Iterator[Statement]:
                 value = _CONVERT[kind](text)
                 if value is None or value == ():
                     continue
-            yield Statement(path, value, hit.line.number, hit.line.text.strip()[:200], path != "torch_run.first_call_code")
+            yield Statement(
+                path, value, hit.line.number, hit.line.text.strip()[:200], path != "torch_run.first_call_code"
+            )
 
 
 def _cuda_int(text: str) -> str | None:
@@ -148,5 +156,6 @@ def _cuda_int(text: str) -> str | None:
 
 _CONVERT: dict[str, Callable[[str], Any]] = {
     "cuda-int": _cuda_int, "archs": values.archs, "driver": values.driver, "cuda": values.cuda, "int": values.number,
+    "capability": values.capability,
     "": str,
 }  # fmt: skip

@@ -10,7 +10,9 @@ from .gpus import PROSE
 from .statement import Line, Statement, say
 
 _DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b", re.I)
-_TORCH = re.compile(r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I)
+_TORCH = re.compile(
+    r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I
+)
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
 _CPU = re.compile(r"\bcpu[- ]only (?:py)?torch\b", re.I)
@@ -24,7 +26,9 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
         text = line.text
         if len(text) > 600 or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
             continue
-        named = re.match(r"\s{0,8}[A-Za-z][\w .()-]{0,60}[:=]", text) and not re.match(r"\s{0,8}(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", text, re.I)
+        named = re.match(r"\s{0,8}[A-Za-z][\w .()-]{0,60}[:=]", text) and not re.match(
+            r"\s{0,8}(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", text, re.I
+        )
         if named:
             continue
         if found := _DRIVER.search(text):
@@ -37,4 +41,6 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield say("host.wsl", int(found[1] or 2), line, weak=True)
         for gpu in PROSE.finditer(text[:300]):
             count = int(gpu["count"] or 1)
-            yield say("gpu.prose", {"index": None, "name": gpu["name"], "count": min(count, 4096), "vendor": "nvidia"}, line)
+            yield say(
+                "gpu.prose", {"index": None, "name": gpu["name"], "count": min(count, 4096), "vendor": "nvidia"}, line
+            )

@@ -12,7 +12,9 @@ from .statement import Line, Statement, say
 _BANNER = re.compile(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)")
 _DRIVER = re.compile(r"(?:Driver|KMD) Version:\s{0,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?)")
 _CUDA = re.compile(r"CUDA (?:UMD )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
-_ROW = re.compile(r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?")
+_ROW = re.compile(
+    r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
+)
 _MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
 _MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
 _CSV = {
