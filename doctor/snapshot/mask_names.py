@@ -32,6 +32,12 @@ _HOME = re.compile(
     r"|(?<=\\Users\\)[^/\\\s:;,'\"<>|*?]+(?: [^/\\\s:;,'\"<>|*?]+)*(?=\\)"
     r"|(?<=[/\\]Users[/\\])[^/\\\s:;,'\"<>|*?)\]]+"
 )
+_TILDE = r"(?<![\w.~/-])~([A-Za-z_][\w.-]*)(?=/)"
+_PRIVATE_HOST = (
+    r"://(?:[^/\s@]{0,300}@)?([A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}"
+    r"\.(?:internal|intranet|intra|corp|local|lan|home|priv|private))(?=[:/\s'\"]|$)"
+)
+"""A host of somebody's own network: nobody else can look its name up."""
 _BEFORE = r"(?:(?<=[/\\@\s'\"=:(\[,~])|^)"
 _AFTER = r"(?=[/\\@\s'\"=:;,)\]]|\.(?:\s|$)|$)"
 
@@ -78,6 +84,12 @@ class Names:
             for name in _HOME.findall(text):
                 if name not in _WELL_KNOWN_HOMES:
                     self.user(name)
+        if "~" in text:
+            for name in re.findall(_TILDE, text):
+                self.user(name)
+        if "://" in text:
+            for name in re.findall(_PRIVATE_HOST, text):
+                self.host(name)
 
     def text(self, text: str) -> str:
         """Replace the known names: home folders first, then whole path parts and words."""

@@ -34,21 +34,45 @@ _TOKENS = {
     "npm_": r"\bnpm_[A-Za-z0-9]{16,}",
     "pypi-": r"\bpypi-[\w-]{40,}",
     "dckr_pat_": r"\bdckr_pat_[\w-]{16,}",
+    "k_live_": r"\b[rsp]k_live_[A-Za-z0-9]{16,}",
+    "gsk_": r"\bgsk_[A-Za-z0-9]{16,}",
+    "r8_": r"\br8_[A-Za-z0-9]{16,}",
+    "SG.": r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
+    ":AA": r"\b\d{8,10}:AA[\w-]{30,}",
+    "hooks.": r"(?<=://hooks\.slack\.com/services/)[\w/-]+",
+    "/webhooks/": r"(?<=/webhooks/)\d+/[\w-]+",
+    " AAAA": r"(?<= )AAAA[A-Za-z0-9+/=]{40,}(?: [\w.-]+@[\w.-]+)?",
+    "ookie:": r"(?<=ookie:)[^\r\n]+",
+    " -u ": r"(?<= -u )[^\s:'\"]{1,100}:[^\s'\"]+",
+    "machine ": r"(?:(?<=\blogin )|(?<=\bpassword )|(?<=\baccount ))\S+",
+    '"auth': r"(?<=\"auth\": \")[\w+/=-]+",
+    "S-1-5-21": r"\bS-1-5-21(?:-\d{1,10}){3,4}\b",
+    "erial ": r"(\b[Ss]erial (?:Number|number|No\.?)\s{0,60}[:=]\s{0,9})(?!serial-\d)\S+",
+    "arn:aws": r"(?<=arn:aws)[\w-]*:[\w-]*:[\w-]*:\d{12}:\S+",
+    "i-0": r"\bi-0[0-9a-f]{16}\b",
     "earer": r"(?<=[Bb]earer )[\w.~+/=-]{12,}",
     "uthorization": r"(?<=uthorization: )\S+(?: [\w.~+/=-]{8,})?",
-    "-----BEGIN": r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    "-----BEGIN": r"-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\Z)",
 }
-_WORD = r"(?:token|secret|passwd|password|passphrase|api_?key|access_?key|private_?key|auth_?key|credential)s?"
+_WORD = (
+    r"(?:token|secret|passwd|password|passphrase|api[_-]?key|access[_-]?key|account_?key|private[_-]?key|auth_?key"
+    r"|credential)s?"
+)
 _ASSIGNED = (
-    rf"(?i)({_WORD}(?:[_.-][\w.-]{{0,64}})?[\"']?\s{{0,4}}=(?!=)\s{{0,4}}|{_WORD}[\"']\s{{0,4}}:\s{{0,4}}|--?{_WORD}\s)"
+    rf"(?i)({_WORD}(?:[_.-][\w.-]{{0,64}})?[\"']?\s{{0,4}}=(?!=)\s{{0,4}}|{_WORD}[\"']\s{{0,4}}:\s{{0,4}}|--?{_WORD}\s"
+    r"|\b(?:password|passwd|passphrase|x-api-key|api[_-]?key):\s{1,4})"
     r"(\"[^\"]*\"|'[^']*'|[^\s,;&\"'}]+)"
 )
 _HINTS = ("token", "secret", "passw", "passp", "key", "credential")
-_USERINFO = r"([A-Za-z][A-Za-z0-9+.-]{0,30}://)(?!git@)[^/\s@'\"]{1,300}@"
+_USERINFO = r"([A-Za-z][A-Za-z0-9+.-]{0,30}://)(?!git@)[^/\s'\"]{1,300}@"
+_BARE_USERINFO = r"(?<![\w.:/@-])[\w.%+-]{1,100}:[^\s:@/'\"]{1,200}@(?=[\w.-]+:\d{2,5}\b)"
 _QUERY = r"([?&;][\w.%~-]{1,80}=)[^&;#\s'\"]+"
 _URL = r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"<>]+"
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
 _MAC = r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}(?:[0-9A-Fa-f]{2}:){0,14}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
+_DASHED_MAC = r"(?<![\w-])(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}(?![\w-])"
+_DASHED_IP = r"\bip-(\d{1,3}(?:-\d{1,3}){3})\b"
+_LONG_ID = r"(?<=[/:-])[0-9a-f]{64}(?=[/.:,\s\"')]|$)"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}|\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"
 IPV4 = r"(?<![\w.=<>~!+-])(?<![^/]/)(?:\d{1,3}\.){3}\d{1,3}(?![\w+-]|\.\w)"
 
@@ -60,12 +84,14 @@ def mask_secrets(text: str) -> str:
     """`text` without tokens, passwords, and what stands in URLs before `@` or behind `?`."""
     for mark, pattern in _TOKENS.items():
         if mark in text:
-            text = _compiled(pattern).sub(GONE, text)
+            text = _compiled(pattern).sub(lambda m: (m[1] if m.re.groups else "") + GONE, text)
     if "://" in text:
         if "@" in text:
             text = _compiled(_USERINFO).sub(rf"\1{GONE}@", text)
         if "=" in text:
             text = _compiled(_URL).sub(lambda url: _compiled(_QUERY).sub(rf"\1{GONE}", url[0]), text)
+    elif "@" in text and ":" in text:
+        text = _compiled(_BARE_USERINFO).sub(f"{GONE}@", text)
     if len(text) > 6 and ("=" in text or ":" in text or "--" in text):
         lower = text.lower()
         if any(hint in lower for hint in _HINTS):
@@ -75,12 +101,19 @@ def mask_secrets(text: str) -> str:
 
 def mask_addresses(text: str, number: Number) -> str:
     """`text` with e-mail, MAC and IPv6 addresses replaced by documentation addresses (IPv4 needs to be learned)."""
-    if "@" in text and GONE + "@" not in text:
+    if "@" in text:
         text = _compiled(_MAIL).sub(lambda m: _mail(m[0], number), text)
     if text.count(":") >= 2:
         if text.count(":") >= 5:
             text = _compiled(_MAC).sub(lambda m: _mac(m[0], number), text)
         text = _compiled(_IPV6).sub(lambda m: _ipv6(m[0], number), text)
+    dashes = text.count("-")
+    if dashes >= 4 and "ip-" in text:
+        text = _compiled(_DASHED_IP).sub(lambda m: f"ip-{_dashed(m[1], number)}", text)
+    if dashes >= 5:
+        text = _compiled(_DASHED_MAC).sub(lambda m: _mac(m[0].replace("-", ":"), number).replace(":", "-"), text)
+    if len(text) >= 64 and "sha256" not in text:
+        text = _compiled(_LONG_ID).sub(lambda m: _long_id(m[0], number), text)
     return text
 
 
@@ -117,6 +150,16 @@ def _is_private_ipv4(text: str) -> bool:
 
 def _mail(text: str, number: Number) -> str:
     return text if text.endswith("@host.invalid") else f"mail-{number('mail', text)}@host.invalid"
+
+
+def _dashed(text: str, number: Number) -> str:
+    """As in `ip-10-0-3-7`, the host name that a cloud makes of an address."""
+    return text if text.startswith("192-0-2-") else f"192-0-2-{number('dashed-ip', text) % 250 + 1}"
+
+
+def _long_id(text: str, number: Number) -> str:
+    """The 64 digits of a container or a layer: 'id' in hexadecimal, then a number."""
+    return text if text.startswith("6964" + "0" * 40) else f"6964{number('long-id', text):060x}"
 
 
 def _mac(text: str, number: Number) -> str:

@@ -39,7 +39,7 @@ _IDENTITY = ("_POD_ID", "_JOB_ID", "_JOBID", "_TASK_ID", "_RUN_ID", "_NODE_ID", 
              "CONTAINERLABEL", "CONTAINER_NAME", "METADATA_URI", "METADATA_URI_V4", "WORKSTATIONS")  # fmt: skip
 _IDENTITIES = ("JOB_ID", "SPACE_ID")
 _SECRETS = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY",
-            "AUTHORIZATION")  # fmt: skip
+            "AUTHORIZATION", "_PWD", "_KEY")  # fmt: skip
 _SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 
 
@@ -163,6 +163,8 @@ class Redactor:
             return self.value(item, label)
         if key == "names" and isinstance(path, str) and isinstance(item, (list, tuple)):
             return [self.text(f"{path}/{name}").rpartition("/")[2] for name in item]
+        if key == "name" and "gathered_at" in line:  # of a manifest: the machine's
+            key = "target"
         return self.value(item, key if isinstance(key, str) else "")
 
     def _struct(self, value: Struct) -> Struct:
