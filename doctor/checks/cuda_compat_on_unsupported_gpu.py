@@ -23,8 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from msgspec.structs import replace
+
+from ..findings import Check, Finding, Fix, Policy, Skip
 from ..fixes.driver import install_driver
+from ..fixes.fitting import fitting_torch
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas
@@ -72,8 +75,24 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
         subject=path,
         direct=not predicted,
-        fixes=(*remove_compat(s, path or _DEFAULT, real), *install_driver(s)),
+        fixes=(*(_with_torch(s, m, fix) for fix in remove_compat(s, path or _DEFAULT, real)), *install_driver(s)),
     )
+
+
+def _with_torch(s: Snapshot, m: Matrix, fix: Fix) -> Fix:
+    """Without the compat library the host driver must do: where it is too old for this torch, a build that fits too."""
+    driver, cuda = known(s.driver.version), known(s.torch.cuda)
+    if not driver or not cuda or m.driver_for_cuda(driver, cuda).grade not in ("needs-forward-compat", "impossible"):
+        return fix
+    after = s
+    for step in fix.steps:
+        after = after.replace(step.changes)
+    torch = fitting_torch(after, m)
+    if torch is None:
+        return fix
+    title = f"{fix.title}, and {torch.title[0].lower()}{torch.title[1:]}, which this driver can do"
+    note = "\n".join(filter(None, (fix.note, torch.note)))
+    return replace(fix, title=title, steps=(*fix.steps, *torch.steps), note=note)
 
 
 def _refused(s: Snapshot, m: Matrix, path: str) -> bool:

@@ -6,10 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from doctor.judge.report import Report
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
+from ..soundness.sound import assert_fixes_are_sound
 from . import take
 from .torch_build import Workshop
 
@@ -44,3 +47,10 @@ def test_scenario(judged: Judged, name: str) -> None:
     assert report["exit_code"] == code
     assert "Traceback" not in stderr
     assert not [row for row in report["checks"] if "itself failed" in row["reason"]]
+
+
+@pytest.mark.parametrize("name", take.names())
+def test_fixes_are_sound(judged: Judged, name: str) -> None:
+    """Judged as the replay judged it: the same Snapshot and Policy, by the saved report."""
+    saved = msgspec.convert(judged[name][0], Report, strict=False)
+    assert_fixes_are_sound(saved.snapshot, saved.policy)
