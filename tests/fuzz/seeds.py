@@ -89,6 +89,14 @@ def requires_dist() -> list[bytes]:
     ]
 
 
+def configs() -> list[bytes]:
+    keys = b'skip = ["driver-branch-ended"]\nexpect = "8xH100"\nrequire = ["torch"]\nfail-on = "warn"\nbuilding = true\n'
+    return [
+        keys + b"[thresholds]\ntemperature_warn_c = 70\nshm_warn_mib = 0.5\n",
+        b"[project]\nname = \"x\"\n[tool.gpudoctor]\n" + keys + b"[tool.gpudoctor.thresholds]\nopen_files = 1\n",
+    ]
+
+
 def driver_versions() -> list[bytes]:
     return [
         b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.10  Release Build  (dvs-builder@U16)\nGCC version:  gcc version 11.4.0\n",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from doctor.commands.config import base_policy
 from doctor.commands.refusal import Refusal
 from doctor.commands.saved import read_report
 from doctor.findings import Policy
@@ -145,12 +146,25 @@ def direct_url(data: bytes) -> object:
 
 def requires_dist(data: bytes) -> object:
     """The lines as torch's requirements, judged by the checks that read them."""
-    lines = tuple(_text(data).splitlines()[:200])
+    lines = tuple(line[:1000] for line in _text(data).splitlines()[:30])
     snapshot = healthy().replace({"torch.requires": lines})
     for check_id in ("torch-requirements-unmet", "nvidia-wheels-off-torch-pins", "bundled-cuda-libs-missing", "mixed-cuda-wheels"):
         _, reason, _ = run_check(load(check_id), snapshot, matrix(), Policy(judged_on="2026-11-20"))
         assert "the check itself failed" not in reason, reason
     return lines
+
+
+def config(data: bytes) -> object:
+    """As gpudoctor.toml, and as a pyproject.toml."""
+    found: list[object] = []
+    for name in ("gpudoctor.toml", "pyproject.toml"):
+        path = _folder() / name
+        path.write_bytes(data)
+        try:
+            found.append(base_policy({"config": str(path)}))
+        except Refusal as refusal:
+            found.append(_one_line(refusal))
+    return found
 
 
 def driver_version(data: bytes) -> object:

@@ -37,6 +37,7 @@ TARGETS: dict[str, Target] = {
     "metadata": Target(take.metadata, seeds.metadata, mutate_text, (b"Requires-Dist:", b"Version:", b"Name: ", b"\r\n\r\n")),
     "direct-url": Target(take.direct_url, seeds.direct_urls, mutate_json),
     "requires-dist": Target(take.requires_dist, seeds.requires_dist, mutate_text, (b"; extra == 'x'", b"==", b"(>=1)", b"@ file:///x", b"~=", b"===")),
+    "config": Target(take.config, seeds.configs, mutate_text, (b"[tool.gpudoctor]", b"[[x]]", b"nan", b"inf", b'"""', b"1979-05-27", b"0x10")),
     "driver-version": Target(take.driver_version, seeds.driver_versions, mutate_text, (b"NVRM version:", b"Open Kernel Module")),
     "gpu-information": Target(take.gpu_information, seeds.gpu_informations, mutate_text, (b"Device Minor: ", b"GPU Excluded: Yes")),
     "modules": Target(take.modules, seeds.modules, mutate_text, (b"nvidia 1 2 - Live 0x0", b"-")),
