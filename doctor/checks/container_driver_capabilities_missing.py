@@ -4,7 +4,8 @@ What is wrong: NVIDIA_DRIVER_CAPABILITIES says which libraries the container too
 `utility` brings NVML and nvidia-smi. The one that is needed was left out.
 
 How it shows: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch says `Found no NVIDIA driver`.
-Without utility: `nvidia-smi` is not found and NCCL fails, though CUDA works.
+Without utility: `nvidia-smi` is not found and NCCL fails, though CUDA works: a warning with several GPUs, a remark
+with one.
 
 Why it happens: the variable is set to `utility` or `graphics` alone, in the image or at the start; some runtimes mount
 only utility where it is not set.
@@ -81,10 +82,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             facts=facts,
             fixes=fixes,
         )
+        return
+    title = "The container was given the GPU without NVML (driver capability 'utility')"
+    detail = f"nvidia-smi, NCCL and monitoring cannot work: NVIDIA_DRIVER_CAPABILITIES {says}."
+    devices = known(s.driver.cuda_devices) or ()
+    if s.driver.cu_init == 0 and len(devices) == 1:
+        yield CHECK.remark(title, f"CUDA works; {detail}", facts=facts)
     else:
-        yield CHECK.warn(
-            "The container was given the GPU without NVML (driver capability 'utility')",
-            f"CUDA can work; nvidia-smi, NCCL and monitoring cannot: NVIDIA_DRIVER_CAPABILITIES {says}.",
-            facts=facts,
-            fixes=fixes,
-        )
+        yield CHECK.warn(title, f"CUDA can work; {detail}", facts=facts, fixes=fixes)

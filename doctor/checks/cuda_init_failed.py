@@ -1,11 +1,14 @@
-"""CUDA does not start: cuInit answers an error.
+"""CUDA does not start: cuInit answers an error, lists no device, or the driver's libcuda is not there.
 
-What is wrong: cuInit is the first call of every CUDA program. The answer is an error, so no program can use the GPU.
+What is wrong: cuInit is the first call of every CUDA program. The answer is an error, or there is no libcuda.so.1 to
+ask although the driver runs, so no program can use the GPU.
 
-How it shows: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code.
+How it shows: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code; `Found no
+NVIDIA driver` while nvidia-smi works.
 
 Why it happens: most often one of the causes that gpudoctor names in its other findings; this one is then a
-consequence. Alone it means that the code is known and its cause is not.
+consequence. Alone it means that the code is known and its cause is not. Without a libcuda: only a part of the driver's
+packages was installed (Debian has it as libcuda1, Ubuntu as libnvidia-compute-*), or brought into the container.
 
 How to fix it: as for the code, below; then restart the container or the host, which clears most states of the driver.
 
@@ -18,10 +21,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.driver import reload_module
+from ..fixes.driver import install_libcuda, restart
 from ..fixes.place import container_kind
 from ..snapshot import Snapshot, known, need
-from ._seen import ALL_CAUSES, absent
+from ._seen import ALL_CAUSES, absent, is_wsl
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -39,9 +42,18 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where cuInit answers anything but 0."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
-        raise Skip("no libcuda is found")
+        if not _only_libcuda_missing(s):
+            raise Skip("no libcuda is found")
+        yield CHECK.fail(
+            "CUDA does not start: the driver runs, but its libcuda.so.1 is not here",
+            "NVML answers and lists the GPU; no libcuda.so.1 is on the loader's path or in a driver's folder.",
+            facts={"nvml_init": 0, "libcuda": None}, fixes=install_libcuda(s),
+        )  # fmt: skip
+        return
     code = need("driver.cu_init", s.driver.cu_init)
     if code == 0:
+        if s.driver.cuda_devices == () and (p.gpu_wanted or bool(known(s.gpus))):
+            yield CHECK.fail("CUDA starts, but lists no GPU", facts={"cu_init": 0, "cuda_devices": 0}, fixes=restart(s))
         return
     row = m.cuda_error(code)
     name = known(s.driver.cu_init_name) or (row.driver_name if row else "")
@@ -53,4 +65,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail += f" What to try: {row.first_fix}."
     if container_kind(s):
         detail += " Try the same image on another host: it tells whether the host or the image is at fault."
-    yield CHECK.fail(title, detail.strip(), facts={"cu_init": code, "name": name}, fixes=reload_module(s))
+    yield CHECK.fail(title, detail.strip(), facts={"cu_init": code, "name": name}, fixes=restart(s))
+
+
+def _only_libcuda_missing(s: Snapshot) -> bool:
+    """NVML works with a GPU, no libcuda is anywhere, and no other check says why."""
+    if known(s.driver.nvml_init) != 0 or not known(s.gpus) or known(s.torch_run.cuda_available):
+        return False
+    if is_wsl(s) or known(s.container.kind) in (None, "apptainer"):
+        return False  # wsl-version-without-gpu, apptainer-without-nv
+    if any(f.found_by == "elsewhere" and not f.stub for f in known(s.driver.libcuda_candidates) or ()):
+        return False  # driver-libs-not-on-loader-path
+    asked = known(s.container.driver_capabilities) or ""
+    return not container_kind(s) or "compute" in asked or "all" in asked  # else container-driver-capabilities-missing

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import other_host
-from ..snapshot import Snapshot, known, need
+from ..snapshot import Missing, Snapshot, known
 from ._seen import ALL_CAUSES
 
 if TYPE_CHECKING:
@@ -40,20 +40,35 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where the number of GPUs of the model is not the expected one."""
     if not p.expect.count and not p.expect.model:
         raise Skip("no number or model is expected")
-    gpus = need("gpus", s.gpus)
-    names = [known(g.name) or "" for g in gpus]
-    if p.expect.model and "" in names:
-        need("gpus.name", next(g.name for g in gpus if not known(g.name)))
+    names, witness = _names(s)
+    if names is None or (p.expect.model and "" in names):
+        yield CHECK.unknown(f"Not known: whether this machine has {p.expect}", "The list of GPUs could not be read.",
+                            facts={"expected": str(p.expect)})  # fmt: skip
+        return
     fitting = [name for name in names if is_model(name, p.expect.model)]
     if (len(fitting) == p.expect.count) if p.expect.count else fitting:
+        return
+    hidden = known(s.host.env("CUDA_VISIBLE_DEVICES")) is not None
+    if witness == "CUDA" and len(fitting) < max(p.expect.count, 1) and hidden:
+        yield CHECK.unknown(f"Not known: whether this machine has {p.expect}",
+                            "NVML does not list its GPUs, and CUDA_VISIBLE_DEVICES may hide some from CUDA.",
+                            facts={"expected": str(p.expect), "found": names})  # fmt: skip
         return
     have = ", ".join(f"{names.count(name)} x {name or 'GPU'}" for name in sorted(set(names))) or "none"
     yield CHECK.fail(
         f"Expected {p.expect}, found {have}",
-        "NVML's list of GPUs is not what --expect asks for.",
+        f"{witness}'s list of GPUs is not what --expect asks for.",
         facts={"expected": str(p.expect), "found": names},
         fixes=(other_host(s, f"with {p.expect}"),),
     )
+
+
+def _names(s: Snapshot) -> tuple[list[str] | None, str]:
+    """Names of the GPUs and who lists them: NVML, else CUDA; None where neither does."""
+    if not isinstance(s.gpus, Missing):
+        return [known(g.name) or "" for g in s.gpus], "NVML"
+    devices = known(s.driver.cuda_devices)
+    return ([known(d.name) or "" for d in devices] if devices else None), "CUDA"
 
 
 def is_model(name: str, model: str) -> bool:

@@ -66,8 +66,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.fail("torch kills its process when it uses the GPU", f"The child process that asked {crashed}.",
                          facts={**facts, "error": crashed}, fixes=fixes)  # fmt: skip
     elif known(run.imported) and (hung := _step(run, "timeout", "")):
-        detail = f"Before the deadline {hung}. Try again with a longer one (--timeout 100); if it stays, this GPU or its "
-        detail += "driver hangs: look for Xid lines in the host's kernel log."
+        detail = f"Before the deadline {hung}. Try again with a longer one (--timeout 100); if it stays so, the GPU or "
+        detail += "its driver hangs: look for Xid lines in the host's kernel log."
         yield CHECK.unknown("torch was imported and did not come back from the GPU", detail, facts=facts)
     elif isinstance(run.kernel_ran, Missing) and not (available and run.kernel_ran.reason == "not-asked"):
         need("torch_run.cuda_available", run.cuda_available)

@@ -12,8 +12,8 @@ How to fix it: run gpudoctor where the fact can be read (on the host, as root, o
 say what is expected: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
 
 Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with torch installed
-its build and the architectures that it holds; each package named by --require. What the user's own flags left out is
-never required.
+its build and the architectures that it holds; each package named by --require. An empty list is no answer. What the
+user's own flags left out is never required.
 
 Source: gpudoctor's own rules of the verdict.
 """
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Policy
 from ..snapshot import Missing, Snapshot, known
+from ._code import witnesses
 from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nodes_of, nvidia_cards
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ CHECK = Check(
 )
 
 _GPU = ("driver.kernel_version", "gpus", "driver.cu_init")
+_TRIED = ("denied", "timeout", "error", "conflict")
+"""Somebody looked and could not tell."""
 _WORDS = {
     "driver.kernel_version": "the driver's version",
     "gpus": "the list of GPUs",
@@ -57,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for path in (*_of_gpu(s, p), *_of_torch(s, p)):
         if any(path == left or path.startswith(f"{left}.") for left in p.left_out):
             continue
-        fact = _value(s, path)
+        fact = _value(s, m, path)
         if not isinstance(fact, Missing):
             continue
         of_gpu = path in _GPU
@@ -71,11 +74,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         )
 
 
-def _value(s: Snapshot, path: str) -> Any:
+def _value(s: Snapshot, m: Matrix, path: str) -> Any:
+    """The fact, or what another witness says in its place."""
     if path == "driver.kernel_version":
         return s.driver.version
     if path == "gpus" and isinstance(s.gpus, Missing) and s.driver.cu_init == 0:
-        return s.driver.cuda_devices  # the other witness, where NVML is not there (Jetson, no 'utility')
+        return s.driver.cuda_devices or s.gpus  # where NVML is not there (Jetson, no 'utility')
+    if path == "torch.sass" and (not s.torch.sass or isinstance(s.torch.sass, Missing)):
+        if any(code.direct for code in witnesses(s, m)):
+            return ()  # PTX alone, or torch's own list
+        return s.torch.sass or Missing("absent", "no GPU code was found in torch's libraries")
     return s.fact(path)
 
 
@@ -85,9 +93,16 @@ def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
     cards = nvidia_cards(s)
     if cards == [] and not is_wsl(s) and not _listed(s) and not nodes_of(s, "tegra"):
         return ()  # no NVIDIA GPU on the bus: no-nvidia-gpu says all there is to say
-    if p.expect.kind == "any" and not _sign(s):
+    if p.expect.kind == "any" and not _sign(s) and _looked(s):
         return ()
     return _GPU
+
+
+def _looked(s: Snapshot) -> bool:
+    """Whether anybody looked for a GPU at all: that nobody did is no sign that there is none."""
+    d = s.driver
+    facts = (s.gpus, d.pci_devices, d.device_nodes, d.modules, d.libcuda_path, d.nvml_library_path, d.cu_init)
+    return any(not isinstance(fact, Missing) or absent(fact) for fact in facts)
 
 
 def _listed(s: Snapshot) -> bool:
@@ -110,7 +125,8 @@ def _of_torch(s: Snapshot, p: Policy) -> tuple[str, ...]:
     elif p.require:
         paths = ("python.distributions", *(("torch.version",) if not absent(s.torch.version) else ()))
     if isinstance(s.torch.version, Missing):
-        return paths
+        unread = s.torch.version.reason in _TRIED or (p.expect.kind == "none" and not absent(s.torch.version))
+        return (*paths, "torch.version") if unread and "torch.version" not in paths else paths
     paths += ("torch.build",)
     return (*paths, "torch.sass") if s.torch.build == "cuda" else paths
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .place import another_machine, container_kind, cuda_changes, driver_changes, host_sudo, on_host
+from .place import another_machine, container_kind, cuda_changes, driver_changes, host_sudo, library_changes, on_host
 
 _DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 _RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
@@ -163,6 +163,35 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
         note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
     )  # fmt: skip
     return (again, restart) if container_kind(s) else (restart, unload)
+
+
+def restart(s: Snapshot) -> tuple[Fix, ...]:
+    """Where only the code is known: what clears most states of a driver."""
+    words = "It clears most states of the driver in which CUDA answers so."
+    if not container_kind(s):
+        return (reboot(s, f"Reboot. {words} If it stays, look for Xid and NVRM lines in 'sudo dmesg'."),)
+    text = "Stop and start the container or pod, so that it gets the GPU and the driver's libraries anew."
+    step = Step(text=text, where="container-start", changes=driver_changes())
+    again = Fix(id="restart-container", title="Start the container anew", steps=(step,))
+    return (again, other_host(s, "on which the same image works"), reboot(s, words))
+
+
+def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
+    """libcuda, the part of the driver that was left out, in the version of the module that runs."""
+    if container_kind(s):
+        return restart(s)
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    branch = (known(s.driver.version) or "").partition(".")[0]
+    package = {"debian": "libcuda1"}.get(system, "")
+    if system in ("ubuntu", "pop", "linuxmint") and branch:
+        package = f"libnvidia-compute-{branch}"
+    manager = "dnf" if system in _RPM else "apt-get"
+    package = package or ("nvidia-driver-cuda-libs" if system in _RPM else "")
+    text = "Install the driver's CUDA library, of the version of the kernel module that runs"
+    text += f" ({version})." if (version := known(s.driver.version)) else "."
+    command = f"{root}{manager} install -y {package}" if package else ""
+    step = on_host(s, text, command, library_changes())
+    return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=_note(s)),)
 
 
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:

@@ -6,13 +6,14 @@ from ..snapshot import Missing, Snapshot, known
 
 
 def gpus(s: Snapshot) -> str:
-    """`2x NVIDIA L4, NVIDIA T4`; `no GPU`; `GPUs unknown`."""
-    if isinstance(s.gpus, Missing):
+    """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA; `no GPU`; `GPUs unknown`."""
+    found = known(s.gpus) or known(s.driver.cuda_devices)
+    if not found and isinstance(s.gpus, Missing):
         return "no GPU seen" if s.gpus.reason == "absent" else "GPUs unknown"
-    if not s.gpus:
+    if not found:
         return "no GPU"
     counts: dict[str, int] = {}
-    for gpu in s.gpus:
+    for gpu in found:
         name = known(gpu.name) or "unnamed GPU"
         counts[name] = counts.get(name, 0) + 1
     return ", ".join(f"{count}x {name}" for name, count in counts.items())

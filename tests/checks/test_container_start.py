@@ -75,10 +75,16 @@ def test_healthy_machines_pass() -> None:
 
 
 def test_missing_utility_is_a_warning_while_cuda_works() -> None:
-    sick = without_nvml(inside()).replace({"container.driver_capabilities": "compute"})
+    sick = without_nvml(healthy("h100", "h100", container=True)).replace({"container.driver_capabilities": "compute"})
     status, _, findings = run(CAPS, sick)
     assert status == "warn"
     assert_fix_works(sick, findings[0])
+
+
+def test_missing_utility_is_a_remark_where_one_gpu_works() -> None:
+    s = without_nvml(inside()).replace({"container.driver_capabilities": "compute"})
+    assert report(s).verdict == "pass"
+    assert [f.id for f in report(s).remarks] == [CAPS]
 
 
 def test_capabilities_that_lack_nothing_needed_are_no_fault() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from doctor.snapshot import NOT_ASKED, Missing, PciDevice, Snapshot
+from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, PciDevice, Snapshot
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
-from ..sickness import cuda_says, nvml_says
+from ..judging import assert_fix_works, ids, report, run
+from ..sickness import cuda_says, nvml_says, without_libcuda
 
 INIT, FABRIC, STALE, LOST = (
     "cuda-init-failed", "fabric-manager-not-running", "uvm-stale-after-suspend", "gpu-fell-off-bus",
@@ -63,6 +63,44 @@ def test_the_code_is_named_and_told() -> None:
 
 def test_a_code_that_no_table_knows_still_fails() -> None:
     assert run(INIT, cuda_says(healthy(), 123456))[0] == "fail"
+
+
+def without_its_libcuda(s: Snapshot) -> Snapshot:
+    """nvidia-smi works, and the package with libcuda was left out."""
+    return without_libcuda(s).replace({"driver.libcuda_candidates": ()})
+
+
+def test_a_driver_without_its_libcuda_fails() -> None:
+    for s in (healthy(torch=False), healthy()):
+        sick = without_its_libcuda(s)
+        assert ids(sick)[0] == INIT and report(sick).exit_code == 1
+        finding = run(INIT, sick)[2][0]
+        assert finding.fixes[0].steps[0].command == "apt-get install -y libnvidia-compute-580"
+        assert_fix_works(sick, finding)
+    inside = without_its_libcuda(healthy(container=True))
+    assert run(INIT, inside)[0] == "fail"
+    assert run(INIT, inside)[2][0].fixes[0].id == "restart-container"
+
+
+def test_a_missing_libcuda_that_another_check_explains_is_left_to_it() -> None:
+    there = LibraryFile(soname="libcuda.so.1", path="/usr/local/nvidia/lib64/libcuda.so.1", found_by="elsewhere")
+    assert run(INIT, without_libcuda(healthy()).replace({"driver.libcuda_candidates": (there,)}))[0] == "skipped"
+    utility = without_its_libcuda(healthy(container=True)).replace({"container.driver_capabilities": "utility"})
+    assert run(INIT, utility)[0] == "skipped"
+    nixos = without_its_libcuda(healthy()).replace({"torch_run": healthy().torch_run})
+    assert run(INIT, nixos)[0] == "skipped", "torch finds a libcuda that our loader does not"
+
+
+def test_cuda_that_starts_and_lists_no_gpu_fails() -> None:
+    sick = healthy(torch=False).replace({"driver.cuda_devices": ()})
+    assert ids(sick, status="fail") == [INIT]
+    assert_fix_works(sick, run(INIT, sick)[2][0])
+
+
+def test_a_code_alone_tells_of_no_other_version() -> None:
+    for s in (healthy(), healthy(container=True)):
+        words = " ".join(step.text for fix in run(INIT, cuda_says(s, 3))[2][0].fixes for step in fix.steps)
+        assert "version" not in words
 
 
 def test_a_gpu_that_says_it_is_lost() -> None:

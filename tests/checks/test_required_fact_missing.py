@@ -14,6 +14,7 @@ from .test_no_nvidia_gpu import without_gpu
 from .test_wsl import wsl1
 
 ID = "required-fact-missing"
+NO_LIST = {"torch.arch_text": NOT_ASKED, "torch_run.arch_list": NOT_ASKED}
 ANY, NONE = Policy(expect=Expect(kind="any")), Policy(expect=Expect(kind="none"))
 
 
@@ -29,8 +30,36 @@ def test_healthy_machines_lack_nothing() -> None:
 @pytest.mark.parametrize("reason", ["denied", "timeout", "error", "not-asked", "absent"])
 @pytest.mark.parametrize("path", ["driver.cu_init", "torch.build", "torch.sass"])
 def test_each_required_fact(path: str, reason: str) -> None:
-    sick = healthy().replace({path: Missing(reason)})  # type: ignore[arg-type]
+    sick = healthy().replace({path: Missing(reason), **NO_LIST})  # type: ignore[arg-type]
     assert subjects(sick) == [path]
+
+
+def test_torchs_own_list_tells_its_architectures_too() -> None:
+    """conda-forge keeps libtorch_cuda.so outside of site-packages."""
+    for name in NO_LIST:
+        left = {key: value for key, value in NO_LIST.items() if key != name}
+        assert subjects(healthy().replace({"torch.sass": ABSENT, **left})) == []
+
+
+def test_an_empty_list_is_no_answer() -> None:
+    own = {"torch.version": "2.8.0a0+git1234567", **NO_LIST}
+    assert subjects(healthy().replace({"torch.sass": (), "torch.ptx": (), **own})) == ["torch.sass"]
+    assert subjects(healthy().replace({"torch.sass": (), "torch.ptx": ("9.0",), **own})) == []
+    assert subjects(without_nvml(healthy()).replace({"driver.cuda_devices": ()})) == ["gpus"]
+
+
+@pytest.mark.parametrize("reason", ["denied", "timeout", "error", "conflict"])
+def test_whether_torch_is_installed_was_asked_and_could_not_be_told(reason: str) -> None:
+    unread = healthy().replace({"torch": Torch(version=Missing(reason)), "torch_run": TorchRun()})  # type: ignore[arg-type]
+    assert subjects(unread) == ["torch.version"]
+    assert subjects(healthy().replace({"torch": Torch(), "torch_run": TorchRun()})) == []
+
+
+def test_nothing_was_looked_at() -> None:
+    """That nobody looked is no sign that there is no GPU, or no torch."""
+    assert subjects(Snapshot(), ANY) == ["driver.kernel_version", "gpus", "driver.cu_init"]
+    assert subjects(Snapshot(), NONE) == ["torch.version"]
+    assert subjects(healthy(torch=False), NONE) == []
 
 
 def test_the_drivers_version_and_the_gpus_have_two_witnesses() -> None:
@@ -68,7 +97,7 @@ def test_under_any_a_sign_of_a_gpu_makes_its_facts_required() -> None:
 
 
 def test_what_the_user_left_out_is_not_required() -> None:
-    blind = healthy().replace({"driver.cu_init": NOT_ASKED, "torch.sass": NOT_ASKED})
+    blind = healthy().replace({"driver.cu_init": NOT_ASKED, "torch.sass": NOT_ASKED, **NO_LIST})
     assert subjects(blind, Policy(left_out=("driver", "torch.sass"))) == []
     assert subjects(blind, Policy(left_out=("driver.cu",))) == ["driver.cu_init", "torch.sass"]
 
@@ -86,6 +115,6 @@ def test_a_cpu_build_has_no_architectures_to_miss() -> None:
 
 
 def test_torch_facts_are_not_folded_under_the_driver() -> None:
-    sick = not_installed(healthy()).replace({"torch.sass": Missing("error")})
+    sick = not_installed(healthy()).replace({"torch.sass": Missing("error"), **NO_LIST})
     found = {f.subject: f.downstream_of for f in report(sick).findings if f.id == ID}
     assert found["torch.sass"] == () and ID in ids(sick)

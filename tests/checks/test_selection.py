@@ -9,8 +9,8 @@ from doctor.findings import Expect, Policy
 from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapshot
 
 from ..healthy import gpu, healthy
-from ..judging import assert_fix_works, ids, run
-from ..sickness import cuda_says, env, not_given, not_installed
+from ..judging import assert_fix_works, ids, report, run
+from ..sickness import cuda_says, env, not_given, not_installed, without_nvml
 
 WRONG, MODE, EXPECT = "cuda-visible-devices-wrong", "exclusive-compute-mode", "gpu-expectation-unmet"
 MIG = MigInstance(uuid="MIG-11111111-2222-3333-4444-555555555555", name="1g.10gb", gpu_instance=7, compute_instance=0)
@@ -111,6 +111,22 @@ def test_compute_mode_unknown_without_it() -> None:
 )  # fmt: skip
 def test_expectations(expect: str, models: tuple[str, ...], status: str) -> None:
     assert run(EXPECT, healthy(*models), Policy(expect=Expect.parse(expect)))[0] == status
+
+
+def test_an_expectation_that_nobody_can_judge_is_a_required_unknown() -> None:
+    policy = Policy(expect=Expect.parse("8xH100"), judged_on="2026-11-20")
+    blind = healthy().replace({"gpus": Missing("denied"), "driver.cuda_devices": Missing("error")})
+    assert report(blind, policy).exit_code == 3 and EXPECT in ids(blind, policy, "unknown")
+    unnamed = healthy().replace({"gpus": (replace(gpu(), name=Missing("error")),)})
+    assert run(EXPECT, unnamed, policy)[0] == "unknown"
+
+
+def test_cuda_is_asked_where_nvml_is_not_there() -> None:
+    policy = Policy(expect=Expect.parse("8xH100"))
+    whole, one = without_nvml(healthy(*["h100"] * 8)), without_nvml(healthy())
+    assert run(EXPECT, whole, policy)[0] == "pass"
+    assert run(EXPECT, one, policy)[0] == "fail"
+    assert run(EXPECT, env(one, CUDA_VISIBLE_DEVICES="0"), policy)[0] == "unknown"
 
 
 def test_an_unmet_expectation_is_mended_by_another_machine_and_folded_under_causes() -> None:

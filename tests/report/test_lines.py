@@ -12,6 +12,7 @@ from doctor.report.lines import plain, wrap
 
 from ..healthy import healthy
 from ..judging import report
+from ..sickness import without_nvml
 from .samples import finding, hostile, sick
 
 
@@ -22,6 +23,11 @@ def test_fail_is_told_before_unknown_and_ok() -> None:
     warning = sick(findings=(finding("cpu-only-torch", "warn"),), verdict="warn", exit_code=0)
     assert healthline(warning).startswith("OK 1x NVIDIA H100") and healthline(warning).endswith("(warning: cpu-only-torch)")
     assert healthline(report(healthy())).startswith("OK")
+
+
+def test_ok_names_the_gpu_that_only_cuda_lists() -> None:
+    s = without_nvml(healthy(container=True)).replace({"container.driver_capabilities": "compute"})
+    assert healthline(report(s)).startswith("OK 1x NVIDIA H100 80GB HBM3, driver")
 
 
 @given(st.text(max_size=300), st.sampled_from(["fail", "unknown", "warn"]))
