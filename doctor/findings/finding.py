@@ -41,6 +41,7 @@ class Fix(Struct, frozen=True, kw_only=True):
     title: str
     steps: tuple[Step, ...]
     note: str = ""
+    """Paragraphs, one a line; a line that begins with two blanks is a command to copy."""
     source: str = ""
 
     @property

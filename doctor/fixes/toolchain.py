@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from compat_matrix.versions import numbers
+
 from ..findings import Fix, Step
-from ..snapshot import Snapshot, Toolkit, known
+from ..snapshot import Missing, Snapshot, Toolkit, known
 from .place import RECHECK, container_kind, sudo
+from .selection import environment_with
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+GCC = re.compile(r"(^|/)(?:gcc|cc)(?:-(\d+))?$")
 _RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
 
 
@@ -30,7 +37,8 @@ def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: st
     """One step with the system's package manager; in a container it belongs into the image too."""
     note = ""
     if container_kind(s):
-        note = f"It lasts only as long as this container; in its Dockerfile: RUN {command.replace('sudo ', '')}"
+        line = command.replace("sudo ", "")
+        note = f"It lasts only as long as this container; in its Dockerfile:\n  RUN {line}"
     own = command.startswith("conda ")
     step = Step(text=text, command=command, where="shell", needs_root=not own, changes=changes,
                 possible_here=own or known(s.host.user_is_root) is not False)  # fmt: skip
@@ -60,6 +68,46 @@ def python_headers(s: Snapshot) -> Fix:
                             changes={"python.patient.headers": True})  # fmt: skip
 
 
+def has_no_compiler(s: Snapshot) -> bool:
+    """Whether it is known that there is neither a gcc of the system nor any compiler on PATH."""
+    version = s.cuda.gcc_version
+    return isinstance(version, Missing) and version.reason == "absent" and s.cuda.c_compiler is None
+
+
+def gcc_in_use(s: Snapshot) -> str | None:
+    """The version of gcc that nvcc would be given: by the name in CC, else of gcc; None where it is not known."""
+    said = s.host.env("CC")
+    named = GCC.search(said.strip()) if isinstance(said, str) else None
+    return named[2] if named and named[2] else known(s.cuda.gcc_version)
+
+
+def gcc_limit(m: Matrix, nvcc: str) -> int | None:
+    """The newest gcc that a nvcc accepts (its own third number is not the toolkit's)."""
+    row = m.toolkit(".".join(nvcc.split(".")[:2]))
+    return row.host_gcc_max_major if row else None
+
+
+def older_gcc(s: Snapshot, limit: int) -> Fix:
+    """Another gcc beside the system's, named in CC and CXX."""
+    return Fix(id="older-gcc", title=f"Compile with gcc {limit}", steps=(_older_gcc(s, limit),))
+
+
+def _older_gcc(s: Snapshot, limit: int) -> Step:
+    install = system_install(s, f"gcc-{limit} g++-{limit}", f"gcc-toolset-{limit}-gcc-c++")
+    changes = {
+        "host.environment": environment_with(s, "CC", f"gcc-{limit}"), "cuda.c_compiler": f"/usr/bin/gcc-{limit}",
+    }  # fmt: skip
+    return Step(text="The other gcc stays the system's; the variables hold for this shell.", where="shell",
+                command=f"{install} && export CC=gcc-{limit} CXX=g++-{limit}", needs_root=True,
+                possible_here=known(s.host.user_is_root) is not False, changes=changes)  # fmt: skip
+
+
+def _with_gcc(s: Snapshot, m: Matrix, cuda: str, step: Step) -> tuple[Step, ...]:
+    """The step, and a gcc that this nvcc accepts where the present one is too new for it."""
+    limit, have = gcc_limit(m, cuda), numbers(gcc_in_use(s))
+    return (step, _older_gcc(s, limit)) if limit and have[:1] > (limit,) else (step,)
+
+
 def toolkit_for(s: Snapshot, cuda: str) -> Toolkit | None:
     """An installed toolkit with nvcc of this very CUDA version, else of its major; None where there is none."""
     kits = [kit for kit in known(s.cuda.toolkits) or () if known(kit.nvcc)]
@@ -78,7 +126,7 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
                     command=f"export CUDA_HOME={found.path} PATH={found.path}/bin:$PATH",
                     changes=_with_nvcc(s, found.path, version))  # fmt: skip
         title = f"Use the CUDA {version} toolkit in {found.path}"
-        return (Fix(id="use-installed-toolkit", title=title, steps=(step,)),)
+        return (Fix(id="use-installed-toolkit", title=title, steps=_with_gcc(s, m, version, step)),)
     major, _, minor = cuda.partition(".")
     path, fixes = f"/usr/local/cuda-{cuda}", []
     prefix = known(s.python.patient.prefix)
@@ -87,14 +135,14 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
                     command=f"conda install --yes --prefix {prefix} -c nvidia cuda-toolkit={cuda}",
                     changes=_with_nvcc(s, prefix, cuda))  # fmt: skip
         title = f"Install the CUDA {cuda} toolkit with conda"
-        fixes.append(Fix(id="install-toolkit-conda", title=title, steps=(step,)))
+        fixes.append(Fix(id="install-toolkit-conda", title=title, steps=_with_gcc(s, m, cuda, step)))
     system = install_packages(
         s, id="install-toolkit", title=f"Install the CUDA {cuda} toolkit", changes=_with_nvcc(s, path, cuda),
         text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}.",
         command=system_install(s, f"cuda-toolkit-{major}-{minor}", f"cuda-toolkit-{major}-{minor}") +
         f" && export CUDA_HOME={path} PATH={path}/bin:$PATH",
     )  # fmt: skip
-    return (*fixes, system)
+    return (*fixes, replace(system, steps=_with_gcc(s, m, cuda, system.steps[0])))
 
 
 def _with_nvcc(s: Snapshot, path: str, version: str) -> dict[str, Any]:

@@ -134,9 +134,9 @@ def note(s: Snapshot, args: Sequence[str], why: str = "") -> str:
 
     words = [f"{why[0].upper()}{why[1:]}."] if why else []
     if not tool(s)[0].startswith("uv"):
-        words.append(f"With uv: uv pip install --python {executable(s)} {join(args)}")
+        words += ["With uv:", f"  uv pip install --python {executable(s)} {join(args)}"]
     if container_kind(s):
-        words.append(f"It lasts only as long as this container; in its Dockerfile: RUN pip install {join(args)}")
+        words += ["It lasts only as long as this container; in its Dockerfile:", f"  RUN pip install {join(args)}"]
     return "\n".join(words)
 
 

@@ -102,7 +102,12 @@ def _fix(fix: Fix, width: int) -> list[Line]:
         rows += wrap(text, width, "    ", first=f"{number}. " if many else "")
         if step.command:
             rows += command(step.command, "       " if many else "      ")
-    return rows + (wrap(fix.note, width, "    ", style="dim") if fix.note else [])
+    for paragraph in fix.note.splitlines():
+        if paragraph.startswith("  "):
+            rows += command(paragraph[2:], "      ")
+        else:
+            rows += wrap(paragraph, width, "    ", style="dim")
+    return rows
 
 
 def show(value: Any, limit: int = 200) -> str:

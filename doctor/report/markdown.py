@@ -84,7 +84,9 @@ def _fix(fix: Fix, word: str) -> list[str]:
         if step.command:
             rows += ["", *("   " + row for block in fenced(step.command) for row in block.split("\n")), ""]
     rows.append("")
-    return [*rows, escape(fix.note), ""] if fix.note else rows
+    for paragraph in fix.note.splitlines():
+        rows += [*(fenced(paragraph[2:]) if paragraph.startswith("  ") else [escape(paragraph)]), ""]
+    return rows
 
 
 def _machine(report: Report) -> list[str]:
