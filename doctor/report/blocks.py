@@ -73,10 +73,26 @@ def cause(finding: Finding, under: list[Finding], width: int, verbose: int) -> l
         rows += [BLANK, *wrap(f"{titles} (-v shows the steps)", width, "  ", first=Span("Or: ", "bold"))]
     if under:
         rows += [BLANK, line(Span("  This also shows as:", "bold"))]
-        for other in under:
+        for other, times in alike(finding, under):
             sign, style = SIGNS[other.status]
-            rows += wrap(f"{other.title} [{other.id}]", width, "  ", first=Span(f"└ {sign.split()[1]} ", style))
+            rows += wrap(f"{other.title} [{other.id}]{times}", width, "  ", first=Span(f"└ {sign.split()[1]} ", style))
     return rows + wrap(f"Why and how: gpudoctor explain {finding.id}", width, "  ", style="dim")
+
+
+def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:
+    """What is told under a cause, equal words once with how often: eight GPUs of one fault are one line."""
+    first: dict[tuple[str, str, str], Finding] = {}
+    counts: dict[tuple[str, str, str], int] = {}
+    for finding in under:
+        key = (finding.id, finding.status, finding.title)
+        first.setdefault(key, finding)
+        counts[key] = counts.get(key, 0) + 1
+    rows = []
+    for key, finding in first.items():
+        more = " more" if key == (root.id, root.status, root.title) else ""
+        times = f", {counts[key]}{more} of them" if counts[key] > 1 else ", 1 more of them" if more else ""
+        rows.append((finding, times))
+    return rows
 
 
 def evidence(finding: Finding, width: int) -> list[Line]:

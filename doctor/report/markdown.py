@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
 from . import facts
-from .blocks import WHERE, families, show
+from .blocks import WHERE, alike, families, show
 from .clean import printable
 from .everything import walk
 from .groups import counted, groups
@@ -68,7 +68,7 @@ def _cause(finding: Finding, under: list[Finding]) -> list[str]:
         rows += _fix(fix, "Or" if index else "Fix")
     if under:
         rows += ["This also shows as:", ""]
-        rows += [f"- {_SIGN[other.status]} {escape(other.title)} (`{other.id}`)" for other in under]
+        rows += [f"- {_SIGN[o.status]} {escape(o.title)} (`{o.id}`){times}" for o, times in alike(finding, under)]
         rows.append("")
     return rows
 

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from doctor.judge.report import CheckResult
+from doctor.report.markdown import render_markdown
 from doctor.report.terminal import Look, render_terminal
 
 from ..healthy import healthy
 from ..judging import report
-from .samples import LAYERS, hostile, sick, steps
+from .samples import LAYERS, finding, hostile, sick, steps
 
 PLAIN = Look(width=80)
 
@@ -37,6 +38,16 @@ def test_the_root_cause_comes_first_and_its_consequences_under_it() -> None:
 def test_two_subjects_of_one_check_are_one_block() -> None:
     assert sum("explain no-nvidia-gpu" in row for row in rows()) == 1
     assert sum("title of no-nvidia-gpu" in row for row in rows()) == 2
+
+
+def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
+    one = [finding("torch-dropped-old-gpu-sm", title="no code for it", subject=f"GPU-{i}") for i in range(8)]
+    two = [finding("cudnn-dropped-old-gpu", title="no cuDNN for it", subject=f"GPU-{i}",
+                   downstream_of=("torch-dropped-old-gpu-sm",)) for i in range(8)]  # fmt: skip
+    told = sick(findings=(*one, *two))
+    for text in (render_terminal(told, LAYERS), render_markdown(told, LAYERS)):
+        assert text.count("no code for it") == 2 and ", 7 more of them" in text
+        assert text.count("no cuDNN for it") == 1 and ", 8 of them" in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 300])
