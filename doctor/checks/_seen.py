@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..findings import Skip
+from ..findings import Policy, Skip
 from ..snapshot import DeviceNode, Gpu, LibraryFile, Missing, NeedsFact, PciDevice, Snapshot, known, need
 
 DRIVERLESS = (
@@ -106,6 +106,13 @@ def compat_in_use(s: Snapshot) -> str:
     if path:
         return path if is_compat(s, path) else ""
     return next((c.path for c in known(s.container.compat) or () if c.loads is True), "")
+
+
+def hidden_on_purpose(s: Snapshot, p: Policy) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES hides every GPU and none is asked for (`--expect any`): the CPU is meant."""
+    value = known(s.host.env("CUDA_VISIBLE_DEVICES"))
+    hides = value is not None and value.partition(",")[0].strip() in ("", "-1", "NoDevFiles")
+    return hides and p.expect.kind == "any"
 
 
 def first_cuda_code(s: Snapshot) -> int | None:

@@ -24,7 +24,7 @@ from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import install_libcuda, restart
 from ..fixes.place import container_kind
 from ..snapshot import Snapshot, known, need
-from ._seen import ALL_CAUSES, absent, is_wsl
+from ._seen import ALL_CAUSES, absent, hidden_on_purpose, is_wsl
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -39,6 +39,9 @@ CHECK = Check(
 )
 
 
+CUDA_NO_DEVICE = 100
+
+
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where cuInit answers anything but 0."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
@@ -51,6 +54,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         )  # fmt: skip
         return
     code = need("driver.cu_init", s.driver.cu_init)
+    if code in (0, CUDA_NO_DEVICE) and hidden_on_purpose(s, p):
+        raise Skip("CUDA_VISIBLE_DEVICES hides every GPU, and none is expected")
     if code == 0:
         if s.driver.cuda_devices == () and (p.gpu_wanted or bool(known(s.gpus))):
             yield CHECK.fail("CUDA starts, but lists no GPU", facts={"cu_init": 0, "cuda_devices": 0}, fixes=restart(s))

@@ -23,7 +23,7 @@ from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.torch import recheck_run
 from ..snapshot import Missing, Snapshot, TorchRun, known, need
 from ._errors import first_line
-from ._seen import ALL_CAUSES
+from ._seen import ALL_CAUSES, hidden_on_purpose
 from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, cuda_build, gpu_needed
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     cuda_build(s)
     if not gpu_needed(s, p):
         raise Skip("no GPU is expected, and none was seen")
+    if hidden_on_purpose(s, p):
+        raise Skip("CUDA_VISIBLE_DEVICES hides every GPU, and none is expected")
     run = s.torch_run
     if known(run.imported) is False:
         return  # torch-import-broken
@@ -88,7 +90,7 @@ def _step(run: TorchRun, reason: str, begin: str) -> str:
 
 
 def _fix(s: Snapshot, first_fix: str) -> Fix:
-    text = f"{first_fix[0].upper()}{first_fix[1:]}." if first_fix else _RESTART
+    text = f"What is known to help with this code: {first_fix}." if first_fix else _RESTART
     step = Step(text=text, where="shell", changes=recheck_run(s))
     return Fix(id="by-error-code", title="What this error asks for", steps=(step,))
 

@@ -81,6 +81,8 @@ def _run(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) 
         return "skipped", _LEFT_OUT, []
     if check.about.needs_gpu and policy.expect.kind == "none":
         return "skipped", "--expect none: no GPU is expected where this runs", []
+    if check.about.needs_gpu and policy.expect.kind == "any" and check.id != "no-nvidia-gpu" and _no_card(snapshot):
+        return "skipped", "this machine has no NVIDIA GPU", []
     said: list[Finding] = []
     try:
         for finding in check.function(snapshot, matrix, policy):

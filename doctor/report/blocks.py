@@ -81,12 +81,12 @@ def cause(finding: Finding, under: list[Finding], width: int, verbose: int) -> l
 
 def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:
     """What is told under a cause, equal words once with how often: eight GPUs of one fault are one line."""
-    first: dict[tuple[str, str, str], Finding] = {}
-    counts: dict[tuple[str, str, str], int] = {}
+    first: dict[tuple[object, ...], Finding] = {}
+    counts: dict[tuple[object, ...], int] = {}
     for finding in under:
-        key = (finding.id, finding.status, finding.title)
-        first.setdefault(key, finding)
-        counts[key] = counts.get(key, 0) + 1
+        words = (finding.id, finding.status, finding.title)
+        first.setdefault(words, finding)
+        counts[words] = counts.get(words, 0) + 1
     rows = []
     for key, finding in first.items():
         more = " more" if key == (root.id, root.status, root.title) else ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from doctor.findings import Expect, Policy
 from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, PciDevice, Snapshot
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, report, run
-from ..sickness import cuda_says, nvml_says, without_libcuda
+from ..judging import POLICY, assert_fix_works, ids, report, run
+from ..sickness import cuda_says, env, nvml_says, without_libcuda
+from .test_no_nvidia_gpu import without_gpu
 
 INIT, FABRIC, STALE, LOST = (
     "cuda-init-failed", "fabric-manager-not-running", "uvm-stale-after-suspend", "gpu-fell-off-bus",
@@ -95,6 +97,19 @@ def test_cuda_that_starts_and_lists_no_gpu_fails() -> None:
     sick = healthy(torch=False).replace({"driver.cuda_devices": ()})
     assert ids(sick, status="fail") == [INIT]
     assert_fix_works(sick, run(INIT, sick)[2][0])
+
+
+def test_no_gpu_and_a_hidden_gpu_are_no_fault_where_anything_is_expected() -> None:
+    """Images bring driver libraries, stubs and compat libraries to machines without a GPU."""
+    anything = Policy(expect=Expect(kind="any"), judged_on="2026-11-20")
+    libraries = {"driver.libcuda_path": "/usr/lib/libcuda.so.535.183.01", "driver.nvml_library_path": "/usr/lib/n.so"}
+    laptop = cuda_says(without_gpu(healthy()), 100).replace({**libraries, "driver.nvml_init": 9})
+    stub = without_gpu(healthy(torch=False)).replace({"driver.libcuda_stub": True, "driver.cu_init": 34, **libraries})
+    masked = env(cuda_says(healthy(), 100), CUDA_VISIBLE_DEVICES="")
+    for s in (laptop, stub, masked):
+        assert ids(s, anything, "fail") == []
+        assert report(s, POLICY).verdict == "fail"
+    assert ids(cuda_says(healthy(), 100), anything, "fail")[0] == INIT, "a GPU that is there is judged in full"
 
 
 def test_a_code_alone_tells_of_no_other_version() -> None:
