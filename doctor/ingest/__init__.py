@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .read import judgeable, read
+from .text import judgeable, read
 
 __all__ = ["judgeable", "read"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,13 +43,17 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "jetson":
         return (jetson(s) or "jetson" in said) is value
     if key == "gpu-below":
-        caps = [cap for g in known(s.gpus) or () if (cap := known(g.compute_capability))]
-        return bool(caps) and all(_numbers(cap) < _numbers(value) for cap in caps)
+        return bool(caps := _capabilities(s)) and all(cap < _numbers(value) for cap in caps)
+    if key == "gpu-above":
+        return bool(caps := _capabilities(s)) and all(cap > _numbers(value) for cap in caps)
+    if key == "versions-differ":
+        first, second = (s.fact(path) for path in value)
+        return isinstance(first, str) and isinstance(second, str) and _numbers(first)[:2] != _numbers(second)[:2]
     if key == "set":
         return bool(s.host.env(value)) and not isinstance(s.host.env(value), Missing)
     if key == "names":
         names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
-        return any(word in names for word in value)
+        return any(str(word) in names for word in value)
     if key == "code":
         return _code(s) == value
     if key == "group-above":
@@ -59,15 +64,19 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return bool(groups) and isinstance(fact, str) and not f"{fact}.".startswith(f"{groups[0]}.")
     path, _, how = key.partition(" ")
     fact = s.fact(path)
+    if how == "not-now":
+        return fact not in value
     if how == "known":
         return (not isinstance(fact, Missing)) is value
     if isinstance(fact, Missing):
         return False
     if how == ">=":
         return _numbers(str(fact)) >= _numbers(value)
+    if how == "<":
+        return _numbers(str(fact)) < _numbers(value)
     if how == "not":
         return fact not in (value if isinstance(value, list) else [value])
-    return fact in value if isinstance(value, list) else bool(fact == value)
+    return bool(fact in value if isinstance(value, list) else fact == value)
 
 
 def jetson(s: Snapshot) -> bool:
@@ -84,6 +93,29 @@ def _code(s: Snapshot) -> str:
     if not held or not caps:
         return ""
     return "older" if max(held) < min(caps) else "newer" if min(held) > max(caps) else ""
+
+
+_FAMILIES = (
+    (r"(?:rtx|pro) ?50\d\d|rtx pro \d{4} blackwell", (12, 0)), (r"\b(?:b200|gb200)\b", (10, 0)),
+    (r"\b(?:b300|gb300)\b", (10, 3)), (r"\bgb10\b", (12, 1)), (r"\b(?:h100|h200|gh200|h800|h20)\b", (9, 0)),
+    (r"rtx ?40\d\d|\b(?:l4|l40s?|l20)\b|ada generation", (8, 9)), (r"rtx ?30\d\d|\ba(?:10g?|40|16|2|4000|5000|6000)\b", (8, 6)),
+    (r"\ba(?:100|30|800)\b", (8, 0)), (r"rtx ?20\d\d|gtx ?16\d\d|\bt4\b|quadro rtx|titan rtx", (7, 5)),
+    (r"\bv100\b|titan v\b", (7, 0)), (r"\bp100\b", (6, 0)), (r"gtx ?10\d\d|\bp(?:4|40)\b|titan xp?\b|gt ?1030", (6, 1)),
+    (r"gtx ?9\d\d|\bm(?:40|60)\b", (5, 2)), (r"\bk(?:80|40)\b|gt ?7\d\d", (3, 7)),
+)  # fmt: skip
+"""Families of names, by what every board of the family can do: enough for 'older than' and 'newer than'."""
+
+
+def _capabilities(s: Snapshot) -> list[tuple[int, ...]]:
+    """The compute capability of each GPU, told or by its family's name; empty where one of them is not known."""
+    found: list[tuple[int, ...]] = []
+    for gpu in known(s.gpus) or ():
+        told, name = known(gpu.compute_capability), (known(gpu.name) or "").lower()
+        family = next((cap for pattern, cap in _FAMILIES if re.search(pattern, name)), None)
+        if told is None and family is None:
+            return []
+        found.append(_numbers(told) if told else family or ())
+    return found
 
 
 def _numbers(text: str) -> tuple[int, ...]:

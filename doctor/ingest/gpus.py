@@ -11,6 +11,8 @@ from .statement import Line, Statement, say
 _LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
 _UUID = re.compile(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
 _REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
+MOST_GPUS = 4096
+"""Of one list: no machine has more."""
 OTHERS = re.compile(
     r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc a\d{3}|iris|uhd graphics|apple m\d|m[1-4] (?:pro|max|ultra)|mi\d{3}x?)\b",
     re.I,
@@ -32,11 +34,15 @@ PROSE = re.compile(
 
 def read_gpus(lines: list[Line]) -> Iterator[Statement]:
     """Statements of every line of a numbered list of GPUs."""
+    found_gpus = 0
     for line in lines:
         head = line.text[:48].lstrip()
         if head[:1] not in "GDg" or (found := _LISTED.match(line.text)) is None:
             continue
         yield from gpu_statements(found[2], line, int(found[1]))
+        found_gpus += 1
+        if found_gpus >= MOST_GPUS:
+            return
 
 
 def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator[Statement]:
@@ -51,7 +57,7 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
         count, name = int(many[1]), many[2]
     if not name or name.lower() in values.NOTHING or len(name) > 100:
         return
-    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, 4096)}
+    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS)}
     rest = value[len(name) :]
     if arch := re.search(r"\bsm[_ ](?:sm_)?(\d{2,3})[af]?\b", rest):
         fields["compute_capability"] = values.capability(arch[1])

@@ -51,6 +51,8 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     if cards is not None:
         changes["driver.pci_devices"] = cards
         witnesses["driver.pci_devices"] = _lines(groups["gpu"])
+    if changes.get("host.system") == "darwin" and gpus is None:  # Apple's machines have no NVIDIA GPU
+        changes["driver.pci_devices"] = (PciDevice(address="", vendor="106b", device=""),)
     _environment(groups, changes, witnesses)
     _packages(groups, changes, witnesses)
     if "torch.cuda.none" in groups and isinstance(changes.get("torch.version"), str) and "torch.cuda" not in changes:

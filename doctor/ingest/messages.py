@@ -15,6 +15,9 @@ from .statement import Line, Statement
 _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
 
+_MOST_TRIES = 500
+"""Lines with the text of an entry that are looked at: some words stand in every line of a log."""
+
 
 class Message(NamedTuple):
     """One entry. `find`: lower-case texts one of which must stand in the line; `pattern`: on that line."""
@@ -70,7 +73,9 @@ def catalogue() -> tuple[Message, ...]:
 
 
 def find_hits(lines: list[Line]) -> list[Hit]:
-    """Every entry's first hits, in the order of the text."""
+    """Every entry's first hits, in the order of the text; of equal lines the first counts."""
+    seen_lines: set[str] = set()
+    lines = [line for line in lines if not (line.text in seen_lines or seen_lines.add(line.text))]  # type: ignore[func-returns-value]
     text = "\n".join(line.text for line in lines).lower()
     starts = _starts(lines)
     found: list[Hit] = []
@@ -78,7 +83,9 @@ def find_hits(lines: list[Line]) -> list[Hit]:
         seen: set[int] = set()
         for needle in message.find:
             at = text.find(needle)
-            while at >= 0 and len(seen) < _MOST_HITS:
+            tries = 0
+            while at >= 0 and len(seen) < _MOST_HITS and tries < _MOST_TRIES:
+                tries += 1
                 index = _line_at(starts, at)
                 end = starts[index + 1] if index + 1 < len(starts) else len(text) + 1
                 if index not in seen and (hit := _match(message, lines[index])):
@@ -130,7 +137,16 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
             and numbers[0] * 1024 > 0
             and (numbers[0] * 1024 - numbers[1] - numbers[2]) > 0.6 * numbers[0] * 1024
         )
+    if how == "most-held-elsewhere-units" and len(groups) >= 6:
+        try:
+            total, free, own = (float(groups[i]) * _UNITS.get(groups[i + 1].lower(), 0.0) for i in (0, 2, 4))
+        except ValueError:
+            return False
+        return total > 0 and total - free - own > 0.6 * total
     return False
+
+
+_UNITS = {"gib": 1024.0, "mib": 1.0}
 
 
 def proven(hits: list[Hit]) -> Iterator[Statement]:

@@ -32,7 +32,7 @@ def read_variables(lines: list[Line]) -> Iterator[Statement]:
             name, value = found[1], found[2].strip().strip("'\"")
             if not name.startswith(NAMES) or any(word in name for word in _SECRET):
                 continue
-            if name in ("CUDA_VERSION",) or value.lower() in ("n/a", "could not collect"):
+            if name == "CUDA_VERSION" or (value.lower() in ("n/a", "could not collect") or value.startswith("(")):
                 continue
             yield say("variable", (name, value), line)
         elif gone := _UNSET.match(text):
