@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -14,6 +15,8 @@ def run_fast(arguments: Sequence[str]) -> int | None:
     if flags is None:
         return None
     from .guard import guarded
+
+    gc.disable()  # a process that lives for a tenth of a second: looking for cycles costs more than it frees
 
     def work() -> int:
         _light_msgspec()
