@@ -37,8 +37,13 @@ def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
         or new_python_fix(s, m)
         or _after_driver(s, m, wanted)
         or _for_some(s, m, wanted)
-        or other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **recheck_run(s)})
+        or other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
     )
+
+
+def _other_torch(s: Snapshot) -> dict[str, Any]:
+    """On another machine torch is another one too: the build that fits there."""
+    return {**{f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}, **recheck_run(s)}
 
 
 def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:

@@ -54,3 +54,13 @@ def test_the_local_tag_tells_where_the_version_file_is_missing() -> None:
 def test_unknown_where_nothing_tells() -> None:
     gone = {name: Missing("denied") for name in ("torch.build", "torch.cuda", "torch_run.cuda")}
     assert run(ID, healthy().replace({**gone, "torch.version": "2.8.0"}))[0] == "unknown"
+
+
+def test_gpus_that_no_driver_serves_together_are_sent_to_another_host() -> None:
+    """Pascal needs the proprietary module, Blackwell the open one."""
+    sick = with_other_build(healthy("gtx1080", "rtx5090", driver="450.248.02", cuda="11.0")).replace(
+        {"python.patient.version": "3.8.18"}
+    )
+    finding = run(ID, sick)[2][0]
+    assert finding.fixes[0].id == "choose-another-host"
+    assert_fix_works(sick, finding)
