@@ -75,7 +75,8 @@ def mutate_text(random: Random, data: bytes, others: list[bytes], words: tuple[b
         lines = data.splitlines(keepends=True) or [b""]
         at = random.randrange(len(lines))
         if kind == 0:
-            lines.insert(at, random.choice(lines) * random.choice((1, 2, 500)))
+            line = random.choice(lines)
+            lines.insert(at, line * min(random.choice((1, 2, 500)), LONGEST // max(1, len(line))))
         elif kind == 1:
             del lines[at]
         elif kind == 2:
@@ -145,7 +146,7 @@ def change(random: Random, value: Any) -> Any:
     if kind == 0:
         del holder[key]
     elif kind == 1 and isinstance(holder, list):
-        holder *= random.choice((0, 2, 3, 40)) if len(holder) < 1000 else 1
+        holder *= random.choice((0, 2, 3, 40)) if len(holder) < 1000 and len(json.dumps(holder)) < 20_000 else 0
     elif kind == 1:
         holder[random.choice(("", "value", "error", "at", "path", "field", "begin", "\x00"))] = holder.pop(key)
     elif kind == 2 and isinstance(spot, str) and spot:
