@@ -55,17 +55,17 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
         return any(str(word) in names for word in value)
     if key == "code":
-        return _code(s) == value
+        return _code(s) == str(value)
     if key == "group-above":
         fact = s.fact(value)
-        return bool(groups) and groups[0].isdigit() and not isinstance(fact, Missing) and int(groups[0]) > fact
+        return bool(groups and groups[0].isdigit() and isinstance(fact, int) and int(groups[0]) > fact)
     if key == "group-not-start-of":
         fact = s.fact(value)
         return bool(groups) and isinstance(fact, str) and not f"{fact}.".startswith(f"{groups[0]}.")
     path, _, how = key.partition(" ")
     fact = s.fact(path)
     if how == "not-now":
-        return fact not in value
+        return bool(fact not in value)
     if how == "known":
         return (not isinstance(fact, Missing)) is value
     if isinstance(fact, Missing):

@@ -12,6 +12,7 @@ from . import meanings
 from .statement import Line, Statement
 
 _KEY = re.compile(r"\s{0,12}([A-Za-z][\w .()/?,-]{0,60}?)\s{0,24}(?::|=(?!=))\s{0,8}(.{0,400})")
+_MOST_KEYS = 20_000
 _NOISE = re.compile(r"[\s_\-]+")
 
 
@@ -33,15 +34,15 @@ def read_keyed(lines: list[Line]) -> Iterator[Statement]:
     cache: dict[str, str] = {}
     for line in lines:
         text = line.text
-        if ":" not in text and "=" not in text:
+        if (":" not in text and "=" not in text) or (text.startswith("GPU ") and text[4:5].isdigit()):
             continue
         found = _KEY.match(text)
         if not found or found[2].startswith("//"):
             continue
         key = found[1]
         if key not in cache:
-            if len(cache) > 20_000:
-                cache.clear()
+            if len(cache) > _MOST_KEYS:
+                continue  # a log, not a description of a machine
             cache[key] = table.get(plain(key)) or _by_words(plain(key))
         if kind := cache[key]:
             yield from meanings.statements(kind, found[2].strip(), line)

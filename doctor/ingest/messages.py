@@ -15,6 +15,8 @@ from .statement import Line, Statement
 _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
 
+_LONG_LOG = 5000
+"""Distinct lines."""
 _MOST_TRIES = 500
 """Lines with the text of an entry that are looked at: some words stand in every line of a log."""
 
@@ -74,8 +76,7 @@ def catalogue() -> tuple[Message, ...]:
 
 def find_hits(lines: list[Line]) -> list[Hit]:
     """Every entry's first hits, in the order of the text; of equal lines the first counts."""
-    seen_lines: set[str] = set()
-    lines = [line for line in lines if not (line.text in seen_lines or seen_lines.add(line.text))]  # type: ignore[func-returns-value]
+    lines = _distinct(lines)
     text = "\n".join(line.text for line in lines).lower()
     starts = _starts(lines)
     found: list[Hit] = []
@@ -93,6 +94,21 @@ def find_hits(lines: list[Line]) -> list[Hit]:
                     found.append(hit)
                 at = text.find(needle, max(end - 1, at + 1))
     return sorted(found, key=lambda hit: hit.line.number)
+
+
+def _distinct(lines: list[Line]) -> list[Line]:
+    """The first of equal lines; in a long log also of lines that differ in digits alone (progress, times)."""
+    first: dict[str, Line] = {}
+    for line in lines:
+        first.setdefault(line.text, line)
+    if len(first) < _LONG_LOG:
+        return list(first.values())
+    digits = str.maketrans("", "", "0123456789")
+    shapes: dict[str, Line] = {}
+    for text, line in first.items():
+        shape = text if "xid" in text or "Xid" in text or "rror" in text else text.translate(digits)
+        shapes.setdefault(shape, line)
+    return list(shapes.values())
 
 
 def _starts(lines: list[Line]) -> list[int]:

@@ -1,0 +1,92 @@
+"""`gpudoctor explain ARG`: pages, files, standard input, texts, and what is none of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import jsonschema
+import pytest
+
+from . import command
+
+
+class Done(NamedTuple):
+    """Exit code, stdout and stderr as text."""
+
+    code: int
+    out: str
+    err: str
+
+
+def gpudoctor(*words: str, stdin: str = "") -> Done:
+    done = command.gpudoctor(*words, data=stdin.encode())
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+SICK = "RTX 5080, driver 576.40, torch 2.5.1+cu121 on WSL"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["804", "CUDA error 804", "cudaErrorNoKernelImageForDevice", "no-kernel-image", "NVML error 18", "cpu-only-torch"],
+)
+def test_pages(name: str) -> None:
+    done = gpudoctor("explain", name)
+    assert done.code == 0 and len(done.out.splitlines()) > 3 and not done.err
+
+
+def test_one_unknown_word_gets_suggestions() -> None:
+    done = gpudoctor("explain", "torch-lacks-new-gpu")
+    assert done.code == 2 and "torch-lacks-new-gpu-sm" in done.err and not done.out
+
+
+def test_a_text_as_argument_a_file_and_standard_input_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "ticket.txt"
+    path.write_text(SICK)
+    for words, given in ((("explain", SICK), ""), (("explain", str(path)), ""), (("explain", "-"), SICK)):
+        done = gpudoctor(*words, "--format", "json", stdin=given)
+        assert done.code == 1, done.err
+        assert json.loads(done.out)["findings"][0]["id"] == "torch-lacks-new-gpu-sm"
+
+
+def test_typed_by_hand_pasted_and_read_from_a_report_find_the_same() -> None:
+    block = ("PyTorch version: 2.5.1+cu121\nCUDA used to build PyTorch: 12.1\nOS: Ubuntu 22.04.4 LTS (x86_64)\n"
+             "Python platform: Linux-6.6.87.2-microsoft-standard-WSL2-x86_64-with-glibc2.35\n"
+             "GPU 0: NVIDIA GeForce RTX 5080\nNvidia driver version: 576.40\n")  # fmt: skip
+    reports = [gpudoctor("explain", "-", "--format", "json", stdin=text).out for text in (SICK, block)]
+    reports.append(gpudoctor("explain", "-", "--format", "json", stdin=reports[1]).out)
+    assert {json.loads(report)["findings"][0]["id"] for report in reports} == {"torch-lacks-new-gpu-sm"}
+
+
+def test_an_open_cause_exits_3_with_what_would_decide() -> None:
+    done = gpudoctor("explain", "-", "--format", "json", stdin="RuntimeError: Found no NVIDIA driver on your system.")
+    report = json.loads(done.out)
+    assert done.code == 3 and report["target"]["kind"] == "text" and "container-no-gpu-flag" in report["possible"]
+    assert report["needs"] and all(need["command"] and need["why"] and need["decides"] for need in report["needs"])
+    jsonschema.validate(report, json.loads(gpudoctor("schema").out))
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "at com.example.Main.run(Main.java:12)\nnothing of ours\n"])
+def test_nothing_to_judge(text: str) -> None:
+    done = gpudoctor("explain", "-", stdin=text)
+    assert done.code == 3 and done.out.startswith("Nothing in this text that I can judge")
+
+
+def test_a_folder_and_a_text_that_is_too_large(tmp_path: Path) -> None:
+    assert gpudoctor("explain", str(tmp_path)).code == 2
+    big = tmp_path / "big.log"
+    with big.open("wb") as stream:
+        stream.truncate(50_000_001)
+    done = gpudoctor("explain", str(big))
+    assert done.code == 2 and "over 50 MB" in done.err and len(done.err.splitlines()) == 1
+
+
+def test_the_line_of_the_text_is_told() -> None:
+    done = gpudoctor(
+        "explain",
+        "-",
+        stdin='hello\n\ndocker: Error response: could not select device driver "" with capabilities: [[gpu]].\n',
+    )
+    assert done.code == 1 and "Line 3:" in done.out and "nvidia-ctk runtime configure" in done.out

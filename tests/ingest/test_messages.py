@@ -1,0 +1,81 @@
+"""The error catalogue: well formed, decides what its samples say, and linear on hostile text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from doctor.ingest import read
+from doctor.ingest.messages import Message, catalogue
+from doctor.judge import check_ids
+from doctor.snapshot import Snapshot
+
+try:
+    from re import _parser as parser  # type: ignore[attr-defined]
+except ImportError:  # Python 3.10
+    import sre_parse as parser
+
+SAMPLES = json.loads((Path(__file__).parent / "samples.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("message", catalogue(), ids=lambda m: m.id)
+def test_entries_are_well_formed(message: Message) -> None:
+    assert message.means and message.source and message.find
+    assert all(text == text.lower() and len(text) >= 2 for text in message.find)
+    assert {check for check, _ in message.decides} | set(message.suggests) <= set(check_ids())
+    for path in message.proves:
+        assert path.startswith("gpu.") or Snapshot().fact(path) is not None
+    if message.decides:
+        assert message.fix, "what decides says what to do"
+
+
+def test_ids_are_unique_and_are_no_checks() -> None:
+    ids = [message.id for message in catalogue()]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
+def test_what_a_text_decides(sample: dict[str, str]) -> None:
+    decided = [symptom.decides for symptom in read(sample["text"]).symptoms if symptom.decides]
+    assert decided[:1] == ([sample["decides"]] if sample["decides"] else [])
+
+
+def _repeats(node: object, outer: int = 1) -> Iterator[int]:
+    """The product of the bounds of each repeat and those around it."""
+    for operation, argument in node:  # type: ignore[attr-defined]
+        if str(operation) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            _, most, inner = argument
+            bound = outer * max(1, min(int(most), 100_000))
+            yield bound
+            yield from _repeats(inner, bound)
+        elif str(operation) == "BRANCH":
+            for branch in argument[1]:
+                yield from _repeats(branch, outer)
+        elif str(operation) in ("SUBPATTERN", "ASSERT", "ASSERT_NOT", "ATOMIC_GROUP"):
+            yield from _repeats(argument[-1], outer)
+
+
+@pytest.mark.parametrize("message", catalogue(), ids=lambda m: m.id)
+def test_patterns_cannot_backtrack_badly(message: Message) -> None:
+    """Every repeat is bounded, and so is a repeat within a repeat: lines are cut at 2000 characters."""
+    if message.pattern is not None:
+        parsed = parser.parse(message.pattern.pattern, message.pattern.flags)
+        assert all(bound <= 1000 for bound in _repeats(parsed))
+
+
+def test_a_judge_of_patterns_sees_a_bomb() -> None:
+    assert max(_repeats(parser.parse(r"(a+)+b"))) > 1000
+    assert max(_repeats(parser.parse(r"x{0,20}y"))) == 20
+
+
+@pytest.mark.parametrize(
+    "filler", [" ", "a", "0", "/", "_", "=", ".", "sm_80 ", "utility,", "A1.", "'", ":", "GPU 0: ", "> ", "&amp;"]
+)
+def test_hostile_lines_are_read(filler: str) -> None:
+    """Would not come to an end if a pattern or reader backtracked badly."""
+    needles = " ".join(needle for message in catalogue() for needle in message.find)
+    rows = [filler * 700, needles, *(message.find[0] + filler * 700 for message in catalogue())]
+    assert read("\n".join(rows)).target.kind == "text"

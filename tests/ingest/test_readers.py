@@ -1,0 +1,263 @@
+"""Each tool's text in its real layout, read into facts."""
+
+from __future__ import annotations
+
+import pytest
+
+from doctor.ingest import judgeable, read
+from doctor.snapshot import Gpu, Missing, Snapshot
+
+COLLECT_ENV = """\
+Collecting environment information...
+PyTorch version: 2.6.0+cu124
+Is debug build: False
+CUDA used to build PyTorch: 12.4
+ROCM used to build PyTorch: N/A
+
+OS: Ubuntu 22.04.5 LTS (x86_64)
+GCC version: (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0
+Clang version: Could not collect
+Libc version: glibc-2.35
+
+Python version: 3.11.9 (main, Apr  6 2024, 17:59:24) [GCC 11.4.0] (64-bit runtime)
+Python platform: Linux-5.15.167.4-microsoft-standard-WSL2-x86_64-with-glibc2.35
+Is CUDA available: True
+CUDA runtime version: 12.4.131
+GPU models and configuration:
+GPU 0: NVIDIA GeForce RTX 4090
+GPU 1: NVIDIA GeForce RTX 4090
+
+Nvidia driver version: 572.16
+cuDNN version: Could not collect
+
+Versions of relevant libraries:
+[pip3] numpy==1.26.4
+[pip3] torch==2.6.0+cu124
+[pip3] triton==3.2.0
+[conda] Could not collect
+"""
+OLD = """\
+PyTorch version: 1.8.1
+Is debug build: False
+CUDA used to build PyTorch: 11.1
+OS: Ubuntu 18.04.5 LTS (x86_64)
+GCC version: (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0
+CMake version: version 3.10.2
+Python version: 3.8 (64-bit runtime)
+Is CUDA available: True
+CUDA runtime version: Could not collect
+GPU models and configuration: GPU 0: Tesla T4
+Nvidia driver version: 460.32.03
+"""
+BANNER = """\
+Thu Nov 20 10:00:00 2025
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.127.05             Driver Version: 550.127.05     CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|=========================================+========================+======================|
+|   0  NVIDIA L40S                    On  |   00000000:01:00.0 Off |                    0 |
+| N/A   30C    P8             33W /  350W |       4MiB /  46068MiB |      0%   E. Process |
++-----------------------------------------+------------------------+----------------------+
+"""
+NEW_BANNER = "| NVIDIA-SMI 610.43.02     KMD Version: 610.43.02     CUDA UMD Version: 13.3     |\n"
+QUERY = """\
+==============NVSMI LOG==============
+
+Timestamp                                 : Thu Nov 20 10:00:00 2025
+Driver Version                            : 535.216.01
+CUDA Version                              : 12.2
+
+Attached GPUs                             : 1
+GPU 00000000:3B:00.0
+    Product Name                          : NVIDIA A10
+    MIG Mode
+        Current                           : Disabled
+    GPU UUID                              : GPU-11111111-2222-3333-4444-555555555555
+    FB Memory Usage
+        Total                             : 23028 MiB
+    Compute Mode                          : Default
+"""
+CSV = """\
+index, name, driver_version, memory.total [MiB], compute_cap
+0, NVIDIA H100 80GB HBM3, 570.86.10, 81559 MiB, 9.0
+1, NVIDIA H100 80GB HBM3, 570.86.10, 81559 MiB, 9.0
+"""
+
+
+def gpus(s: Snapshot) -> tuple[Gpu, ...]:
+    assert not isinstance(s.gpus, Missing)
+    return s.gpus
+
+
+def test_collect_env() -> None:
+    s = read(COLLECT_ENV)
+    assert (s.torch.version, s.torch.cuda, s.torch.build) == ("2.6.0+cu124", "12.4", "cuda")
+    assert (s.host.wsl, s.host.kernel, s.host.libc) == (2, "5.15.167.4-microsoft-standard-WSL2", "glibc 2.35")
+    assert (s.host.os_name, s.host.architecture) == ("Ubuntu 22.04.5 LTS", "x86_64")
+    assert (s.driver.version, s.python.patient.version, s.cuda.nvcc_version) == ("572.16", "3.11.9", "12.4")
+    assert s.torch_run.cuda_available is True
+    assert [g.name for g in gpus(s)] == ["NVIDIA GeForce RTX 4090"] * 2
+    assert s.witnesses["driver.nvml_driver_version"] == ("line 20: Nvidia driver version: 572.16",)
+    numpy = s.python.distribution("numpy")
+    assert numpy is not None and not isinstance(numpy, Missing) and numpy.version == "1.26.4"
+
+
+def test_collect_env_of_2021() -> None:
+    s = read(OLD)
+    assert (s.torch.version, s.torch.cuda, s.driver.version) == ("1.8.1", "11.1", "460.32.03")
+    assert [g.name for g in gpus(s)] == ["Tesla T4"]
+    assert isinstance(s.cuda.nvcc_version, Missing)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda t: "```\n" + t + "```\n",
+        lambda t: "<details><summary>env</summary>\n\n<pre>" + t + "</pre></details>",
+        lambda t: "".join(f"> {line}\n" for line in t.splitlines()),
+        lambda t: "".join(f">> {line}\n" for line in t.splitlines()),
+        lambda t: "".join(f"{n:6}\t{line}\n" for n, line in enumerate(t.splitlines(), 1)),
+        lambda t: t.replace("\n", "\r\n"),
+        lambda t: "\x1b[32m" + t.replace("\n", "\x1b[0m\n\x1b[32m"),
+        lambda t: "\n".join(f"- {line}" for line in t.splitlines()),
+        lambda t: t.replace("PyTorch version", "**PyTorch version**"),
+        lambda t: t.encode("utf-16").decode("utf-16"),
+    ],
+)  # fmt: skip
+def test_what_is_put_around_a_text_does_not_matter(wrap: object) -> None:
+    plain, wrapped = read(COLLECT_ENV), read(wrap(COLLECT_ENV))  # type: ignore[operator]
+    assert wrapped.replace({"witnesses": {}}) == plain.replace({"witnesses": {}})
+
+
+def test_the_order_of_parts_does_not_matter() -> None:
+    env = OLD.replace("460.32.03", "550.127.05").replace("Tesla T4", "NVIDIA L40S")
+    lines = {"witnesses": {}, "symptoms": ()}
+    assert read(BANNER + env).replace(lines) == read(env + BANNER).replace(lines)
+
+
+def test_banner() -> None:
+    s = read(BANNER)
+    assert (s.driver.version, s.driver.nvml_cuda_version) == ("550.127.05", "12.4")
+    (gpu,) = gpus(s)
+    assert (gpu.name, gpu.memory_total_mib, gpu.compute_mode) == ("NVIDIA L40S", 46068, "exclusive-process")
+    assert gpu.pci_address == "0000:01:00.0"
+
+
+def test_banner_since_610() -> None:
+    s = read(NEW_BANNER)
+    assert (s.driver.version, s.driver.nvml_cuda_version) == ("610.43.02", "13.3")
+
+
+def test_query() -> None:
+    s = read(QUERY)
+    assert (s.driver.version, s.driver.nvml_cuda_version) == ("535.216.01", "12.2")
+    (gpu,) = gpus(s)
+    assert (gpu.name, gpu.mig_enabled, gpu.compute_mode, gpu.memory_total_mib) == (
+        "NVIDIA A10",
+        False,
+        "default",
+        23028,
+    )
+    assert gpu.key == "GPU-11111111-2222-3333-4444-555555555555"
+
+
+def test_csv() -> None:
+    s = read(CSV)
+    assert s.driver.version == "570.86.10"
+    assert [(g.name, g.compute_capability) for g in gpus(s)] == [("NVIDIA H100 80GB HBM3", "9.0")] * 2
+
+
+def test_list_and_nvcc() -> None:
+    s = read(
+        "GPU 0: Tesla V100-SXM2-16GB (UUID: GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee)\n"
+        "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 11.8, V11.8.89\n"
+    )
+    assert (gpus(s)[0].name, s.cuda.nvcc_version) == ("Tesla V100-SXM2-16GB", "11.8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Package           Version\n----------------- ------------\nnumpy             2.1.0\ntorch             2.5.1+cu121\n",
+        "numpy==2.1.0\ntorch==2.5.1+cu121\n",
+        (
+            "# packages in environment at /opt/conda:\n#\n# Name                    Version                   Build  Channel\n"
+            "numpy                     2.1.0            py311h1         conda-forge\n"
+            "torch                     2.5.1+cu121              pypi_0    pypi\n"
+        ),
+        "numpy==2.1.0\ntorch @ https://download.pytorch.org/whl/cu121/torch-2.5.1%2Bcu121-cp311-cp311-linux_x86_64.whl\n",
+    ],
+)
+def test_packages(text: str) -> None:
+    s = read(text)
+    numpy, torch = s.python.distribution("numpy"), s.python.distribution("torch")
+    assert numpy and torch and not isinstance(numpy, Missing) and not isinstance(torch, Missing)
+    assert (numpy.version, torch.version, s.torch.version, s.torch.cuda) == (
+        "2.1.0",
+        "2.5.1+cu121",
+        "2.5.1+cu121",
+        "12.1",
+    )
+
+
+def test_conda_build_string_of_a_cpu_torch() -> None:
+    s = read("# Name Version Build Channel\npytorch    2.3.0    cpu_py311h7d93ec0_0    conda-forge\n")
+    assert (s.torch.version, s.torch.build) == ("2.3.0", "cpu")
+
+
+def test_a_sentence() -> None:
+    s = read("RTX 5080, driver 576.40, torch 2.5.1+cu121 on WSL")
+    assert (s.driver.version, s.torch.version, s.host.wsl) == ("576.40", "2.5.1+cu121", 2)
+    assert [g.name for g in gpus(s)] == ["RTX 5080"]
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "value"),
+    [
+        ("host driver: 470.57.02", "driver.nvml_driver_version", "470.57.02"),
+        ("GPU driver version = 550.54.14", "driver.nvml_driver_version", "550.54.14"),
+        ("torch.version.cuda: 12.1", "torch.cuda", "12.1"),
+        ("pytorch_version: 2.3.1+cu118", "torch.version", "2.3.1+cu118"),
+        ("cudaDriverGetVersion: 12040", "driver.cuda_version", "12.4"),
+        (
+            "torch.cuda.get_arch_list(): ['sm_50', 'sm_60', 'compute_60']",
+            "torch_run.arch_list",
+            ("sm_50", "sm_60", "compute_60"),
+        ),
+        ("Secure Boot: enabled", "host.secure_boot", True),
+        ("shm_size: 64m", "host.shm_mib", 64),
+        ("kernel module flavour: open", "driver.kernel_flavour", "open"),
+    ],
+)
+def test_facts_are_read_by_their_meaning(line: str, path: str, value: object) -> None:
+    assert read(line + "\n").fact(path) == value
+
+
+def test_contradictions_are_conflicts() -> None:
+    s = read("Nvidia driver version: 535.54.03\nPyTorch version: 2.1.0\n\nNvidia driver version: 470.57.02\n")
+    assert s.driver.nvml_driver_version == Missing("conflict", "line 1 says 535.54.03, line 4 says 470.57.02")
+    assert s.torch.version == "2.1.0"
+
+
+def test_descriptions_and_bounds_are_no_values() -> None:
+    s = read("driver: >450\ntorch: <2.1\nCUDA_VISIBLE_DEVICES=(set by the script)\nNvidia driver version: 580+\n")
+    assert isinstance(s.driver.version, Missing) and isinstance(s.torch.version, Missing)
+    assert isinstance(s.host.environment, Missing)
+
+
+def test_other_vendors() -> None:
+    for name, vendor in (("AMD Radeon RX 7900 XTX", "1002"), ("AMD Radeon 890M (gfx1150)", "1002")):
+        s = read(f"GPU 0: {name}\n")
+        assert isinstance(s.gpus, Missing) and not isinstance(s.driver.pci_devices, Missing)
+        assert s.driver.pci_devices[0].vendor == vendor
+
+
+def test_nothing_to_judge() -> None:
+    for text in (
+        "",
+        "Hello world\n",
+        "public static void main: NullPointerException\n    at com.example.Main(Main.java:3)\n",
+    ):
+        assert not judgeable(read(text))
