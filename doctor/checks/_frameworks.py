@@ -42,6 +42,8 @@ def weight(s: Snapshot, p: Policy, *names: str) -> str:
 
 def missing_libraries(s: Snapshot, sonames: tuple[str, ...]) -> list[str]:
     """Those of the sonames (libcublas.so.12) that neither a nvidia-* wheel nor the loader's path supplies."""
+    if isinstance(s.torch.requires, Missing) and s.torch.requires.reason == "recheck":
+        need("torch.requires", s.torch.requires)  # a torch just installed brings CUDA wheels that are not listed yet
     have = {d.name: d.version for d in known(s.python.distributions) or ()}
     loaded = {item.soname for item in need("cuda.libraries", s.cuda.libraries)}
     return [name for name in sonames if name not in loaded and not _wheel(have, name)]

@@ -11,8 +11,8 @@ PyPI; `pip install dgl`, `llama-cpp-python` and `faiss-cpu` give CPU builds.
 
 How to fix it: the GPU build, see the command; on Windows use WSL 2.
 
-A warning; a remark where torch is installed (the package may be a helper) and for faiss-cpu; a failure where the
-package is required.
+A warning; a remark where torch is installed (the package may be a helper), for faiss-cpu, and where a CPU package is
+required by its very name; a failure where tensorflow, dgl or llama-cpp-python is required.
 
 Source: tensorflow.org/install/pip; the projects' installation pages.
 """
@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
@@ -47,6 +49,7 @@ CHECK = Check(
 
 _NAMES = ("tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow", "intel-tensorflow", "dgl", "llama-cpp-python",
           "paddlepaddle", "faiss-cpu")  # fmt: skip
+_BY_NAME = ("tensorflow-cpu", "tensorflow-cpu-aws", "intel-tensorflow", "paddlepaddle", "faiss-cpu")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
@@ -59,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         why = _why(s, d)
         if not why:
             continue
-        how = "remark" if name == "faiss-cpu" and name not in p.require else weight(s, p, name)
+        how = "remark" if name == "faiss-cpu" or (name in p.require and name in _BY_NAME) else weight(s, p, name)
         say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(how, CHECK.remark)
         title = f"{name} {d.version} is a build without CUDA"
         yield say(title, why, facts={name: d.version}, subject=name, fixes=(_fix(s, d),))
@@ -69,7 +72,7 @@ def _why(s: Snapshot, d: Distribution) -> str:
     """How it is known that this is a CPU build, '' where it is not."""
     if d.installer == "conda":
         return ""  # conda's builds tell it in their build string, which is not read
-    if d.name in ("tensorflow-cpu", "tensorflow-cpu-aws", "intel-tensorflow", "paddlepaddle", "faiss-cpu"):
+    if d.name in _BY_NAME:
         return "Its name says so."
     if d.name == "tensorflow":
         if known(s.host.system) == "windows" and numbers(d.version)[:2] >= (2, 11):
@@ -95,11 +98,11 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
         if known(s.host.system) == "windows":
             text = "Install WSL 2 and, inside it, tensorflow[and-cuda]; 2.10 was the last one for Windows itself."
             step = Step(text=text, command="wsl --install", where="windows",
-                        changes={"python.distributions": with_distributions(s, (), (d.name,))})  # fmt: skip
+                        changes={"python.distributions": RECHECK})  # fmt: skip
             return Fix(id="use-wsl", title="Run TensorFlow in WSL 2", steps=(step,))
         if known(s.host.architecture) in ("aarch64", "arm64"):
             step = Step(text="Start NVIDIA's TensorFlow image (nvcr.io/nvidia/tensorflow).", where="container-start",
-                        changes={"python.distributions": with_distributions(s, (), (d.name,))})  # fmt: skip
+                        changes={"python.distributions": RECHECK})  # fmt: skip
             return Fix(id="use-nvidia-image", title="Use NVIDIA's TensorFlow for aarch64", steps=(step,))
         return replace_package(s, [d.name], "tensorflow[and-cuda]", [("tensorflow", "0")], id="install-tensorflow-gpu",
                                title="Install TensorFlow with its CUDA libraries")  # fmt: skip
@@ -112,6 +115,7 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
     new = {"faiss-cpu": "faiss-gpu-cu12", "paddlepaddle": "paddlepaddle-gpu"}.get(d.name, "")
     if new:
         return replace_package(s, [d.name], new, [(new, "0")], id="install-gpu-build", title=f"Install {new}")
+    cuda = replace(d, version=f"{d.version.partition('+')[0]}+cu{numbers(known(s.driver.cuda_version) or '12')[0]}")
     step = Step(text="Install the CUDA build that the project names (its version ends in +cu...).", where="environment",
-                changes={"python.distributions": with_distributions(s, (), (d.name,))})  # fmt: skip
+                changes={"python.distributions": with_distributions(s, (cuda,))})  # fmt: skip
     return Fix(id="install-gpu-build", title=f"Install the CUDA build of {d.name}", steps=(step,))

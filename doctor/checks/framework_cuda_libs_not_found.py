@@ -42,6 +42,9 @@ CHECK = Check(
     source="tensorflow.org/install/pip",
 )
 
+_WITH_2_16_2 = {"cuda-runtime": "12.3.101", "cublas": "12.3.4.1", "cudnn": "8.9.7.29", "nccl": "2.19.3"}
+"""What its extra and-cuda pins, as far as it is judged here."""
+
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns where libraries that this TensorFlow opens are neither wheels nor on the loader's path."""
@@ -59,17 +62,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     lost = missing_libraries(s, sonames)
     facts = {"tensorflow": d.version, "cuda": cuda, "cudnn": cudnn, "missing": lost}
     say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "tensorflow"), CHECK.remark)
-    if lost:
-        title = f"TensorFlow {d.version} does not find {', '.join(lost)}"
-        detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; neither wheels nor the loader's path supply them."
-        fix = cuda_wheels(s, int(cuda), int(cudnn), ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse"),
-                          f"In a new environment: pip install 'tensorflow[and-cuda]=={d.version}'")  # fmt: skip
-        yield say(title, detail, facts=facts, subject="tensorflow", fixes=(fix,))
-    elif numbers(d.version)[:3] == (2, 16, 1) and _only_wheels(s, sonames):
+    blind = numbers(d.version)[:3] == (2, 16, 1)
+    if blind and (lost or _only_wheels(s, sonames)):
+        wheels = [(f"nvidia-{part}-cu12", version) for part, version in _WITH_2_16_2.items()]
         title = "TensorFlow 2.16.1 does not look into its CUDA wheels"
-        fix = replace_package(s, [], "tensorflow[and-cuda]==2.16.2", [("tensorflow", "2.16.2")],
+        fix = replace_package(s, [], "tensorflow[and-cuda]==2.16.2", [("tensorflow", "2.16.2"), *wheels],
                               id="upgrade-tensorflow", title="Install TensorFlow 2.16.2")  # fmt: skip
         yield say(title, "2.16.2 and newer find them.", facts=facts, subject="tensorflow", fixes=(fix,))
+    elif lost:
+        title = f"TensorFlow {d.version} does not find {', '.join(lost)}"
+        detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; neither wheels nor the loader's path supply them."
+        parts = ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse")
+        fix = cuda_wheels(s, int(cuda), int(cudnn), parts, f"tensorflow[and-cuda]=={d.version}")
+        yield say(title, detail, facts=facts, subject="tensorflow", fixes=(fix,))
 
 
 def _built_for(m: Matrix, d: Distribution) -> tuple[str, str]:

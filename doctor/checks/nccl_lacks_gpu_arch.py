@@ -26,7 +26,7 @@ from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.extensions import without_libraries
-from ..fixes.fitting import show_only
+from ..fixes.fitting import fitting_torch
 from ..fixes.packages import install_command, site_packages, with_distributions
 from ..fixes.torch import recheck_run
 from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
@@ -65,7 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail = f"By the bytes of {found.path}: {reach.reason}."
         facts = {"nccl": version, "compute_capability": capability, "sass": list(reach.held), "library": found.path}
         if len(cards) > 1:
-            fixes = _fixes(s, m, int(numbers(cuda)[0]), [gpu.capability for gpu in cards], cards[0].key)
+            fixes = _fixes(s, m, int(numbers(cuda)[0]), [gpu.capability for gpu in cards])
             yield CHECK.fail(title, detail, facts=facts, subject=capability, fixes=fixes)
         else:
             yield CHECK.remark(title, detail + " With one GPU nothing uses it.", facts=facts, subject=capability)
@@ -78,17 +78,17 @@ def _loaded(s: Snapshot, libraries: list[CodeLibrary]) -> CodeLibrary | None:
     return mine[0] if mine else libraries[0] if len(libraries) == 1 and path is None else None
 
 
-def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str], first: str) -> tuple[Fix, ...]:
-    """The newest NCCL measured to serve all GPUs; else one GPU alone."""
+def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, ...]:
+    """The newest NCCL measured to serve all GPUs, then a torch (with its NCCL) that does."""
     rows = [
         row for row in m.nccl_rows
         if (held := row.wheel_sass.get(str(major)))
         and all(m.code_for_gpu(capability, held).kind == "sass" for capability in wanted)
     ]  # fmt: skip
     best = max(rows, key=lambda row: numbers(row.version), default=None)
-    one = Fix(id="use-one-gpu", title="Work on one GPU, where NCCL is not needed", steps=(show_only(s, [first]),))
+    torch = tuple(fix for fix in (fitting_torch(s, m),) if fix)
     if best is None:
-        return (one,)
+        return torch
     name = f"nvidia-nccl-cu{major}"
     put = (Distribution(name=name, version=best.version, location=site_packages(s)),)
     changes = {
@@ -97,4 +97,4 @@ def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str], first: str) ->
     }  # fmt: skip
     step = Step(text="torch's pin is then not met; NCCL keeps its interface within version 2.", where="environment",
                 command=install_command(s, ("--no-deps", f"{name}=={best.version}")), changes=changes)  # fmt: skip
-    return Fix(id="install-nccl", title=f"Install {name} {best.version}", steps=(step,)), one
+    return Fix(id="install-nccl", title=f"Install {name} {best.version}", steps=(step,)), *torch

@@ -17,16 +17,14 @@ Source: crt/host_config.h of each toolkit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..fixes.selection import environment_with
-from ..fixes.toolchain import c_compiler, system_install
-from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.toolchain import GCC, c_compiler, gcc_in_use, gcc_limit, has_no_compiler, older_gcc
+from ..snapshot import Missing, NeedsFact, Snapshot, need
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -46,44 +44,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where gcc is newer than the toolkit's limit, or where there is none."""
     if not p.building:
         raise Skip("nothing is compiled here (say --building where it is)")
+    said = s.host.env("CC")
+    if isinstance(said, str) and said.strip() and not GCC.search(said.strip()):
+        raise Skip(f"CC names {said.strip()}, whose version is not known")
+    if has_no_compiler(s):
+        yield CHECK.fail("No host compiler for nvcc was found", "nvcc compiles with gcc.", facts={"gcc": None},
+                         fixes=(c_compiler(s),))  # fmt: skip
+        return
     version = s.cuda.nvcc_version
     if isinstance(version, Missing) and version.reason == "absent":
         raise Skip("there is no nvcc")
     nvcc = need("cuda.nvcc_version", version)
-    gcc = _gcc(s)
-    if gcc is None:
-        yield CHECK.fail("No host compiler for nvcc was found", "nvcc compiles with gcc.", facts={"nvcc": nvcc},
-                         fixes=(c_compiler(s),))  # fmt: skip
-        return
-    row = m.toolkit(".".join(nvcc.split(".")[:2]))  # nvcc's own third number is not the toolkit's
-    limit = row.host_gcc_max_major if row else None
+    gcc = gcc_in_use(s) or need("cuda.gcc_version", s.cuda.gcc_version)
+    limit = gcc_limit(m, nvcc)
     if limit is None:
         raise NeedsFact("compat_matrix", Missing("absent", f"the gcc limit of CUDA {nvcc} is not listed"))
     if numbers(gcc)[:1] > (limit,):
         title = f"gcc {gcc} is newer than nvcc {nvcc} accepts (up to gcc {limit})"
-        yield CHECK.fail(title, "", facts={"gcc": gcc, "nvcc": nvcc, "limit": limit}, fixes=(_older(s, limit),))
-
-
-def _gcc(s: Snapshot) -> str | None:
-    """The version that nvcc would be given: by the name in CC, else of gcc; None where there is none."""
-    said = s.host.env("CC")
-    named = re.search(r"gcc-(\d+)$", said.strip()) if isinstance(said, str) else None
-    if named:
-        return named[1]
-    if isinstance(said, str) and said.strip() and not re.search(r"(^|/)(gcc|cc)$", said.strip()):
-        raise Skip(f"CC names {said.strip()}, whose version is not known")
-    version = s.cuda.gcc_version
-    if isinstance(version, Missing) and version.reason == "absent" and s.cuda.c_compiler is None:
-        return None
-    return need("cuda.gcc_version", version)
-
-
-def _older(s: Snapshot, limit: int) -> Fix:
-    install = system_install(s, f"gcc-{limit} g++-{limit}", f"gcc-toolset-{limit}-gcc-c++")
-    environment = environment_with(s, "CC", f"gcc-{limit}")
-    changes = {"host.environment": environment, "cuda.c_compiler": f"/usr/bin/gcc-{limit}"}
-    text = "The other gcc stays the system's; the variables hold for this shell."
-    command = f"{install} && export CC=gcc-{limit} CXX=g++-{limit}"
-    step = Step(text=text, command=command, where="shell", needs_root=True,
-                possible_here=known(s.host.user_is_root) is not False, changes=changes)  # fmt: skip
-    return Fix(id="older-gcc", title=f"Compile with gcc {limit}", steps=(step,))
+        yield CHECK.fail(title, "", facts={"gcc": gcc, "nvcc": nvcc, "limit": limit}, fixes=(older_gcc(s, limit),))

@@ -99,10 +99,11 @@ def _major(needed: tuple[str, ...]) -> int:
 def _fixes(s: Snapshot, major: int, needed: tuple[str, ...]) -> tuple[Fix, ...]:
     note = "Then import torch first, or call onnxruntime.preload_dlls(), so that they are found."
     cudnn = next((n.partition(".so.")[2] for n in needed if n.startswith("libcudnn")), "9")
-    wheels = cuda_wheels(s, major, int(numbers(cudnn)[0]), ("cudart", "cublas", "cufft", "curand"), note)
+    spec = "onnxruntime-gpu[cuda,cudnn]" + ("<1.27" if major == 12 else "")
+    wheels = cuda_wheels(s, major, int(numbers(cudnn)[0]), ("cudart", "cublas", "cufft", "curand"), spec, note)
     torch = known(s.torch.cuda)
     other = int(numbers(torch)[0]) if torch else major
-    if other == major:
+    if other == major or missing_libraries(s, (f"libcudart.so.{other}", f"libcublasLt.so.{other}", "libcudnn.so.9")):
         return (wheels,)
     spec = f"onnxruntime-gpu=={_LAST[other]}" if other in _LAST else "onnxruntime-gpu>=1.27" if other == 13 else ""
     if not spec:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.versions import numbers, tag_cuda, torch_version
+from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
@@ -112,6 +112,8 @@ def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
         library.package for library in known(s.python.extensions) or ()
         if other and any(name.startswith(("libtorch", "libc10")) for name in library.needed)
     }  # fmt: skip
+    if minor(known(before.torch.cuda)) != minor(cuda):
+        linked.add("bitsandbytes")  # has a library for each CUDA version
     fit = Torch(torch, cuda or "", None)
     names = list(dict.fromkeys(
         d.name for d in known(s.python.distributions) or ()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from typing import Any
 
 from compat_matrix.versions import numbers
 
 from ..findings import Fix, Step
 from ..snapshot import Distribution, Snapshot, known
-from .packages import install_command, site_packages, uninstall_command, with_distributions
+from .packages import executable, install_command, site_packages, uninstall_command, with_distributions
+from .place import RECHECK
+from .torch import recheck_run
 
 
 def cuda_major_for(s: Snapshot) -> int:
@@ -33,8 +37,16 @@ def replace_package(
     return Fix(id=id, title=title, steps=(*steps, step))
 
 
-def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], note: str = "") -> Fix:
-    """The CUDA libraries of a major as wheels: cublas, cufft ...; CUDA 13's wheels have no suffix but cuDNN's."""
+def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec: str, note: str = "") -> Fix:
+    """The CUDA libraries of a major as wheels: cublas, cufft ...; CUDA 13's wheels have no suffix but cuDNN's.
+
+    Where a cuDNN of another major, or for another CUDA, is installed for something else: `spec` in an environment of
+    its own, as all cuDNN wheels write the same folder.
+    """
+    for d in known(s.python.distributions) or ():
+        fits = d.name == f"nvidia-cudnn-cu{major}" and numbers(d.version)[:1] == (cudnn,)
+        if d.name.startswith("nvidia-cudnn-cu") and not fits:
+            return _apart(s, spec)
     names = {"cudart": "cuda-runtime", "nvrtc": "cuda-nvrtc"}
     wheels = [f"nvidia-{names.get(part, part)}" + ("" if major >= 13 else f"-cu{major}") for part in parts]
     dnn, dnn_bound = f"nvidia-cudnn-cu{major}", f"nvidia-cudnn-cu{major}=={cudnn}.*"
@@ -46,3 +58,14 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], note:
                 command=install_command(s, [*specs, dnn_bound]), where="environment",
                 changes={"python.distributions": with_distributions(s, put)})  # fmt: skip
     return Fix(id="install-cuda-wheels", title=f"Install the CUDA {major} libraries", steps=(step,), note=note)
+
+
+def _apart(s: Snapshot, spec: str) -> Fix:
+    place = "~/venv-framework"
+    unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
+    changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
+               "python.patient.prefix": place, "python.patient.executable": f"{place}/bin/python"}  # fmt: skip
+    step = Step(text="The cuDNN that is here belongs to another package: two versions do not go into one environment.",
+                command=f"{executable(s)} -m venv {place} && {place}/bin/python -m pip install {shlex.quote(spec)}",
+                where="shell", changes=changes)  # fmt: skip
+    return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(step,))
