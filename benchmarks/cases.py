@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -67,11 +66,11 @@ def ask_here(text: str) -> dict[str, Any]:
     from doctor.commands.run_explain import explain_text
 
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "report.json")
-        flags = read_flags(EXPLAIN, ["--format", "json", "--output", out])
+        out = Path(folder, "report.json")
+        flags = read_flags(EXPLAIN, ["--format", "json", "--output", str(out)])
         assert flags is not None
         explain_text(text.encode(), "-", flags)
-        return json.loads(Path(out).read_bytes())  # type: ignore[no-any-return]
+        return json.loads(out.read_bytes())  # type: ignore[no-any-return]
 
 
 def ask_process(text: str) -> dict[str, Any]:
@@ -109,22 +108,30 @@ def print_figures(answers: Sequence[Answer]) -> None:
     honest = [a for a in undecided if not a.failing]
     named = sum(any(name in a.right for name in a.possible) or a.first in a.right for a in undecided)
     late = [a for a in answers if a.findings and a.findings[0][1] == "unknown" and a.failing]
-    print(f"decidable:   first finding right {percent(first, len(sick))}, among the findings {percent(among, len(sick))},")
-    print(f"             confident and wrong {percent(len(wrong), len(sick))}, honest unknown {percent(len(unknown), len(sick))}")
-    print(f"undecidable: confident other slug {percent(len(sure), len(undecided))}, honest unknown {percent(len(honest), len(undecided))},")
-    print(f"             right cause proven or among the possible ones {percent(named, len(undecided))}")
-    print(f"healthy:     false failures {percent(sum(bool(a.failing) for a in healthy), len(healthy))}")
+    for words, part, whole in (
+        ("decidable: first finding right", first, sick),
+        ("decidable: among the findings", among, sick),
+        ("decidable: confident and wrong", len(wrong), sick),
+        ("decidable: honest unknown", len(unknown), sick),
+        ("undecidable: confident other cause", len(sure), undecided),
+        ("undecidable: honest unknown", len(honest), undecided),
+        ("undecidable: right cause proven or possible", named, undecided),
+        ("healthy: false failures", sum(bool(a.failing) for a in healthy), healthy),
+    ):
+        print(f"{words}: {percent(part, len(whole))}")
     print(f"unknown before a proven failure: {len(late)}")
 
 
 def print_slugs(answers: Sequence[Answer]) -> None:
     """One row for each root cause."""
-    print("\n| root cause | cases | first right | any right | confident, wrong | unknown |\n| --- | --- | --- | --- | --- | --- |")
+    print("\n| root cause | cases | first right | any right | confident, wrong | unknown |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for slug in sorted({a.slug for a in answers}):
         rows = [a for a in answers if a.slug == slug]
+        first = sum(a.first in a.right for a in rows)
         any_right = sum(any(name in a.right for name, status in a.findings if status != "unknown") for a in rows)
         wrong = sum(bool(a.first) and a.first not in a.right for a in rows)
-        print(f"| {slug} | {len(rows)} | {sum(a.first in a.right for a in rows)} | {any_right} | {wrong} | {sum(not a.first for a in rows)} |")
+        print(f"| {slug} | {len(rows)} | {first} | {any_right} | {wrong} | {sum(not a.first for a in rows)} |")
     taken = Counter((a.slug, a.first) for a in answers if a.first and a.first not in a.right)
     for (slug, other), count in taken.most_common():
         print(f"{slug} taken for {other}: {count}")
@@ -148,9 +155,10 @@ def main() -> None:
     print_slugs(answers)
     if given.wrong:
         for a in answers:
-            bad = bool(a.failing) if a.healthy else (a.first not in a.right) if a.decidable else bool(a.failing and a.failing[0] not in a.right)
-            if bad:
-                print(f"{a.case} [{a.slug}{'' if a.decidable else ', undecidable'}]: {list(a.findings)[:4]} possible {list(a.possible)[:3]}")
+            sure = bool(a.failing) and a.failing[0] not in a.right
+            if bool(a.failing) if a.healthy else (a.first not in a.right if a.decidable else sure):
+                kind = "" if a.decidable else ", undecidable"
+                print(f"{a.case} [{a.slug}{kind}]: {list(a.findings)[:4]} possible {list(a.possible)[:3]}")
 
 
 if __name__ == "__main__":

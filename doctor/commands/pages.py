@@ -75,6 +75,7 @@ def _error(text: str) -> str | None:
     if not found or (found[1] or "").lower() == "nvml" or (not found[1] and not pages):
         other = m.nvml_error(key)
         if other:
-            pages.append([f"NVML error {other.code} - {other.name}: {other.message}", "", f"Usual causes: {other.causes}",
+            pages.append([f"NVML error {other.code} - {other.name}: {other.message}", "",
+                          f"Usual causes: {other.causes}",
                           f"What to try first: {other.first_fix}", f"Source: {other.source}"])  # fmt: skip
     return "\n".join("\n".join(lines) + "\n" for lines in pages) or None

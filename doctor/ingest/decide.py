@@ -98,7 +98,8 @@ def _code(s: Snapshot) -> str:
 _FAMILIES = (
     (r"(?:rtx|pro) ?50\d\d|rtx pro \d{4} blackwell", (12, 0)), (r"\b(?:b200|gb200)\b", (10, 0)),
     (r"\b(?:b300|gb300)\b", (10, 3)), (r"\bgb10\b", (12, 1)), (r"\b(?:h100|h200|gh200|h800|h20)\b", (9, 0)),
-    (r"rtx ?40\d\d|\b(?:l4|l40s?|l20)\b|ada generation", (8, 9)), (r"rtx ?30\d\d|\ba(?:10g?|40|16|2|4000|5000|6000)\b", (8, 6)),
+    (r"rtx ?40\d\d|\b(?:l4|l40s?|l20)\b|ada generation", (8, 9)),
+    (r"rtx ?30\d\d|\ba(?:10g?|40|16|2|4000|5000|6000)\b", (8, 6)),
     (r"\ba(?:100|30|800)\b", (8, 0)), (r"rtx ?20\d\d|gtx ?16\d\d|\bt4\b|quadro rtx|titan rtx", (7, 5)),
     (r"\bv100\b|titan v\b", (7, 0)), (r"\bp100\b", (6, 0)), (r"gtx ?10\d\d|\bp(?:4|40)\b|titan xp?\b|gt ?1030", (6, 1)),
     (r"gtx ?9\d\d|\bm(?:40|60)\b", (5, 2)), (r"\bk(?:80|40)\b|gt ?7\d\d", (3, 7)),

@@ -1,4 +1,4 @@
-"""Lines of `key: value`: torch's collect_env and all its relatives, and facts that people type, read by their meaning."""
+"""Lines of `key: value`: torch's collect_env, its relatives, and facts that people type, read by their meaning."""
 
 from __future__ import annotations
 

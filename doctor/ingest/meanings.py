@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..formats.versions import cuda_from_int, cudnn_from_int, parse_torch
-from . import values
+from . import places, values
 from .statement import Line, Statement, say
 
 Reader = Callable[[str, Line], Iterator[Statement]]
@@ -66,113 +66,6 @@ def _torch_build(value: str, line: Line) -> Iterator[Statement]:
     for kind in ("cpu", "cuda", "rocm", "xpu"):
         if word.startswith(kind):
             yield say("torch.build", kind, line)
-
-
-def _os(value: str, line: Line) -> Iterator[Statement]:
-    name = re.sub(r"\s{0,3}\((?:x86_64|aarch64|arm64|amd64|AMD64|ARM64)\)$", "", value)
-    arch = re.search(r"\((x86_64|aarch64|arm64|amd64)\)$", value, re.I)
-    if arch:
-        yield say("host.architecture", _arch(arch[1]), line)
-    if not name or ("/" in name[:30] and " / " in name):
-        return
-    lower = name.lower()
-    if "windows" in lower and "wsl" not in lower:
-        yield say("host.system.windows", True, line)
-    elif lower.startswith(("macos", "mac os", "darwin")):
-        yield say("host.system", "darwin", line)
-    elif lower not in ("n/a", "none"):
-        yield say("host.system", "linux", line, weak=True)
-    yield say("host.os_name", name, line)
-    found = re.match(
-        r"(ubuntu|debian|fedora|centos|rhel|rocky|almalinux|arch|opensuse|alpine)\b[^\d]{0,40}(\d{1,2}(?:\.\d{1,2})?)?",
-        lower,
-    )
-    if found:
-        yield say("host.os_id", found[1], line)
-        if found[2]:
-            yield say("host.os_version", found[2], line)
-    if "microsoft" not in lower and "wsl2" in lower:
-        yield say("host.wsl", 2, line)
-
-
-def _arch(text: str) -> str | None:
-    word = text.strip().lower()
-    return {"amd64": "x86_64", "x86_64": "x86_64", "x64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(word)
-
-
-def _platform(value: str, line: Line) -> Iterator[Statement]:
-    found = re.match(
-        r"(Linux|Windows|macOS)-([\w.+~-]{1,120}?)(?:-(x86_64|aarch64|arm64|AMD64))?(?:-with-|-\d{2}bit|$|-SP)", value
-    )
-    if not found:
-        return
-    if found[1] == "Windows":
-        yield say("host.system", "windows", line)
-    elif found[1] == "macOS":
-        yield say("host.system", "darwin", line)
-    else:
-        yield say("host.system", "linux", line)
-        yield from _kernel(found[2], line)
-    if found[3]:
-        yield say("host.architecture", _arch(found[3]), line)
-
-
-def _kernel(value: str, line: Line) -> Iterator[Statement]:
-    found = re.search(r"(?<![\w.])(\d{1,2}\.\d{1,3}[\w.+~-]{0,100})", value)
-    if not found:
-        return
-    kernel = re.sub(r"-(?:x86_64|aarch64)$", "", found[1])
-    yield say("host.kernel", kernel, line)
-    lower = kernel.lower()
-    if "microsoft" in lower:
-        yield say("host.wsl", 2 if "wsl2" in lower or "microsoft-standard" in lower else 1, line)
-        yield say("host.system", "linux", line)
-
-
-def _wsl(value: str, line: Line) -> Iterator[Statement]:
-    found = re.match(r"(?:wsl\s?)?([012])\b", value, re.I)
-    if found:
-        yield say("host.wsl", int(found[1]), line)
-    elif values.yes_no(value) is False:
-        yield say("host.wsl", 0, line)
-
-
-def _container(value: str, line: Line) -> Iterator[Statement]:
-    flag = values.yes_no(value)
-    if flag is False:
-        yield say("container.kind", "none", line)
-    elif flag is True:
-        yield say("container.kind", "other", line, weak=True)
-    else:
-        yield from _runtime(value, line)
-
-
-def _runtime(value: str, line: Line) -> Iterator[Statement]:
-    word = value.lower()
-    for name, kind in (("podman", "podman"), ("docker", "docker"), ("singularity", "apptainer"), ("apptainer", "apptainer"),
-                       ("containerd", "containerd"), ("nerdctl", "containerd"), ("gvisor", "gvisor"), ("lxc", "lxc"),
-                       ("kubernetes", "kubernetes"), ("rootless", "other"), ("crio", "containerd"), ("cri-o", "containerd"),
-                       ("nvidia", "docker")):  # fmt: skip
-        if name in word:
-            yield say("container.kind", kind, line, weak=kind == "other")
-            return
-
-
-def _image(value: str, line: Line) -> Iterator[Statement]:
-    if value.lower() not in values.NOTHING:
-        yield say("container.kind", "other", line, weak=True)
-        if "singularity" in value.lower() or "apptainer" in value.lower():
-            yield say("container.kind", "apptainer", line)
-
-
-def _kubernetes(value: str, line: Line) -> Iterator[Statement]:
-    if values.yes_no(value) is not False:
-        yield say("host.scheduler", "kubernetes", line)
-
-
-def _scheduler(value: str, line: Line) -> Iterator[Statement]:
-    if value.lower() not in values.NOTHING:
-        yield say("host.scheduler", value.lower().split()[0], line)
 
 
 def _flavour(value: str, line: Line) -> Iterator[Statement]:
@@ -237,20 +130,6 @@ def _jetpack(value: str, line: Line) -> Iterator[Statement]:
         yield say("jetson", True, line)
 
 
-def _memlock(value: str, line: Line) -> Iterator[Statement]:
-    size = -1 if "unlimited" in value.lower() else values.number(value)
-    if size is not None:
-        yield say("host.memlock_kib", size, line)
-
-
-def _shm(value: str, line: Line) -> Iterator[Statement]:
-    found = re.match(r"(\d{1,9})(?:\.\d{1,3})?\s{0,2}(k|m|g)?", value, re.I)
-    if found:
-        size = int(found[1])
-        unit = (found[2] or "m").lower()
-        yield say("host.shm_mib", size * 1024 if unit == "g" else size // 1024 if unit == "k" else size, line)
-
-
 def _driver(value: str, line: Line) -> Iterator[Statement]:
     version = values.driver(value)
     if version:
@@ -267,6 +146,16 @@ def _cudnn_int(value: str) -> str | None:
     return cudnn_from_int(code) if code is not None else None
 
 
+def _libc(value: str) -> str | None:
+    found = re.search(r"(?<![\w.])(?:glibc-)?(\d\.\d{1,2})\b", value)
+    return f"glibc {found[1]}" if found and "musl" not in value else None
+
+
+def _gcc(value: str) -> str | None:
+    found = re.search(r"(?<![\w.~-])(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)", value)
+    return found[1] if found else None
+
+
 def _text(value: str) -> str | None:
     return value if value.lower() not in values.NOTHING else None
 
@@ -274,13 +163,13 @@ def _text(value: str) -> str | None:
 _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cuda_available": ("torch_run.cuda_available", values.yes_no),
     "debug": ("torch.debug", lambda value: None),
-    "libc": ("host.libc", lambda v: f"glibc {m[1]}" if (m := re.search(r"(?<![\w.])(?:glibc-)?(\d\.\d{1,2})\b", v)) and "musl" not in v else None),
-    "gcc": ("cuda.gcc_version", lambda v: m[1] if (m := re.search(r"(?<![\w.~-])(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)", v)) else None),
+    "libc": ("host.libc", _libc),
+    "gcc": ("cuda.gcc_version", _gcc),
     "python": ("python.patient.version", values.python),
     "nvcc": ("cuda.nvcc_version", values.cuda),
     "driver_cuda": ("driver.nvml_cuda_version", values.cuda),
     "driver_cuda_int": ("driver.cuda_version", _driver_cuda_int),
-    "arch": ("host.architecture", _arch),
+    "arch": ("host.architecture", places.arch),
     "module_version": ("driver.kernel_version", values.driver),
     "nvml_version": ("driver.nvml_library_version", values.driver),
     "device_count": ("torch_run.device_count", values.number),
@@ -296,10 +185,11 @@ _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
 }  # fmt: skip
 
 _READERS: dict[str, Reader] = {
-    "torch": _torch, "torch_cuda": _torch_cuda, "hip": _hip, "torch_build": _torch_build, "os": _os,
-    "platform": _platform, "kernel": _kernel, "wsl": _wsl, "container": _container, "container_runtime": _runtime,
-    "image": _image, "kubernetes": _kubernetes, "scheduler": _scheduler, "flavour": _flavour, "modules": _modules,
-    "arch_list": _arch_list, "cuda_code": _cuda_code, "compute_mode": _compute_mode, "mig": _mig,
-    "gpu_name": _gpu_name, "gpus_line": _gpu_name, "capability": _capability, "jetpack": _jetpack,
-    "memlock": _memlock, "shm": _shm, "driver": _driver,
+    "torch": _torch, "torch_cuda": _torch_cuda, "hip": _hip, "torch_build": _torch_build, "os": places.os_name,
+    "platform": places.platform, "kernel": places.kernel, "wsl": places.wsl, "container": places.container,
+    "container_runtime": places.runtime, "image": places.image, "kubernetes": places.kubernetes,
+    "scheduler": places.scheduler, "flavour": _flavour, "modules": _modules, "arch_list": _arch_list,
+    "cuda_code": _cuda_code, "compute_mode": _compute_mode, "mig": _mig, "gpu_name": _gpu_name,
+    "gpus_line": _gpu_name, "capability": _capability, "jetpack": _jetpack, "memlock": places.memlock,
+    "shm": places.shm, "driver": _driver,
 }  # fmt: skip

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from .statement import Line, Statement, say
 
 _FREEZE = re.compile(
-    r"\s{0,8}(?:\[(?:pip3?|conda|uv)\]\s{0,4})?([A-Za-z0-9][\w.-]{0,80})(?:\[[\w,-]{0,60}\])?==\s{0,2}(\S{1,80}(?: \S{1,40}){0,4})\s{0,8}$"
+    r"\s{0,8}(?:\[(?:pip3?|conda|uv)\]\s{0,4})?([A-Za-z0-9][\w.-]{0,80})(?:\[[\w,-]{0,60}\])?"
+    r"==\s{0,2}(\S{1,80}(?: \S{1,40}){0,4})\s{0,8}$"
 )
 _ENV = re.compile(
     r"\s{0,8}\[(?:pip3?|conda|uv)\]\s{1,4}([A-Za-z0-9][\w.-]{0,80})\s{1,40}([0-9][\w.+!-]{0,60})(?:\s{1,40}(\S{1,60}))?"
 )
 _TABLE = re.compile(
-    r"\s{0,4}([A-Za-z0-9][\w.-]{0,80})\s{1,60}([0-9][\w.+!]{0,60})(?:\s{1,40}(\S{1,80}))?(?:\s{1,40}(\S{1,80}))?\s{0,8}$"
+    r"\s{0,4}([A-Za-z0-9][\w.-]{0,80})\s{1,60}([0-9][\w.+!]{0,60})(?:\s{1,40}(\S{1,80}))?"
+    r"(?:\s{1,40}(\S{1,80}))?\s{0,8}$"
 )
 _HEAD = re.compile(r"\s{0,4}(?:Package\s{1,60}Version|#\s{1,4}Name\s{1,60}Version|Name\s{1,60}Version)\b")
 _GONE = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")

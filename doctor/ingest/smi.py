@@ -13,12 +13,14 @@ _BANNER = re.compile(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)")
 _DRIVER = re.compile(r"(?:Driver|KMD) Version:\s{0,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?)")
 _CUDA = re.compile(r"CUDA (?:UMD )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
 _ROW = re.compile(
-    r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
+    r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}"
+    r"([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
 )
 _MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
 _MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
 _CSV = {
-    "name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "index": "index", "driver_version": "driver",
+    "name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "index": "index",
+    "driver_version": "driver",
     "compute_cap": "compute_capability", "memory.total": "memory_total_mib", "memory.used": "memory_used_mib",
     "compute_mode": "compute_mode", "mig.mode.current": "mig_enabled", "temperature.gpu": "temperature_c",
     "pci.bus_id": "pci_address", "gpu_bus_id": "pci_address",

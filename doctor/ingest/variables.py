@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from .statement import Line, Statement, say
 
 NAMES = (
-    "LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_", "NVIDIA_", "NCCL_", "TORCH_", "PYTORCH_", "CUDNN_", "TRITON_", "SLURM_", "XLA_", "VLLM_",
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_", "NVIDIA_", "NCCL_", "TORCH_", "PYTORCH_", "CUDNN_", "TRITON_", "SLURM_",
+    "XLA_", "VLLM_",
     "WSL_", "HIP_VISIBLE_DEVICES", "BNB_CUDA_VERSION", "COLAB_GPU", "KAGGLE_",
 )  # fmt: skip
 _SET = re.compile(
@@ -16,7 +17,8 @@ _SET = re.compile(
 )
 _UNSET = re.compile(r"\s{0,8}([A-Z][A-Z0-9_]{2,60}) (?:is|was|=)?\s{0,2}(?:unset|not set)\b")
 _COLON = re.compile(
-    r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES|NVIDIA_DRIVER_CAPABILITIES): (.{0,1500})$"
+    r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES"
+    r"|NVIDIA_DRIVER_CAPABILITIES): (.{0,1500})$"
 )
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
 
