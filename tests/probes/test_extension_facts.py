@@ -1,0 +1,115 @@
+"""What companions link, the C++ ABI of torch, tags of wheels, the C compiler and Python.h: read from real files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from doctor.snapshot import Distribution, Missing, Snapshot
+
+from .test_torch_files import SITE, Linker
+from .tree import Tree
+
+CFG = "home = /usr/bin\nversion = 3.11.9\n"
+
+
+def look(tree: Tree, **env: str) -> Snapshot:
+    return tree.look(env, python="/venv")
+
+
+@pytest.fixture
+def venv(tree: Tree) -> Tree:
+    return tree.python("/venv", cfg=CFG).torch(SITE)
+
+
+@pytest.fixture
+def linker(tmp_path: Path) -> Linker:
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    folder = tmp_path / "link"
+    folder.mkdir()
+    return Linker(folder)
+
+
+def padded(data: bytes) -> bytes:
+    """Real companions are never tiny; smaller files are not looked at."""
+    return data + b"\0" * max(0, 8192 - len(data))
+
+
+def test_a_companion_without_gpu_code_is_told_with_what_it_links(venv: Tree, linker: Linker) -> None:
+    library = linker.library("_C.so", ("libtorch_cpu.so", "libc10.so", "libc.so.6"))
+    venv.file(f"{SITE}/torchvision/_C.so", padded(library)).file(f"{SITE}/natten/libnatten.so", padded(library))
+    found = look(venv).python.extensions
+    assert not isinstance(found, Missing)
+    assert [(lib.package, lib.needed, lib.sections) for lib in found] == [
+        ("torchvision", ("libtorch_cpu.so", "libc10.so"), ())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "abi"),
+    [
+        ('set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")\n', False),
+        ('  set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=1")\n', True),
+        ("set(TORCH_LIBRARIES torch)\n", None),
+        (None, None),
+    ],
+)
+def test_cxx11_abi(venv: Tree, text: str | None, abi: bool | None) -> None:
+    if text is not None:
+        venv.file(f"{SITE}/torch/share/cmake/Torch/TorchConfig.cmake", text)
+    told = look(venv).torch.cxx11_abi
+    assert (told.reason if isinstance(told, Missing) else told) == ("absent" if abi is None else abi)
+
+
+@pytest.mark.parametrize(
+    ("url", "wheel"),
+    [
+        (
+            "https://host/flash_attn-2.8.3%2Bcu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl#sha256=ab",
+            "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl",
+        ),
+        ("https://user:secret@host/simple/x-1.0-py3-none-any.whl?token=secret", "x-1.0-py3-none-any.whl"),
+        ("https://host/x-1.0.tar.gz", ""),
+        ("file:///home/me/src", ""),
+    ],
+)
+def test_the_wheel_that_was_installed_by_address(venv: Tree, url: str, wheel: str) -> None:
+    venv.distribution(SITE, "flash_attn", "2.8.3").file(
+        f"{SITE}/flash_attn-2.8.3.dist-info/direct_url.json", f'{{"url": "{url}", "archive_info": {{}}}}'
+    )
+    found = look(venv).python.distribution("flash-attn")
+    assert isinstance(found, Distribution) and found.wheel == wheel
+
+
+def test_the_c_compiler_by_cc_then_gcc_then_clang(venv: Tree) -> None:
+    assert look(venv, PATH="/usr/bin:/opt/bin").cuda.c_compiler is None
+    venv.file("/opt/bin/clang")
+    assert look(venv, PATH="/usr/bin:/opt/bin").cuda.c_compiler == "/opt/bin/clang"
+    venv.file("/usr/bin/gcc")
+    assert look(venv, PATH="/usr/bin:/opt/bin").cuda.c_compiler == "/usr/bin/gcc"
+    assert look(venv, PATH="/usr/bin:/opt/bin", CC="clang").cuda.c_compiler == "/opt/bin/clang"
+    assert look(venv, PATH="/usr/bin", CC="/nowhere/cc").cuda.c_compiler is None
+    assert isinstance(venv.look(None, python="/venv").cuda.c_compiler, Missing), "PATH is not known"
+
+
+def test_headers_lie_beside_the_interpreter_that_the_link_leads_to(tree: Tree) -> None:
+    tree.python("/usr").file("/usr/lib/python3.11/os.py")
+    tree.file("/venv/pyvenv.cfg", CFG).link("/venv/bin/python3", "/usr/bin/python3.11")
+    tree.folder("/venv/lib/python3.11/site-packages")
+    assert tree.look({}, python="/venv/bin/python3").python.patient.headers is False
+    tree.file("/usr/include/python3.11/Python.h")
+    assert tree.look({}, python="/venv/bin/python3").python.patient.headers is True
+
+
+def test_this_python_has_the_headers_that_it_says() -> None:
+    import sys
+    import sysconfig
+
+    from doctor.probes.collect import Options, collect
+
+    said = (Path(sysconfig.get_path("include")) / "Python.h").is_file()
+    patient = collect(Options(python=sys.executable, import_torch=False, ask_driver=False)).python.patient
+    assert patient.headers == said
