@@ -61,8 +61,7 @@ def renderer(folder: Path) -> Callable[[dict[str, Any]], str]:
 
 def ask_here(text: str) -> dict[str, Any]:
     """The command in this process: the same code behind a file in place of a pipe."""
-    from doctor.commands.explain import EXPLAIN
-    from doctor.commands.flags import read_flags
+    from doctor.commands.flags import EXPLAIN, read_flags
     from doctor.commands.run_explain import explain_text
 
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ def dispatch(arguments: list[str]) -> int:
 
         print(f"gpudoctor {__version__}")  # answered before click is imported
         return 0
-    if arguments[:1] in (["check"], ["healthcheck"]):
+    if arguments[:1] in (["check"], ["healthcheck"], ["explain"]):
         from .fast import run_fast
 
         code = run_fast(arguments)

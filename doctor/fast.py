@@ -1,4 +1,4 @@
-"""The fast lane: plain command lines of `check` and `healthcheck`, without click."""
+"""The fast lane: plain command lines of `check`, `healthcheck` and `explain`, without click."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from .commands.flags import CHECK, HEALTHCHECK, read_flags
+from .commands.flags import CHECK, EXPLAIN, HEALTHCHECK, Flag, read_flags
+
+_FLAGS: dict[str, tuple[Flag, ...]] = {"check": CHECK, "healthcheck": HEALTHCHECK, "explain": EXPLAIN}
 
 
 def run_fast(arguments: Sequence[str]) -> int | None:
     """The exit code, or None where click has to read the command line (nothing was done then)."""
-    flags = read_flags(CHECK if arguments[0] == "check" else HEALTHCHECK, arguments[1:])
+    command, rest = arguments[0], list(arguments[1:])
+    what = rest.pop(0) if command == "explain" and rest else ""
+    if command == "explain" and (not what or (what.startswith("-") and what != "-")):
+        return None
+    flags = read_flags(_FLAGS[command], rest)
     if flags is None:
         return None
     from .guard import guarded
@@ -20,7 +26,11 @@ def run_fast(arguments: Sequence[str]) -> int | None:
 
     def work() -> int:
         _light_msgspec()
-        if arguments[0] == "check":
+        if command == "explain":
+            from .commands.run_explain import run_explain
+
+            return run_explain(what, flags)
+        if command == "check":
             from .commands.run_check import run_check
 
             return run_check(flags)

@@ -7,11 +7,7 @@ from typing import Any
 import click
 
 from .click_flags import options
-from .flags import CHECK
-
-_TAKEN = ("format_", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on",
-          "building", "config", "no_redact")  # fmt: skip
-EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _TAKEN)
+from .flags import EXPLAIN
 
 
 @click.command()

@@ -54,6 +54,11 @@ CHECK = (
     Flag(("--timeout",), "timeout", "seconds", "Seconds for the probes (torch import: 3x). Default: 20.", "S"),
     Flag(("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False),
 )
+_OF_A_TEXT = (
+    "format_", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on", "building",
+    "config", "no_redact",
+)  # fmt: skip
+EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _OF_A_TEXT)
 HEALTHCHECK = (
     _EXPECT,
     _REQUIRE,

@@ -13,7 +13,7 @@ def page(text: str) -> str | None:
     word = text.strip().lower().replace("_", "-")
     if word in check_ids():
         return _check(word)
-    return _message(word) or _error(text.strip())
+    return _xid(word) or _message(word) or _error(text.strip())
 
 
 def suggestions(word: str) -> str:
@@ -53,6 +53,20 @@ def _message(name: str) -> str | None:
     lines += [f"What to do: {found.fix}"] if found.fix else []
     lines += [f"  {found.command}"] if found.command else []
     return "\n".join([*lines, f"Source: {found.source}"]) + "\n"
+
+
+def _xid(word: str) -> str | None:
+    """`xid-79`, `xid 79`, `nvrm: xid 79`: what the kernel module's code means, and who must act."""
+    from ..ingest.xids import xid
+
+    found = re.fullmatch(r"(?:nvrm:?[ -]?)?xid[ :#-]{0,3}(\d{1,3})", word)
+    row = xid(int(found[1])) if found else None
+    if found is None or row is None:
+        return None
+    lines = [f"Xid {found[1]} - {row.meaning}", "", f"Severity: {row.severity}", f"Who must act: {row.who}",
+             f"What to do: {row.do}", "", "In the kernel log: NVRM: Xid (PCI:ADDRESS): CODE, pid=..., name=...",
+             "Source: NVIDIA's catalogue of Xid codes (docs.nvidia.com/deploy/xid-errors)"]  # fmt: skip
+    return "\n".join(lines) + "\n"
 
 
 def _error(text: str) -> str | None:

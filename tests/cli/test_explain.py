@@ -30,7 +30,7 @@ SICK = "RTX 5080, driver 576.40, torch 2.5.1+cu121 on WSL"
 
 @pytest.mark.parametrize(
     "name",
-    ["804", "CUDA error 804", "cudaErrorNoKernelImageForDevice", "no-kernel-image", "NVML error 18", "cpu-only-torch"],
+    ["804", "CUDA error 804", "cudaErrorNoKernelImageForDevice", "no-kernel-image", "NVML error 18", "xid-79", "Xid 119", "cpu-only-torch"],
 )
 def test_pages(name: str) -> None:
     done = gpudoctor("explain", name)
