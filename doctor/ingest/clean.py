@@ -19,6 +19,12 @@ _TAG = re.compile(
 _QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
 _BULLET = re.compile(r"\s{0,12}[-*•+]\s{1,3}(?=\S)")
+_PAIR = re.compile(r"\s{0,12}\"([A-Za-z][\w .()-]{0,60})\"\s?:\s?\"?([^\"]{0,400})\"?,?")
+"""A line of JSON."""
+_CELLS = re.compile(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,60}([^|]{1,400}?)\s{0,60}\|")
+"""A row of a Markdown table of two columns."""
+_EQUALS = re.compile(r"\s{0,8}([A-Za-z][a-z][\w .()-]{0,60}?) = (?=\S)")
+"""`key = value`; variables, which are in capitals, stay as they are."""
 _MARKS = re.compile(r"(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=\s|:|$)")
 
 
@@ -64,6 +70,10 @@ def lines_of(text: str) -> list[Line]:
         if row[:13].lstrip()[:1] in ("-", "*", "•", "+") and (bullet := _BULLET.match(row)):
             row = row[bullet.end() :]
         row = row.rstrip()
+        if row[:8].lstrip()[:1] in ('"', "|") and (pair := _PAIR.fullmatch(row) or _CELLS.fullmatch(row)):
+            row = f"{pair[1]}: {pair[2]}"
+        elif " = " in row[:64] and (pair := _EQUALS.match(row)):
+            row = f"{pair[1]}: {row[pair.end() :]}"
         if row and not row.startswith(("```", "~~~")):
             found.append(Line(number, row))
     return found

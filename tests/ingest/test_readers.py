@@ -261,3 +261,16 @@ def test_nothing_to_judge() -> None:
         "public static void main: NullPointerException\n    at com.example.Main(Main.java:3)\n",
     ):
         assert not judgeable(read(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "driver": "570.86.10",\n  "torch": "2.6.0+cu124",\n  "cuda_available": false\n}\n',
+        "| fact | value |\n| --- | --- |\n| driver | 570.86.10 |\n| torch | 2.6.0+cu124 |\n| cuda available | False |\n",
+        "driver = 570.86.10\ntorch = 2.6.0+cu124\ncuda_available = False\n",
+    ],
+)
+def test_facts_in_json_tables_and_assignments(text: str) -> None:
+    s = read(text)
+    assert (s.driver.version, s.torch.version, s.torch_run.cuda_available) == ("570.86.10", "2.6.0+cu124", False)
