@@ -42,9 +42,7 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-_REQUIREMENT = re.compile(
-    r"\s*([A-Za-z0-9][\w.-]{0,80})\s*\(?\s*([^;()\[\]]{0,100}?)\s*\)?\s*(?:;(.{0,400}))?$", re.DOTALL
-)
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]{0,80}) ?\(?([^;()\[\]]{0,100})\)? ?(?:;(.{0,400}))?")
 _BOUND = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+){0,5})$")
 _ELSEWHERE = re.compile(r"(nvidia-|cuda-|triton|pytorch-triton|torch)")
 
@@ -80,7 +78,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 
 def _requirement(line: str) -> _Unmet | None:
     """One Requires-Dist line that is judged here; None for extras, other checks' packages and odd forms."""
-    found = _REQUIREMENT.match(line)
+    found = _REQUIREMENT.fullmatch(" ".join(line.split()))  # one blank at most: nothing to try twice
     if not found or "extra" in (found[3] or ""):
         return None
     name = re.sub(r"[-_.]+", "-", found[1]).lower()
