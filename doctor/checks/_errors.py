@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
+from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, known, need
 
-_MISSING = re.compile(
+_MISSING = lazy(
     r"(lib(?:cudart|cublas|cublasLt|cudnn|cufft|cufile|cupti|curand|cusolver|cusparse|nccl|nvrtc|nvJitLink|nvToolsExt"
     r"|nvshmem|torch_cuda)[\w-]*\.so[.\d]*): cannot open shared object file"
 )
-_NOT_FOUND = re.compile(r"(lib(?:cu|nv)\w+\.so)\S* not found in the system path")
-_SYMBOL = re.compile(
+_NOT_FOUND = lazy(r"(lib(?:cu|nv)\w+\.so)\S* not found in the system path")
+_SYMBOL = lazy(
     r"undefined symbol: ((?:_{0,2})(nvJitLink|nccl|cublasLt|cublas|cusparse|cusolver|cudnn|cufft|curand|nvrtc)\w*)"
 )
-_NUMPY = re.compile(
+_NUMPY = lazy(
     r"compiled using NumPy 1\.x cannot be run|_ARRAY_API not found|numpy\.core\.multiarray failed to import"
     r"|numpy\.dtype size changed|Numpy is not available"
 )
-_LIBC = re.compile(r"version [`']((?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)' not found")
+_LIBC = lazy(r"version [`']((?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)' not found")
 
 
 def texts(s: Snapshot) -> str:

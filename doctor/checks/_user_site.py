@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
+from ..findings.patterns import lazy
 from ..snapshot import Distribution
 
-_USER = re.compile(
+_USER = lazy(
     r"([/\\]\.local[/\\]lib[/\\]python\d)|([/\\]Roaming[/\\]Python[/\\])|([/\\]Library[/\\]Python[/\\]\d)"
 )
 

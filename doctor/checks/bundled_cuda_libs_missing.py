@@ -17,11 +17,11 @@ Source: ELF DT_NEEDED of torch's libraries; torch's METADATA.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
+from ..findings.patterns import lazy
 from ..fixes.libraries import restore_libraries
 from ..snapshot import NeedsFact, Snapshot, known
 from ._errors import first_line, import_failed, missing_library, texts
@@ -41,7 +41,7 @@ CHECK = Check(
 )
 
 
-_DRIVERS = re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid)\.so")
+_DRIVERS = lazy(r"lib(cuda|nvidia-[\w-]+|nvcuvid)\.so")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

@@ -19,11 +19,11 @@ Source: Requires-Dist and direct_url.json of the extension; names of release whe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
+from ..findings.patterns import lazy
 from ..fixes.extensions import another
 from ..fixes.torch_bound import misfit, torch_here
 from ..snapshot import Distribution, Snapshot, known, need
@@ -44,8 +44,8 @@ CHECK = Check(
 )
 
 _OTHER_CHECKS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton", "torchao", "torchdata")
-_SYMBOL = re.compile(r"([\w.-]+\.so[\w.]*): undefined symbol: (_Z\w*(?:c10|2at|torch|caffe2)\w*)")
-_OWN = re.compile(r"(lib(torch|c10|caffe2|shm)|_C\.|torchvision|torchaudio)")
+_SYMBOL = lazy(r"([\w.-]+\.so[\w.]*): undefined symbol: (_Z\w*(?:c10|2at|torch|caffe2)\w*)")
+_OWN = lazy(r"(lib(torch|c10|caffe2|shm)|_C\.|torchvision|torchaudio)")
 _FILES = {
     "flash_attn": "flash-attn", "causal_conv1d": "causal-conv1d", "selective_scan": "mamba-ssm", "_C_": "xformers",
     "exllamav2": "exllamav2", "transformer_engine": "transformer-engine",

@@ -17,13 +17,13 @@ Source: names of bitsandbytes' libraries; ELF DT_NEEDED of the extension; bitsan
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy
+from ..findings.patterns import lazy
 from ..fixes.extensions import another, cudart_major, remove, upgrade
 from ..fixes.selection import unset_variable
 from ..snapshot import Distribution, Snapshot, known, need
@@ -47,7 +47,7 @@ CHECK = Check(
 )
 
 _COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
-_SAID = re.compile(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")
+_SAID = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings.patterns import lazy
 from ..fixes.toolchain import c_compiler, python_headers
 from ..fixes.torch import recheck_run
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
@@ -44,7 +45,7 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-_SAID = re.compile(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No such file")
+_SAID = lazy(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No such file")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings.patterns import lazy
 from ..fixes.libraries import install_pins, reinstall_torch
 from ..fixes.pins import cuda_pins, library_of
 from ..fixes.selection import environment_with
@@ -47,8 +48,8 @@ CHECK = Check(
     needs_gpu=False,
 )  # fmt: skip
 
-_FILE = re.compile(r"(/[^\s:;,]*libnccl\.so[.\d]*)")
-_VERSION = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
+_FILE = lazy(r"(/[^\s:;,]*libnccl\.so[.\d]*)")
+_VERSION = lazy(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings.patterns import lazy
 from ..fixes.packages import install_command, site_packages, with_distributions
 from ..fixes.pins import Pin, applies, requires
 from ..fixes.torch import recheck_run
@@ -42,9 +43,9 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]{0,80}) ?\(?([^;()\[\]]{0,100})\)? ?(?:;(.{0,400}))?")
-_BOUND = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+){0,5})$")
-_ELSEWHERE = re.compile(r"(nvidia-|cuda-|triton|pytorch-triton|torch)")
+_REQUIREMENT = lazy(r"([A-Za-z0-9][\w.-]{0,80}) ?\(?([^;()\[\]]{0,100})\)? ?(?:;(.{0,400}))?")
+_BOUND = lazy(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+){0,5})$")
+_ELSEWHERE = lazy(r"(nvidia-|cuda-|triton|pytorch-triton|torch)")
 
 
 class _Unmet(Pin):

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings.patterns import lazy
 from ..fixes.torch import recheck_run
 from ..snapshot import Snapshot, known
 from ._errors import first_line, need_answer
@@ -39,9 +40,9 @@ CHECK = Check(
 )
 
 
-_SITES = re.compile(r"[/\\](site|dist)-packages[/\\]", re.IGNORECASE)
-_SOURCE_TREE = re.compile(r"No module named 'torch\._C'|Failed to load PyTorch C extensions")
-_HALF_A_MODULE = re.compile(
+_SITES = lazy(r"[/\\](site|dist)-packages[/\\]", re.IGNORECASE)
+_SOURCE_TREE = lazy(r"No module named 'torch\._C'|Failed to load PyTorch C extensions")
+_HALF_A_MODULE = lazy(
     r"partially initialized module 'torch'|module 'torch' has no attribute '(cuda|version|__version__)'"
 )
 

@@ -20,13 +20,13 @@ Source: targets named in ptxas and libtriton.so of the wheels on PyPI (Linux x86
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings.patterns import lazy
 from ..fixes.packages import install_command
 from ..fixes.selection import environment_with
 from ..fixes.toolchain import toolkit_for
@@ -53,7 +53,7 @@ _FIRST = {"10.0": (3, 3), "12.0": (3, 3), "10.3": (3, 6), "12.1": (3, 6), "11.0"
 """Compute capability -> first Triton whose LLVM and ptxas both name it."""
 _LLVM = {"12.1": (3, 4), "10.3": (3, 4), "11.0": (3, 5)}
 """Compute capability -> first Triton whose LLVM names it, where its ptxas came later."""
-_SAID = re.compile(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
+_SAID = lazy(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

@@ -16,11 +16,11 @@ Source: PEP 370.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings.patterns import lazy
 from ..fixes.place import RECHECK
 from ..fixes.torch import recheck_run
 from ..snapshot import Distribution, EnvVar, Snapshot, known, need
@@ -40,7 +40,7 @@ CHECK = Check(
 )
 
 
-_MATTERS = re.compile(r"(torch|torchvision|torchaudio|torchtext|torchcodec|torchao|numpy|triton|nvidia-.*)$")
+_MATTERS = lazy(r"(torch|torchvision|torchaudio|torchtext|torchcodec|torchao|numpy|triton|nvidia-.*)$")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
+from ..findings.patterns import lazy
 from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
 from .packages import install_command, site_packages, tool, uninstall_command, with_distributions
 from .place import RECHECK
@@ -17,7 +18,7 @@ from .torch_bound import Torch, misfit
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-_CUDART = re.compile(r"libcudart\.so\.(\d+)(\.0)?")
+_CUDART = lazy(r"libcudart\.so\.(\d+)(\.0)?")
 _COMPANIONS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton")
 SOURCE_ONLY = ("flash-attn", "causal-conv1d", "mamba-ssm", "deepspeed", "apex", "grouped-gemm", "detectron2")
 """Compiled on installation: a wheel, where there is one, is made for one torch and lies with the project's releases."""

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from compat_matrix.versions import numbers
 
+from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, known
 
-_EXACT = re.compile(
+_EXACT = lazy(
     r"\s*([A-Za-z0-9][\w.-]{0,80})\s*(?:\[[^\]]{0,400}\])?\s*\(?\s*==\s*([^\s;,()*]{1,60})\s*\)?\s*(;.*)?$", re.DOTALL
 )
-_CUDA_WHEEL = re.compile(r"(nvidia-|cuda-(toolkit|bindings|python|pathfinder))")
+_CUDA_WHEEL = lazy(r"(nvidia-|cuda-(toolkit|bindings|python|pathfinder))")
 
 
 class Pin(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 from compat_matrix.versions import numbers
 
 from ..findings import Fix, Step
+from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
 from .place import RECHECK, container_kind, sudo
 from .selection import environment_with
@@ -17,7 +17,7 @@ from .selection import environment_with
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-GCC = re.compile(r"(^|/)(?:gcc|cc)(?:-(\d+))?$")
+GCC = lazy(r"(^|/)(?:gcc|cc)(?:-(\d+))?$")
 _RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
 
 

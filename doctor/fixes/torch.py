@@ -50,7 +50,7 @@ def choose(
     def ask(release: str | None) -> RankedBuild | None:
         found = m.best_builds(
             wanted, driver, system, known(s.host.architecture) or "x86_64", None if any_python else python_version(s),
-            release, packages=COMPANIONS, limit=400,
+            release, packages=COMPANIONS, limit=400 if companions else 1,
         ).builds  # fmt: skip
         whole = [build for build in found if all(name in build.companions for name in companions)]
         return next(iter(whole or found), None)

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compat_matrix.versions import numbers, torch_version
 
+from ..findings.patterns import lazy
 from ..snapshot import Distribution, Missing, Snapshot, known
 from .pins import Pin, applies
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-_TORCH_LINE = re.compile(
+_TORCH_LINE = lazy(
     r"\s*torch(?![\w.-])\s*(?:\[[^\]]{0,100}\])?\s*\(?\s*([<>=!~][^;()]{0,100}?)\s*\)?\s*(?:;(.{0,400}))?$", re.DOTALL
 )
-_BOUND = re.compile(r"(>=|<=|==|!=|<|>|~=)\s*(\d+(?:\.\d+){0,3})(\.\*)?$")
-_TAG_TORCH = re.compile(r"(torch|pt)(?:(\d+)\.(\d+)|(\d)(\d{1,3})(?=cu|\b))")
-_TAG_CUDA = re.compile(r"cu(\d{2})\d?(?=torch|pt|\D|$)")
+_BOUND = lazy(r"(>=|<=|==|!=|<|>|~=)\s*(\d+(?:\.\d+){0,3})(\.\*)?$")
+_TAG_TORCH = lazy(r"(torch|pt)(?:(\d+)\.(\d+)|(\d)(\d{1,3})(?=cu|\b))")
+_TAG_CUDA = lazy(r"cu(\d{2})\d?(?=torch|pt|\D|$)")
 _PINNED = ("xformers", "vllm", "sglang")
 """Packages whose pins the matrix lists, for where their metadata was not read."""
-_TAG_ABI = re.compile(r"cxx11abi(TRUE|FALSE)", re.IGNORECASE)
+_TAG_ABI = lazy(r"cxx11abi(TRUE|FALSE)", re.IGNORECASE)
 
 
 class Torch(NamedTuple):

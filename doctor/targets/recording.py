@@ -6,7 +6,6 @@ last line {"agent_end": {returncode, fault, guilty, stderr_tail, seconds, noise}
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -57,6 +56,8 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[Any], A
         content["sources"]["files"] = recording.files
     if redact is not None:
         content = redact(content)
+    import json  # only what is written needs it
+
     with open(base / "manifest.json", "w", encoding="utf-8") as file:
         file.write(json.dumps(content["manifest"], indent=1) + "\n")
     for name, lines in content["sources"].items():
