@@ -195,3 +195,11 @@ def test_how_many_releases_of_each_extension_are_known(m: Matrix) -> None:
         counted[row.package] = counted.get(row.package, 0) + 1
     assert {name: count for name, count in counted.items() if count > 1} == KNOWN
     assert len(counted) == 24
+
+
+def test_which_code_runs_nowhere_but_on_its_own_device(m: Matrix) -> None:
+    assert [row.device for row in m.binary_rules if row.rule == "own-code-only"] == ["3.2", "5.3", "6.2", "7.2", "8.7"]
+
+
+def test_nccl_wheels_are_there_or_not(m: Matrix) -> None:
+    assert {getattr(row, f"wheel_cu{major}") for row in m.nccl_rows for major in (11, 12, 13)} == {"", "yes"}
