@@ -46,7 +46,7 @@ CHECK = Check(
     layer="extension",
     tags=("torch", "extension", "gpu"),
     downstream_of=(*NO_CODE, "no-nvidia-gpu", "torch-companion-mismatch"),
-    source="pypi.org/project/triton: ptxas and libtriton.so in the wheels",
+    source="PyPI: triton, ptxas and libtriton.so in its wheels",
 )
 
 _FIRST = {"10.0": (3, 3), "12.0": (3, 3), "10.3": (3, 6), "12.1": (3, 6), "11.0": (3, 7), "10.7": (3, 9)}

@@ -10,7 +10,7 @@ ID = "torch-import-broken"
 
 
 def test_a_folder_named_torch_is_the_cause() -> None:
-    sick = healthy().replace({"torch_run.file": "/work/project/torch/__init__.py"})
+    sick = healthy().replace({"torch_run.file": "/srv/project/torch/__init__.py"})
     assert ids(sick) == ["torch-shadowed-by-folder"]
     assert_fix_works(sick, run("torch-shadowed-by-folder", sick)[2][0])
     raised = import_fails(healthy(), "AttributeError: partially initialized module 'torch' has no attribute 'cuda'")

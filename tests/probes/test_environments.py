@@ -150,13 +150,13 @@ def test_editable_install_and_eggs(tree: Tree) -> None:
 
 def test_other_environments_with_torch(tree: Tree) -> None:
     tree.python("/venv", cfg=CFG).python("/opt/other", "3.10").python("/home/u/miniconda3/envs/ml").python("/opt/empty")
-    tree.torch("/opt/other/lib/python3.10/site-packages", "2.3.0+cu121", "12.1").python("/work/.venv", cfg=CFG)
+    tree.torch("/opt/other/lib/python3.10/site-packages", "2.3.0+cu121", "12.1").python("/srv/.venv", cfg=CFG)
     tree.torch("/home/u/miniconda3/envs/ml/lib/python3.11/site-packages", "2.1.0", None)
-    tree.torch("/work/.venv/lib/python3.11/site-packages", "2.7.0+cpu", None)
-    python = tree.look({"HOME": "/home/u"}, python="/venv", cwd="/work").python
+    tree.torch("/srv/.venv/lib/python3.11/site-packages", "2.7.0+cpu", None)
+    python = tree.look({"HOME": "/home/u"}, python="/venv", cwd="/srv").python
     assert not isinstance(python.others, Missing)
     assert sorted((o.prefix, o.torch_version) for o in python.others) == [
-        ("/home/u/miniconda3/envs/ml", "2.1.0"), ("/opt/other", "2.3.0+cu121"), ("/work/.venv", "2.7.0+cpu"),
+        ("/home/u/miniconda3/envs/ml", "2.1.0"), ("/opt/other", "2.3.0+cu121"), ("/srv/.venv", "2.7.0+cpu"),
     ]  # fmt: skip
     assert python.patient.torch_version == Missing("absent")
 

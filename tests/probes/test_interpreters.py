@@ -75,9 +75,9 @@ def test_asked_for_and_not_there(tree: Tree) -> None:
 
 
 def test_relative_path_is_from_the_working_directory(tree: Tree) -> None:
-    tree.python("/work/.venv", cfg=VENV)
-    assert patient(tree, {}, python=".venv", cwd="/work")[0].prefix == "/work/.venv"
-    assert patient(tree, {}, python=".venv/bin/python3", cwd="/work")[0].prefix == "/work/.venv"
+    tree.python("/srv/.venv", cfg=VENV)
+    assert patient(tree, {}, python=".venv", cwd="/srv")[0].prefix == "/srv/.venv"
+    assert patient(tree, {}, python=".venv/bin/python3", cwd="/srv")[0].prefix == "/srv/.venv"
 
 
 def test_no_python_at_all(tree: Tree) -> None:
@@ -121,13 +121,13 @@ def test_pyenv_global_version(pyenv: Tree) -> None:
 
 
 def test_pyenv_local_file_of_a_parent_folder_and_a_short_version(pyenv: Tree) -> None:
-    pyenv.file(f"{PYENV}/version", "3.9.18\n").file("/work/.python-version", "# ours\n3.11\n").folder("/work/deep/down")
-    assert patient(pyenv, PATH, cwd="/work/deep/down")[0].version == "3.11.10", "the newest 3.11, by number"
+    pyenv.file(f"{PYENV}/version", "3.9.18\n").file("/srv/.python-version", "# ours\n3.11\n").folder("/srv/deep/down")
+    assert patient(pyenv, PATH, cwd="/srv/deep/down")[0].version == "3.11.10", "the newest 3.11, by number"
 
 
 def test_pyenv_variable_wins(pyenv: Tree) -> None:
-    pyenv.file("/work/.python-version", "3.9.18\n")
-    assert patient(pyenv, {**PATH, "PYENV_VERSION": "3.11.2"}, cwd="/work")[0].version == "3.11.2"
+    pyenv.file("/srv/.python-version", "3.9.18\n")
+    assert patient(pyenv, {**PATH, "PYENV_VERSION": "3.11.2"}, cwd="/srv")[0].version == "3.11.2"
 
 
 @pytest.mark.parametrize("version", ["system\n", "", "4.4.4\n", "../../../usr\n"])
@@ -147,16 +147,16 @@ def test_pyenv_virtualenv_is_a_link_to_an_environment(pyenv: Tree) -> None:
 
 def test_asdf(tree: Tree) -> None:
     tree.file("/home/u/.asdf/shims/python3", ASDF_SHIM).python("/home/u/.asdf/installs/python/3.11.7")
-    tree.file("/work/.tool-versions", "nodejs 20\npython 3.11.7 system\n")
-    found, because = patient(tree, {"PATH": "/home/u/.asdf/shims"}, cwd="/work")
+    tree.file("/srv/.tool-versions", "nodejs 20\npython 3.11.7 system\n")
+    found, because = patient(tree, {"PATH": "/home/u/.asdf/shims"}, cwd="/srv")
     assert found.prefix == "/home/u/.asdf/installs/python/3.11.7" and "asdf" in because
 
 
 def test_mise_shims_are_links_to_mise(tree: Tree) -> None:
     tree.link("/home/u/.local/share/mise/shims/python3", "/usr/bin/mise").file("/usr/bin/mise", "\x7fELF")
     tree.python("/home/u/.local/share/mise/installs/python/3.12.1", "3.12")
-    tree.file("/work/mise.toml", '[tools]\npython = "3.12"\n')
-    assert patient(tree, {"PATH": "/home/u/.local/share/mise/shims"}, cwd="/work")[0].version == "3.12.1"
+    tree.file("/srv/mise.toml", '[tools]\npython = "3.12"\n')
+    assert patient(tree, {"PATH": "/home/u/.local/share/mise/shims"}, cwd="/srv")[0].version == "3.12.1"
 
 
 def test_root_folder_without_variables_looks_in_the_usual_places(tree: Tree) -> None:
