@@ -7,14 +7,30 @@ from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, PciD
 from .fact import ABSENT, NOT_ASKED, Missing, NeedsFact, Reason, known, need
 from .gpu import Gpu, GpuPair, GpuProcess, MigInstance
 from .host import CompatLibrary, Container, Disk, EnvVar, Host
+from .measured import (
+    BatchPoint,
+    CollectiveProof,
+    CpuScore,
+    DriverProof,
+    Load,
+    Measured,
+    PairProof,
+    Rate,
+    StepEnd,
+    TorchProof,
+    TrainingStep,
+    Watch,
+)
 from .python import CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
 from .symptom import Symptom
 from .torch import Torch, TorchRun
 
 __all__ = [
-    "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "CallFault", "CodeEntry", "CodeLibrary", "CodeSection", "CompatLibrary",
-    "Container", "Cuda", "CudaDevice", "DeviceNode", "Disk", "Distribution", "Driver", "EnvVar", "Environment", "Gpu",
-    "GpuPair", "GpuProcess", "Host", "LibraryFile", "LoaderLibrary", "MigInstance", "Missing", "NeedsFact", "PciDevice",
-    "Python", "Reason", "Snapshot", "Symptom", "Target", "Toolkit", "Torch", "TorchRun", "join", "known", "need",
+    "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "BatchPoint", "CallFault", "CodeEntry", "CodeLibrary", "CodeSection",
+    "CollectiveProof", "CompatLibrary", "Container", "CpuScore", "Cuda", "CudaDevice", "DeviceNode", "Disk",
+    "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
+    "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "PairProof",
+    "PciDevice", "Python", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom", "Target", "Toolkit", "Torch",
+    "TorchProof", "TorchRun", "TrainingStep", "Watch", "join", "known", "need",
 ]  # fmt: skip

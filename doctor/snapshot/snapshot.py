@@ -12,6 +12,7 @@ from .driver import Driver
 from .fact import NOT_ASKED, Missing, Section
 from .gpu import Gpu, GpuPair
 from .host import Container, Host
+from .measured import Measured
 from .python import Python
 from .symptom import Symptom
 from .torch import Torch, TorchRun
@@ -42,6 +43,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     python: Python = Python()
     torch: Torch = Torch()
     torch_run: TorchRun = TorchRun()
+    measured: Measured = Measured()
     witnesses: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Fact path (`driver.kernel_version`) to the files, calls or lines of text that speak of it."""
     symptoms: tuple[Symptom, ...] = ()

@@ -1,0 +1,310 @@
+"""What a proof or a watched run measured: facts like all others, judged again from a saved report without a GPU.
+
+Agents write one JSON line a result, `{"rate": {...}}`, whose object has the fields of the struct of that name here.
+`device` is torch's name (`cuda:0`, `cpu`); `key` is the key of a GPU in `Snapshot.gpus`. Medians unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from .fact import NOT_ASKED, Missing, Section
+
+Number: TypeAlias = int | float
+Fault: TypeAlias = Literal["hang", "crash", "failed", "skipped"]
+
+
+class StepEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of a proof that did not end well, or was left out: everything that is not here ended well."""
+
+    agent: str
+    """driver_proof, torch_proof, torch_speed, training_speed, collective_proof, nvml_sampler."""
+    step: str
+    device: str = ""
+    fault: Fault = "failed"
+    detail: str = ""
+    """The error's words, or why it was left out or made smaller."""
+
+
+class DriverProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """L0: our PTX kernel through libcuda alone, on one device of libcuda's numbering."""
+
+    device: int
+    key: str = ""
+    name: str = ""
+    capability: str = ""
+    right: bool | Missing = NOT_ASKED
+    """Whether every element read back is what it must be; Missing(error) where a call failed."""
+    elements: int = 0
+    wrong_elements: int = 0
+    context_ms: float | Missing = NOT_ASKED
+    context_mib: float | Missing = NOT_ASKED
+    """Device memory that the bare context takes."""
+    module_ms: float | Missing = NOT_ASKED
+    """Loading the PTX: its compilation by the driver, or the driver's cache."""
+    kernel_ms: float | Missing = NOT_ASKED
+    failed_call: str = ""
+    error_code: int | Missing = NOT_ASKED
+    error_name: str = ""
+    fault: Fault | None = None
+
+
+class TorchProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """L1: a matrix product and a convolution by torch on one device, held against float64 on the CPU."""
+
+    device: str
+    key: str = ""
+    name: str = ""
+    tensor_device: str = ""
+    """Device of the result's tensor, as torch says."""
+    right: bool | Missing = NOT_ASKED
+    matmul_error: float | Missing = NOT_ASKED
+    """Largest error over the largest value, against float64."""
+    conv_error: float | Missing = NOT_ASKED
+    tolerance: float | Missing = NOT_ASKED
+    peak_mib: float | Missing = NOT_ASKED
+    """torch.cuda.max_memory_allocated."""
+    process_seen: bool | Missing = NOT_ASKED
+    """Whether NVML lists the proving process on that GPU; Missing where NVML cannot see processes (containers)."""
+    process_mib: float | Missing = NOT_ASKED
+    utilization_percent: float | Missing = NOT_ASKED
+    """The highest sample of NVML while it worked."""
+    first_launch_ms: float | Missing = NOT_ASKED
+    code: Literal["native", "ptx-jit"] | Missing = NOT_ASKED
+    """How torch's kernels got onto this GPU: from their machine code, or compiled from PTX at the first launch."""
+    jit_cache_bytes: int | Missing = NOT_ASKED
+    """By how much the driver's JIT cache grew."""
+    work_ms: float | Missing = NOT_ASKED
+    """The product on this device."""
+    cpu_ms: float | Missing = NOT_ASKED
+    """The same product on the CPU."""
+    busy: bool = False
+    """Another process was at work on the GPU."""
+    failed_step: str = ""
+    error: str = ""
+    error_code: int | Missing = NOT_ASKED
+    fault: Fault | None = None
+
+
+class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One measured figure of speed.
+
+    kind: what
+      matmul: fp32 (CUDA cores), tf32, fp16, bf16, fp8, int8 (tensor cores); unit TFLOP/s or TOP/s; detail m, n, k
+      memory: copy, triad; unit GB/s (1e9 bytes, read and written); detail mib
+      copy: h2d-pinned, h2d-pageable, d2h-pinned, d2h-pageable; unit GB/s; detail mib
+      launch: eager, graph; unit us (a launch of an empty-like kernel, host time)
+      operation: a name of its own; group contraction, normalisation, element-wise in `group`; unit TFLOP/s;
+        detail flops, bytes, ms, gb_s, intensity
+      pass: forward, backward; unit ms
+      loader: number of workers as text; unit samples/s
+      copies: number of copies of a model working at once as text; unit samples/s (of all together)
+      pair: `cuda:0>cuda:1`; unit GB/s
+    """
+
+    kind: str
+    device: str
+    what: str
+    value: float
+    unit: str
+    group: str = ""
+    units: str = ""
+    """Where a matmul runs: cuda-cores, tensor-cores, cpu; empty for other kinds."""
+    spread_percent: float = 0.0
+    """90th minus 10th percentile, in percent of the median."""
+    runs: int = 0
+    detail: dict[str, Number] = {}
+
+
+class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What NVML showed of one GPU during one phase of work."""
+
+    key: str
+    phase: str
+    """proof, matmul, memory, copy, training, sweep, watch."""
+    seconds: float = 0.0
+    samples: int = 0
+    utilization_percent: float | Missing = NOT_ASKED
+    """Mean."""
+    utilization_max_percent: float | Missing = NOT_ASKED
+    power_w: float | Missing = NOT_ASKED
+    power_limit_w: float | Missing = NOT_ASKED
+    temperature_max_c: int | Missing = NOT_ASKED
+    clock_sm_mhz: float | Missing = NOT_ASKED
+    clock_sm_max_mhz: int | Missing = NOT_ASKED
+    clock_memory_mhz: float | Missing = NOT_ASKED
+    reasons_percent: dict[str, float] = {}
+    """Share of the samples with each clock event reason set: power-cap, sw-thermal, hw-thermal, hw-slowdown,
+    power-brake, idle, clocks-setting, sync-boost."""
+    pcie_gen: int | Missing = NOT_ASKED
+    """The highest seen: under load."""
+    pcie_width: int | Missing = NOT_ASKED
+    memory_used_max_mib: float | Missing = NOT_ASKED
+    others: int | Missing = NOT_ASKED
+    """Processes on the GPU that are not ours."""
+
+
+class TrainingStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A small training step: a transformer encoder, AdamW, mixed precision. Memory in MiB."""
+
+    device: str
+    parameters: int
+    batch: int
+    sequence: int = 0
+    precision: str = ""
+    samples_per_s: float | Missing = NOT_ASKED
+    step_ms: float | Missing = NOT_ASKED
+    spread_percent: float = 0.0
+    context_mib: float | Missing = NOT_ASKED
+    weights_mib: float | Missing = NOT_ASKED
+    gradients_mib: float | Missing = NOT_ASKED
+    optimizer_mib: float | Missing = NOT_ASKED
+    activations_mib: float | Missing = NOT_ASKED
+    peak_mib: float | Missing = NOT_ASKED
+    reserved_mib: float | Missing = NOT_ASKED
+    bytes_per_parameter: float | Missing = NOT_ASKED
+    """Weights, gradients, optimizer state and mixed precision's casts; held against the rule of expected_bytes."""
+    expected_bytes_per_parameter: float | Missing = NOT_ASKED
+    shrunk: bool = False
+    """Made smaller because memory ran out."""
+
+
+class CpuScore(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The CPU as one training process sees it."""
+
+    single_core: float | Missing = NOT_ASKED
+    """Million simple Python operations a second on one core, best of several; see the agent for the loop."""
+    under_load: float | Missing = NOT_ASKED
+    """The same on every core at once, per core."""
+    cores: float | Missing = NOT_ASKED
+    """Cores really available: affinity and cgroup quota."""
+    cores_seen: int | Missing = NOT_ASKED
+    """os.cpu_count()."""
+    model: str = ""
+    mhz: float | Missing = NOT_ASKED
+    mhz_max: float | Missing = NOT_ASKED
+    throttled_percent: float | Missing = NOT_ASKED
+    """Share of the cgroup's periods that were throttled during the test."""
+    torch_threads: int | Missing = NOT_ASKED
+
+
+class BatchPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One batch size of the sweep: a small contrastive-loss model's training step, milliseconds a step."""
+
+    device: str
+    batch: int
+    step_ms: float
+    """Wall time of a step."""
+    spread_percent: float = 0.0
+    issue_ms: float | Missing = NOT_ASKED
+    """Host time until all of a step's kernels were handed over, without waiting for the device."""
+    device_ms: float | Missing = NOT_ASKED
+    """Time in which the device had work (sum of kernels), copies left out."""
+    copy_ms: float | Missing = NOT_ASKED
+    """Time of copying the batch to the device."""
+    load_ms: float | Missing = NOT_ASKED
+    """Time of making the batch on the CPU (without worker processes)."""
+    launches: int | Missing = NOT_ASKED
+    """Kernels of a step."""
+    flops: Number = 0
+    bytes: Number = 0
+    """Least bytes that a step moves in device memory."""
+    utilization_percent: float | Missing = NOT_ASKED
+    graph_ms: float | Missing = NOT_ASKED
+    """The step as a CUDA graph."""
+
+
+class CollectiveProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One small all-reduce over all visible devices."""
+
+    backend: str
+    """nccl, gloo."""
+    ranks: int
+    right: bool | Missing = NOT_ASKED
+    seconds: float | Missing = NOT_ASKED
+    error: str = ""
+    fault: Fault | None = None
+
+
+class PairProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Data passed from one device to another and read back."""
+
+    source: str
+    target: str
+    right: bool | Missing = NOT_ASKED
+    peer_access: bool | Missing = NOT_ASKED
+    gb_s: float | Missing = NOT_ASKED
+    error: str = ""
+    fault: Fault | None = None
+
+
+class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A command of the user's (or a running process), watched from outside. CPU in cores (1.0: one core busy)."""
+
+    program: str
+    """Base name of the command's program; its arguments are not kept."""
+    seconds: float
+    attached: bool = False
+    """`--pid`: it was running before."""
+    exit_code: int | Missing = NOT_ASKED
+    signal: int | Missing = NOT_ASKED
+    processes_max: int = 0
+    threads_max: int = 0
+    cpu_cores: float | Missing = NOT_ASKED
+    """Mean of the whole process tree."""
+    busiest_thread: float | Missing = NOT_ASKED
+    """Mean of its busiest thread, 0 to 1."""
+    busiest_thread_name: str = ""
+    busiest_thread_saturated_percent: float | Missing = NOT_ASKED
+    """Share of the samples in which one thread took 90 % of a core or more."""
+    main_cores: float | Missing = NOT_ASKED
+    """Mean of the process that holds the GPU (else the root of the tree)."""
+    workers: int | Missing = NOT_ASKED
+    """Its children that look like data loader workers."""
+    workers_cores: float | Missing = NOT_ASKED
+    blocked_percent: float | Missing = NOT_ASKED
+    """Share of the samples with the main thread in uninterruptible sleep (disk)."""
+    cores: float | Missing = NOT_ASKED
+    """Cores available to it."""
+    uses_gpu: bool | Missing = NOT_ASKED
+    """Whether it holds memory or a context on a GPU by NVML, or an open /dev/nvidia0 where NVML cannot tell."""
+    gpu_keys: tuple[str, ...] = ()
+    gpu_first_seen_s: float | Missing = NOT_ASKED
+    gpu_memory_max_mib: float | Missing = NOT_ASKED
+    gpu_busy_percent: float | Missing = NOT_ASKED
+    """Share of NVML's utilisation of its GPUs over the time since it was first seen there, by this process where
+    NVML tells processes apart."""
+    gpu_busy_by: Literal["process", "device"] | None = None
+    gpu_idle_percent: float | Missing = NOT_ASKED
+    """Share of the samples since then in which its GPUs had nothing to do."""
+    others_on_gpu: int | Missing = NOT_ASKED
+    h2d_mb_s: float | Missing = NOT_ASKED
+    """PCIe receive rate by NVML, mean."""
+    sampler_cpu_s: float | Missing = NOT_ASKED
+    """CPU time of watching itself."""
+    libraries: tuple[str, ...] | Missing = NOT_ASKED
+    """CUDA libraries mapped into its processes, by base name."""
+
+
+class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """All measurements. Missing(not-asked) without `prove` or `watch`."""
+
+    level: Literal["proof", "quick", "standard", "full", "watch"] | Missing = NOT_ASKED
+    device: str | Missing = NOT_ASKED
+    """What was asked for: `cuda` (every visible GPU), `cuda:1`, `cpu`."""
+    torch_devices: tuple[str, ...] | Missing = NOT_ASKED
+    """Devices that torch offered to the proof: `cuda:0` ...; empty where torch has no GPU."""
+    import_seconds: float | Missing = NOT_ASKED
+    ended: tuple[StepEnd, ...] = ()
+    driver: tuple[DriverProof, ...] | Missing = NOT_ASKED
+    torch: tuple[TorchProof, ...] | Missing = NOT_ASKED
+    rates: tuple[Rate, ...] | Missing = NOT_ASKED
+    loads: tuple[Load, ...] | Missing = NOT_ASKED
+    training: tuple[TrainingStep, ...] | Missing = NOT_ASKED
+    cpu: CpuScore | Missing = NOT_ASKED
+    batches: tuple[BatchPoint, ...] | Missing = NOT_ASKED
+    pairs: tuple[PairProof, ...] | Missing = NOT_ASKED
+    collective: CollectiveProof | Missing = NOT_ASKED
+    watch: Watch | Missing = NOT_ASKED
