@@ -303,8 +303,9 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     rates: tuple[Rate, ...] | Missing = NOT_ASKED
     loads: tuple[Load, ...] | Missing = NOT_ASKED
     training: tuple[TrainingStep, ...] | Missing = NOT_ASKED
-    cpu: CpuScore | Missing = NOT_ASKED
+    cpu: CpuScore | None = None
+    """None where it was not measured (also collective and watch)."""
     batches: tuple[BatchPoint, ...] | Missing = NOT_ASKED
     pairs: tuple[PairProof, ...] | Missing = NOT_ASKED
-    collective: CollectiveProof | Missing = NOT_ASKED
-    watch: Watch | Missing = NOT_ASKED
+    collective: CollectiveProof | None = None
+    watch: Watch | None = None
