@@ -11,7 +11,7 @@ from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, known
 
 _EXACT = lazy(
-    r"\s*([A-Za-z0-9][\w.-]{0,80})\s*(?:\[[^\]]{0,400}\])?\s*\(?\s*==\s*([^\s;,()*]{1,60})\s*\)?\s*(;.*)?$", re.DOTALL
+    r"([A-Za-z0-9][\w.-]{0,80}) ?(?:\[[^\]]{0,400}\])? ?\(? ?== ?([^\s;,()*]{1,60}) ?\)? ?(;.*)?"
 )
 _CUDA_WHEEL = lazy(r"(nvidia-|cuda-(toolkit|bindings|python|pathfinder))")
 
@@ -36,7 +36,7 @@ def requires(s: Snapshot) -> tuple[str, ...] | Missing:
 
 def pin_of(line: str) -> Pin | None:
     """The exact pin in one Requires-Dist line, None where it is no exact pin."""
-    found = _EXACT.match(line)
+    found = _EXACT.fullmatch(" ".join(line.split()))  # one blank at most: nothing to try twice
     if not found:
         return None
     name = re.sub(r"[-_.]+", "-", found[1]).lower()

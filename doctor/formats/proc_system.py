@@ -129,7 +129,7 @@ def parse_os_release(text: str) -> Dict[str, str]:
     """/etc/os-release: shell assignments without expansion."""
     found: Dict[str, str] = {}
     for line in text[:_MAX_TEXT].splitlines():
-        match = re.fullmatch(r"\s*([A-Z][A-Z0-9_]*)=(.*?)\s*", line)
+        match = re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line.strip())
         if not match:
             continue
         value = match.group(2)

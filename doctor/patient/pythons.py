@@ -72,10 +72,10 @@ def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, s
     if cfg is None:
         site = user + _system_site(files, prefix, stdlib)
         line["managed"] = files.kind(stdlib[0] + "/EXTERNALLY-MANAGED") == "file"
-    elif re.search(r"^\s*include-system-site-packages\s*=\s*true\s*$", cfg, re.M | re.I):
-        home = re.search(r"^\s*home\s*=\s*(/\S.*?)\s*$", cfg, re.M)
+    elif re.search(r"^[ \t]*include-system-site-packages[ \t]*=[ \t]*true[ \t\r]*$", cfg, re.M | re.I):
+        home = re.search(r"^[ \t]*home[ \t]*=[ \t]*(/\S.*)$", cfg, re.M)
         if home:
-            base = os.path.dirname(files.resolved(home.group(1) + "/python3").rpartition("/")[0])
+            base = os.path.dirname(files.resolved(home.group(1).strip() + "/python3").rpartition("/")[0])
             line["base"] = base
             site += user + _system_site(files, base, _stdlib(files, base, stdlib[1]))
     paths = [p for p in env.get("PYTHONPATH", "").split(":") if p.startswith("/")]
