@@ -1,10 +1,13 @@
 /* Fake libcuda.so.1: the calls that gpudoctor makes, answered from a scenario (see scenario.h and machines/README.md). */
 #include "scenario.h"
+#include <time.h>
 
 typedef struct { unsigned char bytes[16]; } CUuuid;
-enum { INVALID_VALUE = 1, NOT_INITIALIZED = 3, STUB_LIBRARY = 34, NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_FOUND = 500 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
+       INVALID_CONTEXT = 201, INVALID_PTX = 218, NOT_FOUND = 500, FIRST_BROKEN = 700, LAST_BROKEN = 719 };
 
 static int initialised;
+static int broken; /* after an error of a kernel every further call of the process answers with it, as in the driver */
 static int visible[64], visible_count;
 
 static const struct { int code; const char *name, *text; } errors[] = {
@@ -16,7 +19,15 @@ static const struct { int code; const char *name, *text; } errors[] = {
     {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
     {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
+    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
     {304, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed or operation not supported on this OS"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
     {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "forward compatibility was attempted on non supported HW"},
@@ -92,7 +103,8 @@ int cuDriverGetVersion(int *version) {
 #define READY(function, gpu) \
     do { \
         int code = told(function, gpu); \
-        if (code) return code; \
+        if (!broken && code >= FIRST_BROKEN && code <= LAST_BROKEN) broken = code; \
+        if (code || broken) return code ? code : broken; \
         if (!initialised) return NOT_INITIALIZED; \
     } while (0)
 
@@ -174,4 +186,192 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 76: *value = dot ? atoi(dot + 1) : 0; return 0;
     }
     return INVALID_VALUE;
+}
+
+/* ---- a context, memory, one kernel: enough to run gpudoctor's own PTX ----
+ * gpu.N.cuda.context: MiB of a context (500), added to gpu.N.memory.used while it lives where that is a file (@NAME);
+ * gpu.N.wrong = K: the kernel spoils K elements; gpu.N.silent = 1: it writes nothing. */
+
+typedef struct Context { int device; struct Context *below; } *Context;
+typedef struct { char *text; } *Module;
+typedef struct { const char *name; } *Function;
+typedef struct { struct timespec at; } *Event;
+typedef unsigned long long u64;
+
+static Context current;
+static size_t taken[64];
+
+#define IN_CONTEXT(function) \
+    READY(function, current ? current->device : -1); \
+    if (!current) return INVALID_CONTEXT; \
+    int gpu = visible[current->device]
+
+static void count_context(int gpu, long long sign) {
+    char key[64], path[4096];
+    snprintf(key, sizeof key, "gpu.%d.memory.used", gpu);
+    const char *raw = written(key);
+    if (!raw || *raw != '@') return;
+    long long mib = number(now(raw), 0) + sign * gpu_number(gpu, "cuda.context", 500);
+    beside(raw + 1, path, sizeof path);
+    FILE *file = fopen(path, "w");
+    if (!file) return;
+    fprintf(file, "%lld\n", mib);
+    fclose(file);
+}
+
+int cuCtxCreate_v2(Context *context, unsigned flags, int device) {
+    DEVICE("cuCtxCreate");
+    (void)flags;
+    *context = calloc(1, sizeof **context);
+    (*context)->device = device;
+    (*context)->below = current;
+    current = *context;
+    count_context(gpu, 1);
+    return 0;
+}
+
+int cuCtxDestroy_v2(Context context) {
+    IN_CONTEXT("cuCtxDestroy");
+    if (context != current) return INVALID_CONTEXT;
+    count_context(gpu, -1);
+    taken[gpu] = 0;
+    current = context->below;
+    free(context);
+    return 0;
+}
+
+int cuCtxSynchronize(void) {
+    IN_CONTEXT("cuCtxSynchronize");
+    (void)gpu;
+    return 0;
+}
+
+static size_t bytes_of(int gpu) { return (size_t)gpu_number(gpu, "cuda.memory", gpu_number(gpu, "memory.total", 0)) << 20; }
+
+int cuMemGetInfo_v2(size_t *available, size_t *total) {
+    IN_CONTEXT("cuMemGetInfo");
+    *total = bytes_of(gpu);
+    *available = *total - taken[gpu];
+    return 0;
+}
+
+int cuMemAlloc_v2(u64 *address, size_t bytes) {
+    IN_CONTEXT("cuMemAlloc");
+    if (!bytes) return INVALID_VALUE;
+    if (taken[gpu] + bytes > bytes_of(gpu)) return OUT_OF_MEMORY;
+    void *memory = malloc(bytes);
+    if (!memory) return OUT_OF_MEMORY;
+    taken[gpu] += bytes;
+    *address = (u64)memory;
+    return 0;
+}
+
+int cuMemFree_v2(u64 address) {
+    IN_CONTEXT("cuMemFree");
+    (void)gpu;
+    free((void *)address);
+    return 0;
+}
+
+int cuMemcpyHtoD_v2(u64 to, const void *from, size_t bytes) {
+    IN_CONTEXT("cuMemcpyHtoD");
+    (void)gpu;
+    memcpy((void *)to, from, bytes);
+    return 0;
+}
+
+int cuMemcpyDtoH_v2(void *to, u64 from, size_t bytes) {
+    IN_CONTEXT("cuMemcpyDtoH");
+    (void)gpu;
+    memcpy(to, (const void *)from, bytes);
+    return 0;
+}
+
+/* Where options ask for an error log, a compiler's words are put there on failure. */
+static int load_module(Module *module, const char *image, unsigned count, const int *options, void **values) {
+    IN_CONTEXT("cuModuleLoadDataEx");
+    (void)gpu; (void)count; (void)options; (void)values;
+    if (strncmp(image, ".version ", 9) || !strstr(image, "\n.target sm_")) return INVALID_PTX;
+    *module = calloc(1, sizeof **module);
+    (*module)->text = strdup(image);
+    return 0;
+}
+
+int cuModuleLoadDataEx(Module *module, const char *image, unsigned count, const int *options, void **values) {
+    int code = load_module(module, image, count, options, values);
+    char *log = NULL;
+    size_t room = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == 5) log = values[i];
+        if (options[i] == 6) room = (size_t)values[i];
+    }
+    if (code && log) snprintf(log, room, "ptxas application ptx input, line 1; fatal   : error %d\n", code);
+    return code;
+}
+
+int cuModuleGetFunction(Function *function, Module module, const char *name) {
+    IN_CONTEXT("cuModuleGetFunction");
+    (void)gpu;
+    char entry[128];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    if (!strstr(module->text, entry)) return NOT_FOUND;
+    *function = calloc(1, sizeof **function);
+    (*function)->name = strdup(name);
+    return 0;
+}
+
+/* What doctor/patient/driver_proof.py's PTX does, block by block. */
+static void mix(const unsigned *source, unsigned *result, unsigned seed, unsigned rounds, unsigned blocks, unsigned size) {
+    unsigned values[1024];
+    for (unsigned block = 0; block < blocks; block++, source += size, result += size) {
+        for (unsigned thread = 0; thread < size; thread++) {
+            unsigned value = source[thread] ^ seed;
+            for (unsigned round = 0; round < rounds; round++) {
+                value = value * 0x2545F495u + block * size + thread;
+                value ^= value >> 13;
+            }
+            values[thread] = value;
+        }
+        for (unsigned thread = 0; thread < size; thread++) {
+            unsigned value = values[thread], partner = values[size - 1 - thread], bits;
+            float fused = (float)((u64)(value >> 8) * (partner >> 8) + (source[thread] >> 8)); /* rounded once, as fma */
+            memcpy(&bits, &fused, sizeof bits);
+            result[thread] = value ^ (unsigned)((u64)value * partner >> 32) ^ bits;
+        }
+    }
+}
+
+int cuLaunchKernel(Function function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **parameters, void **extra) {
+    IN_CONTEXT("cuLaunchKernel");
+    (void)shared; (void)stream; (void)extra;
+    if (strcmp(function->name, "gpudoctor_mix")) return NOT_FOUND;
+    if (y != 1 || z != 1 || by != 1 || bz != 1 || bx > 1024) return INVALID_VALUE;
+    if (gpu_number(gpu, "silent", 0)) return 0;
+    unsigned *result = (unsigned *)*(u64 *)parameters[1], count = x * bx;
+    mix((const unsigned *)*(u64 *)parameters[0], result, *(unsigned *)parameters[2], *(unsigned *)parameters[3], x, bx);
+    long long wrong = gpu_number(gpu, "wrong", 0);
+    for (long long i = 0; i < wrong; i++) result[i * count / wrong] ^= 1u << i % 32;
+    return 0;
+}
+
+int cuEventCreate(Event *event, unsigned flags) {
+    IN_CONTEXT("cuEventCreate");
+    (void)gpu; (void)flags;
+    *event = calloc(1, sizeof **event);
+    return 0;
+}
+
+int cuEventRecord(Event event, void *stream) {
+    IN_CONTEXT("cuEventRecord");
+    (void)gpu; (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    return 0;
+}
+
+int cuEventElapsedTime(float *ms, Event start, Event end) {
+    IN_CONTEXT("cuEventElapsedTime");
+    (void)gpu;
+    *ms = (float)(end->at.tv_sec - start->at.tv_sec) * 1e3f + (float)(end->at.tv_nsec - start->at.tv_nsec) / 1e6f;
+    return 0;
 }

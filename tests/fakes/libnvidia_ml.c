@@ -112,6 +112,21 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device *handle) {
     return 0;
 }
 
+int nvmlDeviceGetHandleByUUID(const char *uuid, Device *handle) {
+    ASK("nvmlDeviceGetHandleByUUID", -1);
+    for (int gpu = 0; gpu < gpu_count(); gpu++)
+        for (int mig = -1; mig < MAX_MIG; mig++) {
+            char field[32];
+            snprintf(field, sizeof field, mig < 0 ? "uuid" : "mig.%d.uuid", mig);
+            const char *text = gpu_text(gpu, field);
+            if (!text || strcmp(text, uuid)) continue;
+            *handle = (Device)(mig < 0 ? &handles[gpu] : &mig_handles[gpu][mig]);
+            **handle = (__typeof__(**handle)){gpu, mig};
+            return 0;
+        }
+    return NOT_FOUND;
+}
+
 /* Text of a GPU or of a MIG device. */
 static const char *device_text(Device handle, const char *field) {
     if (handle->mig < 0) return gpu_text(handle->gpu, field);

@@ -1,5 +1,7 @@
 /* Scenario of a fake driver: lines `key = value` of the file named by GPUDOCTOR_FAKE_SCENARIO, read once.
- * `fail.FUNCTION = CODE | hang | crash | abort | exit`, or for one GPU `fail.FUNCTION.N = ...`. */
+ * `fail.FUNCTION = CODE | hang | crash | abort | exit`, or for one GPU `fail.FUNCTION.N = ...`.
+ * `key = @NAME`: the value is in the file NAME beside the scenario, read anew each time, 0 while it is not there: so it
+ * can change during a run, and one library's doing can be seen through the other. */
 #ifndef SCENARIO_H
 #define SCENARIO_H
 #define _GNU_SOURCE
@@ -36,12 +38,37 @@ static void scenario_load(void) {
     if (file) fclose(file);
 }
 
-/* Value of a key, NULL where it is not set. */
-static const char *get(const char *key) {
+/* Path of a file beside the scenario. */
+static void beside(const char *name, char *path, size_t size) {
+    const char *scenario = getenv("GPUDOCTOR_FAKE_SCENARIO"), *slash = scenario ? strrchr(scenario, '/') : NULL;
+    snprintf(path, size, "%.*s%s", slash ? (int)(slash + 1 - scenario) : 0, scenario ? scenario : "", name);
+}
+
+/* Of a value @NAME what that file says now; another value as it is. */
+static const char *now(const char *value) {
+    static char read[8][MAX_LINE];
+    static int next;
+    if (*value != '@') return value;
+    char path[4096], *text = read[next++ % 8];
+    beside(value + 1, path, sizeof path);
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(text, MAX_LINE, file)) strcpy(text, "0");
+    if (file) fclose(file);
+    return trim(text);
+}
+
+/* Value of a key as it stands in the scenario, NULL where it is not set. */
+static const char *written(const char *key) {
     if (scenario_count < 0) scenario_load();
     for (int i = scenario_count - 1; i >= 0; i--)
         if (!strcmp(scenario_lines[i].key, key)) return scenario_lines[i].value;
     return NULL;
+}
+
+/* Value of a key, NULL where it is not set. */
+static const char *get(const char *key) {
+    const char *value = written(key);
+    return value ? now(value) : NULL;
 }
 
 /* gpu.N.FIELD, else gpu.*.FIELD (the same for all GPUs), else NULL. */
