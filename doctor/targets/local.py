@@ -1,42 +1,131 @@
-"""Run a gatherer in this process, in a thread that may be left behind: a file system that hangs must not hang us."""
+"""Run a gatherer beside this process: a file system that hangs must not hang us, and importing goes on meanwhile.
+
+On Linux the gatherer is a forked child, so that it works on another core while this process imports what judging
+needs. Elsewhere, and where threads already run (a fork could copy a lock that one of them holds), it is a thread that
+may be left behind.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Callable
-from threading import Event, Thread
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
-Line: TypeAlias = dict[str, Any]
-Work: TypeAlias = Callable[[Callable[[Line], None]], None]
+if TYPE_CHECKING:  # at run time typing is imported later, while the child works
+    from typing import Any, BinaryIO, TypeAlias
+
+    Line: TypeAlias = dict[str, Any]
+    Work: TypeAlias = Callable[[Callable[[Line], None]], None]
+else:
+    Line = dict
 
 
 class Gathering:
-    """A gatherer at work. `lines` grows while it runs; `wait` gives what there is at the end or at the deadline."""
+    """A gatherer at work. `lines` grows while it runs; `wait` gives what there is at the end or at the deadline.
 
-    def __init__(self, work: Work, deadline_s: float, on_line: Callable[[Line], None] | None = None) -> None:
-        self._work = work
+    `on_line` is called with each line, in a thread.
+    """
+
+    def __init__(
+        self, work: Work, deadline_s: float, on_line: Callable[[Line], None] | None = None, fork: bool = True
+    ) -> None:
         self._on_line = on_line
         self._deadline = monotonic() + deadline_s
-        self._done = Event()
+        self._done = threading.Event()
+        self._pid = 0
         self.lines: list[Line] = []
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
+        alone = fork and sys.platform == "linux" and threading.active_count() == 1
+        source = self._fork(work) if alone else None
+        run = (lambda: self._run(work)) if source is None else (lambda: self._read(source))
+        threading.Thread(target=run, daemon=True).start()
 
     def wait(self) -> list[Line]:
         """The lines; after a hang those that came before it (no `end` line is among them then)."""
-        self._done.wait(max(0.0, self._deadline - monotonic()))
+        if not self._done.wait(max(0.0, self._deadline - monotonic())):
+            self.kill()
         return list(self.lines)
+
+    def kill(self) -> None:
+        """End the child, if it still runs."""
+        if self._pid and not self._done.is_set():
+            from signal import SIGKILL
+
+            try:
+                os.kill(self._pid, SIGKILL)
+            except OSError:
+                return
 
     def _emit(self, line: Line) -> None:
         self.lines.append(line)
         if self._on_line is not None:
             self._on_line(line)
 
-    def _run(self) -> None:
+    def _run(self, work: Work) -> None:
         try:
-            self._work(self._emit)
+            work(self._emit)
         except Exception as error:  # whatever a strange machine does to it, the other lines stand
-            self._emit({"at": "failed", "detail": f"{type(error).__name__}: {error}"[:300]})
+            self._emit(_failed(error))
         finally:
             self._done.set()
+
+    def _fork(self, work: Work) -> BinaryIO | None:
+        """The stream of the child's lines; None where no process can be made."""
+        source, sink = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(source)
+            os.close(sink)
+            return None
+        if self._pid == 0:
+            os.close(source)
+            _child(work, sink)
+        os.close(sink)
+        return os.fdopen(source, "rb")
+
+    def _read(self, source: BinaryIO) -> None:
+        from marshal import loads
+
+        try:
+            with source:
+                while len(head := source.read(4)) == 4:
+                    size = int.from_bytes(head, "little")
+                    data = source.read(size)
+                    if len(data) == size:
+                        self._emit(loads(data))
+            status = os.waitpid(self._pid, 0)[1]
+            if status and monotonic() < self._deadline:
+                self._emit({"at": "failed", "detail": f"the reader of files was ended by signal {status & 127}"})
+        except OSError:  # reaped elsewhere
+            pass
+        finally:
+            self._done.set()
+
+
+def _child(work: Work, sink: int) -> None:
+    """The forked side: never returns."""
+    from marshal import dumps
+
+    def emit(line: Line) -> None:
+        data = dumps(line)
+        data = len(data).to_bytes(4, "little") + data
+        while data:
+            data = data[os.write(sink, data) :]
+
+    code = 1
+    try:
+        os.setsid()  # Ctrl-C is the parent's business
+        try:
+            work(emit)
+        except Exception as error:
+            emit(_failed(error))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _failed(error: Exception) -> Line:
+    return {"at": "failed", "detail": f"{type(error).__name__}: {error}"[:300]}
