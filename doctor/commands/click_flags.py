@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .flags import CHOICES, MAX_S, MIN_S, Flag
+from .flags import MAX_S, MIN_S, Flag
 
 Function = Callable[..., int]
 
@@ -32,7 +32,7 @@ def _about(flag: Flag) -> dict[str, Any]:
     if flag.kind == "many":
         return {**about, "multiple": True}
     if flag.kind == "choice":
-        about["type"] = click.Choice(CHOICES[flag.dest])
+        about["type"] = click.Choice(flag.choices)
     elif flag.kind == "seconds":
         about["type"] = click.FloatRange(MIN_S, MAX_S)
     return {**about, "default": flag.default}

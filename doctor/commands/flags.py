@@ -1,4 +1,4 @@
-"""The flags of `check` and `healthcheck` as data: click is told of them, and plain command lines are read without it.
+"""The flags of `check`, `healthcheck` and `prove` as data: click is told of them, plain command lines need no click.
 
 Importing click costs a fifth of a whole check. A command line made only of flags that are known here, each with a
 plausible value, is read by `read_flags`; anything else (help, a misspelling, an odd value) is click's to answer.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-CHOICES = {"format_": ("text", "json", "markdown"), "fail_on": ("fail", "unknown", "warn")}
 MIN_S, MAX_S = 0.1, 3600.0
 
 
@@ -22,38 +21,80 @@ class Flag(NamedTuple):
     help: str
     metavar: str = ""
     default: Any = None
+    choices: tuple[str, ...] = ()
 
 
 _EXPECT = Flag(("--expect",), "expect", "text", "gpu (default), any, none, 8, H100 or 8xH100.", "WHAT")
 _REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and fit. Repeatable.", "PKG")
+_ONLY = Flag(("--only",), "only", "many", "Run only this check. Repeatable.", "ID")
 _SKIP = Flag(("--skip",), "skip", "many", "Leave this check out. Repeatable.", "ID")
+_STATUSES = ("fail", "unknown", "warn")
+_FAIL_ON = Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail.", choices=_STATUSES)
 _PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpreter or environment.", "PATH")
 _CONFIG = Flag(("--config",), "config", "text", "Read this gpudoctor.toml or pyproject.toml.", "FILE")
 _NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Search for no such file.", default=False)
 _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
+_REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved.", "DIR")
+_OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
+_VERBOSE = Flag(
+    ("-v", "--verbose"), "verbose", "count", "Open every group; -vv: all facts with their witnesses.", default=0
+)
+_ASCII = Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False)
+_NO_COLOR = Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False)
+_NO_REDACT = Flag(
+    ("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False
+)
+_FORMATS = ("text", "json", "markdown")
 
 CHECK = (
-    Flag(("--format",), "format_", "choice", "Default: text.", default="text"),
-    Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE"),
-    Flag(("-v", "--verbose"), "verbose", "count", "Open every group; -vv: all facts with their witnesses.", default=0),
-    Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False),
-    Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False),
+    Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=_FORMATS),
+    _OUTPUT,
+    _VERBOSE,
+    _ASCII,
+    _NO_COLOR,
     Flag(("--no-import",), "no_import", "on", "Read torch's files only, do not import it.", default=False),
+    Flag(("--prove",), "prove", "on", "Compute on the GPU too: prove --quick.", default=False),
     _PYTHON,
     Flag(("--root",), "root", "text", "Look at a root folder (an unpacked image) instead of this machine.", "DIR"),
     _FROM,
-    Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved.", "DIR"),
+    _REPLAY,
     _EXPECT,
     _REQUIRE,
-    Flag(("--only",), "only", "many", "Run only this check. Repeatable.", "ID"),
+    _ONLY,
     _SKIP,
-    Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail."),
+    _FAIL_ON,
     Flag(("--building",), "building", "on", "CUDA extensions are going to be compiled here.", default=False),
     _CONFIG,
     _NO_CONFIG,
     Flag(("--timeout",), "timeout", "seconds", "Seconds for the probes (torch import: 3x). Default: 20.", "S"),
-    Flag(("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False),
+    _NO_REDACT,
 )
+PROVE = (
+    Flag(("--quick",), "quick", "on", "Right results, and how fast: no training workload.", default=False),
+    Flag(("--full",), "full", "on", "Every measurement, several minutes.", default=False),
+    Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N or cpu.", "DEVICE", "cuda"),
+    _PYTHON,
+    Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=(*_FORMATS, "html", "svg")),
+    Flag(("--plot",), "plot", "text", "Also draw roofline and batch sweep into this .svg or .html file.", "FILE"),
+    _OUTPUT,
+    _VERBOSE,
+    _ASCII,
+    _NO_COLOR,
+    _FROM,
+    _REPLAY,
+    _EXPECT,
+    _REQUIRE,
+    _ONLY,
+    _SKIP,
+    _FAIL_ON,
+    _CONFIG,
+    _NO_CONFIG,
+    Flag(
+        ("--timeout",), "timeout", "seconds", "Seconds for the measurements in all; what is left is left out. "
+        "Default: 240 (--quick: 120, --full: 600).", "S",
+    ),
+    _NO_REDACT,
+)  # fmt: skip
 _OF_A_TEXT = (
     "format_", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on", "building",
     "config", "no_redact",
@@ -64,11 +105,12 @@ HEALTHCHECK = (
     _REQUIRE,
     _SKIP,
     Flag(("--strict",), "strict", "on", "UNKNOWN exits 1 too.", default=False),
+    Flag(("--prove",), "prove", "on", "Also compute on every GPU and compare the results.", default=False),
     _PYTHON,
     _FROM,
     _CONFIG,
     _NO_CONFIG,
-    Flag(("--timeout",), "timeout", "seconds", "Seconds in all. Default: 10.", "S", default=10.0),
+    Flag(("--timeout",), "timeout", "seconds", "Seconds in all. Default: 10 (--prove: 60).", "S"),
 )
 
 
@@ -107,7 +149,7 @@ def _take(values: dict[str, Any], flag: Flag, value: str) -> bool:
         if not value.isascii() or not value.isdigit() or not MIN_S <= int(value) <= MAX_S:
             return False
         values[flag.dest] = float(value)
-    elif flag.kind == "choice" and value not in CHOICES[flag.dest]:
+    elif flag.kind == "choice" and value not in flag.choices:
         return False
     else:
         values[flag.dest] = value

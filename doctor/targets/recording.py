@@ -1,7 +1,8 @@
 """A recording: the raw lines of every source in a folder, as JSON lines, and a manifest.
 
 files.jsonl holds the file gatherer's lines; nvml.jsonl, cuda_driver.jsonl and torch.jsonl hold an agent's lines and a
-last line {"agent_end": {returncode, fault, guilty, stderr_tail, seconds, noise}}. A source not asked has no file.
+last line {"agent_end": {returncode, fault, guilty, stderr_tail, seconds, noise}}. The sources of a proof hold one such
+run after the other: where a device hangs, the next child goes on. A source not asked has no file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 AGENTS = ("cuda_driver", "nvml", "torch")
+PROOF = ("proof", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed", "nvml_sampler")
+"""`proof` is what was left out, and why; the others are agents."""
+_MAX_RUNS = 1000
 _MAX_BYTES = 64 << 20
 _MAX_LINE = 8 << 20
 _END = "agent_end"
@@ -29,17 +33,20 @@ class RecordingError(Exception):
 
 
 class Recording:
-    """`files`: lines of the file gatherer, None where files were not asked; `agents`: results by name; `manifest`."""
+    """`files`: lines of the file gatherer, None where files were not asked; `agents`: results by name; `manifest`;
+    `proof`: the runs of each source of a proof."""
 
     def __init__(
         self,
         files: list[Line] | None = None,
         agents: dict[str, AgentResult] | None = None,
         manifest: dict[str, Any] | None = None,
+        proof: dict[str, list[AgentResult]] | None = None,
     ) -> None:
         self.files = files
         self.agents = agents or {}
         self.manifest = manifest or {}
+        self.proof = proof or {}
 
 
 def write_recording(folder: str, recording: Recording, redact: Callable[[Any], Any] | None = None) -> None:
@@ -52,6 +59,8 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[Any], A
         "manifest": {"schema_version": SCHEMA_VERSION, **recording.manifest, "redacted": redact is not None},
         "sources": {name: _lines(result) for name, result in recording.agents.items()},
     }
+    for name, runs in recording.proof.items():
+        content["sources"][name] = [line for result in runs for line in _lines(result)]
     if recording.files is not None:
         content["sources"]["files"] = recording.files
     if redact is not None:
@@ -94,6 +103,10 @@ def read_recording(folder: str) -> Recording:
         path = base / f"{name}.jsonl"
         if path.exists():
             recording.agents[name] = _result(list(_read(path)))
+    for name in PROOF:
+        path = base / f"{name}.jsonl"
+        if path.exists():
+            recording.proof[name] = _runs(_read(path), name)
     return recording
 
 
@@ -113,6 +126,19 @@ def _read(path: Path) -> Iterator[Line]:
                 yield value
     except (OSError, ValueError, RecursionError) as error:
         raise RecordingError(f"{name} cannot be read: {_one_line(error)}") from None
+
+
+def _runs(lines: Iterator[Line], name: str) -> list[AgentResult]:
+    runs: list[AgentResult] = []
+    run: list[Line] = []
+    for line in lines:
+        run.append(line)
+        if _END in line:
+            runs.append(_result(run))
+            run = []
+        if len(runs) > _MAX_RUNS:
+            raise RecordingError(f"{name}.jsonl holds more than {_MAX_RUNS} runs")
+    return [*runs, _result(run)] if run else runs
 
 
 def _result(lines: list[Line]) -> AgentResult:

@@ -1,0 +1,25 @@
+"""`gpudoctor prove`: measure on the GPU, judge, print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .click_flags import options
+from .flags import PROVE
+
+
+@click.command()
+@options(PROVE)
+def prove(**flags: Any) -> int:
+    """Show that the GPU path is really used, how fast it is, and what limits a training.
+
+    Everything that `check` looks at is judged too. --quick takes half a minute, without it or --full about a minute.
+
+    Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 something required is
+    unknown.
+    """
+    from .run_prove import run_prove
+
+    return run_prove(flags)

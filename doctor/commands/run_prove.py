@@ -1,0 +1,93 @@
+"""What `prove` does once its flags are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..findings import Policy
+from ..proof.plan import Level, device_of
+from ..report.progress import Progress
+from ..snapshot import Missing, Snapshot
+from .config import base_policy
+from .options import make_policy
+from .refusal import Refusal
+from .run_check import print_report
+
+PICTURES = ("html", "svg")
+
+
+def run_prove(flags: dict[str, Any]) -> int:
+    """Gather and measure, or read; judge, redact, print; returns the exit code."""
+    device = _device(flags)
+    picture_format(flags)
+    _one_source(flags)
+    asked = {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on")}
+    if flags["from_"]:
+        from .saved import read_report
+
+        saved = read_report(flags["from_"])
+        policy = make_policy(saved=base_policy(flags, saved.policy), **asked)
+        return print_report(measured_in(saved.snapshot, flags["from_"]), policy, flags, saved.redacted)
+    if device == "cpu" and asked["expect"] is None:
+        asked["expect"] = "any"
+    policy = make_policy(saved=base_policy(flags), **asked)
+    return print_report(_facts(flags, device, policy), policy, flags)
+
+
+def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
+    if flags["replay"]:
+        from .sources import replay
+
+        return measured_in(replay(flags["replay"]), flags["replay"])
+    from ..probes.collect import snapshot_of
+    from .preload import preloading
+    from .proving import gather_and_prove
+    from .sources import options
+
+    look = {**flags, "timeout": None, "no_import": False, "root": None}
+    with Progress() as progress:
+        recording = gather_and_prove(options(look), level(flags), device, flags["timeout"], preloading(progress))
+    return snapshot_of(recording)
+
+
+def level(flags: dict[str, Any]) -> Level:
+    """The level that these flags ask for."""
+    return "quick" if flags["quick"] else "full" if flags["full"] else "standard"
+
+
+def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
+    """The Snapshot, where it has measurements; Refusal with one line where nobody measured."""
+    if isinstance(snapshot.measured.level, Missing):
+        raise Refusal(f"{name} holds no measurements (gpudoctor check judges it; gpudoctor prove measures)")
+    return snapshot
+
+
+def picture_format(flags: dict[str, Any]) -> str:
+    """`svg` or `html` of --plot's file name, empty without --plot. Refusal for any other name."""
+    path = flags["plot"]
+    if path is None:
+        return ""
+    suffix = str(path).rpartition(".")[2].lower()
+    if suffix not in PICTURES:
+        raise Refusal(f"--plot {path}: the file's name must end in .svg or .html")
+    return suffix
+
+
+def _device(flags: dict[str, Any]) -> str:
+    try:
+        return device_of(flags["device"])
+    except ValueError as error:
+        raise Refusal(str(error)) from None
+
+
+def _one_source(flags: dict[str, Any]) -> None:
+    if flags["quick"] and flags["full"]:
+        raise Refusal("--quick and --full exclude each other")
+    if flags["from_"] and flags["replay"]:
+        raise Refusal("--from and --replay exclude each other")
+    saved = "from" if flags["from_"] else "replay" if flags["replay"] else ""
+    given = [name for name in ("quick", "full", "timeout", "python") if flags.get(name) or flags.get(f"{name}_")]
+    if flags["device"] != "cuda":
+        given.append("device")
+    if saved and given:
+        raise Refusal(f"--{given[0]} and --{saved} exclude each other: nothing is measured again")

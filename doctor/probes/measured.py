@@ -1,0 +1,184 @@
+"""Raw lines of a proof's agents to measurements. A line that cannot be read is told as a step that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..snapshot.fact import NOT_ASKED, Missing, Reason
+from ..snapshot.measured import (
+    BatchPoint,
+    CollectiveProof,
+    CpuScore,
+    DriverProof,
+    Measured,
+    PairProof,
+    Rate,
+    StepEnd,
+    TorchProof,
+    TrainingStep,
+)
+from .agent_lines import AgentResult, fault_missing
+
+KINDS: dict[str, type[Struct]] = {
+    "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
+    "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd,
+}  # fmt: skip
+"""Key of a result line to the struct that is its value."""
+_LISTS = {
+    "driver": ("driver_proof", "driver_proof"), "torch": ("torch_proof", "torch_proof"),
+    "rates": ("rate", "torch_speed"), "training": ("training", "torch_speed"),
+    "batches": ("batch", "training_speed"), "pairs": ("pair", "collective_proof"),
+}  # fmt: skip
+"""Field of Measured to its kind of line, and to the agent whose end says why there is none."""
+_LEVELS = ("proof", "quick", "standard", "full")
+_MOST = 4096
+_LONGEST = 2000
+_REASONS: tuple[Reason, ...] = ("absent", "denied", "timeout", "error")
+
+Runs = Mapping[str, Sequence[AgentResult]]
+
+
+def parse_measured(proof: Runs, about: Any) -> Measured:
+    """The measurements of a proof's raw runs. `about`: `level` and `device` as they were asked for, in a dict."""
+    about = about if isinstance(about, dict) else {}
+    found: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+    fields: dict[str, Any] = {}
+    gaps: dict[str, Missing] = {}
+    for agent, runs in proof.items():
+        for result in runs:
+            for line in result.lines:
+                _take(agent, line, found, fields)
+                ended = line.get("ended")
+                if agent == "proof" and isinstance(ended, dict) and line.get("reason") in _REASONS:
+                    gaps[str(ended.get("agent"))] = Missing(line["reason"], str(ended.get("detail", ""))[:300])
+            if agent != "proof":
+                _end(agent, result, found)
+                gaps[agent] = fault_missing(result)
+    if "import" in fields:
+        gaps["torch_proof"] = fields["import"]
+    changes: dict[str, Any] = {}
+    for name, (kind, agent) in _LISTS.items():
+        if found[kind]:
+            changes[name] = tuple(found[kind])
+        elif agent in gaps:
+            changes[name] = gaps[agent] if gaps[agent].reason != "not-asked" else ()
+    level, device = about.get("level"), about.get("device")
+    measured = Measured(
+        level=level if level in _LEVELS else NOT_ASKED,
+        device=device[:40] if isinstance(device, str) else NOT_ASKED,
+        torch_devices=fields.get("torch_devices", gaps.get("torch_proof", NOT_ASKED)),
+        import_seconds=fields.get("import_seconds", gaps.get("torch_proof", NOT_ASKED)),
+        ended=tuple(found["ended"]),
+        cpu=found["cpu"][-1] if found["cpu"] else None,
+        collective=found["collective"][-1] if found["collective"] else None,
+        **changes,
+    )
+    return with_keys(measured)
+
+
+def _take(agent: str, line: Mapping[str, Any], found: dict[str, list[Any]], fields: dict[str, Any]) -> None:
+    """One line: a result, a field, or something that only the run itself needed."""
+    for kind, struct in KINDS.items():
+        if kind not in line:
+            continue
+        try:
+            rows, row = found[kind], msgspec.convert(_fit(line[kind]), struct)
+        except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+            rows, row = found["ended"], _spoilt(agent, kind, line[kind], str(error))
+        if len(rows) < _MOST:
+            rows.append(row)
+    name, value = line.get("field"), line.get("value")
+    if name == "import" and "error" in line:
+        fields["import"] = Missing("error", f"{line['error']}: {line.get('text', '')}"[:300])
+    if name == "import_seconds" and isinstance(value, (int, float)) and 0 <= value < 1e6:
+        fields.setdefault(name, float(value))
+    elif name == "torch_devices" and isinstance(value, list):
+        fields[name] = tuple(device[:40] for device in value[:1000] if isinstance(device, str))
+
+
+def _fit(value: Any) -> Any:
+    """The value, texts cut to a length. Raises ValueError for a number that is not finite or has no 64 bits."""
+    if isinstance(value, str):
+        return value[:_LONGEST]
+    if isinstance(value, dict):
+        return {str(key)[:100]: _fit(item) for key, item in list(value.items())[:200]}
+    if isinstance(value, list):
+        return [_fit(item) for item in value[:1000]]
+    if isinstance(value, (int, float)) and not (isfinite(value) and abs(value) < 1 << 63):
+        raise ValueError("a number that is not finite")
+    return value
+
+
+def _spoilt(agent: str, kind: str, row: Any, error: str) -> StepEnd:
+    device = row.get("device") if isinstance(row, dict) else None
+    return StepEnd(
+        agent=agent,
+        step=kind,
+        device=device[:40] if isinstance(device, str) else "",
+        detail=f"its result cannot be read: {error}"[:300],
+    )
+
+
+def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
+    """How a child ended that did not end well, told as a step, and for the device that it was at work on."""
+    if result.fault is None:
+        if not any(line.keys() - {"run"} for line in result.lines):
+            found["ended"].append(StepEnd(agent=agent, step="start", detail="it ended without a word"))
+        return
+    device = next((d for line in reversed(result.lines) for d in _devices(line)), "")
+    step = result.guilty or "start"
+    found["ended"].append(
+        StepEnd(agent=agent, step=step[:200], device=device, fault=result.fault, detail=_words(result))
+    )
+    last = result.lines[-1] if result.lines else {}
+    if device and "begin" in last:
+        _unfinished(agent, result, device, found)
+
+
+def _words(result: AgentResult) -> str:
+    if result.fault == "hang":
+        return f"no answer, ended after {result.seconds:.0f} s"
+    if result.returncode is not None and result.returncode < 0:
+        return f"signal {-result.returncode}"
+    last = result.stderr_tail.strip().rpartition("\n")[2][:200]
+    return last or f"exit code {result.returncode}"
+
+
+def _unfinished(agent: str, result: AgentResult, device: str, found: dict[str, list[Any]]) -> None:
+    """The result of a device whose child did not live to write it: what it had said so far, and why no more."""
+    if agent not in ("driver_proof", "torch_proof"):
+        return
+    so_far = result.lines[-1].get("so_far")
+    row = dict(so_far) if isinstance(so_far, dict) else {}
+    step, gap = (result.guilty or "start")[:200], msgspec.to_builtins(fault_missing(result))
+    if agent == "driver_proof":
+        ordinal = device.removeprefix("cuda:")
+        row.update(device=int(ordinal) if ordinal.isdigit() else 0, failed_call=step, right=gap, fault=result.fault)
+    else:
+        row.update(device=device, failed_step=step, error=_words(result), right=gap, fault=result.fault)
+    if not any(done.device == row["device"] for done in found[agent]):
+        _take(agent, {agent: row}, found, {})
+
+
+def _devices(line: Mapping[str, Any]) -> Iterator[str]:
+    for row in (line, *(value for value in line.values() if isinstance(value, dict))):
+        device = row.get("device")
+        if isinstance(device, str):
+            yield device[:40]
+        elif isinstance(device, int) and not isinstance(device, bool) and 0 <= device < 1000:
+            yield f"cuda:{device}"
+
+
+def with_keys(measured: Measured) -> Measured:
+    """Torch's devices with the key of libcuda's device of the same number, where torch itself names none."""
+    if isinstance(measured.torch, Missing) or isinstance(measured.driver, Missing):
+        return measured
+    keys = {f"cuda:{row.device}": row.key for row in measured.driver}
+    rows = tuple(row if row.key else replace(row, key=keys.get(row.device, "")) for row in measured.torch)
+    return replace(measured, torch=rows)

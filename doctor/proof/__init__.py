@@ -1,0 +1,1 @@
+"""Proofs on the GPU: which measurements are made, by which child, and until when."""

@@ -1,0 +1,64 @@
+"""The child that samples NVML beside the others: it runs until its stdin closes, so it outlives nobody."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from threading import Thread
+from time import monotonic
+from typing import IO
+
+from ..targets.agent import OUTPUT_LIMIT, AgentResult, Output
+
+PATIENCE_S = 2.0
+"""How long it may take to leave; a call into a dead driver does not return."""
+
+
+class Sampler:
+    """`with Sampler(command) as sampler: ...`; its lines are in `sampler.result()` afterwards."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._started = monotonic()
+        self._output = Output()
+        self._hung = False
+        self._threads: list[Thread] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        except (OSError, ValueError) as error:
+            self._output.feed_stderr(str(error).encode("utf-8", "replace"))
+
+    def __enter__(self) -> Sampler:
+        if self._process is not None:
+            for stream, feed in (
+                (self._process.stdout, self._output.feed),
+                (self._process.stderr, self._output.feed_stderr),
+            ):
+                self._threads.append(Thread(target=self._pump, args=(stream, feed), daemon=True))
+                self._threads[-1].start()
+        return self
+
+    def _pump(self, stream: IO[bytes], feed: object) -> None:
+        while data := stream.read1(1 << 16):  # type: ignore[attr-defined]
+            if self._output.size <= OUTPUT_LIMIT:  # a long run: the first samples are kept, the pipe is emptied
+                feed(data)  # type: ignore[operator]
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._hung = True
+            self._process.kill()
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+
+    def result(self) -> AgentResult:
+        """What it wrote."""
+        code = None if self._process is None else self._process.poll()
+        fault = "failed" if self._process is None else "hang" if self._hung else None
+        return self._output.result(code, fault, monotonic() - self._started)  # type: ignore[arg-type]
