@@ -1,0 +1,244 @@
+"""What NVML's sampler saw, put to the phases of a proof: pure, from lines to `Load`s and to facts of a process.
+
+    samples = parse_samples(lines of nvml_sampler)
+    loads_of(samples, parse_phases(lines of all agents))      -> tuple[Load, ...], one for each GPU and phase name
+    process_on_gpu(samples, key, pid, start, end, visible)    -> OnGpu: is that process seen there, with how much memory
+
+A sample line is {"sample": {...}} with the fields of `Sample`; a phase line is {"phase": "matmul", "device": "cuda:0",
+"key": "GPU-...", "start": t0, "end": t1}. All times are time.monotonic() of this machine. `LoadSum` is the same sum
+for samples that come one by one and are not kept (`watch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ..snapshot.fact import Missing
+from ..snapshot.measured import Load
+
+REASONS = {
+    "idle": 0x1, "clocks-setting": 0x2, "power-cap": 0x4, "hw-slowdown": 0x8, "sync-boost": 0x10, "sw-thermal": 0x20,
+    "hw-thermal": 0x40, "power-brake": 0x80,
+}  # fmt: skip
+"""NVML's bits of the clock event reasons (nvmlClocksEventReasons)."""
+SETTLE_S = 0.25
+"""NVML's utilisation is a mean over up to a second: the first samples of a phase still tell of what was before."""
+_MOST = {"utilization": 100, "memory_utilization": 100, "power_draw": 10**7, "power_limit": 10**7, "temperature": 200,
+         "clock_sm": 10**5, "clock_memory": 10**5, "clock_sm_max": 10**5, "pcie_gen": 16, "pcie_width": 64}  # fmt: skip
+"""Above this a driver has written nonsense (some give 2**32 - 1 for what they cannot measure)."""
+_ABSENT = Missing("absent", "NVML does not tell")
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """One GPU at one moment, in NVML's own units; None where it does not tell (or was not asked this time)."""
+
+    time: float
+    """time.monotonic()."""
+    gpu: int = 0
+    """NVML's index."""
+    key: str = ""
+    utilization: int | None = None
+    """Percent of the time in which a kernel ran."""
+    memory_utilization: int | None = None
+    memory_used: int | None = None
+    """Bytes."""
+    clock_sm: int | None = None
+    clock_sm_max: int | None = None
+    clock_memory: int | None = None
+    """MHz."""
+    power_draw: int | None = None
+    power_limit: int | None = None
+    """Milliwatts."""
+    temperature: int | None = None
+    clock_event_reasons: int | None = None
+    pcie_gen: int | None = None
+    pcie_width: int | None = None
+    pcie_rx: int | None = None
+    """kB/s that the GPU received; asked of now and then."""
+    processes: list[tuple[int, int | None]] | None = None
+    """(pid, bytes or None) of each process with a compute context."""
+    process_utilization: list[tuple[int, int]] | None = None
+    """(pid, percent) of the processes that ran kernels since the sample before."""
+
+    def listed(self, pids: Any) -> list[int | None]:
+        """Bytes (None: not told) of each of these processes on this GPU."""
+        return [memory for pid, memory in self.processes or () if pid in pids]
+
+
+class Phase(NamedTuple):
+    """A time in which one device was at work. `key` is empty where the agent could not tell the GPU."""
+
+    name: str
+    key: str
+    start: float
+    end: float
+
+
+class OnGpu(NamedTuple):
+    """One process on one GPU during some time."""
+
+    seen: bool | Missing
+    memory_max_mib: float | Missing
+    utilization_max_percent: float | Missing
+    """The device's highest, all processes together."""
+    others: int | Missing
+    """Processes that are not it, at most."""
+
+
+def parse_sample(line: Mapping[str, Any]) -> Sample | None:
+    """The sample of a line; None of a line that is none. A figure that cannot be is left out."""
+    raw = line.get("sample")
+    if not isinstance(raw, dict):
+        return None
+    try:
+        sample = msgspec.convert(raw, Sample)
+    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+        return None
+    return sensible(sample)
+
+
+def sensible(sample: Sample) -> Sample:
+    """The same without figures that cannot be."""
+    wrong = {}
+    for name, most in _MOST.items():
+        value = getattr(sample, name)
+        if value is not None and not 0 <= value <= most:
+            wrong[name] = None
+    return msgspec.structs.replace(sample, **wrong) if wrong else sample
+
+
+def parse_samples(lines: Iterable[Mapping[str, Any]]) -> list[Sample]:
+    """All samples among these lines."""
+    return [sample for line in lines if (sample := parse_sample(line)) is not None]
+
+
+def parse_phases(lines: Iterable[Mapping[str, Any]]) -> list[Phase]:
+    """All phases among these lines; one that ends before it starts is left out."""
+    found = []
+    for line in lines:
+        name, key, start, end = (line.get(word) for word in ("phase", "key", "start", "end"))
+        if not isinstance(name, str) or not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
+            continue
+        if start <= end:
+            found.append(Phase(name, key if isinstance(key, str) else "", float(start), float(end)))
+    return found
+
+
+def loads_of(samples: Sequence[Sample], phases: Sequence[Phase], pids: Iterable[int] = ()) -> tuple[Load, ...]:
+    """What each GPU showed in the phases of each name, in order of the phases.
+
+    `pids`: our own processes, where they are known; the others' number is told only then. Without any sample in them
+    phases have no `Load`. A phase without a key belongs to the machine's only GPU.
+    """
+    keys = {sample.key for sample in samples}
+    ours = frozenset(pids)
+    sums: dict[tuple[str, str], LoadSum] = {}
+    for phase in phases:
+        key = phase.key or (next(iter(keys)) if len(keys) == 1 else "")
+        inside = [s for s in samples if s.key == key and phase.start <= s.time <= phase.end]
+        settled = [s for s in inside if s.time >= phase.start + SETTLE_S]
+        total = sums.setdefault((key, phase.name), LoadSum(key, ours))
+        total.seconds += phase.end - phase.start
+        for sample in settled or inside:
+            total.add(sample)
+    return tuple(total.load(name) for (_, name), total in sums.items() if total.samples)
+
+
+def process_on_gpu(
+    samples: Sequence[Sample], key: str, pid: int, start: float, end: float, visible: bool | None = None
+) -> OnGpu:
+    """A process on the GPU of this key between two times. `visible`: whether NVML's process numbers are those of this
+    process namespace; where they are not (containers), a process that is not listed proves nothing."""
+    inside = [s for s in samples if s.key == key and start <= s.time <= end]
+    lists = [s for s in inside if s.processes is not None]
+    busy = [s.utilization for s in inside if s.utilization is not None]
+    gap = _ABSENT if inside else Missing("absent", "no sample of NVML in that time")
+    if not lists:
+        return OnGpu(gap, gap, float(max(busy)) if busy else gap, gap)
+    mine = [memory for sample in lists for memory in sample.listed((pid,))]
+    told = [memory for memory in mine if memory is not None]
+    unseen = Missing("denied", "NVML does not show the processes of this container")
+    return OnGpu(
+        seen=True if mine else False if visible else unseen,
+        memory_max_mib=mib(max(told)) if told else _ABSENT if mine or visible else unseen,
+        utilization_max_percent=float(max(busy)) if busy else gap,
+        others=max(len([p for p, _ in s.processes or () if p != pid]) for s in lists) if mine or visible else unseen,
+    )
+
+
+def mib(count: int) -> float:
+    """Bytes as MiB."""
+    return round(count / (1 << 20), 1)
+
+
+class LoadSum:
+    """Sums over the samples of one GPU: they come one by one, and none is kept."""
+
+    def __init__(self, key: str, pids: Any = ()) -> None:
+        self.key = key
+        self.pids = pids
+        """Our processes: a container of numbers, read at each sample. Empty: not known."""
+        self.seconds = 0.0
+        self.samples = 0
+        self._sums: dict[str, tuple[int, int]] = {}
+        self._most: dict[str, int] = {}
+        self._reasons = dict.fromkeys(REASONS, 0)
+        self._reason_samples = 0
+
+    def add(self, sample: Sample) -> None:
+        """Take one sample."""
+        self.samples += 1
+        for name in ("utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx"):
+            value = getattr(sample, name)
+            if value is not None:
+                total, count = self._sums.get(name, (0, 0))
+                self._sums[name] = total + value, count + 1
+        for name in ("utilization", "temperature", "clock_sm_max", "pcie_gen", "pcie_width", "memory_used"):
+            value = getattr(sample, name)
+            if value is not None:
+                self._most[name] = max(value, self._most.get(name, 0))
+        if sample.clock_event_reasons is not None:
+            self._reason_samples += 1
+            for name, bit in REASONS.items():
+                self._reasons[name] += bool(sample.clock_event_reasons & bit)
+        if sample.processes is not None and self.pids:
+            others = len([pid for pid, _ in sample.processes if pid not in self.pids])
+            total, count = self._sums.get("others", (0, 0))
+            self._sums["others"] = total + others, count + 1
+
+    def mean(self, name: str, scale: float = 1.0) -> float | Missing:
+        """Mean over the samples that had it, divided by `scale`."""
+        total, count = self._sums.get(name, (0, 0))
+        return round(total / count / scale, 3) if count else _ABSENT
+
+    def most(self, name: str) -> int | Missing:
+        """The highest."""
+        return self._most.get(name, _ABSENT)
+
+    def load(self, phase: str) -> Load:
+        """The sum so far. `others` is the usual number, so that one short look of nvidia-smi is not counted."""
+        utilization, memory, others = self.most("utilization"), self.most("memory_used"), self.mean("others")
+        shares = {name: round(100 * count / self._reason_samples, 1) for name, count in self._reasons.items() if count}
+        return Load(
+            key=self.key,
+            phase=phase,
+            seconds=round(self.seconds, 3),
+            samples=self.samples,
+            utilization_percent=self.mean("utilization"),
+            utilization_max_percent=utilization if isinstance(utilization, Missing) else float(utilization),
+            power_w=self.mean("power_draw", 1000),
+            power_limit_w=self.mean("power_limit", 1000),
+            temperature_max_c=self.most("temperature"),
+            clock_sm_mhz=self.mean("clock_sm"),
+            clock_sm_max_mhz=self.most("clock_sm_max"),
+            clock_memory_mhz=self.mean("clock_memory"),
+            reasons_percent=shares,
+            pcie_gen=self.most("pcie_gen"),
+            pcie_width=self.most("pcie_width"),
+            memory_used_max_mib=memory if isinstance(memory, Missing) else mib(memory),
+            others=others if isinstance(others, Missing) else round(others),
+        )
