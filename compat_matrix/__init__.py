@@ -22,6 +22,9 @@ Questions (answers are frozen structs; grades, never yes or no; `reason` is a pl
                                                      not-needed | unknown
     gpu(name, pci_device_id, pci_subsystem_id, memory_mib) -> GpuMatch(rows, exact, reason, .capability)
     gpu_by_capability(cc); compute_capability(cc) -> Capability | None
+    expected(gpus, kind, what, *, power_limit_w, power_default_w, mig_profile, pcie_gen, pcie_width)
+                                                     what matmul, memory or h2d should reach: low, typical,
+                                                     high, floor; basis measured | peak | unknown
     code_for_gpu(cc, sass, ptx, driver_cuda, build_cuda)          sass | ptx-jit | none | unknown
     torch_release(version)                           known | newer-than-matrix | unlisted | nightly | vendor | ...
     torch_builds(version, platform), torch_build(version, tag, platform), torch_for(cc, platform),

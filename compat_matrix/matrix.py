@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .forward import ForwardCompatGrade
     from .gpus import GpuMatch
     from .libraries import LibraryGrade
+    from .performance import Expectation, Kind
     from .rows_code import Capability
     from .rows_driver import Toolkit
     from .rows_gpu import Gpu
@@ -91,6 +92,22 @@ class Matrix(Store):
         from .code import code_for_gpu
 
         return code_for_gpu(self, capability, sass, ptx, driver_cuda, build_cuda)
+
+    def expected(
+        self, gpus: Sequence[Gpu], kind: Kind, what: str = "", *, power_limit_w: float | None = None,
+        power_default_w: float | None = None, mig_profile: str = "", pcie_gen: int | None = None,
+        pcie_width: int | None = None,
+    ) -> Expectation:  # fmt: skip
+        """What a GPU should reach: kind matmul (what: fp32, tf32, fp16, bf16, fp8, int8), memory or h2d.
+
+        gpus: `gpu(...).rows`. pcie_gen, pcie_width: what GPU and slot together can do, where it is known.
+        """
+        from .performance import expected
+
+        return expected(
+            self, gpus, kind, what, power_limit_w=power_limit_w, power_default_w=power_default_w,
+            mig_profile=mig_profile, pcie_gen=pcie_gen, pcie_width=pcie_width,
+        )  # fmt: skip
 
     # torch
 

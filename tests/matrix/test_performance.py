@@ -1,0 +1,148 @@
+"""What a GPU should reach: bands that the table's own measurements fit, and that follow link, limit and slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_matrix import Matrix
+from compat_matrix.performance import Expectation
+
+from .conftest import Edit
+
+DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+
+
+def of(m: Matrix, name: str, kind: str = "matmul", what: str = "bf16", **more: object) -> Expectation:
+    return m.expected(m.gpu(name).rows, kind, what, **more)  # type: ignore[arg-type]
+
+
+def test_bands_are_in_order_for_every_gpu(m: Matrix) -> None:
+    known = 0
+    for row in m.gpus:
+        for kind, what in (*(("matmul", d) for d in DTYPES), ("memory", "copy"), ("h2d", "h2d-pinned")):
+            e = m.expected([row], kind, what)  # type: ignore[arg-type]
+            if e.basis == "unknown":
+                assert e.reason and e.low == e.floor == e.high == 0, row.id
+                continue
+            known += 1
+            assert 0 <= e.floor <= e.low < e.typical <= e.high and e.unit and e.sources, (row.id, kind, what, e)
+            assert e.basis == "measured" or e.floor == 0 or kind == "h2d"
+            if kind == "matmul" and row.form_factor != "laptop" and "Thor" not in row.name:
+                assert 0.3 * e.peak <= e.low <= 0.8001 * e.peak, (row.id, what, e)
+    assert known > 1000
+
+
+def test_nothing_that_was_measured_is_below_its_own_floor(m: Matrix) -> None:
+    """The table's own samples are healthy GPUs: a band that calls one of them broken is a wrong band."""
+    rows = [r for r in m.performance if r.metric.startswith("matmul_tflops") and r.pattern in DTYPES and r.gpu_name]
+    judged = 0
+    for row in rows:
+        e = of(m, row.gpu_name, what=row.pattern)
+        if e.basis == "unknown" or row.median is None:
+            continue
+        judged += 1
+        assert row.median >= e.low, (row.gpu_name, row.pattern, row.median, e)
+    assert judged > 150
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_share_of_a_peak_fits_every_measured_board(m: Matrix, dtype: str) -> None:
+    """As if none of them had been measured: boards with one power setting all reach the low share."""
+    unmeasured = of(m, "NVIDIA RTX PRO 4000 Blackwell", what=dtype)
+    assert unmeasured.basis == "peak"
+    low = unmeasured.low / unmeasured.peak
+    for row in m.performance:
+        apart = any(word in row.gpu_name for word in ("Laptop", "Thor"))
+        if row.metric.startswith("matmul_tflops") and row.pattern == dtype and row.median_pct and not apart:
+            assert row.median_pct / 100 >= low, (row.gpu_name, row.median_pct)
+
+
+def test_one_outlier_of_three_samples_does_not_widen_the_band(m: Matrix) -> None:
+    row = next(r for r in m.performance if r.gpu_name == "NVIDIA GeForce RTX 3080" and r.pattern == "bf16")
+    assert row.min is not None and row.min < 0.4 * (row.median or 0)
+    assert of(m, "NVIDIA GeForce RTX 3080").low > 1.2 * row.min
+
+
+def test_form_factors_are_not_mixed_up(m: Matrix) -> None:
+    assert of(m, "NVIDIA H100 PCIe").high < of(m, "NVIDIA H100 80GB HBM3").low
+    assert of(m, "NVIDIA A10").peak == 125 and of(m, "NVIDIA A10G").peak == 63
+    assert of(m, "NVIDIA H200", "memory").low > of(m, "NVIDIA H100 80GB HBM3", "memory").low
+
+
+def test_types_without_tensor_cores_have_no_expectation(m: Matrix) -> None:
+    for name, what in (("Tesla T4", "bf16"), ("Tesla P100-PCIE-16GB", "tf32"), ("NVIDIA A10", "fp8"), ("NVIDIA H100 80GB HBM3", "fp3")):
+        assert of(m, name, what=what).basis == "unknown"
+
+
+def test_bandwidth_rows_that_cannot_be_true_are_not_believed(m: Matrix) -> None:
+    """GB200 43 % and H20 50 % of the nameplate by a list with mixed units; the H200's copy at 66 %."""
+    for name in ("NVIDIA GB200", "NVIDIA H20", "NVIDIA H200"):
+        assert of(m, name, "memory").basis == "peak"
+    assert of(m, "NVIDIA A40", "memory").typical == 652.0
+
+
+def test_a_lower_limit_lowers_the_band_and_nothing_can_fail_by_it(m: Matrix) -> None:
+    full, capped = of(m, "NVIDIA GeForce RTX 4090"), of(m, "NVIDIA GeForce RTX 4090", power_limit_w=270, power_default_w=450)
+    assert capped.low == pytest.approx(0.6 * full.low) and capped.low < capped.typical < full.typical
+    assert full.floor > 0 == capped.floor and "60%" in capped.reason
+    assert of(m, "NVIDIA GeForce RTX 4090", power_limit_w=600, power_default_w=450) == full
+    assert of(m, "NVIDIA GeForce RTX 4090", power_limit_w=225).low == pytest.approx(0.5 * full.low)  # by the listed TDP
+    memory = of(m, "NVIDIA GeForce RTX 4090", "memory", power_limit_w=270)
+    assert 0.6 * of(m, "NVIDIA GeForce RTX 4090", "memory").low < memory.low < of(m, "NVIDIA GeForce RTX 4090", "memory").low
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "compute", "memory"),
+    [
+        ("NVIDIA H100 80GB HBM3", "1g.10gb", 16 / 132, 1 / 8), ("NVIDIA H100 80GB HBM3", "1g.20gb", 26 / 132, 1 / 4),
+        ("NVIDIA H100 80GB HBM3", "3g.40gb", 60 / 132, 1 / 2), ("NVIDIA A100-SXM4-40GB", "2g.10gb", 28 / 108, 1 / 4),
+        ("NVIDIA A30", "2g.12gb", 28 / 56, 1 / 2), ("NVIDIA H200", "1g.18gb", 16 / 132, 1 / 8),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "1g.24gb", 1 / 4, 1 / 4), ("NVIDIA H200", "7g.141gb", 1.0, 1.0),
+        ("NVIDIA H200", "1g.18gb+me", 16 / 132, 1 / 8),
+    ],
+)  # fmt: skip
+def test_a_slice_gets_its_share(m: Matrix, name: str, profile: str, compute: float, memory: float) -> None:
+    board, part = of(m, name), of(m, name, mig_profile=profile)
+    assert part.basis == "peak" and part.peak == pytest.approx(compute * board.peak) and part.floor == 0
+    assert of(m, name, "memory", mig_profile=profile).peak == pytest.approx(memory * of(m, name, "memory").peak)
+    assert of(m, name, "h2d", mig_profile=profile).basis == "unknown"
+
+
+@pytest.mark.parametrize("profile", ["9z", "1g", "1g.10gb; rm", "MIG"])
+def test_a_slice_that_is_none(m: Matrix, profile: str) -> None:
+    assert of(m, "NVIDIA H100 80GB HBM3", mig_profile=profile).basis == "unknown"
+
+
+def test_copies_follow_generation_and_lanes_of_board_and_slot(m: Matrix) -> None:
+    full = of(m, "NVIDIA H100 80GB HBM3", "h2d")
+    assert 43 < full.low < 48 < full.typical < 56  # Azure's pass line is 48, the best hosts reach 55
+    assert of(m, "NVIDIA H100 80GB HBM3", "h2d", pcie_gen=4).typical == pytest.approx(25.7)
+    assert of(m, "NVIDIA H100 80GB HBM3", "h2d", pcie_gen=6) == full
+    assert of(m, "NVIDIA H100 80GB HBM3", "h2d", pcie_width=4).typical == pytest.approx(full.typical / 4)
+    assert of(m, "NVIDIA GeForce RTX 4060", "h2d").typical == pytest.approx(25.7 / 2)  # a board of eight lanes
+    assert of(m, "NVIDIA GH200 480GB", "h2d").low > 200
+    assert of(m, "NVIDIA GB10", "h2d").basis == "unknown"
+
+
+def test_unlisted_gpus_have_no_expectation(m: Matrix) -> None:
+    e = m.expected((), "matmul", "bf16")
+    assert e.basis == "unknown" and "not listed" in e.reason
+
+
+def test_several_products_give_the_widest_band(m: Matrix) -> None:
+    rows = [row for row in m.gpus if row.name in ("NVIDIA H100 PCIe", "NVIDIA H100 80GB HBM3")]
+    both = m.expected(rows, "matmul", "bf16")
+    assert both.low == of(m, "NVIDIA H100 PCIe").low and both.high == of(m, "NVIDIA H100 80GB HBM3").high
+
+
+def test_expectations_follow_the_data(changed: Callable[[str, Edit], Matrix]) -> None:
+    def slower(rows: list[dict[str, object]]) -> None:
+        for row in rows:
+            if row.get("gpu_name") == "NVIDIA H200" and row["metric"] == "matmul_tflops":
+                row.update(min=500, median=500, max=500)
+
+    assert of(changed("performance", slower), "NVIDIA H200").low == pytest.approx(400)
+    without = changed("performance", lambda rows: [rows.remove(r) for r in [*rows] if r.get("gpu_name") == "NVIDIA H200"])
+    assert of(without, "NVIDIA H200").basis == "peak"
