@@ -177,7 +177,7 @@ class Redactor:
                 continue
             if name in _OURS:
                 continue
-            if name == "name" and kind in _PRODUCTS:
+            if name in ("name", "model") and kind in _PRODUCTS:
                 continue
             if name == "witnesses":  # its keys are paths of facts, not fields
                 new: Any = {path: self.value(said_by) for path, said_by in old.items()}
@@ -203,8 +203,9 @@ class Redactor:
         return self._numbers.setdefault((kind, original), 1 + sum(1 for k, _ in self._numbers if k == kind))
 
 
-_PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary", "EnvVar", "Tool")
-"""Structs whose `name` is that of a product or variable."""
+_PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary", "EnvVar", "Tool", "DriverProof",
+             "TorchProof", "CpuScore")  # fmt: skip
+"""Structs whose `name` (or `model`) is that of a product or variable."""
 
 
 def redact(value: T, names: LocalNames = LocalNames()) -> T:  # noqa: B008
