@@ -34,6 +34,7 @@ ALSO = {
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
     "doctor/patient/torch_facts.py": {"torch"},  # the patient's
     "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is
+    "doctor/patient/nvml_sampler.py": {"pynvml"},
 }
 PURE = ("doctor/checks", "doctor/fixes")
 IMPURE = {"os", "subprocess", "time", "socket", "pathlib", "random", "datetime", "shutil", "tempfile", "io", "glob",

@@ -103,7 +103,7 @@ def parse_sample(line: Mapping[str, Any]) -> Sample | None:
 
 def sensible(sample: Sample) -> Sample:
     """The same without figures that cannot be."""
-    wrong = {}
+    wrong: dict[str, None] = {}
     for name, most in _MOST.items():
         value = getattr(sample, name)
         if value is not None and not 0 <= value <= most:

@@ -2,6 +2,7 @@
  * machines/README.md). A field that the scenario does not set answers NOT_SUPPORTED, as a GPU without it does.
  * Compiled with -DOLD_DRIVER the functions that drivers before 450 lack are not there. */
 #include "scenario.h"
+#include <time.h>
 
 enum {
     UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25,
@@ -21,6 +22,7 @@ typedef struct { u64 total, free, used; } Memory;
 typedef struct { unsigned version; u64 total, reserved, free, used; } Memory_v2;
 typedef struct { unsigned gpu, memory; } Utilization;
 typedef struct { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; } Process;
+typedef struct { unsigned pid; u64 stamp; unsigned sm, memory, encoder, decoder; } ProcessSample;
 typedef struct { unsigned version; int margin; } Margin;
 typedef union { double d; unsigned u; u64 ull; } Value;
 typedef struct { unsigned field, scope; long long timestamp, latency; unsigned type; int code; Value value; } FieldValue;
@@ -364,6 +366,38 @@ int nvmlDeviceGetUtilizationRates(Device handle, Utilization *rates) {
     ASK_GPU("nvmlDeviceGetUtilizationRates");
     const char *text = gpu_text(handle->gpu, "utilization");
     return text && sscanf(text, "%u %u", &rates->gpu, &rates->memory) == 2 ? 0 : NOT_SUPPORTED;
+}
+
+WHOLE(nvmlDeviceGetMinorNumber, "minor", 1)
+
+/* pcie.rx and pcie.tx in kB/s */
+int nvmlDeviceGetPcieThroughput(Device handle, unsigned counter, unsigned *value) {
+    ASK_GPU("nvmlDeviceGetPcieThroughput");
+    const char *text = gpu_text(handle->gpu, counter ? "pcie.rx" : "pcie.tx");
+    if (!text) return NOT_SUPPORTED;
+    *value = (unsigned)atoi(text);
+    return 0;
+}
+
+/* busy.N = PID PERCENT: what each process took of the SMs since it was asked last */
+int nvmlDeviceGetProcessUtilization(Device handle, ProcessSample *list, unsigned *count, u64 since) {
+    ASK_GPU("nvmlDeviceGetProcessUtilization");
+    struct timespec clock;
+    clock_gettime(CLOCK_REALTIME, &clock);
+    u64 stamp = (u64)clock.tv_sec * 1000000 + (u64)clock.tv_nsec / 1000;
+    unsigned found = 0, room = *count, pid, percent;
+    if (!gpu_text(handle->gpu, "busy.0")) return NOT_SUPPORTED;
+    for (int i = 0; i < 64 && stamp > since; i++) {
+        char field[32];
+        snprintf(field, sizeof field, "busy.%d", i);
+        const char *text = gpu_text(handle->gpu, field);
+        if (!text || sscanf(text, "%u %u", &pid, &percent) != 2) break;
+        if (list && found < room) list[found] = (ProcessSample){pid, stamp, percent, percent / 2, 0, 0};
+        found++;
+    }
+    *count = found;
+    if (!found) return NOT_FOUND;
+    return found > room || !list ? INSUFFICIENT_SIZE : 0;
 }
 
 /* nvlink = 1 1 0 ... : state of each link */
