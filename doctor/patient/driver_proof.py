@@ -1,0 +1,445 @@
+"""Agent: a kernel of our own on every device, through libcuda alone: no torch, no toolkit. JSON lines on stdout.
+
+Run alone: `python -I -S driver_proof.py [--first N | --only N]`, N a device of libcuda's numbering. Lines:
+{"begin": CALL, "device": "cuda:N"} before each call that can hang; {"proving": {...}} with what a device says of itself
+before it gets work; {"driver_proof": {...}} its result; {"ended": {...}} for what failed before any device, or after
+one. Random data goes up, is mixed by the kernel, and comes back over a poisoned output; every element is held against
+the same arithmetic on the CPU. After an error inside a context the agent starts itself anew for the devices that are
+left: the driver answers with that error until the process ends. The driver's cache of compiled PTX is off, so that
+`module_ms` is always a compilation and a damaged cache spoils nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+from array import array
+from json import dumps
+from math import isfinite
+from time import perf_counter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+NVML = "libnvidia-ml.so.1"
+THREADS, BLOCKS, ROUNDS = 256, 256, 4
+"""65536 elements: more blocks than any GPU has multiprocessors, and a tenth of a second for the CPU to check."""
+MULTIPLIER = 0x2545F495
+CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
+JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES = 5, 6
+PATIENCE_S = 2.0
+"""How long NVML may take for an answer that is only wanted beside the proof."""
+
+# sm_30 came with PTX ISA 3.0 (CUDA 4.2, driver 295: PTX ISA manual, "PTX release history"), and it is the oldest
+# architecture that any driver since 396 runs on (compat_matrix/data/drivers.json). A driver takes every older ISA and
+# compiles for the target and whatever is newer, so one text is for all of them.
+PTX = b"""\
+.version 3.0
+.target sm_30
+.address_size 64
+
+.visible .entry gpudoctor_mix(.param .u64 source_, .param .u64 result_, .param .u32 seed_, .param .u32 rounds_)
+{
+    .reg .pred again;
+    .reg .u32 block, size, thread, index, input, value, partner, high, low, bits, seed, left;
+    .reg .f32 a, b, c;
+    .reg .u64 source, result, tile_at, offset, at;
+    .shared .align 4 .u32 tile[256];
+
+    ld.param.u64 source, [source_];  cvta.to.global.u64 source, source;
+    ld.param.u64 result, [result_];  cvta.to.global.u64 result, result;
+    ld.param.u32 seed, [seed_];      ld.param.u32 left, [rounds_];
+    mov.u32 block, %ctaid.x;         mov.u32 size, %ntid.x;
+    mov.u32 thread, %tid.x;          mad.lo.u32 index, block, size, thread;
+    mul.wide.u32 offset, index, 4;   add.u64 at, source, offset;
+    ld.global.u32 input, [at];       xor.b32 value, input, seed;
+mix:
+    mad.lo.u32 value, value, 0x2545F495, index;
+    shr.u32 low, value, 13;          xor.b32 value, value, low;
+    sub.u32 left, left, 1;           setp.ne.u32 again, left, 0;
+    @again bra mix;
+
+    mov.u64 tile_at, tile;           mul.wide.u32 offset, thread, 4;
+    add.u64 at, tile_at, offset;     st.shared.u32 [at], value;
+    bar.sync 0;
+    not.b32 partner, thread;         add.u32 partner, partner, size;
+    mul.wide.u32 offset, partner, 4; add.u64 at, tile_at, offset;
+    ld.shared.u32 partner, [at];
+
+    mul.hi.u32 high, value, partner;
+    shr.u32 low, value, 8;           cvt.rn.f32.u32 a, low;
+    shr.u32 low, partner, 8;         cvt.rn.f32.u32 b, low;
+    shr.u32 low, input, 8;           cvt.rn.f32.u32 c, low;
+    fma.rn.f32 a, a, b, c;           mov.b32 bits, a;
+    xor.b32 value, value, high;      xor.b32 value, value, bits;
+    mul.wide.u32 offset, index, 4;   add.u64 at, result, offset;
+    st.global.u32 [at], value;
+    ret;
+}
+"""
+
+
+def mixed(source: array[int], seed: int, rounds: int, threads: int = THREADS) -> array[int]:
+    """What the kernel makes of unsigned 32-bit numbers, whole blocks of `threads` of them, on the CPU.
+
+    The fused multiply-add takes 24-bit numbers: their product and sum are exact here, and are rounded once, as there.
+    """
+    values = [value ^ seed for value in source]
+    for _ in range(rounds):
+        values = [(v := (value * MULTIPLIER + i) & 0xFFFFFFFF) ^ (v >> 13) for i, value in enumerate(values)]
+    partners: list[int] = []
+    for start in range(0, len(values), threads):
+        partners += values[start : start + threads][::-1]
+    fused = array("f", map(lambda v, p, x: (v >> 8) * (p >> 8) + (x >> 8), values, partners, source))
+    return array("I", map(lambda v, p, bits: v ^ (v * p >> 32) ^ bits, values, partners, array("I", fused.tobytes())))
+
+
+class Failed(Exception):
+    """A call of libcuda that did not succeed. `code` is None where the library has no such call."""
+
+    def __init__(self, call: str, code: int | None, name: str = "", text: str = "") -> None:
+        Exception.__init__(self, call)
+        self.call, self.code, self.name = call, code, name
+        words = "{} {}".format(code, name).rstrip() if code is not None else "libcuda has no such call"
+        self.words = call + ": " + words + (": " + text if text else "")
+
+
+class Memory:
+    """Device memory in use, by NVML, asked in a child: NVML may hang or crash, and the proof of libcuda goes on.
+
+    `why`: the last question that had no answer, as a missing fact.
+    """
+
+    def __init__(self, *close: int) -> None:
+        self.pid, self.why = 0, {"missing": "absent", "detail": "NVML is not asked on this system"}
+        if not hasattr(os, "fork"):
+            return
+        asked, self.ask = os.pipe()
+        self.answer, answered = os.pipe()
+        try:
+            self.pid = os.fork()
+        except OSError as error:  # a limit on processes
+            self.fail("error", str(error))
+            return
+        if not self.pid:
+            try:
+                for descriptor in (*close, self.ask, self.answer):
+                    os.close(descriptor)
+                _answer_memory(asked, answered)
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(answered)
+
+    def used(self, uuid: str) -> list[int] | None:
+        """[bytes in use, bytes in all, compute processes] of a device."""
+        if not self.pid:
+            return None
+        reply = b""
+        try:
+            os.write(self.ask, uuid.encode() + b"\n")
+            if not select.select([self.answer], [], [], PATIENCE_S)[0]:
+                self.fail("timeout", "NVML did not answer")
+                return None
+            reply = os.read(self.answer, 4096)
+        except OSError:
+            pass
+        if not reply:
+            self.fail("error", "NVML ended its process")
+            return None
+        if reply.startswith(b"no "):
+            self.why = {"missing": "absent", "detail": reply[3:].decode("utf-8", "replace").strip()}
+            return None
+        return [int(word) for word in reply.split()]
+
+    def fail(self, reason: str, detail: str) -> None:
+        """NVML is not asked again."""
+        self.why = {"missing": reason, "detail": detail}
+        self.end()
+
+    def end(self) -> None:
+        """End the child."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+        self.pid = 0
+
+
+def _answer_memory(asked: int, answered: int) -> None:
+    """The child: a UUID a line in; `used total processes` or `no WHY` out, until the parent is gone."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: not even a hang here outlives the agent
+    except (OSError, AttributeError):
+        pass
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.dup2(1, 2)
+    why = lib = None
+    try:
+        lib = ctypes.CDLL(NVML)
+        code = lib.nvmlInit_v2()
+        why = "nvmlInit_v2: {}".format(code) if code else None
+    except (OSError, AttributeError) as error:
+        why = str(error)
+    for line in os.fdopen(asked, "rb", 0):
+        reply = "no " + why if why else _memory(lib, line.strip())
+        os.write(answered, reply.replace("\n", " ")[:1000].encode("utf-8", "replace") + b"\n")
+
+
+def _memory(lib: Any, uuid: bytes) -> str:
+    handle, count = ctypes.c_void_p(), ctypes.c_uint(0)
+    memory = (ctypes.c_ulonglong * 3)()  # total, free, used
+    for name, arguments, fine in (
+        ("nvmlDeviceGetHandleByUUID", (uuid, ctypes.byref(handle)), (0,)),
+        ("nvmlDeviceGetMemoryInfo", (handle, memory), (0,)),
+        ("nvmlDeviceGetComputeRunningProcesses_v2", (handle, ctypes.byref(count), None), (0, 7)),  # 7: there are some
+    ):
+        function = getattr(lib, name, None)
+        code = function(*arguments) if function is not None else "no such call"
+        if code not in fine:
+            return "no {}: {}".format(name, code)
+    return "{} {} {}".format(memory[2], memory[0], count.value)
+
+
+class Agent:
+    """Proves device by device."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.lib: Any = None
+        self.device = ""
+        self.inside = False
+        self.memory: Memory | None = None
+        self.seed = int.from_bytes(os.urandom(4), "little")
+        self.source = self.right = array("I")
+
+    def emit(self, **line: Any) -> None:
+        data = (dumps(line, allow_nan=False) + "\n").encode("ascii")
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+    def begin(self, step: str) -> None:
+        self.emit(begin=step, **({"device": self.device} if self.device else {}))
+
+    def ended(self, step: str, detail: str) -> None:
+        row = {"agent": "driver_proof", "step": step, "device": self.device, "fault": "failed", "detail": detail}
+        self.emit(ended=row)
+
+    def text(self, function: str, code: int) -> str:
+        """cuGetErrorName or cuGetErrorString of a code; empty where libcuda does not know it."""
+        words = ctypes.c_char_p()
+        try:
+            if getattr(self.lib, function)(ctypes.c_int(code), ctypes.byref(words)) == 0 and words.value:
+                return words.value.decode("utf-8", "replace")
+        except AttributeError:
+            pass
+        return ""
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """One call. Raises Failed."""
+        function = getattr(self.lib, name, None)
+        if function is None:
+            raise Failed(name, None)
+        self.begin(name)
+        code = function(*arguments)
+        if code:
+            raise Failed(name, code, self.text("cuGetErrorName", code), self.text("cuGetErrorString", code))
+
+    def run(self, first: int, only: bool) -> None:
+        """All devices from `first`, or it alone. With no device to prove on, a line says what failed."""
+        count = ctypes.c_int()
+        self.begin("dlopen " + LIBRARY)
+        try:
+            self.lib = getattr(ctypes, "WinDLL", ctypes.CDLL)(LIBRARY)  # WinDLL is Windows alone: stdcall
+        except OSError as error:
+            self.ended("dlopen " + LIBRARY, str(error)[:300])
+            return
+        try:
+            self.call("cuInit", ctypes.c_uint(0))
+            self.call("cuDeviceGetCount", ctypes.byref(count))
+        except Failed as failed:
+            self.ended(failed.call, failed.words)
+            return
+        if only and first >= count.value:
+            self.ended("cuDeviceGetCount", "there is no device {}: libcuda counts {}".format(first, count.value))
+        self.source.frombytes(os.urandom(4 * THREADS * BLOCKS))
+        self.right = mixed(self.source, self.seed, ROUNDS)
+        end = min(first + 1, count.value) if only else count.value
+        for ordinal in range(first, end):
+            self.device, self.inside = "cuda:{}".format(ordinal), False
+            self.prove(ordinal)
+            if self.inside and ordinal + 1 < end:
+                self.start_anew(ordinal + 1)
+
+    def start_anew(self, first: int) -> None:
+        """This program again, in this process, from a device on; where that cannot be, the process goes on."""
+        if sys.platform == "win32" or not sys.executable:
+            return
+        if self.memory is not None:
+            self.memory.end()
+        os.dup2(self.descriptor, 1)
+        try:
+            file = os.path.abspath(__file__)
+            os.execv(sys.executable, [sys.executable, "-I", "-S", file, "--first", str(first)])
+        except OSError:
+            os.dup2(2, 1)
+
+    def prove(self, ordinal: int) -> None:
+        """One device: its result becomes a line before its context is given back."""
+        proof: dict[str, Any] = {"device": ordinal}
+        context = ctypes.c_void_p()
+        try:
+            handle = ctypes.c_int()
+            self.call("cuDeviceGet", ctypes.byref(handle), ordinal)
+            uuid = self.introduce(handle, proof)
+            self.emit(proving=proof)
+            before = self.memory.used(uuid) if self.memory is not None and uuid else None
+            self.open(context, handle, before, proof)
+            proof["context_mib"] = self.taken(before, uuid)
+            self.compute(proof)
+        except Failed as failed:
+            proof["right"] = {"missing": "error", "detail": failed.words[:1000]}
+            proof.update(failed_call=failed.call, error_name=failed.name)
+            if failed.code is not None:
+                proof["error_code"] = failed.code
+        self.emit(driver_proof=proof)
+        if "failed_call" not in proof:
+            try:
+                self.call("cuCtxDestroy_v2", context)
+                self.inside = False
+            except Failed as failed:
+                self.ended(failed.call, failed.words)
+
+    def introduce(self, handle: ctypes.c_int, proof: dict[str, Any]) -> str:
+        """Name, capability and key, as far as the device tells them; returns NVML's UUID of it (a MIG device's own)."""
+        name, major, minor = ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_int()
+        gpu, part = (ctypes.c_ubyte * 16)(), (ctypes.c_ubyte * 16)()
+        if self.told("cuDeviceGetName", name, 256, handle):
+            proof["name"] = name.value.decode("utf-8", "replace")
+        if self.told("cuDeviceGetAttribute", ctypes.byref(major), CAPABILITY_MAJOR, handle) and self.told(
+            "cuDeviceGetAttribute", ctypes.byref(minor), CAPABILITY_MINOR, handle
+        ):
+            proof["capability"] = "{}.{}".format(major.value, minor.value)
+        if not self.told("cuDeviceGetUuid", ctypes.byref(gpu), handle):
+            return ""
+        proof["key"] = "GPU-" + dashed(bytes(gpu))
+        # Version 2 of the call names the MIG device, version 1 the GPU that it is part of.
+        if self.told("cuDeviceGetUuid_v2", ctypes.byref(part), handle) and bytes(part) != bytes(gpu):
+            return "MIG-" + dashed(bytes(part))
+        return "GPU-" + dashed(bytes(gpu))
+
+    def told(self, name: str, *arguments: Any) -> bool:
+        """Whether a call succeeded that the proof can do without."""
+        try:
+            self.call(name, *arguments)
+        except Failed:
+            return False
+        return True
+
+    def open(self, context: Any, handle: ctypes.c_int, before: list[int] | None, proof: dict[str, Any]) -> None:
+        """A context, and how long it took."""
+        start = perf_counter()
+        try:
+            self.call("cuCtxCreate_v2", ctypes.byref(context), ctypes.c_uint(0), handle)
+        except Failed as failed:
+            if failed.code == 2 and before is not None:  # out of memory: by whom?
+                failed.words += "; NVML counts {} of {} MiB in use".format(before[0] >> 20, before[1] >> 20)
+            raise
+        proof["context_ms"] = since(start)
+        self.inside = True
+
+    def taken(self, before: list[int] | None, uuid: str) -> float | dict[str, str]:
+        """MiB by which the device's memory in use grew with the context, where nobody else was at work on it."""
+        after = None if before is None or self.memory is None else self.memory.used(uuid)
+        if before is None or after is None:
+            unknown = {"missing": "absent", "detail": "libcuda gives no UUID of this device"}
+            return unknown if self.memory is None or not uuid else self.memory.why
+        if before[2]:
+            return {"missing": "absent", "detail": "other processes on this GPU: {}".format(before[2])}
+        if after[0] <= before[0]:
+            return {"missing": "absent", "detail": "the memory in use did not grow by NVML's count"}
+        return round((after[0] - before[0]) / (1 << 20), 1)
+
+    def compute(self, proof: dict[str, Any]) -> None:
+        """Module, data, kernel, and every element of the result."""
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        log = ctypes.create_string_buffer(2048)
+        options = (ctypes.c_int * 2)(JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
+        text = ctypes.c_char_p(PTX)
+        start = perf_counter()
+        try:
+            self.call("cuModuleLoadDataEx", ctypes.byref(module), text, ctypes.c_uint(2), options, values)
+        except Failed as failed:
+            said = log.value.decode("utf-8", "replace").strip()
+            failed.words += "; compiler: " + said if said else ""
+            raise
+        proof["module_ms"] = since(start)
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, ctypes.c_char_p(b"gpudoctor_mix"))
+        size = ctypes.c_size_t(4 * len(self.source))
+        source, result = ctypes.c_uint64(), ctypes.c_uint64()
+        poison = array("I", [~value & 0xFFFFFFFF for value in self.right])  # wrong in every bit, wherever it stays
+        self.call("cuMemAlloc_v2", ctypes.byref(source), size)
+        self.call("cuMemAlloc_v2", ctypes.byref(result), size)
+        self.call("cuMemcpyHtoD_v2", source, address(self.source), size)
+        self.call("cuMemcpyHtoD_v2", result, address(poison), size)
+        proof["kernel_ms"] = self.launch(function, source, result)
+        self.call("cuMemcpyDtoH_v2", address(poison), result, size)
+        wrong = sum(map(int.__ne__, poison, self.right)) if poison != self.right else 0
+        proof.update(right=not wrong, elements=len(self.right), wrong_elements=wrong)
+
+    def launch(self, function: Any, source: Any, result: Any) -> float:
+        """The kernel, and milliseconds of the device's own time for it."""
+        events = [ctypes.c_void_p(), ctypes.c_void_p()]
+        for event in events:
+            self.call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0))
+        held = [source, result, ctypes.c_uint32(self.seed), ctypes.c_uint32(ROUNDS)]
+        parameters = (ctypes.c_void_p * 4)(*[ctypes.addressof(value) for value in held])
+        shape = [ctypes.c_uint(value) for value in (BLOCKS, 1, 1, THREADS, 1, 1, 0)]
+        elapsed = ctypes.c_float()
+        self.call("cuEventRecord", events[0], None)
+        self.call("cuLaunchKernel", function, *shape, None, parameters, None)
+        self.call("cuEventRecord", events[1], None)
+        self.call("cuCtxSynchronize")
+        self.call("cuEventElapsedTime", ctypes.byref(elapsed), *events)
+        return round(elapsed.value, 6) if isfinite(elapsed.value) else 0.0
+
+
+def since(start: float) -> float:
+    """Milliseconds since a time of perf_counter."""
+    return round((perf_counter() - start) * 1000, 3)
+
+
+def address(data: array[int]) -> ctypes.c_void_p:
+    """Where an array's elements lie."""
+    return ctypes.c_void_p(data.buffer_info()[0])
+
+
+def dashed(data: bytes) -> str:
+    """16 bytes as NVML writes a UUID: 8-4-4-4-12 digits."""
+    digits = data.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run as an agent; ends the process at once, so that no exit handler of the driver can hang or crash it."""
+    flag, number = arguments if len(arguments) == 2 else ("--first", "" if arguments else "0")
+    if flag not in ("--first", "--only") or not number.isdigit():
+        sys.exit("usage: driver_proof.py [--first N | --only N]")
+    descriptor = os.dup(1)
+    os.dup2(2, 1)
+    os.environ["CUDA_CACHE_DISABLE"] = "1"
+    os.environ.pop("CUDA_DISABLE_PTX_JIT", None)  # the user's own choice, which torch meets, not the driver's fault
+    agent = Agent(descriptor)
+    agent.memory = Memory(descriptor)
+    agent.run(int(number), flag == "--only")
+    agent.memory.end()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
