@@ -30,9 +30,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 """Room to the rooms and distributions that it may import beside itself and the standard library."""
 ALSO = {
     "doctor/probes/collect.py": {"doctor", "doctor/patient", "doctor/targets"},  # joins gatherers and parsers
+    "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
-    "doctor/patient/torch_facts.py": {"torch"},  # the patient's
+    **{f"doctor/patient/{name}.py": {"torch"}  # the patient's
+       for name in ("torch_facts", "torch_proof", "collective_proof", "torch_speed", "training_speed")},
     "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is
     "doctor/patient/nvml_sampler.py": {"pynvml"},
 }

@@ -23,7 +23,7 @@ from ..snapshot.measured import (
     TorchProof,
     TrainingStep,
 )
-from .agent_lines import AgentResult, fault_missing
+from .agent_lines import AgentResult, fault_missing, library_missing
 
 KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
@@ -44,8 +44,9 @@ _REASONS: tuple[Reason, ...] = ("absent", "denied", "timeout", "error")
 Runs = Mapping[str, Sequence[AgentResult]]
 
 
-def parse_measured(proof: Runs, about: Any) -> Measured:
-    """The measurements of a proof's raw runs. `about`: `level` and `device` as they were asked for, in a dict."""
+def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Measured:
+    """The measurements of a proof's raw runs. `about`: `level` and `device` as they were asked for, in a dict;
+    `visible`: whether NVML lists processes by the numbers that they have here (None: not known)."""
     about = about if isinstance(about, dict) else {}
     found: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     fields: dict[str, Any] = {}
@@ -67,7 +68,7 @@ def parse_measured(proof: Runs, about: Any) -> Measured:
         if found[kind]:
             changes[name] = tuple(found[kind])
         elif agent in gaps:
-            changes[name] = gaps[agent] if gaps[agent].reason != "not-asked" else ()
+            changes[name] = gaps[agent] if gaps[agent].reason != "not-asked" else _nothing(agent, found["ended"])
     level, device = about.get("level"), about.get("device")
     measured = Measured(
         level=level if level in _LEVELS else NOT_ASKED,
@@ -79,7 +80,19 @@ def parse_measured(proof: Runs, about: Any) -> Measured:
         collective=found["collective"][-1] if found["collective"] else None,
         **changes,
     )
-    return with_keys(measured)
+    from .measured_loads import with_samples
+
+    return with_samples(with_keys(measured), proof, visible)
+
+
+def _nothing(agent: str, ended: list[StepEnd]) -> tuple[()] | Missing:
+    """What an agent found that came to its end without a result: none, or why it could find none."""
+    failed = next((step for step in ended if step.agent == agent and step.fault == "failed"), None)
+    if failed is None:
+        return ()
+    if failed.step.startswith("dlopen "):
+        return library_missing(failed.detail, failed.step.removeprefix("dlopen "))
+    return Missing("error", failed.detail[:300])
 
 
 def _take(agent: str, line: Mapping[str, Any], found: dict[str, list[Any]], fields: dict[str, Any]) -> None:
@@ -155,7 +168,9 @@ def _unfinished(agent: str, result: AgentResult, device: str, found: dict[str, l
     if agent not in ("driver_proof", "torch_proof"):
         return
     so_far = result.lines[-1].get("so_far")
-    row = dict(so_far) if isinstance(so_far, dict) else {}
+    if agent == "driver_proof":
+        so_far = next((line["proving"] for line in reversed(result.lines) if "proving" in line), None)
+    row = dict(so_far) if isinstance(so_far, dict) and device in _devices(so_far) else {}
     step, gap = (result.guilty or "start")[:200], msgspec.to_builtins(fault_missing(result))
     if agent == "driver_proof":
         ordinal = device.removeprefix("cuda:")

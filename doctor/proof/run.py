@@ -117,7 +117,7 @@ class _Prover:
         process = start_agent([*self.plan.commands[agent], *arguments], self.end - monotonic(), self.env, heard)
         wait()
         result = wait_agents(process)[0]
-        result.lines.insert(0, {"run": list(arguments)})
+        result.lines.insert(0, {"run": list(arguments), "pid": getattr(process, "pid", 0)})
         self.proof.setdefault(agent, []).append(result)
         return result
 

@@ -65,7 +65,7 @@ def test_a_missing_fact_is_read_as_one() -> None:
 
 def test_a_child_that_hangs_leaves_what_it_had_said() -> None:
     found = measured(
-        {"torch_proof": PROOF}, {"begin": "matmul", "device": "cuda:1", "so_far": {"name": "NVIDIA L4", "key": UUID}},
+        {"torch_proof": PROOF}, {"begin": "matmul", "device": "cuda:1", "so_far": {"device": "cuda:1", "name": "NVIDIA L4"}},
         agent="torch_proof", returncode=-9, fault="hang", guilty="matmul", seconds=30.0,
     )  # fmt: skip
     whole, cut = found.torch  # type: ignore[misc]

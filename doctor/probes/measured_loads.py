@@ -1,0 +1,70 @@
+"""What NVML's samples add to a proof: the load in its phases, the proving process, the sweep's utilisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from msgspec.structs import replace
+
+from ..proof.loads import Phase, Sample, loads_of, parse_phases, parse_samples, process_on_gpu
+from ..snapshot.fact import Missing, known
+from ..snapshot.measured import BatchPoint, Measured, TorchProof
+from .agent_lines import AgentResult
+
+BEFORE_S = 3.0
+"""How long before a proof its GPU is looked at, for others' work."""
+BUSY_PERCENT = 20.0
+"""Utilisation before the proof from which on somebody else is at work."""
+
+Runs = Mapping[str, Sequence[AgentResult]]
+
+
+def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measured:
+    """The measurements with what NVML showed meanwhile; as they are where nothing was sampled. `visible`: whether
+    NVML's process numbers are those of this process namespace (None: not known)."""
+    samples = parse_samples(line for result in proof.get("nvml_sampler", ()) for line in result.lines)
+    if not samples:
+        return measured
+    by_agent = {agent: [line for r in runs for line in r.lines] for agent, runs in proof.items()}
+    lines = [line for agent in by_agent if agent != "nvml_sampler" for line in by_agent[agent]]
+    torch = by_agent.get("torch_proof", [])
+    pid = next((line["value"] for line in reversed(torch) if line.get("field") == "pid" and _is_pid(line["value"])), 0)
+    said = [line.get("value") if line.get("field") == "pid" else line.get("pid") for line in lines]
+    pids = {value for value in said if _is_pid(value)}
+    changes: dict[str, Any] = {"loads": loads_of(samples, parse_phases(lines), pids)}
+    if not isinstance(measured.torch, Missing):
+        phases = {phase.key: phase for phase in parse_phases(torch)}
+        rows = [(row, phases.get(row.key)) for row in measured.torch]
+        changes["torch"] = tuple(_seen(row, phase, samples, pid, visible) if phase else row for row, phase in rows)
+    if not isinstance(measured.batches, Missing):
+        changes["batches"] = tuple(_swept(row, lines, samples) for row in measured.batches)
+    return replace(measured, **changes)
+
+
+def _is_pid(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31
+
+
+def _seen(row: TorchProof, phase: Phase, samples: Sequence[Sample], pid: int, visible: bool | None) -> TorchProof:
+    """A device's proof with its process on the GPU by NVML."""
+    on = process_on_gpu(samples, phase.key, pid, phase.start, phase.end, visible)
+    before = [s.utilization for s in samples if s.key == phase.key and phase.start - BEFORE_S <= s.time < phase.start]
+    told = [percent for percent in before if percent is not None]
+    return replace(
+        row,
+        process_seen=on.seen,
+        process_mib=on.memory_max_mib,
+        utilization_percent=on.utilization_max_percent,
+        busy=bool(told) and sum(told) / len(told) >= BUSY_PERCENT,
+    )
+
+
+def _swept(row: BatchPoint, lines: Sequence[Mapping[str, Any]], samples: Sequence[Sample]) -> BatchPoint:
+    """A batch size with the GPU's utilisation meanwhile: its phase's line names the batch."""
+    if not isinstance(row.utilization_percent, Missing):
+        return row
+    own = [line for line in lines if line.get("batch") == row.batch and line.get("device") == row.device]
+    loads = loads_of(samples, parse_phases(own))
+    percent = known(loads[0].utilization_percent) if loads else None
+    return row if percent is None else replace(row, utilization_percent=percent)
