@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .commands.flags import CHECK, EXPLAIN, HEALTHCHECK, Flag, read_flags
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _FLAGS: dict[str, tuple[Flag, ...]] = {"check": CHECK, "healthcheck": HEALTHCHECK, "explain": EXPLAIN}
 
@@ -25,20 +29,32 @@ def run_fast(arguments: Sequence[str]) -> int | None:
     gc.disable()  # a process that lives for a tenth of a second: looking for cycles costs more than it frees
 
     def work() -> int:
-        _light_msgspec()
         if command == "explain":
+            _light_msgspec()
             from .commands.run_explain import run_explain
 
             return run_explain(what, flags)
-        if command == "check":
-            from .commands.run_check import run_check
+        from .commands.asked import begin
 
-            return run_check(flags)
-        from .commands.run_healthcheck import run_healthcheck
-
-        return run_healthcheck(flags)
+        begun = begin(command, flags)
+        try:
+            _light_msgspec()
+            return _judged(command, {**flags, "begun": begun})
+        finally:
+            if begun is not None:
+                begun.abandon()
 
     return guarded(work, arguments)
+
+
+def _judged(command: str, flags: dict[str, Any]) -> int:
+    if command == "check":
+        from .commands.run_check import run_check
+
+        return run_check(flags)
+    from .commands.run_healthcheck import run_healthcheck
+
+    return run_healthcheck(flags)
 
 
 def _light_msgspec() -> None:

@@ -12,9 +12,8 @@ from ..report.progress import Progress
 from ..snapshot import Snapshot
 from .config import base_policy
 from .options import make_policy
-from .preload import preloading
 from .refusal import Refusal
-from .sources import gather
+from .sources import Say, gather
 from .write import write
 
 
@@ -31,8 +30,16 @@ def run_check(flags: dict[str, Any]) -> int:
         left_out = ("torch_run",) if flags["no_import"] else ()
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
         with Progress() as progress:
-            snapshot, redacted = gather(flags, preloading(progress)), False
+            snapshot, redacted = _look(flags, progress), False
     return print_report(snapshot, policy, flags, redacted)
+
+
+def _look(flags: dict[str, Any], say: Say) -> Snapshot:
+    if not flags["prove"]:
+        return gather(flags, say)
+    from .proving import measured_facts
+
+    return measured_facts(flags, "quick", say=say)
 
 
 def print_report(snapshot: Snapshot, policy: Policy, flags: dict[str, Any], redacted: bool = False) -> int:
@@ -48,6 +55,10 @@ def print_report(snapshot: Snapshot, policy: Policy, flags: dict[str, Any], reda
 
         report, redacted = redact(report, local_names()), True
     report = replace(report, redacted=redacted)
+    if flags.get("plot"):
+        from .pictures import plot
+
+        plot(report, flags["plot"], bool(flags["from_"] or flags["replay"]))
     write(render(report, flags), flags["output"])
     return report.exit_code
 
@@ -58,6 +69,10 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
         from ..report.json import render_json
 
         return render_json(report)
+    if flags["format_"] in ("html", "svg"):
+        from .pictures import picture
+
+        return picture(report, flags["format_"])
     from ..judge.registry import load_all
 
     layers = {check.id: check.about.layer for check in load_all()}
@@ -77,6 +92,8 @@ def _one_source(flags: dict[str, Any]) -> None:
         raise Refusal(f"--{given[0]} and --{given[1]} exclude each other")
     if given in (["from"], ["replay"]) and flags["python_"]:
         raise Refusal(f"--python and --{given[0]} exclude each other")
+    if flags["prove"] and (given or flags["no_import"]):
+        raise Refusal(f"--prove and --{given[0] if given else 'no-import'} exclude each other")
 
 
 def policy_flags(flags: dict[str, Any]) -> dict[str, Any]:

@@ -6,26 +6,28 @@ import sys
 from typing import Any
 
 from ..report.healthline import healthline
+from ..snapshot import Snapshot
+from .asked import MARGIN_S, health_flags
 from .config import base_policy
 from .options import make_policy
-from .preload import preloading
+from .refusal import Refusal
 from .sources import gather, read
 
-MARGIN_S = 0.5
-"""Kept back from the total deadline for judging and for leaving."""
+PROVE_S = 60.0
 
 
 def run_healthcheck(flags: dict[str, Any]) -> int:
     """Gather, judge, print one line; returns 0 or 1."""
     policy_flags = {name: flags[name] for name in ("expect", "require", "skip")}
+    if flags["prove"] and flags["from_"]:
+        raise Refusal("--prove and --from exclude each other")
     if flags["from_"]:
         snapshot, saved = read(flags)
         policy = make_policy(saved=base_policy(flags, saved), **policy_flags)
     else:
-        policy = make_policy(saved=base_policy(flags), left_out=("torch_run",), **policy_flags)
-        seconds = max(flags["timeout"] - MARGIN_S, flags["timeout"] / 2)
-        asked = {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None}
-        snapshot = gather(asked, preloading())
+        left_out = () if flags["prove"] else ("torch_run",)
+        policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags)
+        snapshot = _proven(flags) if flags["prove"] else gather(health_flags(flags))
     from compat_matrix import Matrix
 
     from ..judge import judge
@@ -36,3 +38,12 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     sys.stdout.write(healthline(report) + "\n")
     failing = ("fail", "unknown") if flags["strict"] else ("fail",)
     return 1 if report.verdict in failing else 0
+
+
+def _proven(flags: dict[str, Any]) -> Snapshot:
+    """The facts with every device's proof; half of the time at most goes to torch's first import."""
+    from .proving import measured_facts
+
+    total = flags["timeout"] or PROVE_S
+    look = {**flags, "timeout": total / 6, "no_import": False, "root": None, "replay": None}
+    return measured_facts(look, "proof", total_s=max(total - MARGIN_S, total / 2), facts_too=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..findings import Policy
 from ..snapshot import Missing, Snapshot
+from .asked import options
 from .refusal import Refusal
 
-if TYPE_CHECKING:
-    from ..probes.collect import Options
+__all__ = ["gather", "options", "read", "replay"]
 
 Say = Callable[[str], None]
 
@@ -27,9 +27,15 @@ def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
     """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing."""
     if flags["replay"]:
         return replay(flags["replay"])
-    from ..probes.collect import collect
+    from ..probes.collect import Begun, gather_all, snapshot_of
+    from .preload import preload
 
-    snapshot = collect(options(flags), say)
+    begun = flags.get("begun") or Begun(options(flags))
+    try:
+        preload()
+        snapshot = snapshot_of(gather_all(begun, say))
+    finally:
+        begun.abandon()
     prefix = snapshot.python.patient.prefix
     if flags["python_"] and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
         raise Refusal(f"--python {flags['python_']}: there is no Python environment")
@@ -45,22 +51,3 @@ def replay(folder: str) -> Snapshot:
         return snapshot_of(read_recording(folder))
     except RecordingError as error:
         raise Refusal(str(error)) from None
-
-
-def options(flags: dict[str, Any]) -> Options:
-    """What the gatherers are asked."""
-    from ..probes.collect import Options
-
-    seconds = flags["timeout"] or 20.0
-    root = "/"
-    if flags["root"]:
-        from ..targets.root import NotARoot, root_folder
-
-        try:
-            root = root_folder(flags["root"])
-        except NotARoot as error:
-            raise Refusal(str(error)) from None
-    return Options(
-        python=flags["python_"], root=root, import_torch=not flags["no_import"],
-        deadline_s=seconds, import_deadline_s=3 * seconds,
-    )  # fmt: skip

@@ -10,7 +10,9 @@ from time import gmtime, monotonic, strftime
 from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..patient.gather import gather, gather_devices
 from ..targets.local import Gathering
+from . import tools
 from .commands import driver_commands, torch_command
 
 if TYPE_CHECKING:
@@ -60,8 +62,8 @@ class Options:
 
 
 class Begun:
-    """A run at work. The driver's agents start when the device nodes were read (the libraries make nodes), the one
-    that imports torch as soon as the files tell which Python that is."""
+    """A run at work: the device nodes are read (the driver's libraries make nodes), then the reader of files and the
+    driver's agents start, and the agent that imports torch as soon as the files tell which Python that is."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -73,17 +75,19 @@ class Begun:
             "import_torch": options.live and options.import_torch,
         }
         self.patient: Line = {}
-        self._torch: list[str] | None = None
         self._known = Event()
         self._lock = Lock()
-        self._asked = Event()
         self._agents: dict[str, Any] = {}
         self._over = False
+        self._devices: list[Line] = []
+        gather_devices(self._devices.append, options.root)
         self._gathering = Gathering(_work(options), options.deadline_s, self._notice if options.live else None)
+        for name, command in driver_commands().items() if options.live and options.ask_driver else ():
+            self._start(name, command, options.deadline_s)
 
     def lines(self) -> list[Line]:
         """What the files said; waits for it."""
-        return [line for line in self._gathering.wait() if line.get("at") != "devices"]
+        return self._devices + self._gathering.wait()
 
     def answers(self, say: Say) -> dict[str, AgentResult]:
         """Wait for all children, each to its deadline."""
@@ -96,7 +100,7 @@ class Begun:
             raise
 
     def abandon(self) -> None:
-        """End all children: nobody wants their answers."""
+        """End all children that still run: nobody wants their answers."""
         with self._lock:
             self._over = True
             for agent in self._agents.values():
@@ -107,14 +111,15 @@ class Begun:
         from ..targets.process import wait_agents
 
         started = monotonic()
-        if not self._asked.wait(min(_PATIENCE_S, self.options.deadline_s)):
-            self._ask()  # /dev does not answer
-        self._known.wait(max(0.0, min(_PATIENCE_S, self.options.deadline_s) - (monotonic() - started)))
-        self._import(say)
-        results = dict(zip(self._agents, wait_agents(*self._agents.values()), strict=True))
+        self._known.wait(min(_PATIENCE_S, self.options.deadline_s))
+        with self._lock:
+            asked = dict(self._agents)
+        say("torch import" if "torch" in asked else "driver")
+        results = dict(zip(asked, wait_agents(*asked.values()), strict=True))
         if "torch" not in results and self.options.import_torch:
             self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started)))
-            if self._import(say):
+            if "torch" in self._agents:
+                say("torch import")
                 results["torch"] = wait_agents(self._agents["torch"])[0]
         return results
 
@@ -124,26 +129,12 @@ class Begun:
         if at == "python" and line.get("role") == "patient":
             self.patient = line
         elif at == "torch" and self.options.import_torch:
-            self._torch = torch_command(self.patient, self.options.cwd)
-        if at in ("devices", "failed"):
-            self._ask()
+            command = torch_command(self.patient, self.options.cwd)
+            with self._lock:
+                if command and not self._over:
+                    self._start("torch", command, self.options.import_deadline_s)
         if at in ("torch", "others", "end", "failed"):
             self._known.set()
-
-    def _ask(self) -> None:
-        """Start the driver's agents, once."""
-        with self._lock:
-            if self.options.ask_driver and not self._agents and not self._over:
-                for name, command in driver_commands().items():
-                    self._start(name, command, self.options.deadline_s)
-        self._asked.set()
-
-    def _import(self, say: Say) -> bool:
-        say("torch import" if self._torch else "driver")
-        with self._lock:
-            if self._torch and not self._over:
-                self._start("torch", self._torch, self.options.import_deadline_s)
-        return self._torch is not None
 
     def _start(self, name: str, command: list[str], deadline_s: float) -> None:
         from ..targets.process import start_agent
@@ -152,22 +143,13 @@ class Begun:
 
 
 def _work(options: Options) -> Callable[[Callable[[Line], None]], None]:
-    """What the reader of files does: the device nodes first, then everything else."""
+    """What the reader of files does."""
     found: dict[str, Any] = {
         "devices": False, "python": options.python, "scan": options.scan_extensions, "cwd": options.cwd
     }  # fmt: skip
     if options.live:
         found.update(own_prefix=sys.prefix, own_executable=sys.executable)
-
-    def work(emit: Callable[[Line], None]) -> None:
-        from ..patient.gather import gather, gather_devices
-        from . import tools
-
-        gather_devices(emit, options.root)
-        emit({"at": "devices"})
-        gather(emit, options.root, options.env, tools, found)
-
-    return work
+    return lambda emit: gather(emit, options.root, options.env, tools, found)
 
 
 def _cwd() -> str:

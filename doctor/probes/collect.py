@@ -25,16 +25,14 @@ __all__ = ["Begun", "Options", "collect", "gather_all", "snapshot_of"]
 
 def collect(options: Options | None = None, progress: Callable[[str], None] | None = None) -> Snapshot:
     """Look at the machine and parse what was found. `progress` is told in a word or two what is waited for."""
-    return snapshot_of(gather_all(options or Options(), progress))
+    return snapshot_of(gather_all(Begun(options or Options()), progress))
 
 
-def gather_all(
-    options: Options, progress: Callable[[str], None] | None = None, begun: Begun | None = None
-) -> Recording:
-    """The raw half: children and files side by side, each with its deadline. `begun`: a run of these options that was
-    started before."""
+def gather_all(run: Begun | Options, progress: Callable[[str], None] | None = None) -> Recording:
+    """The raw half: children and files side by side, each with its deadline."""
     say = progress or (lambda words: None)
-    run = begun or Begun(options)
+    if isinstance(run, Options):
+        run = Begun(run)
     say("files")
     answers = run.answers(say)
     return Recording(run.lines(), answers, run.manifest)
@@ -69,4 +67,6 @@ def snapshot_of(recording: Recording) -> Snapshot:
         return snapshot
     from .measured import parse_measured
 
-    return replace(snapshot, measured=parse_measured(recording.proof, manifest.get("prove")))
+    plain = snapshot.container.kind == "none" and snapshot.host.wsl == 0
+    measured = parse_measured(recording.proof, manifest.get("prove"), True if plain else None)
+    return replace(snapshot, measured=measured)

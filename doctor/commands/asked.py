@@ -1,0 +1,50 @@
+"""What a command line asks the gatherers; light, because it is known before anything heavy is imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .refusal import Refusal
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..probes.begin import Begun, Options
+
+MARGIN_S = 0.5
+"""Kept back from a healthcheck's total deadline for judging and for leaving."""
+
+
+def begin(command: str, flags: dict[str, Any]) -> Begun | None:
+    """A run set to work at once where the command looks at this machine; None where it reads something else."""
+    if any(flags.get(name) for name in ("from_", "replay", "root")) or flags.get("prove"):
+        return None
+    from ..probes.begin import Begun
+
+    return Begun(options(health_flags(flags) if command == "healthcheck" else flags))
+
+
+def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
+    total = flags["timeout"] or 10.0
+    seconds = max(total - MARGIN_S, total / 2)
+    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None}
+
+
+def options(flags: dict[str, Any]) -> Options:
+    """What the gatherers are asked. Raises Refusal where `--root` is no folder."""
+    from ..probes.begin import Options
+
+    seconds = flags["timeout"] or 20.0
+    root = "/"
+    if flags["root"]:
+        from ..targets.root import NotARoot, root_folder
+
+        try:
+            root = root_folder(flags["root"])
+        except NotARoot as error:
+            raise Refusal(str(error)) from None
+    return Options(
+        python=flags["python_"], root=root, import_torch=not flags["no_import"],
+        deadline_s=seconds, import_deadline_s=3 * seconds,
+    )  # fmt: skip
