@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from ..proof.plan import TOTAL_S, Level, Plan
 from ..snapshot import Missing, Snapshot, known
+from .refusal import Refusal
 
 if TYPE_CHECKING:
     from ..probes.collect import Options
@@ -18,19 +22,70 @@ _TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed")
 LeftOut = dict[str, tuple[str, str]]
 
 
+class Ended(BaseException):
+    """A signal that ends this process: the children first."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 def gather_and_prove(
-    options: Options, level: Level, device: str = "cuda", total_s: float | None = None, say: Say | None = None
+    options: Options,
+    level: Level,
+    device: str = "cuda",
+    total_s: float | None = None,
+    say: Say | None = None,
+    facts_too: bool = False,
 ) -> Recording:
-    """The facts of this machine and, after them, the measurements. `total_s`: seconds for the measurements in all."""
+    """The facts of this machine and, after them, the measurements. `total_s`: seconds for the measurements in all, or
+    (`facts_too`) for both.
+
+    Raises Refusal where `--python` names no environment. A signal that ends this process ends the children too.
+    """
     from ..probes.collect import gather_all, snapshot_of
     from ..proof.run import prove
 
-    recording = gather_all(options, say)
-    snapshot = snapshot_of(recording)
-    plan = make_plan(snapshot, level, device, TOTAL_S[level] if total_s is None else total_s)
-    recording.manifest["prove"] = {"level": level, "device": device}
-    recording.proof = prove(plan, options.env, say)
+    started = monotonic()
+    total_s = TOTAL_S[level] if total_s is None else total_s
+    with _ending_children():
+        recording = gather_all(options, say)
+        snapshot = snapshot_of(recording)
+        prefix = snapshot.python.patient.prefix
+        if options.python and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
+            raise Refusal(f"--python {options.python}: there is no Python environment")
+        left_s = total_s - (monotonic() - started) if facts_too else total_s
+        plan = make_plan(snapshot, level, device, max(0.0, left_s))
+        recording.manifest["prove"] = {"level": level, "device": device}
+        recording.proof = prove(plan, options.env, say)
     return recording
+
+
+def measured_facts(flags: dict[str, Any], level: Level, **how: Any) -> Snapshot:
+    """The Snapshot of a live run with a proof; `flags`: those of the probes; `how`: as for `gather_and_prove`."""
+    from ..probes.collect import snapshot_of
+    from .sources import options
+
+    return snapshot_of(gather_and_prove(options(flags), level, **how))
+
+
+@contextmanager
+def _ending_children() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind this process, so that no child is left at work on a GPU; then they end it."""
+
+    def unwind(number: int, frame: object) -> None:
+        raise Ended(number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, unwind) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    except Ended as ended:
+        signal.signal(ended.number, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> Plan:

@@ -12,6 +12,7 @@ import click
 @click.command()
 @click.argument("folder", metavar="DIR")
 @click.option("--no-import", is_flag=True, help="Do not import torch.")
+@click.option("--prove", is_flag=True, help="Compute on the GPU too, and save the measurements: prove --quick.")
 @click.option("--python", "python_", metavar="PATH", help="Look at this Python interpreter or environment.")
 @click.option("--root", metavar="DIR", help="Look at a root folder instead of this machine.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Probes in seconds (torch import: 3x). Default: 20.")
@@ -25,8 +26,15 @@ def record(**flags: Any) -> int:
 
     folder = flags["folder"]
     _usable(folder)
+    if flags["prove"] and (flags["root"] or flags["no_import"]):
+        raise click.ClickException(f"--prove and --{'root' if flags['root'] else 'no-import'} exclude each other")
     with Progress() as progress:
-        recording = gather_all(options(flags), progress)
+        if flags["prove"]:
+            from .proving import gather_and_prove
+
+            recording = gather_and_prove(options(flags), "quick", say=progress)
+        else:
+            recording = gather_all(options(flags), progress)
     try:
         write_recording(folder, recording, redact=None if flags["no_redact"] else _masked)
     except OSError as error:

@@ -10,17 +10,18 @@ from ..report.progress import Progress
 from ..snapshot import Missing, Snapshot
 from .config import base_policy
 from .options import make_policy
+from .pictures import kind_of, writable
 from .refusal import Refusal
 from .run_check import print_report
-
-PICTURES = ("html", "svg")
 
 
 def run_prove(flags: dict[str, Any]) -> int:
     """Gather and measure, or read; judge, redact, print; returns the exit code."""
     device = _device(flags)
-    picture_format(flags)
     _one_source(flags)
+    if flags["plot"]:
+        kind_of(flags["plot"])
+    writable(flags)
     asked = {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on")}
     if flags["from_"]:
         from .saved import read_report
@@ -39,15 +40,11 @@ def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
         from .sources import replay
 
         return measured_in(replay(flags["replay"]), flags["replay"])
-    from ..probes.collect import snapshot_of
-    from .preload import preloading
-    from .proving import gather_and_prove
-    from .sources import options
+    from .proving import measured_facts
 
     look = {**flags, "timeout": None, "no_import": False, "root": None}
     with Progress() as progress:
-        recording = gather_and_prove(options(look), level(flags), device, flags["timeout"], preloading(progress))
-    return snapshot_of(recording)
+        return measured_facts(look, level(flags), device=device, total_s=flags["timeout"], say=progress)
 
 
 def level(flags: dict[str, Any]) -> Level:
@@ -60,17 +57,6 @@ def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
     if isinstance(snapshot.measured.level, Missing):
         raise Refusal(f"{name} holds no measurements (gpudoctor check judges it; gpudoctor prove measures)")
     return snapshot
-
-
-def picture_format(flags: dict[str, Any]) -> str:
-    """`svg` or `html` of --plot's file name, empty without --plot. Refusal for any other name."""
-    path = flags["plot"]
-    if path is None:
-        return ""
-    suffix = str(path).rpartition(".")[2].lower()
-    if suffix not in PICTURES:
-        raise Refusal(f"--plot {path}: the file's name must end in .svg or .html")
-    return suffix
 
 
 def _device(flags: dict[str, Any]) -> str:

@@ -107,7 +107,7 @@ def _take(agent: str, line: Mapping[str, Any], found: dict[str, list[Any]], fiel
         if len(rows) < _MOST:
             rows.append(row)
     name, value = line.get("field"), line.get("value")
-    if name == "import" and "error" in line:
+    if name in ("import", "torch") and "error" in line:
         fields["import"] = Missing("error", f"{line['error']}: {line.get('text', '')}"[:300])
     if name == "import_seconds" and isinstance(value, (int, float)) and 0 <= value < 1e6:
         fields.setdefault(name, float(value))

@@ -30,9 +30,7 @@ def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measu
     lines = [line for agent in by_agent if agent != "nvml_sampler" for line in by_agent[agent]]
     torch = by_agent.get("torch_proof", [])
     pid = next((line["value"] for line in reversed(torch) if line.get("field") == "pid" and _is_pid(line["value"])), 0)
-    said = [line.get("value") if line.get("field") == "pid" else line.get("pid") for line in lines]
-    pids = {value for value in said if _is_pid(value)}
-    changes: dict[str, Any] = {"loads": loads_of(samples, parse_phases(lines), pids)}
+    changes: dict[str, Any] = {"loads": loads_of(samples, parse_phases(lines), _pids(lines))}
     if not isinstance(measured.torch, Missing):
         phases = {phase.key: phase for phase in parse_phases(torch)}
         rows = [(row, phases.get(row.key)) for row in measured.torch]
@@ -40,6 +38,15 @@ def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measu
     if not isinstance(measured.batches, Missing):
         changes["batches"] = tuple(_swept(row, lines, samples) for row in measured.batches)
     return replace(measured, **changes)
+
+
+def _pids(lines: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Our own processes: the agents, and those that they name."""
+    found = [line.get("pid") for line in lines]
+    for line in lines:
+        value = line.get("value") if line.get("field") in ("pid", "pids") else None
+        found += value[:1000] if isinstance(value, list) else [value]
+    return {pid for pid in found if _is_pid(pid)}
 
 
 def _is_pid(value: Any) -> TypeGuard[int]:

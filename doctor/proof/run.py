@@ -82,10 +82,9 @@ class _Prover:
         seen = [number for line in result.lines for number in _ordinals(line)]
         if not seen:
             return None
-        said = {line["field"]: line.get("value") for line in result.lines if isinstance(line.get("field"), str)}
-        if result.fault is None and ordinal_of(said.get("next_device")) is None:
+        offered = next((line.get("value") for line in result.lines if line.get("field") == "torch_devices"), None)
+        if result.fault is None and not isinstance(offered, list):
             return None
-        offered = said.get("torch_devices")
         count = len(offered) if isinstance(offered, list) else self.plan.devices
         following = max(max(seen), first) + 1
         return following if count is None or following < count else None

@@ -1,0 +1,61 @@
+"""Reports as pictures: `--format svg|html` and `--plot FILE`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ..judge.report import Report
+from .refusal import Refusal
+from .write import write
+
+KINDS = ("svg", "html")
+
+
+def picture(report: Report, kind: str) -> bytes:
+    """The picture as SVG or as a page. Raises Refusal where nothing was measured that can be drawn."""
+    try:
+        if kind == "svg":
+            from ..report.plot_svg import render_svg
+
+            text = render_svg(report)
+        else:
+            from ..report.plot_html import render_html
+
+            text = render_html(report)
+    except ValueError as error:
+        raise Refusal(str(error)) from None
+    return text.encode("utf-8", "backslashreplace")
+
+
+def plot(report: Report, path: str, saved: bool) -> None:
+    """Write the picture into the file. Where there is nothing to draw that is refused (`saved`: the report is one that
+    lies in a file already), or said on stderr, and the report follows."""
+    try:
+        data = picture(report, kind_of(path))
+    except Refusal as refusal:
+        if saved:
+            raise
+        sys.stderr.write(f"gpudoctor: --plot: {refusal}\n")
+        return
+    write(data, path)
+
+
+def kind_of(path: str) -> str:
+    """`svg` or `html`, by the file's name. Raises Refusal for any other name."""
+    kind = path.rpartition(".")[2].lower()
+    if kind not in KINDS:
+        raise Refusal(f"--plot {path}: the file's name must end in .svg or .html")
+    return kind
+
+
+def writable(flags: dict[str, Any]) -> None:
+    """Refuse now what could not be written after minutes of measuring."""
+    for flag, path in (("--plot", flags["plot"]), ("--output", flags["output"])):
+        if path in (None, "-"):
+            continue
+        folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
+        place = path if os.path.lexists(path) else folder
+        if not os.access(place, os.W_OK) or os.path.isdir(path):  # noqa: PTH112
+            raise Refusal(f"{flag} {path}: cannot be written")
