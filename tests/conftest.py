@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Generator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .parts import NEEDS
+from .parts import NEEDS, torch_wheel
 
 REQUIRED = frozenset(filter(None, os.environ.get("GPUDOCTOR_CI_REQUIRES", "").split(",")))
 
@@ -40,3 +43,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, and CI requires {', '.join(required)}: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def with_torch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the CPU build of torch, installed from the wheel's file: never from an index."""
+    wheel = torch_wheel()
+    assert wheel is not None
+    folder = tmp_path_factory.mktemp("torch") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
+    pip = [str(folder / "bin/pip"), "install", "-qq", "--disable-pip-version-check", str(wheel)]
+    subprocess.run(pip, check=True, timeout=400)
+    return folder

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from ..parts import NEEDS, TORCH, torch_wheel
+from ..parts import NEEDS, TORCH
 
 pytestmark = pytest.mark.skipif(not NEEDS["gpu"](), reason="this machine has an NVIDIA driver: see tests/gpu")
 
@@ -41,18 +41,6 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment without torch."""
     folder = tmp_path_factory.mktemp("bare") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def with_torch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the CPU build of torch, installed from the wheel's file: never from an index."""
-    wheel = torch_wheel()
-    assert wheel is not None
-    folder = tmp_path_factory.mktemp("torch") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
-    pip = [str(folder / "bin/pip"), "install", "-qq", "--disable-pip-version-check", str(wheel)]
-    subprocess.run(pip, check=True, timeout=400)
     return folder
 
 
