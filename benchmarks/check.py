@@ -1,11 +1,12 @@
 """Wall time and peak memory of the commands that people wait for, beside python itself and torch's collect_env.
 
-    python benchmarks/check.py PATIENT [--runs 15] [--rivals]
+    python benchmarks/check.py PATIENT [--runs 15] [--rivals] [--when-idle]
 
 PATIENT: a virtual environment with torch in it; gpudoctor is the one beside the Python that runs this script.
 All commands take turns, so that a busy moment hits them alike. CPU is user plus system time of all processes of a
 command, memory the peak resident set of the largest one (wait4 of the kernel). `--rivals` installs env-doctor and
-cuda-doctor with pip into a temporary environment. Prints a Markdown table.
+cuda-doctor with pip into a temporary environment. `--when-idle` waits before each run until nothing else is at work
+(95 % of the cores idle for 60 ms by /proc/stat, for at most 20 s), on a machine that is shared. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -64,11 +65,28 @@ def once(words: Sequence[str], env: Mapping[str, str]) -> Run:
     return Run(wall_ms, (usage.ru_utime + usage.ru_stime) * 1e3, usage.ru_maxrss / 1024, child.returncode)
 
 
-def measure(commands: Sequence[Command], env: Mapping[str, str], runs: int) -> dict[str, Figures]:
+def wait_until_idle() -> None:
+    """Until the cores had nothing to do for a moment, or 20 seconds have gone by."""
+
+    def ticks() -> tuple[int, int]:
+        values = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+        return sum(values), values[3] + values[4]
+
+    for _ in range(333):
+        (all_before, idle_before), _, (all_now, idle_now) = ticks(), time.sleep(0.06), ticks()
+        if idle_now - idle_before >= 0.95 * (all_now - all_before):
+            return
+
+
+def measure(
+    commands: Sequence[Command], env: Mapping[str, str], runs: int, when_idle: bool = False
+) -> dict[str, Figures]:
     """Run all commands in turns; the first round warms the page cache and does not count."""
     seen: dict[str, list[Run]] = {command.name: [] for command in commands}
     for turn in range(runs + 1):
         for command in commands:
+            if when_idle:
+                wait_until_idle()
             result = once(command.words, env)
             if turn:
                 seen[command.name].append(result)
@@ -139,6 +157,7 @@ def main() -> int:
     parser.add_argument("patient", type=Path, help="a virtual environment with torch")
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--rivals", action="store_true", help="install and measure env-doctor and cuda-doctor too")
+    parser.add_argument("--when-idle", action="store_true", help="wait for an idle machine before each run")
     options = parser.parse_args()
     patient = options.patient.absolute()
     if not (patient / "bin/python").exists():
@@ -147,7 +166,7 @@ def main() -> int:
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # the first round leaves compiled files, as an installed package has
     with tempfile.TemporaryDirectory() as folder:
         rows = commands(patient) + (rivals(folder) if options.rivals else [])
-        print(table(rows, measure(rows, env, max(1, options.runs))))
+        print(table(rows, measure(rows, env, max(1, options.runs), options.when_idle)))
     return 0
 
 
