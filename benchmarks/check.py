@@ -6,7 +6,7 @@ PATIENT: a virtual environment with torch in it; gpudoctor is the one beside the
 All commands take turns, so that a busy moment hits them alike. CPU is user plus system time of all processes of a
 command, memory the peak resident set of the largest one (wait4 of the kernel). `--rivals` installs env-doctor and
 cuda-doctor with pip into a temporary environment. `--when-idle` waits before each run until nothing else is at work
-(95 % of the cores idle for 60 ms by /proc/stat, for at most 20 s), on a machine that is shared. Prints a Markdown table.
+(95 % of the cores idle for 60 ms by /proc/stat, for at most 20 s). Prints a Markdown table.
 """
 
 from __future__ import annotations
