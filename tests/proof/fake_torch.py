@@ -1,0 +1,206 @@
+"""A torch 1.13 with GPUs that are not there: copied into a site-packages folder as torch/__init__.py.
+
+Every tensor holds one number in all its elements, so products and convolutions come out right without any work. It has
+no name that torch 1.13 lacks. FAKE_TORCH (JSON) tells what is there and what goes wrong:
+  devices, capability ([9, 0]), archs, peer, jit (bytes that the first launch puts into CUDA_CACHE_PATH),
+  room (elements of the largest tensor that fits), faults {"cuda:0": {STEP: FAULT}} with the steps context, fill, mm,
+  conv, copy and the faults wrong, unwritten, hang, crash; any other text is raised as torch raises it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import time
+from types import SimpleNamespace
+
+_told = json.loads(os.environ.get("FAKE_TORCH", "{}"))
+_faults = _told.get("faults", {})
+_sticking = set()
+_jitted = []
+
+__version__ = "1.13.1+cu117"
+version = SimpleNamespace(cuda="11.7")
+float32, float64, int32 = "float32", "float64", "int32"
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+def _at(step, device):
+    """Do to this step what was told; the word where the caller has to."""
+    fault = _faults.get(device, {}).get(step, "")
+    if device in _sticking:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    if fault == "hang":
+        time.sleep(600)
+    elif fault == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif fault and fault not in ("wrong", "unwritten"):
+        if "illegal memory access" in fault:
+            _sticking.add(device)
+        raise RuntimeError(fault)
+    return fault
+
+
+class Tensor:
+    def __init__(self, value, shape, device="cpu"):
+        self.value, self.shape, self.device = value, tuple(shape), str(device)
+        if self.device != "cpu" and math.prod(self.shape) > _told.get("room", 1 << 40):
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.69 GiB total capacity)")
+
+    def _new(self, value, shape=None, device=None):
+        return Tensor(value, self.shape if shape is None else shape, device or self.device)
+
+    def to(self, device):
+        return self._new(self.value, device=device)
+
+    def cpu(self):
+        return self.to("cpu")
+
+    def clone(self):
+        return self._new(self.value)
+
+    double = float = clone
+
+    def fill_(self, value):
+        _at("fill", self.device)
+        if _told.get("jit") and not _jitted:
+            _jitted.append(True)
+            os.makedirs(os.path.join(os.environ["CUDA_CACHE_PATH"], "a", "b"))
+            with open(os.path.join(os.environ["CUDA_CACHE_PATH"], "a", "b", "code"), "wb") as file:
+                file.write(b"0" * _told["jit"])
+        self.value = value
+        return self
+
+    def copy_(self, other, non_blocking=False):
+        fault = _at("copy", other.device + ">" + self.device)
+        if fault != "unwritten":
+            self.value = other.value + (fault == "wrong")
+        return self
+
+    def abs(self):
+        return self._new(abs(self.value))
+
+    def max(self):
+        return self._new(self.value, ())
+
+    def sum(self):
+        return self._new(self.value * math.prod(self.shape), ())
+
+    def __add__(self, other):
+        return self._new(self.value + getattr(other, "value", other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return self._new(self.value - other.value)
+
+    def __ne__(self, other):
+        return self._new(self.value != getattr(other, "value", other))
+
+    def __float__(self):
+        return float(self.value)
+
+    def __int__(self):
+        return int(self.value)
+
+    __hash__ = None
+
+
+class Generator:
+    def __init__(self):
+        self.random = random.Random()
+
+    def seed(self):
+        self.random.seed()
+
+    def manual_seed(self, seed):
+        self.random.seed(seed)
+        return self
+
+
+def randn(*shape, generator):
+    return Tensor(generator.random.uniform(1, 2), shape)
+
+
+def randint(low, high=None, size=None, generator=None, dtype=None):
+    """`randint(high, size)` too."""
+    low, high, size = (0, low, high) if size is None else (low, high, size)
+    return Tensor((generator.random if generator else random).randrange(low, high), size)
+
+
+def full(size, value, device="cpu"):
+    return Tensor(value, size, device)
+
+
+def empty(*size, device="cpu"):
+    return Tensor(0.0, size, device)
+
+
+def zeros(size, dtype=None, device="cpu"):
+    return Tensor(0, (size,), device)
+
+
+def mm(a, b, out=None):
+    fault = _at("mm", a.device)
+    value = a.value * b.value * a.shape[1] * (1.01 if fault == "wrong" else 1)
+    if out is None:
+        return Tensor(value, (a.shape[0], b.shape[1]), a.device)
+    if fault != "unwritten":
+        out.value = value
+    return out
+
+
+def _conv2d(x, w):
+    fault = _at("conv", x.device)
+    batch, channels, height, width = x.shape
+    filters, _, high, wide = w.shape
+    value = x.value * w.value * channels * high * wide * (1.01 if fault == "wrong" else 1)
+    return Tensor(value, (batch, filters, height - high + 1, width - wide + 1), x.device)
+
+
+class _Event:
+    def __init__(self, enable_timing):
+        self.at = 0.0
+
+    def record(self):
+        self.at = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, other):
+        return (other.at - self.at) * 1000
+
+
+class _On:
+    def __init__(self, index):
+        pass
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        pass
+
+
+nn = SimpleNamespace(functional=SimpleNamespace(conv2d=_conv2d))
+_C = SimpleNamespace(_cuda_getArchFlags=lambda: " ".join(_told.get("archs", ["sm_80", "sm_90"])))
+backends = SimpleNamespace(
+    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)), cudnn=SimpleNamespace(allow_tf32=True)
+)
+cuda = SimpleNamespace(
+    OutOfMemoryError=OutOfMemoryError, Event=_Event, device=_On,
+    is_available=lambda: _told.get("devices", 1) > 0, device_count=lambda: _told.get("devices", 1),
+    init=lambda: None, empty_cache=lambda: None, set_device=lambda index: None,
+    synchronize=lambda index=0: _at("context", f"cuda:{index}") and None,
+    get_device_name=lambda index: "NVIDIA A10", get_device_capability=lambda index: tuple(_told.get("capability", (9, 0))),
+    get_device_properties=lambda index: SimpleNamespace(name="NVIDIA A10", total_memory=24 << 30),
+    reset_peak_memory_stats=lambda index: None, max_memory_allocated=lambda index: 48 << 20,
+    can_device_access_peer=lambda one, other: _told.get("peer", True),
+)  # fmt: skip
