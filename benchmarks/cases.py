@@ -1,10 +1,11 @@
 """How well `gpudoctor explain - --format json` finds confirmed root causes in texts that people pasted.
 
-    python benchmarks/cases.py --cases DIR [--process] [--wrong] [--only TEXT]
+    python benchmarks/cases.py --cases DIR [--process] [--wrong] [--sound] [--only TEXT]
 
 DIR holds one JSON file per case (facts, error_text, collect_env, root_cause, decidable, also, healthy) and `render.py`,
 which turns a case into text. Each text goes through the real command: in this process, or with --process in one of its
 own. Prints figures in all and for each root cause, what was taken for what, and with --wrong each case that is wrong.
+--sound also applies each failing finding's first fix to the facts: it must go away, and no new failure may come.
 """
 
 from __future__ import annotations
@@ -90,6 +91,19 @@ def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:
     )  # fmt: skip
 
 
+def unsound(report: dict[str, Any]) -> str:
+    """Why a first fix of this report is not sound; empty where all are."""
+    from doctor.commands.saved import parse_report
+    from tests.soundness.sound import assert_fixes_are_sound
+
+    saved = parse_report(json.dumps(report).encode(), "a case")
+    try:
+        assert_fixes_are_sound(saved.snapshot, saved.policy)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
 def percent(part: int, whole: int) -> str:
     return f"{part}/{whole} ({100 * part / whole:.1f} %)" if whole else "0/0"
 
@@ -142,15 +156,22 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--process", action="store_true", help="one process for each case, as people run it")
     parser.add_argument("--wrong", action="store_true", help="list each case that is wrong")
+    parser.add_argument("--sound", action="store_true", help="apply the first fix of each failure to the facts")
     parser.add_argument("--only", default="", help="only cases whose id or root cause holds this text")
     given = parser.parse_args()
     render, ask = renderer(given.cases), ask_process if given.process else ask_here
-    answers = []
+    answers, broken = [], []
     for path in sorted(given.cases.glob("*.json")):
         case = json.loads(path.read_text("utf-8"))
         if given.only in case["id"] or given.only in case["root_cause"]["slug"]:
-            answers.append(answer(case, ask(render(case))))
+            report = ask(render(case))
+            answers.append(answer(case, report))
+            broken += [(case["id"], why) for why in ([unsound(report)] if given.sound else []) if why]
     print_figures(answers)
+    if given.sound:
+        print(f"first fixes sound: {percent(len(answers) - len(broken), len(answers))}")
+        for name, why in broken:
+            print(f"{name}: {why}")
     print_slugs(answers)
     if given.wrong:
         for a in answers:

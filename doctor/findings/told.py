@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ..snapshot import Missing, Snapshot
 from .finding import Check, Finding, Fix, Step
 
 _WHERE = ("shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code")
+
+
+def forgetting(finding: Finding, s: Snapshot) -> Finding:
+    """The finding, whose fixes also take away the text's messages of the same cause: they tell of the time before."""
+    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id)
+    if len(rest) == len(s.symptoms):
+        return finding
+    fixes = []
+    for fix in finding.fixes:
+        if not fix.steps:
+            continue
+        *steps, last = fix.steps
+        fixes.append(replace(fix, steps=(*steps, replace(last, changes={**last.changes, "symptoms": rest}))))
+    return replace(finding, fixes=tuple(fixes))
 
 
 def told(about: Check, s: Snapshot) -> Iterator[Finding]:

@@ -67,8 +67,12 @@ def run_check(
     of a pasted text decides it, that message is the finding.
     """
     status, reason, said = _run(check, snapshot, matrix, policy)
-    if not snapshot.symptoms or status == "fail" or reason == _LEFT_OUT:
+    if not snapshot.symptoms or reason == _LEFT_OUT:
         return status, reason, said
+    if status == "fail":
+        from ..findings.told import forgetting
+
+        return status, reason, [forgetting(f, snapshot) if f.fixes else f for f in said]
     decided = list(told(check.about, snapshot))
     return ("fail", "", [*decided, *(f for f in said if f.status == "pass")]) if decided else (status, reason, said)
 
