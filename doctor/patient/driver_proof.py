@@ -3,10 +3,10 @@
 Run alone: `python -I -S driver_proof.py [--first N | --only N]`, N a device of libcuda's numbering. Lines:
 {"begin": CALL, "device": "cuda:N"} before each call that can hang; {"proving": {...}} with what a device says of itself
 before it gets work; {"driver_proof": {...}} its result; {"ended": {...}} for what failed before any device, or after
-one. Random data goes up, is mixed by the kernel, and comes back over a poisoned output; every element is held against
-the same arithmetic on the CPU. After an error inside a context the agent starts itself anew for the devices that are
-left: the driver answers with that error until the process ends. The driver's cache of compiled PTX is off, so that
-`module_ms` is always a compilation and a damaged cache spoils nothing.
+one; {"done": ...} the last. Random data goes up, is mixed by the kernel, and comes back over a poisoned output; every
+element is held against the same arithmetic on the CPU. After an error inside a context the agent starts itself anew for
+the devices that are left: the driver answers with that error until the process ends. The driver's cache of compiled PTX
+is off, so that `module_ms` is always a compilation and a damaged cache spoils nothing.
 """
 
 from __future__ import annotations
@@ -437,6 +437,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     agent = Agent(descriptor)
     agent.memory = Memory(descriptor)
     agent.run(int(number), flag == "--only")
+    agent.emit(done="driver_proof")
     agent.memory.end()
     os._exit(0)
 

@@ -4,11 +4,11 @@
 
 typedef struct { unsigned char bytes[16]; } CUuuid;
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
-       INVALID_CONTEXT = 201, INVALID_PTX = 218, NOT_FOUND = 500, FIRST_BROKEN = 700, LAST_BROKEN = 719 };
+       INVALID_CONTEXT = 201, INVALID_PTX = 218, JIT_DISABLED = 223, NOT_FOUND = 500, FIRST_BROKEN = 700, LAST_BROKEN = 719 };
 
 static int initialised;
 static int broken; /* after an error of a kernel every further call of the process answers with it, as in the driver */
-static int visible[64], visible_count;
+static int visible[64], visible_mig[64], visible_count; /* visible_mig: slot of a MIG device, -1 for a whole GPU */
 
 static const struct { int code; const char *name, *text; } errors[] = {
     {0, "CUDA_SUCCESS", "no error"},
@@ -48,9 +48,10 @@ int cuGetErrorString(int code, const char **text) {
     return INVALID_VALUE;
 }
 
-/* The index that one word of CUDA_VISIBLE_DEVICES names, -1 where it names none. */
-static int named(const char *word, int count) {
+/* The index that one word of CUDA_VISIBLE_DEVICES names, -1 where it names none; `mig`: the slot, if it is one. */
+static int named(const char *word, int count, int *mig_slot) {
     char *end;
+    *mig_slot = -1;
     long index = strtol(word, &end, 10);
     if (end != word && !*end) return index >= 0 && index < count ? (int)index : -1;
     for (int gpu = 0; gpu < count; gpu++) {
@@ -60,7 +61,7 @@ static int named(const char *word, int count) {
             char field[32];
             snprintf(field, sizeof field, "mig.%d.uuid", slot);
             const char *mig = gpu_text(gpu, field);
-            if (mig && !strcmp(mig, word)) return gpu;
+            if (mig && !strcmp(mig, word)) return *mig_slot = slot, gpu;
         }
     }
     return -1;
@@ -72,13 +73,16 @@ static void choose_visible(void) {
     const char *list = getenv("CUDA_VISIBLE_DEVICES");
     visible_count = 0;
     if (!list) {
-        for (int gpu = 0; gpu < count && gpu < 64; gpu++) visible[visible_count++] = gpu;
+        for (int gpu = 0; gpu < count && gpu < 64; gpu++) {
+            visible_mig[visible_count] = -1;
+            visible[visible_count++] = gpu;
+        }
         return;
     }
     char copy[1024], *rest = copy, *word;
     snprintf(copy, sizeof copy, "%s", list);
     while (visible_count < 64 && (word = strsep(&rest, ","))) {
-        int gpu = named(trim(word), count);
+        int gpu = named(trim(word), count, &visible_mig[visible_count]);
         if (gpu < 0) return;
         visible[visible_count++] = gpu;
     }
@@ -133,11 +137,10 @@ int cuDeviceGetName(char *name, int size, int device) {
     return 0;
 }
 
-static int uuid_of(CUuuid *uuid, int gpu) {
-    const char *text = gpu_text(gpu, "uuid");
+static int uuid_of(CUuuid *uuid, const char *text) {
     memset(uuid, 0, sizeof *uuid);
     if (!text) return 0;
-    if (!strncmp(text, "GPU-", 4)) text += 4;
+    if (!strncmp(text, "GPU-", 4) || !strncmp(text, "MIG-", 4)) text += 4;
     for (int nibble = 0; *text && nibble < 32; text++) {
         if (*text == '-') continue;
         char digit[2] = {*text, 0};
@@ -149,12 +152,20 @@ static int uuid_of(CUuuid *uuid, int gpu) {
 
 int cuDeviceGetUuid(CUuuid *uuid, int device) {
     DEVICE("cuDeviceGetUuid");
-    return uuid_of(uuid, gpu);
+    return uuid_of(uuid, gpu_text(gpu, "uuid"));
+}
+
+/* "uuid", or its field of the MIG device that this device is. */
+static const char *field_of(int device, const char *field, char *name, size_t size) {
+    if (visible_mig[device] < 0) return field;
+    snprintf(name, size, "mig.%d.%s", visible_mig[device], field);
+    return name;
 }
 
 int cuDeviceGetUuid_v2(CUuuid *uuid, int device) {
     DEVICE("cuDeviceGetUuid");
-    return uuid_of(uuid, gpu);
+    char name[64];
+    return uuid_of(uuid, gpu_text(gpu, field_of(device, "uuid", name, sizeof name)));
 }
 
 int cuDeviceGetPCIBusId(char *text, int size, int device) {
@@ -189,8 +200,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 }
 
 /* ---- a context, memory, one kernel: enough to run gpudoctor's own PTX ----
- * gpu.N.cuda.context: MiB of a context (500), added to gpu.N.memory.used while it lives where that is a file (@NAME);
- * gpu.N.wrong = K: the kernel spoils K elements; gpu.N.silent = 1: it writes nothing. */
+ * gpu.N.cuda.context: MiB of a context (500), added to gpu.N.memory.used (or to that of its MIG device) while it lives
+ * where that is a file (@NAME); gpu.N.wrong = K: the kernel spoils K elements; gpu.N.silent = 1: it writes nothing.
+ * As the driver does, it compiles no PTX under CUDA_DISABLE_PTX_JIT=1, and keeps what it compiled in CUDA_CACHE_PATH. */
 
 typedef struct Context { int device; struct Context *below; } *Context;
 typedef struct { char *text; } *Module;
@@ -206,9 +218,9 @@ static size_t taken[64];
     if (!current) return INVALID_CONTEXT; \
     int gpu = visible[current->device]
 
-static void count_context(int gpu, long long sign) {
-    char key[64], path[4096];
-    snprintf(key, sizeof key, "gpu.%d.memory.used", gpu);
+static void count_context(int device, int gpu, long long sign) {
+    char key[128], name[64], path[4096];
+    snprintf(key, sizeof key, "gpu.%d.%s", gpu, field_of(device, "memory.used", name, sizeof name));
     const char *raw = written(key);
     if (!raw || *raw != '@') return;
     long long mib = number(now(raw), 0) + sign * gpu_number(gpu, "cuda.context", 500);
@@ -226,14 +238,14 @@ int cuCtxCreate_v2(Context *context, unsigned flags, int device) {
     (*context)->device = device;
     (*context)->below = current;
     current = *context;
-    count_context(gpu, 1);
+    count_context(device, gpu, 1);
     return 0;
 }
 
 int cuCtxDestroy_v2(Context context) {
     IN_CONTEXT("cuCtxDestroy");
     if (context != current) return INVALID_CONTEXT;
-    count_context(gpu, -1);
+    count_context(current->device, gpu, -1);
     taken[gpu] = 0;
     current = context->below;
     free(context);
@@ -287,18 +299,34 @@ int cuMemcpyDtoH_v2(void *to, u64 from, size_t bytes) {
     return 0;
 }
 
-/* Where options ask for an error log, a compiler's words are put there on failure. */
-static int load_module(Module *module, const char *image, unsigned count, const int *options, void **values) {
+static int is_one(const char *variable) {
+    const char *value = getenv(variable);
+    return value && !strcmp(value, "1");
+}
+
+static void keep_compiled(void) {
+    const char *folder = getenv("CUDA_CACHE_PATH");
+    if (!folder || is_one("CUDA_CACHE_DISABLE")) return;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/index", folder);
+    FILE *file = fopen(path, "w");
+    if (file) fclose(file);
+}
+
+static int load_module(Module *module, const char *image) {
     IN_CONTEXT("cuModuleLoadDataEx");
-    (void)gpu; (void)count; (void)options; (void)values;
+    (void)gpu;
+    if (is_one("CUDA_DISABLE_PTX_JIT")) return JIT_DISABLED;
     if (strncmp(image, ".version ", 9) || !strstr(image, "\n.target sm_")) return INVALID_PTX;
+    keep_compiled();
     *module = calloc(1, sizeof **module);
     (*module)->text = strdup(image);
     return 0;
 }
 
+/* Where options ask for an error log, a compiler's words are put there on failure. */
 int cuModuleLoadDataEx(Module *module, const char *image, unsigned count, const int *options, void **values) {
-    int code = load_module(module, image, count, options, values);
+    int code = load_module(module, image);
     char *log = NULL;
     size_t room = 0;
     for (unsigned i = 0; i < count; i++) {
