@@ -16,7 +16,9 @@ THERMAL = SW_THERMAL | HW_THERMAL
 
 
 def listed(s: Snapshot) -> tuple[Gpu, ...]:
-    """The GPUs that NVML lists; UNKNOWN without a list, skipped where it is empty."""
+    """The GPUs that NVML lists; UNKNOWN without a list, skipped where it is empty or the board has no NVML."""
+    if isinstance(s.gpus, Missing) and s.gpus.reason == "absent" and "tegra" in (known(s.host.kernel) or ""):
+        raise Skip("a Jetson board without NVML: its readings come from tegrastats")
     gpus = need("gpus", s.gpus)
     if not gpus:
         raise Skip("no GPU is listed")
