@@ -26,7 +26,7 @@ import warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+    from typing import Any, Dict, List, Optional, Sequence, Tuple
 
     Line = Dict[str, Any]
 
@@ -126,7 +126,7 @@ class Parent:
             if not self.asked:
                 return
         if len(names) < 2:
-            self.out.leave_out("collective", "%d device: nothing can pass between devices" % len(names))
+            self.out.leave_out("collective", "fewer than two devices: nothing to pass between them")
         elif self.asked.get("distributed") is False:
             self.out.leave_out("collective", "this torch was built without torch.distributed")
         else:
@@ -158,6 +158,7 @@ class Parent:
                 if "devices" in line:
                     self.asked, names = line, line["devices"]
             pairs = pairs_of(names)
+            before = first
             first += sum("pair" in line for line in child.lines)
             if fault is not None:
                 words = "no answer in %s" % child.step if fault == "hang" else child.how()
@@ -168,7 +169,7 @@ class Parent:
                 error = {"missing": "timeout" if fault == "hang" else "error", "detail": words}
                 self.out.emit(pair={"source": source, "target": target, "right": error, "error": words, "fault": fault})
                 first += 1
-            if first >= len(pairs):
+            if first >= len(pairs) or first == before:
                 return names
             if time.monotonic() > until:
                 self.out.leave_out("pairs", "%d pairs were left when the time was over" % (len(pairs) - first))
@@ -222,12 +223,8 @@ class Parent:
             results = [next((line for line in child.lines if "seconds" in line), None) for child in ranks]
             if all(results):
                 wrong = ["rank %d: %d elements" % (n, r["wrong"]) for n, r in enumerate(results) if r and r["wrong"]]
-                slowest = max(r["seconds"] for r in results if r)
-                return {
-                    "right": not wrong,
-                    "seconds": slowest,
-                    "error": "wrong sums: " + ", ".join(wrong) if wrong else "",
-                }
+                said = {"right": not wrong, "seconds": max(r["seconds"] for r in results if r)}
+                return dict(said, error="wrong sums: " + ", ".join(wrong)) if wrong else said
             failed = self.failed(ranks, over)
             if failed:
                 return failed
@@ -265,7 +262,7 @@ def pairs_of(names: Sequence[str]) -> List[Tuple[str, str]]:
 
 
 def pairs_child(out: Out, flags: Any) -> None:
-    """The devices, then a copy over each pair from `--pairs-from` on. Ends early where an error sticks to the process."""
+    """The devices, then a copy over each pair from `--pairs-from` on, as far as no error sticks to the process."""
     torch = load(out)
     if torch is None:
         return
@@ -357,11 +354,11 @@ def rank_child(out: Out, flags: Any) -> None:
         step = "all_reduce"
         out.emit(begin=step)
         parts = [numbers(torch, flags.seed + rank) for rank in range(flags.ranks)]
-        mine = parts[flags.rank].to(device)
+        total, mine = sum(parts), parts[flags.rank].clone().to(device)
         distributed.all_reduce(mine)
         if device != "cpu":
             torch.cuda.synchronize()
-        wrong = int((mine.cpu() != sum(parts)).sum())
+        wrong = int((mine.cpu() != total).sum())
         out.emit(seconds=round(time.monotonic() - started, 3), wrong=wrong)
     except BaseException as error:
         out.emit(**{"error": words_of(error), "at": time.monotonic(), "in": step})
@@ -381,7 +378,7 @@ def load(out: Out) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        out.emit(field="import", error=type(error).__name__, text=words_of(error))
+        out.emit(field="import", error=type(error).__name__, text=str(error)[:TEXT_LIMIT])
         return None
     return torch
 
@@ -435,7 +432,7 @@ def main(arguments: Sequence[str]) -> None:
         try:
             pairs_child(out, flags)
         except Exception as error:  # a package named torch that is no torch
-            out.emit(field="torch", error=type(error).__name__, text=words_of(error))
+            out.emit(field="torch", error=type(error).__name__, text=str(error)[:TEXT_LIMIT])
         out.emit(end=True)
     elif flags.rank is not None:
         leave_with_parent()

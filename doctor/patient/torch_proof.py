@@ -33,6 +33,8 @@ TOLERANCE = 1e-3
 force past torch, 5e-4; a wrong element about 1."""
 TOLERANCE_BF16 = 2e-2
 """Where oneDNN was told by its variable to multiply float32 as bfloat16 on the CPU."""
+LAUNCH_SIZES = (1 << 20, 1 << 10)
+"""Elements that the first kernel fills; as below, the second where memory is out."""
 SIZES = (512, 128)
 """Inner size of the product that is checked; the second where memory is out."""
 WORK_SIZES = (2048, 1024, 512, 256)
@@ -194,7 +196,10 @@ class Proof:
                 self.step("context", self.context)
                 cache = jit_cache()
                 self.began = time.monotonic()
-                self.step("first launch", lambda: self.first_launch(cache))
+                launch = self.first_launch
+                self.step(
+                    "first launch", lambda: self.at_sizes("first launch", lambda n: launch(cache, n), LAUNCH_SIZES)
+                )
             else:
                 self.said.update(name="cpu", code={"missing": "absent", "detail": "the CPU compiles no kernels"})
             self.said["tolerance"] = self.tolerance()
@@ -238,8 +243,9 @@ class Proof:
         cuda.synchronize(self.index)
         cuda.reset_peak_memory_stats(self.index)
 
-    def first_launch(self, cache: Optional[Dict[str, int]]) -> None:
-        place = self.torch.empty(1 << 20, device=self.device)
+    def first_launch(self, cache: Optional[Dict[str, int]], size: int) -> None:
+        """Time the first kernel on this context, and see how its code got there."""
+        place = self.torch.empty(size, device=self.device)
         self.torch.cuda.synchronize(self.index)
         started = time.perf_counter()
         place.fill_(math.nan)

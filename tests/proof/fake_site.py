@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import doctor.patient
@@ -15,6 +16,7 @@ from doctor.targets.process import OnLine, start_agent, wait_agents
 
 PATIENT = Path(doctor.patient.__file__).parent
 DEADLINE_S = 60.0
+SHORT_S = 0.5
 CLEARED = ("CUDA_", "NVIDIA_", "LD_", "ONEDNN_", "DNNL_", "NCCL_", "GLOO_", "PYTHON")
 
 
@@ -42,12 +44,20 @@ def run(
     env: dict[str, str],
     *arguments: str,
     python: str = sys.executable,
-    deadline_s: float = DEADLINE_S,
+    silent_in: tuple[str, str] | None = None,
     on_line: OnLine | None = None,
 ) -> AgentResult:
-    """Run an agent to its end or its deadline."""
+    """Run an agent to its end. `silent_in`: the step and device behind which it is given little time."""
     argv = [python, str(PATIENT / f"{agent}.py"), *arguments]
-    return wait_agents(start_agent(argv, deadline_s, env, on_line))[0]
+
+    def heard(line: dict[str, Any]) -> None:
+        if silent_in and (line.get("begin"), line.get("device")) == silent_in:
+            child.deadline = monotonic() + SHORT_S
+        if on_line is not None:
+            on_line(line)
+
+    child = start_agent(argv, DEADLINE_S, env, heard)
+    return wait_agents(child)[0]
 
 
 def rows(result: AgentResult, kind: str) -> list[Any]:

@@ -9,6 +9,7 @@ no name that torch 1.13 lacks. FAKE_TORCH (JSON) tells what is there and what go
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -29,6 +30,14 @@ float32, float64, int32 = "float32", "float64", "int32"
 
 class OutOfMemoryError(RuntimeError):
     pass
+
+
+def _init():
+    """As the CUDA runtime does, where there is a libcuda."""
+    try:
+        ctypes.CDLL("libcuda.so.1").cuInit(0)
+    except OSError:
+        pass
 
 
 def _at(step, device):
@@ -197,7 +206,7 @@ backends = SimpleNamespace(
 cuda = SimpleNamespace(
     OutOfMemoryError=OutOfMemoryError, Event=_Event, device=_On,
     is_available=lambda: _told.get("devices", 1) > 0, device_count=lambda: _told.get("devices", 1),
-    init=lambda: None, empty_cache=lambda: None, set_device=lambda index: None,
+    init=_init, empty_cache=lambda: None, set_device=lambda index: None,
     synchronize=lambda index=0: _at("context", f"cuda:{index}") and None,
     get_device_name=lambda index: "NVIDIA A10", get_device_capability=lambda index: tuple(_told.get("capability", (9, 0))),
     get_device_properties=lambda index: SimpleNamespace(name="NVIDIA A10", total_memory=24 << 30),
