@@ -186,20 +186,17 @@ class Proof:
         self.said: Dict[str, Any] = {"device": device}
         self.checks: List[bool] = []
         self.began = 0.0
+        self.cache: Optional[Dict[str, int]] = None
 
     def run(self) -> bool:
         """All steps, and the device's line. False where CUDA is spoiled for this process."""
         spoiled = False
-        cache: Optional[Dict[str, int]] = None
         try:
             if self.cuda:
                 self.step("context", self.context)
-                cache = jit_cache()
+                self.cache = jit_cache()
                 self.began = time.monotonic()
-                launch = self.first_launch
-                self.step(
-                    "first launch", lambda: self.at_sizes("first launch", lambda n: launch(cache, n), LAUNCH_SIZES)
-                )
+                self.step("first launch", lambda: self.at_sizes("first launch", self.first_launch, LAUNCH_SIZES))
             else:
                 self.said.update(name="cpu", code={"missing": "absent", "detail": "the CPU compiles no kernels"})
             self.said["tolerance"] = self.tolerance()
@@ -212,7 +209,7 @@ class Proof:
         if self.began:
             key = self.said.get("key", "")
             self.agent.emit(phase="proof", device=self.device, key=key, start=self.began, end=now)
-        self.verdict(cache, spoiled)
+        self.verdict(spoiled)
         self.agent.emit(torch_proof=self.said)
         return not spoiled
 
@@ -243,7 +240,7 @@ class Proof:
         cuda.synchronize(self.index)
         cuda.reset_peak_memory_stats(self.index)
 
-    def first_launch(self, cache: Optional[Dict[str, int]], size: int) -> None:
+    def first_launch(self, size: int) -> None:
         """Time the first kernel on this context, and see how its code got there."""
         place = self.torch.empty(size, device=self.device)
         self.torch.cuda.synchronize(self.index)
@@ -251,15 +248,15 @@ class Proof:
         place.fill_(math.nan)
         self.torch.cuda.synchronize(self.index)
         self.said["first_launch_ms"] = round((time.perf_counter() - started) * 1000, 3)
-        self.code(cache)
+        self.code()
 
-    def code(self, cache: Optional[Dict[str, int]]) -> None:
+    def code(self) -> None:
         """Machine code or PTX: torch's list of architectures, held against what the driver's cache took in."""
         archs = arch_list(self.torch)
         found = code_kind(archs, tuple(self.torch.cuda.get_device_capability(self.index)))
         if found == "native" and os.environ.get("CUDA_FORCE_PTX_JIT") == "1":
             found = "ptx-jit"
-        grown = growth(cache, jit_cache())
+        grown = growth(self.cache, jit_cache())
         if found == "native" and grown:
             detail = "torch lists machine code for this GPU, but the JIT cache grew at the first launch"
             self.said["code"] = {"missing": "conflict", "detail": detail}
@@ -347,7 +344,7 @@ class Proof:
             end.synchronize()
             return float(start.elapsed_time(end)) / turns
 
-    def verdict(self, cache: Optional[Dict[str, int]], spoiled: bool) -> None:
+    def verdict(self, spoiled: bool) -> None:
         """Fill in what follows from the steps."""
         if not all(self.checks):
             self.said["right"] = False
@@ -356,7 +353,7 @@ class Proof:
         else:
             self.said["right"] = {"missing": "error", "detail": self.said.get("error", "")}
         if self.began:
-            grown = growth(cache, jit_cache())
+            grown = growth(self.cache, jit_cache())
             unkept = grown is None or (self.said.get("code") == "ptx-jit" and not os.path.isdir(cache_folder()))
             absent = {"missing": "absent", "detail": "the driver keeps no JIT cache here"}
             self.said["jit_cache_bytes"] = absent if unkept else grown

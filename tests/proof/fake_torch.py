@@ -9,6 +9,7 @@ no name that torch 1.13 lacks. FAKE_TORCH (JSON) tells what is there and what go
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import math
@@ -34,10 +35,8 @@ class OutOfMemoryError(RuntimeError):
 
 def _init():
     """As the CUDA runtime does, where there is a libcuda."""
-    try:
+    with contextlib.suppress(OSError):
         ctypes.CDLL("libcuda.so.1").cuInit(0)
-    except OSError:
-        pass
 
 
 def _at(step, device):
