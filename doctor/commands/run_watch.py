@@ -1,0 +1,121 @@
+"""What `watch` does once its flags are known: watch, then look at the machine, judge, print."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from typing import Any
+
+from ..findings import Policy
+from ..guard import say
+from ..snapshot import Snapshot
+from ..snapshot.measured import Measured
+from .config import base_policy
+from .options import make_policy
+from .pictures import writable
+from .refusal import Refusal
+
+_FACTS_S = 10.0
+"""How long the machine is looked at in the end: whoever sent a signal may not wait for long."""
+
+
+def run_watch(flags: dict[str, Any]) -> int:
+    """Watch to the end; returns the command's exit code."""
+    _usable(flags)
+    asked = {name: flags[name] for name in ("expect", "only", "skip")}
+    policy = make_policy(saved=base_policy(flags), left_out=("torch_run",), **asked)
+    from ..probes.commands import nvml_binding, own_agent
+    from ..proof.watch_command import CannotStart
+    from ..proof.watch_run import INTERVAL_S, watch_command, watch_process
+
+    binding, interval = nvml_binding(), flags["interval"]
+    sampler = own_agent("nvml_sampler", binding, "--interval", str(interval or INTERVAL_S), "--share", "0.005")
+    program = _program(flags["pid"]) if flags["pid"] else ""
+    try:
+        if program:
+            watched = watch_process(flags["pid"], program, sampler, interval)
+        else:
+            watched = watch_command(flags["command"], sampler, interval)
+    except CannotStart as why:
+        return say(str(why), why.code)
+    try:
+        _report(watched, policy, flags)
+    except KeyboardInterrupt:
+        say("interrupted: no report", 0)
+    except Exception as error:  # whatever is wrong with the report, the command's exit code is passed on
+        if os.environ.get("GPUDOCTOR_TRACEBACK"):
+            raise
+        say(str(error) if isinstance(error, Refusal) else f"internal error: {type(error).__name__}: {error}", 0)
+    return watched.code
+
+
+def _usable(flags: dict[str, Any]) -> None:
+    """Refuse what cannot be done before anything is started."""
+    if flags["pid"] and flags["command"]:
+        raise Refusal("--pid and a command exclude each other")
+    if not flags["pid"] and not flags["command"]:
+        raise Refusal("say what to watch: gpudoctor watch -- python train.py, or gpudoctor watch --pid PID")
+    if flags["command"] and not flags["command"][0]:
+        raise Refusal("the command's name is empty")
+    if not os.path.isdir("/proc/self/task") or not hasattr(signal, "sigtimedwait"):  # noqa: PTH112
+        raise Refusal("watch reads /proc, which only Linux has")
+    writable({**flags, "plot": None})
+    if flags["python_"] and not os.path.exists(flags["python_"]):  # noqa: PTH110
+        import shutil
+
+        if shutil.which(flags["python_"]) is None:
+            raise Refusal(f"--python {flags['python_']}: there is no such file")
+
+
+def _program(pid: int) -> str:
+    """Base name of a running process's program. Raises Refusal where there is none that can be watched."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            name, _, rest = file.read(4096).partition(b" (")[2].rpartition(b") ")
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            line = file.read(4096)
+    except (FileNotFoundError, ProcessLookupError):
+        raise Refusal(f"--pid {pid}: there is no such process") from None
+    except OSError as error:
+        raise Refusal(f"--pid {pid} cannot be looked at: {error.strerror or error}") from None
+    if rest[:1] in (b"Z", b"X"):
+        raise Refusal(f"--pid {pid} has ended already")
+    first = os.path.basename(line.split(b"\0")[0])  # noqa: PTH119
+    return (first or name).decode("utf-8", "replace") or "process"
+
+
+def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
+    measured = Measured(level="watch", watch=watched.watch, loads=watched.loads, ended=watched.ended)
+    snapshot = _facts(watched, flags).with_(measured=measured)
+    from .run_check import print_report
+
+    if flags["output"] == "-":
+        print_report(snapshot, policy, flags)
+        return
+    with contextlib.redirect_stdout(sys.stderr):  # the command's own output is on stdout
+        try:
+            print_report(snapshot, policy, flags)
+        except Refusal as refusal:  # a disk that has become full: hours were watched, somebody should read it
+            if flags["output"] is None:
+                raise
+            say(str(refusal), 0)
+            print_report(snapshot, policy, {**flags, "output": None})
+
+
+def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
+    """The machine as the watched program saw it: its Python, its variables. torch is not imported again."""
+    from ..probes.begin import Options
+    from ..probes.collect import collect
+    from ..report.progress import Progress
+
+    options = Options(
+        python=flags["python_"] or watched.python or None, env=watched.env, cwd=watched.cwd or None,
+        import_torch=False, deadline_s=_FACTS_S,
+    )  # fmt: skip
+    try:
+        with Progress() as progress:
+            return collect(options, progress)
+    except KeyboardInterrupt:  # what was measured is told all the same
+        return Snapshot()

@@ -1,0 +1,236 @@
+"""The processes of one tree, read from /proc: CPU time of each and of its threads, GPUs held open, libraries mapped.
+
+Cheap enough to be done twice a second: processes outside the tree are looked at once, threads only of processes that
+worked since they were looked at last. Nothing is kept of command lines but the interpreter's path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+_BUSY_SHARE = 0.02
+"""A process that used less of one core since it was looked at last has no thread worth reading."""
+_MAX_FDS = 8192
+_MAX_MAPS = 16 << 20
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]*$")
+_LIBRARY = re.compile(
+    rb"/(lib(?:cuda|cudart|cublas|cublasLt|cudnn\w*|nccl|nvrtc|cufft|cusparse|cusolver|torch_cuda\w*|c10_cuda|"
+    rb"tensorflow_gpu\w*|onnxruntime_providers_cuda)(?:-[0-9a-f]+)?\.so[\w.]*)$",
+    re.MULTILINE,
+)
+"""Libraries that only a program with CUDA maps; libtorch_cpu.so is in every torch."""
+_NODE = re.compile(r"/dev/nvidia(\d+)$")
+_UVM = "/dev/nvidia-uvm"
+_OTHER_NODES = ("/dev/dxg", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/nvgpu/")
+"""WSL, Jetson."""
+
+
+class Thread(NamedTuple):
+    """A thread; `start` in clock ticks since the machine started, `cpu_s` user and system time in all."""
+
+    tid: int
+    start: int
+    name: str
+    cpu_s: float
+
+
+class Seen(NamedTuple):
+    """A process of the tree as it was found now.
+
+    reaped_s: CPU time of its children that ended and were waited for; threads: None where they were not worth reading;
+    worker: 1 looks like a worker of a data loader, 2 is a child of one; path: its Python.
+    """
+
+    pid: int
+    start: int
+    parent: int
+    name: str
+    state: str
+    cpu_s: float
+    reaped_s: float
+    thread_count: int
+    threads: tuple[Thread, ...] | None = None
+    python: bool = False
+    worker: int = 0
+    path: str = ""
+
+
+class Held(NamedTuple):
+    """What processes hold open of the GPUs: pid to the minors of its /dev/nvidiaN (-1: a node without a number)."""
+
+    by_pid: dict[int, tuple[int, ...]]
+    denied: bool
+    """Some process could not be looked into."""
+
+
+class _Member:
+    __slots__ = ("about", "cpu_s", "looks", "most_threads", "parent", "start", "time")
+
+    def __init__(self, start: int, parent: int) -> None:
+        self.start = start
+        self.parent = parent
+        self.looks = 0
+        self.cpu_s = -1.0
+        self.time = 0.0
+        self.most_threads = 0
+        self.about: tuple[bool, int, str, bytes] = (False, 0, "", b"")
+        """python, worker, path, command line (compared with the children's, never told)."""
+
+
+class Tree:
+    """A process and all that descend from it. `proc` is where /proc lies."""
+
+    def __init__(self, root: int, proc: str = "/proc", without: Iterable[int] = ()) -> None:
+        self.root = root
+        self.proc = proc
+        self._without = frozenset(without)
+        self._members: dict[int, _Member] = {}
+        self._strangers: set[int] = set()
+
+    @property
+    def pids(self) -> set[int]:
+        """The members found by the last look."""
+        return set(self._members)
+
+    def look(self, now: float) -> list[Seen]:
+        """All members that are there now, parents before children as far as they are known."""
+        try:
+            there = {int(name) for name in os.listdir(self.proc) if name.isdigit()}  # noqa: PTH208
+        except OSError:
+            there = {self.root, *self._members}
+        self._strangers &= there
+        found: dict[int, Seen] = {}
+        for pid in [self.root, *self._members]:
+            stat = self._stat(f"{pid}/stat") if pid not in found else None
+            member = self._members.get(pid)
+            if stat is not None and (member is None or member.start == stat.start):
+                found[pid] = stat
+        new = {pid: stat for pid in there - found.keys() - self._strangers - self._without
+               if (stat := self._stat(f"{pid}/stat")) is not None}  # fmt: skip
+        while ours := [pid for pid, stat in new.items() if stat.parent in found]:
+            for pid in ours:
+                found[pid] = new.pop(pid)
+        self._strangers |= new.keys()
+        self._members = {pid: self._members.get(pid) or _Member(stat.start, stat.parent) for pid, stat in found.items()}
+        return [self._seen(stat, self._members[pid], now) for pid, stat in found.items()]
+
+    def _seen(self, stat: Seen, member: _Member, now: float) -> Seen:
+        """The same with its kind and its threads."""
+        member.looks += 1
+        member.most_threads = max(member.most_threads, stat.thread_count)
+        if member.looks <= 2:  # between fork and exec a child has its parent's command line
+            member.about = self._about(stat)
+        python, worker, path, _ = member.about
+        if not worker and stat.parent in self._members and self._members[stat.parent].about[1]:
+            worker = 2
+            member.about = (python, worker, *member.about[2:])
+        threads: tuple[Thread, ...] | None = None
+        used = stat.cpu_s - member.cpu_s
+        if stat.state in "ZX":  # the dead have no threads, but what one without threads used is its main thread's
+            if member.most_threads <= 1 < member.looks:
+                threads = (Thread(stat.pid, stat.start, stat.name, stat.cpu_s),)
+        elif member.cpu_s < 0 or used > _BUSY_SHARE * (now - member.time):
+            threads = self._threads(stat)
+        if threads is not None:
+            member.cpu_s, member.time = stat.cpu_s, now
+        return stat._replace(threads=threads, python=python, worker=worker, path=path)
+
+    def _threads(self, stat: Seen) -> tuple[Thread, ...]:
+        folder = f"{stat.pid}/task"
+        tids = [str(stat.pid)]
+        if stat.thread_count > 1:
+            try:
+                tids = os.listdir(f"{self.proc}/{folder}")  # noqa: PTH208
+            except OSError:
+                return ()
+        read = [self._stat(f"{folder}/{tid}/stat") for tid in tids]
+        return tuple(Thread(s.pid, s.start, s.name, s.cpu_s) for s in read if s is not None)
+
+    def _stat(self, path: str) -> Seen | None:
+        data = self._read(path, 1024)
+        head, _, rest = data.rpartition(b") ")
+        pid, _, name = head.partition(b" (")
+        words = rest.split()
+        try:
+            ticks = [int(words[at]) for at in (11, 12, 13, 14)]
+            return Seen(
+                int(pid), int(words[19]), int(words[1]), name.decode("utf-8", "replace"), words[0].decode(),
+                (ticks[0] + ticks[1]) * _TICK_S, (ticks[2] + ticks[3]) * _TICK_S, int(words[17]),
+            )  # fmt: skip
+        except (ValueError, IndexError):
+            return None
+
+    def _read(self, path: str, most: int) -> bytes:
+        try:
+            descriptor = os.open(f"{self.proc}/{path}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return b""
+        try:
+            return os.read(descriptor, most)
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)
+
+    def _about(self, stat: Seen) -> tuple[bool, int, str, bytes]:
+        line = self._read(f"{stat.pid}/cmdline", 4096)
+        words = line.split(b"\0")
+        program = os.fsdecode(words[0])
+        python = bool(_PYTHON.match(os.path.basename(program)) or _PYTHON.match(stat.name))  # noqa: PTH119
+        parent = self._members.get(stat.parent)
+        worker = stat.name.startswith("pt_data_worker") or b"--multiprocessing-fork" in words
+        if parent is not None and parent.about[0] and line and line == parent.about[3]:
+            worker = python = True  # forked, and nothing else was started in it
+        return python, int(worker and stat.pid != self.root), program if python else "", line
+
+    def held(self) -> Held:
+        """Who holds a GPU's device node open. A process that only asks NVML has no /dev/nvidia-uvm."""
+        by_pid: dict[int, tuple[int, ...]] = {}
+        denied = False
+        for pid in self._members:
+            folder = f"{self.proc}/{pid}/fd"
+            try:
+                names = os.listdir(folder)[:_MAX_FDS]  # noqa: PTH208
+            except FileNotFoundError:
+                continue
+            except OSError:
+                denied = True
+                continue
+            targets = [target for name in names if (target := _link(f"{folder}/{name}"))]
+            minors = [int(match[1]) for target in targets if (match := _NODE.match(target))]
+            most = max((minors.count(minor) for minor in set(minors)), default=0)
+            if minors and _UVM in targets:  # every process opens all GPUs once; one with a context opens its own often
+                by_pid[pid] = tuple(sorted({minor for minor in minors if 2 * minors.count(minor) > most}))
+            elif any(target.startswith(_OTHER_NODES) for target in targets):
+                by_pid[pid] = (-1,)
+            inherits = self._members[pid].about[1] and self._members[pid].parent in by_pid
+            if inherits:  # a forked worker has its parent's files open, and no context
+                by_pid.pop(pid, None)
+        return Held(by_pid, denied)
+
+    def libraries(self) -> tuple[set[str], bool]:
+        """(base names of the CUDA libraries that members have mapped, whether any member could be read)."""
+        found: set[str] = set()
+        readable = False
+        for pid, member in self._members.items():
+            if member.about[1]:
+                continue  # a worker maps what its parent does
+            try:
+                with open(f"{self.proc}/{pid}/maps", "rb") as maps:
+                    text = maps.read(_MAX_MAPS)
+            except OSError:
+                continue
+            readable = True
+            found |= {match[1].decode("ascii", "replace") for match in _LIBRARY.finditer(text)}
+        return found, readable
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115
+    except OSError:
+        return ""

@@ -1,0 +1,220 @@
+"""Watch a command, or a process that runs already, to its end: look at it now and then, sum, keep nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from time import monotonic, process_time, thread_time
+
+from msgspec import Struct
+
+from ..snapshot.fact import Missing
+from ..snapshot.measured import Load, StepEnd, Watch
+from .watch_command import Command, Signals
+from .watch_gpu import GpuSum
+from .watch_place import cores, environment_of, has_gpu_nodes, own_numbers, program_path
+from .watch_proc import Tree
+from .watch_sampler import WatchSampler
+from .watch_tree import TreeSum
+
+INTERVAL_S = 0.5
+FIRST_LOOKS_S = (0.1, 0.25, 0.5)
+_LIBRARIES_S = (0.5, 2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+_FILES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+_FILES_EVERY_S = 60.0
+_SHARE = 0.005
+"""Of one core, what looking may take: the next look comes after 200 times what this one took."""
+_LONGEST_S = 5.0
+_RARER = ((600.0, 2.0), (3600.0, 4.0))
+"""After so many seconds, so many times the interval (where the user named none)."""
+_ALIVE_S = 0.5
+_ABSENT = Missing("absent", "it ended before it was looked at")
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    """What is left of a watched run."""
+
+    watch: Watch
+    loads: tuple[Load, ...] | Missing
+    ended: tuple[StepEnd, ...] = ()
+    code: int = 0
+    """The exit code to pass on: the command's, 128 + N after signal N, 0 of a process that ran before."""
+    python: str = ""
+    """The interpreter of its main process, where that is a Python."""
+    env: dict[str, str] | None = None
+    cwd: str = ""
+    """Variables and working directory of a process that ran before, where it is the same user's."""
+
+
+def watch_command(words: Sequence[str], sampler: Sequence[str] | None, interval_s: float | None = None) -> Watched:
+    """Run a command to its end. `sampler`: the command of NVML's sampler. Raises CannotStart."""
+    with Signals() as signals:
+        start = monotonic()
+        command = Command(words, signals)
+        program = os.path.basename(words[0].rstrip("/")) or words[0]  # noqa: PTH119
+        return _Watcher(command.pid, program, start, sampler, interval_s, command).run(signals)
+
+
+def watch_process(pid: int, program: str, sampler: Sequence[str] | None, interval_s: float | None = None) -> Watched:
+    """Watch a process until it ends or a signal comes."""
+    with Signals() as signals:
+        return _Watcher(pid, program, monotonic(), sampler, interval_s, None).run(signals)
+
+
+class _Watcher:
+    def __init__(
+        self, pid: int, program: str, start: float, sampler: Sequence[str] | None, interval_s: float | None,
+        command: Command | None,
+    ) -> None:  # fmt: skip
+        self.pid, self.program, self.start, self.command = pid, program, start, command
+        self.given_s, self.interval_s = interval_s, interval_s or INTERVAL_S
+        self.tree = Tree(pid, without=(os.getpid(),))
+        self.sums = TreeSum(start, attached=command is None)
+        self.nodes = has_gpu_nodes()
+        self.gpus = GpuSum(start, own_numbers(), self.nodes)
+        self.sampler = WatchSampler(sampler, self.interval_s) if sampler is not None else None
+        self.numbered: set[str] = set()
+        self.pids: set[int] = {pid}
+        self.libraries: set[str] | None = None
+        self.unreadable = False
+        self.next_libraries, self.next_files = list(_LIBRARIES_S), list(_FILES_S)
+        self.cores = cores(pid)
+        self.env = environment_of(pid) if command is None else None
+        self.cwd = _cwd(pid) if command is None and self.env is not None else ""
+        self.trouble: StepEnd | None = None
+
+    def run(self, signals: Signals) -> Watched:
+        """Look, sleep, pass signals on; until the end."""
+        due = self.start + (FIRST_LOOKS_S[0] if self.command is not None else 0.0)
+        while True:
+            wait = due - monotonic()
+            came = signals.wait(wait if self.command is not None else min(wait, _ALIVE_S))
+            if self.command is None:
+                if came is not None and came.si_signo in signals.passed:
+                    break
+                if not os.path.exists(f"/proc/{self.pid}"):  # noqa: PTH110
+                    break
+            elif self.command.ended():
+                break
+            elif came is not None and came.si_signo in signals.passed:
+                self.command.pass_on(came)
+            if monotonic() >= due:
+                spent = thread_time()
+                if not self.look() and self.command is None:
+                    break
+                due = monotonic() + self.pause(thread_time() - spent)
+        end = monotonic()
+        self.look()
+        code, cpu_s = self.command.reap() if self.command is not None else (0, 0.0)
+        return self.result(end, code, cpu_s)
+
+    def pause(self, spent_s: float) -> float:
+        """Seconds until the next look."""
+        passed = monotonic() - self.start
+        first = next((at - passed for at in FIRST_LOOKS_S if at > passed + 0.02), None)
+        if first is not None and self.command is not None and self.given_s is None:
+            return first
+        longer = 1.0 if self.given_s else max([1.0, *(times for after, times in _RARER if passed > after)])
+        return max(longer * self.interval_s, min(spent_s / _SHARE, _LONGEST_S))
+
+    def look(self) -> bool:
+        """One look at everything; False where the process is gone. What goes wrong here must not end the command."""
+        if self.trouble is not None:
+            return True
+        try:
+            return self._look()
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"[:300]
+            self.trouble = StepEnd(agent="watch", step="look", fault="failed", detail=words)
+            return True
+
+    def _look(self) -> bool:
+        now = monotonic()
+        seen = self.tree.look(now)
+        passed = now - self.start
+        before, self.pids = self.pids, self.tree.pids
+        if self.sampler is not None:
+            for sample in self.sampler.read():
+                self.gpus.take(sample, self.pids | before)
+            for key in self.sampler.gpus.keys() - self.numbered:
+                self.numbered.add(key)
+                minor = self.sampler.gpus[key].minor
+                if minor is not None:
+                    self.gpus.number(minor, key)
+        if self.nodes and not self.gpus.decided and passed >= self.next_files[0]:
+            self.gpus.hold(now, self.tree.held())
+            self.next_files = [at for at in self.next_files if at > passed] or [passed + _FILES_EVERY_S]
+        if self.next_libraries and passed >= self.next_libraries[0]:
+            found, readable = self.tree.libraries()
+            self.unreadable = self.unreadable or not readable
+            self.libraries = found | (self.libraries or set()) if readable else self.libraries
+            self.next_libraries = [at for at in self.next_libraries if at > passed]
+        self.sums.take(now, seen, self.gpus.holders())
+        return any(process.pid == self.pid and process.state not in "ZX" for process in seen)
+
+    def result(self, end: float, code: int, cpu_s: float) -> Watched:
+        """The sums as facts."""
+        ended: tuple[StepEnd, ...] = () if self.trouble is None else (self.trouble,)
+        if self.sampler is not None:
+            for sample in self.sampler.stop():
+                if sample.time <= end:
+                    self.gpus.take(sample, self.pids)
+            fault = self.sampler.end()
+            ended += () if fault is None else (fault,)
+        loads = self.gpus.loads()
+        main = self.sums.main()
+        return Watched(
+            watch=self.facts(max(end - self.start, 1e-3), code, cpu_s),
+            loads=loads or Missing("absent", "no sample of NVML"),
+            ended=ended,
+            code=128 - code if code < 0 else code,
+            python=program_path(main.path, self.cwd or _cwd(os.getpid()), self.env) if main is not None else "",
+            env=self.env,
+            cwd=self.cwd,
+        )
+
+    def facts(self, seconds: float, code: int, cpu_s: float) -> Watch:
+        """CPU in cores: seconds of CPU time over seconds of watching."""
+        sums, used, main = self.sums, self.gpus.used(), self.sums.main()
+        busiest = sums.busiest_thread()
+        saturated = sums.saturated_share()
+        known = main is not None
+        attached = self.command is None
+        denied = Missing("denied", "its memory map cannot be read")
+        running = Missing("absent", "it ran before, and was not waited for")
+        return Watch(
+            program=self.program,
+            seconds=round(seconds, 3),
+            attached=attached,
+            exit_code=running if attached else Missing("absent", "ended by a signal") if code < 0 else code,
+            signal=running if attached else -code if code < 0 else Missing("absent", "not ended by a signal"),
+            processes_max=sums.processes_max,
+            threads_max=sums.threads_max,
+            cpu_cores=_share(max(sums.cpu_s(), cpu_s), seconds) if known or not attached else _ABSENT,
+            busiest_thread=_ABSENT if busiest is None else round(min(1.0, busiest[0]), 3),
+            busiest_thread_name="" if busiest is None else busiest[1][:80],
+            busiest_thread_saturated_percent=_ABSENT if saturated is None else round(100 * saturated, 1),
+            main_cores=_ABSENT if main is None else _share(main.used_s, seconds),
+            workers=sums.workers_max if known else _ABSENT,
+            workers_cores=_share(sums.workers_s(), seconds) if known else _ABSENT,
+            blocked_percent=(
+                round(100 * main.blocked_s / main.observed_s, 1) if main is not None and main.observed_s else _ABSENT
+            ),
+            cores=_ABSENT if self.cores is None else self.cores,
+            sampler_cpu_s=round(process_time() + (self.sampler.cpu_s if self.sampler is not None else 0.0), 3),
+            libraries=(
+                tuple(sorted(self.libraries)) if self.libraries is not None else denied if self.unreadable else _ABSENT
+            ),
+            **used._asdict(),
+        )
+
+
+def _share(cpu_s: float, seconds: float) -> float:
+    return round(max(0.0, cpu_s) / seconds, 3)
+
+
+def _cwd(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115
+    except OSError:
+        return ""
