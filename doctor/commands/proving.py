@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 _TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed")
+SAMPLE_S = "0.1"
 LeftOut = dict[str, tuple[str, str]]
 
 
@@ -94,11 +95,13 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> 
 
     commands = {"driver_proof": own_agent("driver_proof")}
     if known(snapshot.gpus):
-        commands["nvml_sampler"] = own_agent("nvml_sampler", nvml_binding())
+        commands["nvml_sampler"] = own_agent("nvml_sampler", nvml_binding(), "--interval", SAMPLE_S)
     left_out: LeftOut = {}
+    why = _no_torch(snapshot)
     if any(fault.library == "cuda" and fault.fault == "hang" for fault in snapshot.driver.faults):
         left_out["driver_proof"] = ("timeout", "libcuda did not answer when it was asked for its devices")
-    why = _no_torch(snapshot)
+        if device != "cpu":
+            why = why or left_out["driver_proof"]
     for name in _TORCH:
         command = torch_command({"executable": known(snapshot.python.patient.executable)}, _cwd(), name)
         if command is None or why is not None:

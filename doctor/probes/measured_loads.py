@@ -26,10 +26,12 @@ def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measu
     samples = parse_samples(line for result in proof.get("nvml_sampler", ()) for line in result.lines)
     if not samples:
         return measured
-    by_agent = {agent: [line for r in runs for line in r.lines] for agent, runs in proof.items()}
+    keys = {row.device: row.key for row in known(measured.torch) or ()}
+    by_agent = {agent: [_keyed(line, keys) for r in runs for line in r.lines] for agent, runs in proof.items()}
     lines = [line for agent in by_agent if agent != "nvml_sampler" for line in by_agent[agent]]
     torch = by_agent.get("torch_proof", [])
-    pid = next((line["value"] for line in reversed(torch) if line.get("field") == "pid" and _is_pid(line["value"])), 0)
+    said = [line.get("value") for line in torch if line.get("field") == "pid"]
+    pid = next((value for value in reversed(said) if _is_pid(value)), 0)
     changes: dict[str, Any] = {"loads": loads_of(samples, parse_phases(lines), _pids(lines))}
     if not isinstance(measured.torch, Missing):
         phases = {phase.key: phase for phase in parse_phases(torch)}
@@ -38,6 +40,14 @@ def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measu
     if not isinstance(measured.batches, Missing):
         changes["batches"] = tuple(_swept(row, lines, samples) for row in measured.batches)
     return replace(measured, **changes)
+
+
+def _keyed(line: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
+    """A phase with the key of its device's GPU where the agent could not tell it."""
+    device = line.get("device")
+    if "phase" not in line or line.get("key") or not isinstance(device, str):
+        return line
+    return {**line, "key": keys.get(device, "")}
 
 
 def _pids(lines: Sequence[Mapping[str, Any]]) -> set[int]:

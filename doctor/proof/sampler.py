@@ -8,8 +8,10 @@ from threading import Thread
 from time import monotonic
 from typing import IO
 
-from ..targets.agent import OUTPUT_LIMIT, AgentResult, Output
+from ..targets.agent import AgentResult, Output
 
+OUTPUT_LIMIT = 32 << 20
+"""Bytes of samples that are kept, the first ones: ten minutes on eight GPUs."""
 PATIENCE_S = 2.0
 """How long it may take to leave; a call into a dead driver does not return."""
 
@@ -41,7 +43,7 @@ class Sampler:
 
     def _pump(self, stream: IO[bytes], feed: object) -> None:
         while data := stream.read1(1 << 16):  # type: ignore[attr-defined]
-            if self._output.size <= OUTPUT_LIMIT:  # a long run: the first samples are kept, the pipe is emptied
+            if self._output.size <= OUTPUT_LIMIT:  # the pipe is emptied all the same
                 feed(data)  # type: ignore[operator]
 
     def __exit__(self, *_: object) -> None:
