@@ -122,6 +122,7 @@ class Memory:
             return
         asked, self.ask = os.pipe()
         self.answer, answered = os.pipe()
+        parent = os.getpid()
         try:
             self.pid = os.fork()
         except OSError as error:  # a limit on processes
@@ -131,7 +132,7 @@ class Memory:
             try:
                 for descriptor in (*close, self.ask, self.answer):
                     os.close(descriptor)
-                _answer_memory(asked, answered)
+                _answer_memory(asked, answered, parent)
             finally:
                 os._exit(0)
         os.close(asked)
@@ -170,12 +171,14 @@ class Memory:
         self.pid = 0
 
 
-def _answer_memory(asked: int, answered: int) -> None:
+def _answer_memory(asked: int, answered: int, parent: int) -> None:
     """The child: a UUID a line in; `used total processes` or `no WHY` out, until the parent is gone."""
     try:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: not even a hang here outlives the agent
     except (OSError, AttributeError):
         pass
+    if os.getppid() != parent:
+        return
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)
     why = lib = None

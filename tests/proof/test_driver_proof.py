@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -232,17 +233,33 @@ def test_nvml_spoils_no_proof(changes: dict[str, str], reason: str, words: str, 
     assert proof.context_mib.reason == reason and words in proof.context_mib.detail
 
 
-def test_a_hang_in_nvml_leaves_no_process_behind(on_machine: OnMachine, tmp_path: Path) -> None:
-    env = on_machine(Machine.load(H100).with_(fail__nvmlInit="hang"), GPUDOCTOR_TEST_MARK=str(tmp_path))
+@pytest.mark.parametrize("end", ["0", "crash"])
+def test_a_hang_in_nvml_leaves_no_process_behind(end: str, on_machine: OnMachine, tmp_path: Path) -> None:
+    """Neither where the agent comes to its end nor where libcuda ends it."""
+    machine = Machine.load(H100).with_(fail__nvmlInit="hang", fail__cuInit=end)
+    env = on_machine(machine, GPUDOCTOR_TEST_MARK=str(tmp_path))
     command = [sys.executable, "-I", "-S", str(AGENT)]  # not by the runner, which would end its whole group
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert '"right": true' in done.stdout
-    mark = f"GPUDOCTOR_TEST_MARK={tmp_path}".encode()
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    assert ('"right": true' in done.stdout) is (end == "0")
+    mark, until = f"GPUDOCTOR_TEST_MARK={tmp_path}".encode(), monotonic() + 5
+    while left := marked(mark):
+        if monotonic() > until:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            pytest.fail("a child is left")
+        sleep(0.02)
+
+
+def marked(mark: bytes) -> list[int]:
+    """Processes with a variable."""
+    found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            assert mark not in path.read_bytes(), path
+            if mark in path.read_bytes():
+                found.append(int(path.parent.name))
         except OSError:
             continue
+    return found
 
 
 def test_a_mig_device_is_counted_by_itself(on_machine: OnMachine) -> None:
