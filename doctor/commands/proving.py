@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 _TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed")
-SAMPLE_S = "0.1"
+SAMPLING = ("--interval", "0.1", "--share", "0.1")
 LeftOut = dict[str, tuple[str, str]]
 
 
@@ -95,7 +95,7 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> 
 
     commands = {"driver_proof": own_agent("driver_proof")}
     if known(snapshot.gpus):
-        commands["nvml_sampler"] = own_agent("nvml_sampler", nvml_binding(), "--interval", SAMPLE_S)
+        commands["nvml_sampler"] = own_agent("nvml_sampler", nvml_binding(), *SAMPLING)
     left_out: LeftOut = {}
     why = _no_torch(snapshot)
     if any(fault.library == "cuda" and fault.fault == "hang" for fault in snapshot.driver.faults):

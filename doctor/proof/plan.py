@@ -17,7 +17,7 @@ TRAINING: dict[Level, tuple[str, float]] = {"standard": ("standard", 25.0), "ful
 IMPORT_S = 60.0
 """Longest wait for `import torch`: from a cold network file system it takes that long."""
 STEP_S = {
-    "driver_proof": 15.0, "torch_proof": 30.0, "collective_proof": 60.0, "torch_speed": 45.0, "training_speed": 60.0,
+    "driver_proof": 30.0, "torch_proof": 30.0, "collective_proof": 60.0, "torch_speed": 45.0, "training_speed": 60.0,
 }  # fmt: skip
 """Longest silence of an agent: a kernel that never ends is told from a slow machine by it."""
 LEAST_S = 2.0
@@ -41,7 +41,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         """How long an agent may be silent in a step."""
         if step.startswith("import"):
             return min(IMPORT_S, self.total_s / 2)
-        return min(STEP_S[agent], self.total_s / 4)
+        return min(STEP_S[agent], self.total_s / 3)
 
 
 def device_of(text: str) -> str:

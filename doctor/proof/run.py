@@ -20,8 +20,8 @@ _MAX_CHILDREN = 64
 _START_S = 10.0
 """What a child needs beside the time that it measures: Python, torch, the context."""
 _WORDS = {
-    "driver_proof": "a kernel through libcuda", "torch_proof": "torch's results", "torch_speed": "speed",
-    "collective_proof": "data between GPUs", "training_speed": "a small training",
+    "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
+    "collective_proof": "data between GPUs", "training_speed": "small training",
 }  # fmt: skip
 
 
@@ -62,10 +62,10 @@ class _Prover:
             if plan.level not in levels:
                 continue
             level, seconds = levels[plan.level]
-            if proven or agent in plan.left_out:
-                self.child(agent, "--device", proven[0] if proven else "", "--level", level, *self.less(seconds))
-            elif self.tried("torch_proof"):
+            if "torch_proof" in self.proof and not proven:
                 self.leave_out(agent, *self.why_none())
+            else:
+                self.child(agent, "--device", "".join(proven[:1]), "--level", level, *self.less(seconds))
 
     def every_device(self, agent: str, arguments: tuple[str, ...], only: int | None) -> None:
         """An agent on one device, or on one after the other: behind one that hangs or dies a new child goes on."""
@@ -95,7 +95,8 @@ class _Prover:
             self.leave_out(agent, *self.plan.left_out[agent])
             return None
         if self.end - monotonic() < LEAST_S:
-            self.leave_out(agent, "timeout", f"the {self.plan.total_s:.0f} s for the proof were over")
+            before = f" before cuda:{arguments[-1]}" if "--first" in arguments else ""
+            self.leave_out(agent, "timeout", f"the {self.plan.total_s:.0f} s for the proof were over{before}")
             return None
         words = _WORDS[agent]
         self.say(words)
@@ -130,21 +131,18 @@ class _Prover:
         lines = (line.get(agent) for result in self.proof.get(agent, ()) for line in result.lines)
         return [row for row in lines if isinstance(row, dict) and isinstance(row.get("device"), str)]
 
-    def tried(self, agent: str) -> bool:
-        return agent in self.proof
-
     def why_none(self) -> tuple[str, str]:
         """Why there is no device to measure on."""
-        if any(line.get("value") == [] for line in self.fields("torch_devices")):
+        lines = [line for result in self.proof["torch_proof"] for line in result.lines]
+        if any(line.get("field") == "import" and "error" in line for line in lines):
+            return "error", "torch does not import"
+        if any(line.get("field") == "torch_devices" and line.get("value") == [] for line in lines):
             return "absent", "torch has no GPU here"
         return "error", "torch computed right results on no device"
 
-    def fields(self, name: str) -> list[dict[str, Any]]:
-        return [line for r in self.proof.get("torch_proof", ()) for line in r.lines if line.get("field") == name]
-
     def leave_out(self, agent: str, reason: str, detail: str) -> None:
         """Note that an agent was not started, and why."""
-        step = {"agent": agent, "step": "all", "device": self.plan.device, "fault": "skipped", "detail": detail}
+        step = {"agent": agent, "step": _WORDS[agent], "device": self.plan.device, "fault": "skipped", "detail": detail}
         self.notes.lines.append({"ended": step, "reason": reason})
 
 

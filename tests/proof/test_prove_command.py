@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
-
 from .proving import command, environment, report, run, variables
 
 
@@ -36,7 +34,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(tmp_path_factory.mktemp("bare"), None)
 
 
-def test_libcuda_is_proved_without_torch(fakes: Path, bare: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_libcuda_is_proved_without_torch(fakes: Path, bare: Path, tmp_path: Path) -> None:
     found = report(["prove", "--quick", "--python", str(bare)], variables(fakes, tmp_path, "rtx3090x2"))
     assert [(p["device"], p["right"], p["key"][:4]) for p in of(found, "driver")] == [
         (0, True, "GPU-"),
@@ -47,7 +45,7 @@ def test_libcuda_is_proved_without_torch(fakes: Path, bare: Path, tmp_path: Path
     assert of(found, "level") == "quick" and of(found, "device") == "cuda"
 
 
-def test_every_gpu_is_proved_and_known_by_one_key(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_every_gpu_is_proved_and_known_by_one_key(fakes: Path, fake: Path, tmp_path: Path) -> None:
     found = report(["prove", "--quick", "--python", str(fake)], variables(fakes, tmp_path, "rtx3090x2", devices=2))
     keys = [gpu["key"] for gpu in found["snapshot"]["gpus"]]
     assert [p["key"] for p in of(found, "driver")] == keys
@@ -61,7 +59,7 @@ def test_every_gpu_is_proved_and_known_by_one_key(fakes: Path, fake: Path, tmp_p
     }  # fmt: skip
 
 
-def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:
     """libcuda hangs on one GPU, torch on another: children are killed, the others' results are there."""
     env = variables(
         fakes,
@@ -87,7 +85,7 @@ def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, t
     assert ("torch_proof", "matmul", "cuda:0", "hang") in steps(found)
 
 
-def test_an_error_that_spoils_the_process_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_an_error_that_spoils_the_process_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:
     faults = {"cuda:0": {"mm": "CUDA error: an illegal memory access was encountered"}, "cuda:1": {"mm": "crash"}}
     env = variables(fakes, tmp_path, "h200x8", {"gpus": "4", "fail.cuMemAlloc.2": "2"}, devices=4, faults=faults)
     found = report(["prove", "--quick", "--python", str(fake)], env)
@@ -98,21 +96,21 @@ def test_an_error_that_spoils_the_process_costs_its_gpu_alone(fakes: Path, fake:
     assert [(p["device"], p.get("error_code")) for p in of(found, "driver") if p["right"] is not True] == [(2, 2)]
 
 
-def test_wrong_results_are_told(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_wrong_results_are_told(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, driver={"gpu.0.wrong": "3"}, faults={"cuda:0": {"mm": "wrong"}})
     found = report(["prove", "--quick", "--python", str(fake)], env)
     assert of(found, "driver")[0]["wrong_elements"] == 3 and of(found, "torch")[0]["right"] is False
-    assert ("torch_speed", "all", "cuda", "skipped") in steps(found), "the speed of wrong results is none"
+    assert ("torch_speed", "speed", "cuda", "skipped") in steps(found), "the speed of wrong results is none"
 
 
-def test_one_gpu_is_asked_for(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_one_gpu_is_asked_for(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, "rtx3090x2", devices=2)
     found = report(["prove", "--quick", "--device", "cuda:1", "--python", str(fake)], env)
     assert [p["device"] for p in of(found, "driver")] == [1]
     assert [p["device"] for p in of(found, "torch")] == ["cuda:1"] and "pairs" not in found["snapshot"]["measured"]
 
 
-def test_the_time_is_over_in_the_middle(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_time_is_over_in_the_middle(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, driver={"fail.cuCtxCreate": "hang"}, faults={"cuda:0": {"context": "hang"}})
     found = report(["prove", "--full", "--timeout", "4", "--python", str(fake)], env)
     faults = {step[0]: step[3] for step in steps(found)}
@@ -121,10 +119,10 @@ def test_the_time_is_over_in_the_middle(fakes: Path, fake: Path, tmp_path: Path)
     assert found["exit_code"] == 1
 
 
-def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, driver={"fail.cuInit": "hang"})
     found = report(["check", "--prove", "--timeout", "1", "--python", str(fake)], env)
-    assert ("driver_proof", "all", "cuda", "skipped") in steps(found)
+    assert ("driver_proof", "proof through libcuda", "cuda", "skipped") in steps(found)
     assert of(found, "driver")["missing"] == "timeout"
 
 
@@ -140,13 +138,13 @@ def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_p
     ],
     ids=["noise", "exits", "no torch at all"],
 )
-def test_torch_that_is_none(fakes: Path, tmp_path: Path, torch: str, words: str) -> None:  # noqa: F811
+def test_torch_that_is_none(fakes: Path, tmp_path: Path, torch: str, words: str) -> None:
     found = report(["prove", "--quick", "--python", str(environment(tmp_path, torch))], variables(fakes, tmp_path))
     assert of(found, "driver")[0]["right"] is True
     assert words in of(found, "torch")["detail"]
 
 
-def test_healthcheck_proves_in_one_line(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_healthcheck_proves_in_one_line(fakes: Path, fake: Path, tmp_path: Path) -> None:
     done = run(
         ["healthcheck", "--prove", "--python", str(fake)], variables(fakes, tmp_path, driver={"gpu.0.wrong": "3"})
     )
@@ -154,7 +152,7 @@ def test_healthcheck_proves_in_one_line(fakes: Path, fake: Path, tmp_path: Path)
     assert done.stdout.count("\n") == 1 and len(done.stdout) <= 81 and done.stderr == ""
 
 
-def test_a_recording_and_a_report_are_judged_like_the_machine(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_recording_and_a_report_are_judged_like_the_machine(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, "rtx3090x2", {"gpu.1.wrong": "7"}, devices=2)
     folder = tmp_path / "recording"
     done = run(["record", str(folder), "--prove", "--python", str(fake)], env)
@@ -176,7 +174,7 @@ def _scenario(env: dict[str, str]) -> list[tuple[str, str]]:
     return [(key.strip(), value.strip()) for key, _, value in (line.partition("=") for line in lines)]
 
 
-def test_home_that_cannot_be_written(fakes: Path, fake: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_home_that_cannot_be_written(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = {**variables(fakes, tmp_path), "HOME": "/proc", "XDG_CACHE_HOME": "/proc", "TMPDIR": "/proc"}
     found = report(["prove", "--quick", "--python", str(fake)], env, tmp_path)
     assert of(found, "driver")[0]["right"] is True and of(found, "torch")[0]["right"] is True
@@ -200,7 +198,7 @@ def _children(pid: int) -> set[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_no_child_behind(fakes: Path, fake: Path, tmp_path: Path, number: int) -> None:  # noqa: F811
+def test_a_signal_leaves_no_child_behind(fakes: Path, fake: Path, tmp_path: Path, number: int) -> None:
     env = variables(fakes, tmp_path, faults={"cuda:0": {"mm": "hang"}})
     at_work = subprocess.Popen(
         command("prove", "--quick", "--python", str(fake)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
