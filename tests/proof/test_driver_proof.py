@@ -236,7 +236,7 @@ def test_nvml_spoils_no_proof(changes: dict[str, str], reason: str, words: str, 
 @pytest.mark.parametrize("end", ["0", "crash"])
 def test_a_hang_in_nvml_leaves_no_process_behind(end: str, on_machine: OnMachine, tmp_path: Path) -> None:
     """Neither where the agent comes to its end nor where libcuda ends it."""
-    machine = Machine.load(H100).with_(fail__nvmlInit="hang", fail__cuInit=end)
+    machine = Machine.load(H100).with_(fail__nvmlInit="hang", fail__cuDeviceGet=end)
     env = on_machine(machine, GPUDOCTOR_TEST_MARK=str(tmp_path))
     command = [sys.executable, "-I", "-S", str(AGENT)]  # not by the runner, which would end its whole group
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
