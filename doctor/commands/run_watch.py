@@ -116,6 +116,9 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
     )  # fmt: skip
     try:
         with Progress() as progress:
-            return collect(options, progress)
+            snapshot = collect(options, progress)
+        if watched.python and not flags["python_"]:
+            return snapshot.replace({"python.chosen_because": "the watched program"})
+        return snapshot
     except KeyboardInterrupt:  # what was measured is told all the same
         return Snapshot()

@@ -28,7 +28,8 @@ REASONS = {
 SETTLE_S = 0.25
 """NVML's utilisation is a mean over up to a second: the first samples of a phase still tell of what was before."""
 _MOST = {"utilization": 100, "memory_utilization": 100, "power_draw": 10**7, "power_limit": 10**7, "temperature": 200,
-         "clock_sm": 10**5, "clock_memory": 10**5, "clock_sm_max": 10**5, "pcie_gen": 16, "pcie_width": 64}  # fmt: skip
+         "clock_sm": 10**5, "clock_memory": 10**5, "clock_sm_max": 10**5, "pcie_gen": 16, "pcie_width": 64,
+         "pcie_rx": 10**9, "memory_used": 1 << 50, "clock_event_reasons": (1 << 64) - 1}  # fmt: skip
 """Above this a driver has written nonsense (some give 2**32 - 1 for what they cannot measure)."""
 _ABSENT = Missing("absent", "NVML does not tell")
 
@@ -103,11 +104,16 @@ def parse_sample(line: Mapping[str, Any]) -> Sample | None:
 
 def sensible(sample: Sample) -> Sample:
     """The same without figures that cannot be."""
-    wrong: dict[str, None] = {}
+    wrong: dict[str, Any] = {}
     for name, most in _MOST.items():
         value = getattr(sample, name)
         if value is not None and not 0 <= value <= most:
             wrong[name] = None
+    listed, rates = sample.processes or [], sample.process_utilization or []
+    if any(memory is not None and not 0 <= memory <= 1 << 50 for _, memory in listed):
+        wrong["processes"] = [(pid, m if m is not None and 0 <= m <= 1 << 50 else None) for pid, m in listed]
+    if any(not 0 <= percent <= 100 for _, percent in rates):
+        wrong["process_utilization"] = [(pid, percent) for pid, percent in rates if 0 <= percent <= 100]
     return msgspec.structs.replace(sample, **wrong) if wrong else sample
 
 

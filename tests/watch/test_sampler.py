@@ -1,0 +1,204 @@
+"""The sampling agent as a real child on the fake NVML, alone and read by `watch`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.probes.commands import nvml_binding, own_agent
+from doctor.proof.loads import Sample, parse_samples
+from doctor.proof.watch_sampler import WatchSampler
+from tests.fakes import Machine
+
+OnMachine = Callable[..., dict[str, str]]
+UUID = "GPU-00000000-2330-4a5b-8c6d-233000000000"
+
+
+def command(*more: str) -> list[str]:
+    return own_agent("nvml_sampler", nvml_binding(), "--interval", "0.02", "--share", "1", *more)
+
+
+def h100(**changes: str) -> Machine:
+    return Machine.load("healthy-h100").with_(**changes)
+
+
+def lines_until(env: dict[str, str], rounds: int, agent: list[str] | None = None) -> tuple[list[dict[str, Any]], int]:
+    """Its lines until so many samples came, then its stdin is closed; and its exit code."""
+    pipe = subprocess.PIPE
+    found: list[dict[str, Any]] = []
+    with subprocess.Popen(agent or command(), env=env, stdin=pipe, stdout=pipe) as child:
+        assert child.stdin is not None and child.stdout is not None
+        for line in child.stdout:
+            found.append(json.loads(line))
+            if sum("sample" in one for one in found) >= rounds:
+                break
+        child.stdin.close()
+        child.stdout.read()
+        child.wait(20)
+    return found, child.returncode
+
+
+def test_every_field_of_a_sample_and_no_begin_after_the_first_round(on_machine: OnMachine) -> None:
+    machine = h100(
+        gpu__0__utilization="97 40", gpu__0__process__0="compute 4711 61000 python", gpu__0__process__1="compute 4712 - python",
+        gpu__0__busy__0="4711 93", gpu__0__pcie__rx="12000", gpu__0__minor="3", gpu__0__clock__reasons="0x24",
+    )  # fmt: skip
+    lines, code = lines_until(on_machine(machine), 3)
+    assert code == 0
+    first, *rest = parse_samples(lines)
+    assert first == Sample(
+        time=first.time, gpu=0, key=UUID, utilization=97, memory_utilization=40, memory_used=4 << 20, clock_sm=345, clock_sm_max=1980,
+        clock_memory=2619, power_draw=77_000, power_limit=700_000, temperature=33, clock_event_reasons=0x24, pcie_gen=5, pcie_width=16,
+        pcie_rx=12000, processes=[(4711, 61000 << 20), (4712, None)], process_utilization=[(4711, 93)],
+    )  # fmt: skip
+    assert abs(first.time - time.monotonic()) < 60
+    assert all(later.time > first.time and later.pcie_rx is None for later in rest), "throughput takes NVML 20 ms: not every time"
+    at = next(number for number, line in enumerate(lines) if "sample" in line)
+    assert any("begin" in line for line in lines[:at]) and not any("begin" in line for line in lines[at:])
+    about = next(line["gpu"] for line in lines if isinstance(line.get("gpu"), dict))
+    assert (about["index"], about["key"], about["minor"], about["mig"]) == (0, UUID, 3, False)
+
+
+def test_values_change_from_sample_to_sample(on_machine: OnMachine, tmp_path: Path) -> None:
+    env = on_machine(h100(gpu__0__utilization="@now"))
+    now = Path(env["GPUDOCTOR_FAKE_SCENARIO"]).with_name("now")
+    now.write_text("0 0")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command(), env=env, stdin=pipe, stdout=pipe) as child:
+        assert child.stdin is not None and child.stdout is not None
+        seen = []
+        for line in child.stdout:
+            seen += [one.utilization for one in parse_samples([json.loads(line)])]
+            if seen == [0]:
+                now.write_text("88 0")
+            if 88 in seen:
+                break
+        child.stdin.close()
+    assert seen[0] == 0 and seen[-1] == 88
+
+
+def test_what_is_not_supported_is_asked_once_and_left_out(on_machine: OnMachine) -> None:
+    machine = h100(fail__nvmlDeviceGetPowerUsage="3", fail__nvmlDeviceGetCurrPcieLinkWidth="999")
+    lines, _ = lines_until(on_machine(machine), 4)
+    assert all(one.power_draw is None and one.pcie_width is None and one.temperature == 33 for one in parse_samples(lines))
+    refused = [(line["field"], line["error"]) for line in lines if "error" in line and "gpu" in line]
+    assert refused.count(("power_draw", 3)) == 1 and refused.count(("pcie_width", 999)) == 1
+
+
+def test_every_gpu_in_every_round(on_machine: OnMachine) -> None:
+    lines, _ = lines_until(on_machine("rtx3090x2"), 6)
+    assert [one.gpu for one in parse_samples(lines)] == [0, 1] * 3
+
+
+def test_an_old_driver(on_machine: OnMachine) -> None:
+    machine = h100(gpu__0__process__0="compute 4711 61000 python")
+    lines, _ = lines_until(on_machine(machine, old=True), 2)
+    assert all(one.processes == [(4711, 61000 << 20)] and one.memory_used for one in parse_samples(lines))
+
+
+def test_processes_of_a_mig_gpu_come_from_its_instances(on_machine: OnMachine) -> None:
+    machine = Machine.load("a100-mig").with_(gpu__0__process__0="compute 4711 900 python")
+    machine = machine.with_(**{"fail__nvmlDeviceGetUtilizationRates": "3"})
+    lines, _ = lines_until(on_machine(machine), 1)
+    sample = parse_samples(lines)[0]
+    assert sample.processes == [(4711, 900 << 20)] and sample.utilization is None
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("no-driver", "library"), ("not-loaded", "init"), ("mismatch", "init")]
+)
+def test_without_a_driver_it_says_so_and_ends(on_machine: OnMachine, name: str, field: str) -> None:
+    lines, code = lines_until(on_machine(name), 1)
+    assert code == 0 and lines[-1]["field"] == field and "error" in lines[-1]
+
+
+def test_without_the_binding(on_machine: OnMachine, tmp_path: Path) -> None:
+    lines, code = lines_until(on_machine(h100()), 1, own_agent("nvml_sampler", str(tmp_path), "--interval", "0.02"))
+    assert code == 0 and lines[-1]["field"] == "binding"
+
+
+def test_a_call_that_hangs_is_named_and_the_end_of_stdin_still_ends_it(on_machine: OnMachine) -> None:
+    pipe = subprocess.PIPE
+    env = on_machine(h100(fail__nvmlDeviceGetPowerUsage="hang"))
+    with subprocess.Popen(command(), env=env, stdin=pipe, stdout=pipe) as child:
+        assert child.stdin is not None and child.stdout is not None
+        while json.loads(child.stdout.readline()).get("begin") != "nvmlDeviceGetPowerUsage":
+            pass
+        child.stdin.close()
+        assert child.wait(20) == 0
+        assert child.stdout.read() == b""
+
+
+def test_it_ends_when_its_parent_is_killed(on_machine: OnMachine) -> None:
+    code = ("import subprocess, sys, time\nchild = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+            "child.stdout.readline()\nprint(child.pid, flush=True)\ntime.sleep(600)")  # fmt: skip
+    with subprocess.Popen([sys.executable, "-c", code, *command()], env=on_machine(h100()), stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+    for _ in range(500):
+        if not Path(f"/proc/{pid}/status").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
+            break
+        time.sleep(0.02)
+    else:
+        os.kill(pid, signal.SIGKILL)
+        raise AssertionError("the sampler outlived its parent")
+
+
+def watched(env: dict[str, str], wanted: int, monkeypatch: pytest.MonkeyPatch) -> tuple[WatchSampler, list[Sample]]:
+    """As `watch` reads it, until so many samples came or it has ended."""
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    sampler = WatchSampler(command(), 0.02)
+    found: list[Sample] = []
+    for _ in range(1000):
+        found += sampler.read()
+        if len(found) >= wanted:
+            break
+        time.sleep(0.01)
+    return sampler, found
+
+
+def test_watch_reads_it_while_it_runs(on_machine: OnMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler, found = watched(on_machine(h100(gpu__0__minor="2")), 3, monkeypatch)
+    found += sampler.stop()
+    assert {one.key for one in found} == {UUID} and sampler.gpus[UUID].minor == 2
+    assert sampler.end() is None and sampler.cpu_s > 0
+    assert not Path(f"/proc/{sampler.pid}").exists()
+
+
+def test_watch_knows_how_it_failed(on_machine: OnMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler, found = watched(on_machine(h100(fail__nvmlDeviceGetTemperature="crash")), 0, monkeypatch)
+    while Path(f"/proc/{sampler.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        found += sampler.read()
+        time.sleep(0.01)
+    sampler.stop()
+    end = sampler.end()
+    assert end is not None and (end.fault, end.step, end.detail) == ("crash", "nvmlDeviceGetTemperature", "signal 11")
+
+
+def test_watch_knows_that_there_is_no_driver(on_machine: OnMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler, _ = watched(on_machine("no-driver"), 0, monkeypatch)
+    for _ in range(1000):
+        sampler.read()
+        if sampler.end() is not None and sampler.end().step == "library":  # type: ignore[union-attr]
+            break
+        time.sleep(0.01)
+    sampler.stop()
+    end = sampler.end()
+    assert end is not None and (end.fault, end.agent) == ("skipped", "nvml_sampler")
+
+
+def test_a_sampler_that_does_not_start_is_told() -> None:
+    sampler = WatchSampler(["/nowhere/python"], 0.5)
+    assert sampler.read() == [] and sampler.stop() == []
+    assert (sampler.end() or None) is not None
