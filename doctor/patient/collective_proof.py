@@ -160,23 +160,23 @@ class Parent:
             pairs = pairs_of(names)
             before = first
             first += sum("pair" in line for line in child.lines)
-            if fault is not None:
+            if fault is not None and fault != "over":
                 words = "no answer in %s" % child.step if fault == "hang" else child.how()
-                if first >= len(pairs):
+                if first >= len(pairs) or child.step != "pair":
                     self.out.leave_out(child.step, words, fault)
                     return names
                 source, target = pairs[first]
                 error = {"missing": "timeout" if fault == "hang" else "error", "detail": words}
                 self.out.emit(pair={"source": source, "target": target, "right": error, "error": words, "fault": fault})
                 first += 1
-            if first >= len(pairs) or first == before:
-                return names
-            if time.monotonic() > until:
+            if first < len(pairs) and time.monotonic() > until:
                 self.out.leave_out("pairs", "%d pairs were left when the time was over" % (len(pairs) - first))
+                return names
+            if first >= len(pairs) or first == before:
                 return names
 
     def watch_pairs(self, child: Child, until: float) -> Optional[str]:
-        """Pass the child's lines on to its end; the fault where it has one."""
+        """Pass the child's lines on to its end; the fault where it has one, or `over` when the time is."""
         heard = time.monotonic()
         step, device = "import torch", ""
         self.begin(step)
@@ -191,8 +191,11 @@ class Parent:
                 whole = child.lines and "end" in child.lines[-1]
                 return None if whole else "crash" if (child.process.returncode or 0) < 0 else "failed"
             silence = self.flags.seconds / (1 if step == "import torch" else 3)
-            if time.monotonic() > min(until, heard + silence):
+            now = time.monotonic()
+            if now > heard + silence:
                 return "hang"
+            if now > until and step == "pair":
+                return "over"
             self.waiting(step, device)
 
     def collective(self, names: Sequence[str], backend: str) -> None:

@@ -39,7 +39,7 @@ SIZES = (512, 128)
 """Inner size of the product that is checked; the second where memory is out."""
 WORK_SIZES = (2048, 1024, 512, 256)
 """Sizes of the product that is timed: the largest that takes this CPU less than WORK_CPU_MS."""
-WORK_CPU_MS = 200.0
+WORK_CPU_MS = 100.0
 AT_WORK_S = 0.4
 """How long a GPU is kept at work, so that NVML's utilisation (a mean of 1/6 to 1 s) can show it."""
 ROUND_MS = 20.0
@@ -235,6 +235,7 @@ class Proof:
         """The context of this device: made here, so that the first launch is timed without it."""
         cuda = self.torch.cuda
         cuda.init()
+        cuda.set_device(self.index)  # else torch goes back to device 0 now and then, and that one may be another's
         self.said["name"] = cuda.get_device_name(self.index)
         self.said["key"] = gpu_key(self.torch, self.index)
         cuda.synchronize(self.index)

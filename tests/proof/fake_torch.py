@@ -4,7 +4,7 @@ Every tensor holds one number in all its elements, so products and convolutions 
 no name that torch 1.13 lacks. FAKE_TORCH (JSON) tells what is there and what goes wrong:
   devices, capability ([9, 0]), archs, peer, jit (bytes that the first launch puts into CUDA_CACHE_PATH),
   room (elements of the largest tensor that fits), faults {"cuda:0": {STEP: FAULT}} with the steps context, fill, mm,
-  conv, copy and the faults wrong, unwritten, hang, crash; any other text is raised as torch raises it.
+  conv, copy and the faults wrong, unwritten, slow, hang, crash; any other text is raised as torch raises it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ def _at(step, device):
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
     if fault == "hang":
         time.sleep(600)
+    elif fault == "slow":
+        time.sleep(0.06)
     elif fault == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
-    elif fault and fault not in ("wrong", "unwritten"):
+    elif fault and fault not in ("wrong", "unwritten", "slow"):
         if "illegal memory access" in fault:
             _sticking.add(device)
         raise RuntimeError(fault)

@@ -175,6 +175,18 @@ def test_behind_a_pair_that_ends_the_process_the_next_is_tried(
     assert nothing_is_left(result, tmp_path)
 
 
+def test_slow_pairs_are_not_called_hanging(tmp_path: Path) -> None:
+    names = [f"cuda:{n}" for n in range(12)]
+    faults = {f"{a}>{b}": {"copy": "slow"} for a in names for b in names}
+    result = run(
+        "collective_proof", environment(tmp_path, devices=12, distributed=False, faults=faults), "--seconds", "3"
+    )
+    assert 0 < len(pairs(result)) < 24
+    assert all((pair.right, pair.fault) == (True, None) for pair in pairs(result).values())
+    left = f"{24 - len(pairs(result))} pairs were left when the time was over"
+    assert ("pairs", left) in [(step["step"], step["detail"]) for step in rows(result, "ended")]
+
+
 @pytest.mark.parametrize(
     ("fault", "ending", "words"),
     [
