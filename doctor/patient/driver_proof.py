@@ -166,8 +166,11 @@ class Memory:
 
     def end(self) -> None:
         """End the child."""
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
+        try:
+            if self.pid:
+                os.kill(self.pid, signal.SIGKILL)
+        except OSError:  # it is gone, and nobody kept its number
+            pass
         self.pid = 0
 
 
