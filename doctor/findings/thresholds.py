@@ -16,6 +16,12 @@ THRESHOLDS: dict[str, str] = {
     "memlock_warn_kib": "locked memory limit, below which it is a warning with RDMA devices: 16777216",
     "memory_limit_warn_mib": "memory limit of the container, below which it is a warning: 4096",
     "cores_per_gpu": "CPU cores for each GPU, below which the quota is told: 1",
+    "slowed_samples_percent": "samples under load that heat or a power brake slowed, in percent, for a finding: 10",
+    "power_cap_samples_percent": "samples under load at the power limit, in percent, from which it is told: 25",
+    "single_core_mops": "million Python operations a second, below which a core counts as slow: 45",
+    "host_us_per_kernel": "host time of a training step for each kernel in us, above which the host is slow: 30",
+    "memory_model_percent": "bytes per parameter off the rule, in percent, above which it is told: 25",
+    "loader_scaling_percent": "speed of loader workers together, in percent of that many times one: 40",
     "open_files": "limit of open files, below which it is told: 1024, with several GPUs 4096",
 }
 """A check reads them with `limit(p, NAME, default)`; a test keeps this table and the checks together."""

@@ -41,6 +41,11 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
     ranked = rank(findings, {c.id: c.about.downstream_of for c in catalogue})
     verdict = verdict_of(ranked)
     open_causes = possible(snapshot, ranked, results) if text else ()
+    measured = None
+    if known(snapshot.measured.level) is not None:
+        from .verdict import verdict as measured_verdict
+
+        measured = measured_verdict(snapshot, matrix, ranked)
     return Report(
         tool=Tool("gpudoctor", __version__),
         matrix=MatrixInfo(matrix.version, matrix.schema_version),
@@ -54,6 +59,7 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         checks=tuple(results),
         needs=needs(open_causes) if text and verdict == "unknown" else (),
         possible=open_causes,
+        measured=measured,
         snapshot=snapshot,
     )
 

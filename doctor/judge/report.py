@@ -43,6 +43,49 @@ class Need(Struct, frozen=True, kw_only=True):
     """Ids of the checks that it decides."""
 
 
+class BatchVerdict(Struct, frozen=True, kw_only=True):
+    """What bounds a training step at one batch of the sweep."""
+
+    device: str
+    batch: int
+    bound: Literal["launch", "cpu", "copy", "memory", "compute", "dataloader"]
+    gpu_percent: float | None = None
+    """Share of the step in which the GPU had work."""
+
+
+class Expected(Struct, frozen=True, kw_only=True):
+    """What a measured rate should be by the matrix. basis: measured (on this model), peak (a share of it)."""
+
+    device: str
+    kind: str
+    what: str
+    low: float
+    typical: float
+    high: float
+    peak: float
+    """Dense peak, nameplate bandwidth or the link's rate; 0 where not listed."""
+    unit: str
+    basis: Literal["measured", "peak"]
+    reason: str = ""
+
+
+class MeasuredVerdict(Struct, frozen=True, kw_only=True):
+    """What the measurements say together."""
+
+    gpu_path: Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
+    gpu_path_reason: str
+    cuda_compatibility: Literal["cleared", "suspect", "unknown"]
+    cuda_compatibility_reason: str
+    batches: tuple[BatchVerdict, ...] = ()
+    crossover_batch: dict[str, int] = {}
+    """Device to the smallest batch from which on the GPU sets the time; a device that is missing reaches none."""
+    watch_bound: Literal["gpu", "cpu", "dataloader", "unclear", "unknown"] | None = None
+    watch_reason: str = ""
+    expected: tuple[Expected, ...] = ()
+    advice: tuple[str, ...] = ()
+    """Sentences, the most useful first."""
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """What `--format json` prints; `gpudoctor schema` prints its JSON Schema."""
 
@@ -65,4 +108,6 @@ class Report(Struct, frozen=True, kw_only=True):
     """Of a pasted text that leaves the cause open; else empty."""
     possible: tuple[str, ...] = ()
     """Ids of checks whose cause the text allows but does not prove, likeliest first."""
+    measured: MeasuredVerdict | None = None
+    """Of a proof or a watched run; None where nothing was measured."""
     snapshot: Snapshot

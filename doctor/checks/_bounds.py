@@ -1,0 +1,61 @@
+"""The sweep and the watched run, as the checks of what bounds a training ask for them."""
+
+from __future__ import annotations
+
+from ..findings import Policy, Skip
+from ..findings.measured_bounds import (
+    REFERENCE_BATCH,
+    Step,
+    Sweep,
+    Watched,
+    slow_host,
+    sweeps,
+    watched,
+)
+from ..findings.measured_path import gpu_of
+from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ._measured import measured
+from ._readings import limit
+
+
+def training(s: Snapshot) -> tuple[list[Sweep], Watched | None]:
+    """Sweeps of GPUs, and what bound the watched run; skipped where there is neither."""
+    m = measured(s)
+    found, run = sweeps(m), watched(m.watch) if m.watch and known(m.watch.uses_gpu) else None
+    if found or run:
+        return found, run
+    if isinstance(m.batches, Missing) and m.batches.reason not in ("not-asked", "absent"):
+        raise NeedsFact("measured.batches", m.batches)
+    raise Skip("no training on a GPU was measured: gpudoctor prove, or gpudoctor watch")
+
+
+def named(s: Snapshot, sweep: Sweep) -> tuple[str, str]:
+    """Key and name of a sweep's GPU; the name with torch's number where there are several."""
+    gpu = gpu_of(s, sweep.device)
+    name = known(gpu.name) if gpu else None
+    several = len(known(s.gpus) or ()) > 1
+    return gpu.key if gpu else sweep.device, f"{sweep.device} ({name})" if name and several else name or sweep.device
+
+
+def slow(s: Snapshot, p: Policy, step: Step) -> str:
+    """Why the host is slow for this GPU, at a batch where the GPU waits for it; '' else."""
+    limits = {
+        "single_core_mops": limit(p, "single_core_mops", 45),
+        "host_us_per_kernel": limit(p, "host_us_per_kernel", 30),
+    }
+    python = known(s.python.patient.version) if s.python.patient else None
+    return slow_host(s.measured, step, python or "", limits) if step.bound in ("launch", "cpu") else ""
+
+
+def reference(sweep: Sweep) -> Step:
+    """The step at which the host is judged."""
+    return sweep.near(REFERENCE_BATCH)
+
+
+def filling(sweep: Sweep) -> str:
+    """From which batch on the GPU sets the time, in words."""
+    if sweep.crossover:
+        return f"From batch {sweep.crossover} on the GPU sets the time."
+    largest = sweep.steps[-1].point.batch
+    drawn = f"; drawn on, about {sweep.beyond} would" if sweep.beyond and sweep.beyond < 100 * largest else ""
+    return f"No batch up to {largest} fills the GPU{drawn}."

@@ -1,0 +1,29 @@
+"""What NVML showed while the GPU worked: the phase of each GPU that shows a reason most."""
+
+from __future__ import annotations
+
+from ..findings import Skip
+from ..findings.measured_path import gpu_of
+from ..findings.measured_rates import share
+from ..snapshot import Gpu, Load, Missing, NeedsFact, Snapshot
+
+UNDER_LOAD = ("matmul", "memory", "training", "sweep", "watch")
+LEAST_SAMPLES = 5
+
+
+def worst_loads(s: Snapshot, *reasons: str) -> list[tuple[Gpu | None, str, Load]]:
+    """(GPU, its key, load) with the largest share of these reasons; skipped where NVML was not sampled under load."""
+    loads = s.measured.loads
+    if isinstance(loads, Missing):
+        if loads.reason in ("not-asked", "absent"):
+            raise Skip("NVML was not sampled under load")
+        raise NeedsFact("measured.loads", loads)
+    work = [load for load in loads if load.phase in UNDER_LOAD and load.samples >= LEAST_SAMPLES]
+    if not work:
+        raise Skip("there are too few samples of NVML under load")
+    found = []
+    for key in dict.fromkeys(load.key for load in work):
+        own = [load for load in work if load.key == key]
+        gpu = gpu_of(s, "", key)
+        found.append((gpu, gpu.key if gpu else key, max(own, key=lambda load: share(load, *reasons))))
+    return found

@@ -1,0 +1,79 @@
+"""Rates that are below their range: one finding for each GPU, weaker where something explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Check, Finding, Fix, Policy
+from ..findings.measured_rates import Ranged, below_default, ranged, share
+from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ._boards import is_laptop, is_vgpu
+from ._measured import measured, none_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CAPPED_PERCENT = 25.0
+Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
+
+
+def low_rates(
+    about: Check, s: Snapshot, m: Matrix, p: Policy, kind: str, what: str, explain: Explain, steps: tuple[str, ...] = ()
+) -> Iterator[Finding]:
+    """`what`: in words; `explain`: causes in order of likelihood, and fixes, for the low rates of one GPU.
+
+    UNKNOWN with the figures where the matrix does not know the GPU; a remark where the GPU was busy with other work,
+    was measured at a smaller size, or ran at its own default power limit; failing only below the floor of a measured
+    reference, on a GPU that is seen to be free and is not slowed down.
+    """
+    found_by = measured(s)
+    found = ranged(s, m, kind)
+    if not found:
+        raise none_of(found_by, kind, *steps)
+    nobody: list[Ranged] = []
+    for subject in dict.fromkeys(r.subject for r in found):
+        own = [r for r in found if r.subject == subject]
+        if all(r.band.basis == "unknown" for r in own):
+            nobody += own
+            continue
+        low = [r for r in own if r.low]
+        if low:
+            yield _finding(about, s, m, low, what, explain, p)
+    if nobody:
+        reason = f"{nobody[0].name}: {nobody[0].band.reason}. Measured: {', '.join(r.figures() for r in nobody)}"
+        raise NeedsFact("compat_matrix", Missing("absent", reason))
+
+
+def _finding(
+    about: Check, s: Snapshot, m: Matrix, low: list[Ranged], what: str, explain: Explain, p: Policy
+) -> Finding:
+    worst = min(low, key=lambda r: r.percent)
+    words = [f"{'; '.join(r.figures()[:1].upper() + r.figures()[1:] for r in low)}, {worst.band.reason}."]
+    facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
+    excuse = _excuse(s, m, worst)
+    causes, fixes = explain(low)
+    free = worst.load is not None and known(worst.load.others) == 0
+    slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0
+    failing = any(r.far_too_low for r in low) and free and not slowed
+    make = about.remark if excuse else about.fail if failing else about.warn
+    name = f"{worst.name} ({worst.slice})" if worst.slice and worst.slice not in worst.name else worst.name
+    return make(
+        f"{name} reaches {worst.percent} % of the usual {what}", " ".join([*words, excuse or causes]).strip(),
+        facts=facts, subject=worst.subject, fixes=() if excuse else fixes, direct=worst.band.basis == "measured",
+    )  # fmt: skip
+
+
+def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:
+    """Why a low rate is no fault of the GPU; '' where nothing excuses it."""
+    if r.busy:
+        return "Another program was at work on this GPU, so this says little: measure again when it is free."
+    for end in s.measured.ended:
+        if end.device == r.rate.device and "made smaller" in end.detail and end.step.endswith(r.rate.what):
+            return "Little memory was free, and it was measured at a smaller size."
+    if r.gpu and (is_vgpu(r.gpu) or is_laptop(m, r.gpu)):
+        return "A virtual or laptop GPU has the speed that its host or chassis gives it."
+    capped = share(r.load, "power-cap") >= CAPPED_PERCENT and not below_default(r.gpu, r.load)
+    if r.rate.kind == "matmul" and capped and not r.far_too_low:
+        return "It ran at its default power limit, which products of random numbers reach on many boards."
+    return ""

@@ -1,0 +1,103 @@
+"""The GPU waits for a processor core.
+
+What is wrong: one core runs Python, draws batches and hands kernels over, and it is at its end while the GPU has
+little to do. No driver, CUDA version or faster GPU changes that.
+
+How it shows: low GPU use (5 to 40 %) beside one core at 100 %; in percent of all cores that can look like 3 % or 33 %.
+The same program is faster on a slower GPU with a faster core.
+
+Why it happens: training loops are one thread. Server cores are slower than a desktop's; in containers a CPU quota or
+neighbours take more. In the program: work for each sample in Python, .item() and prints in the loop, small kernels.
+
+How to fix it: a larger batch, torch.compile or CUDA graphs, work moved into loader workers or onto the GPU; a machine
+with faster cores. Several runs at once on one GPU use what is idle.
+
+Thresholds: single_core_mops (45), host_us_per_kernel (30). A warning, never a failure.
+
+Source: single-core score and batch sweep of `gpudoctor prove`; threads and GPU use in `gpudoctor watch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..snapshot import Snapshot, known
+from ._measured import measured
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..snapshot import Measured
+
+CHECK = Check(
+    __name__,
+    title="The GPU waits for the processor",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "speed", "cpu"),
+    downstream_of=("cpu-quota-too-small",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """The watched run by its threads; each sweep whose host is slow where the GPU waits for it."""
+    found_by = measured(s)
+    from ..findings.measured_cuda import sentence
+    from ..fixes.speed import faster_core, fewer_launches, larger_batch, more_workers
+    from ._bounds import filling, named, reference, slow, training
+
+    found, run = training(s)
+    watch = found_by.watch
+    blocking = ("environment-variable-breaks-cuda",) if known(s.host.env("CUDA_LAUNCH_BLOCKING")) == "1" else ()
+    if run and run.bound == "cpu" and watch:
+        cores = known(watch.cores)
+        main = known(watch.main_cores) or 1.0
+        share = f" One core is {100 / cores:.0f} % of its {cores:g}; the others cannot help a thread." if cores else ""
+        words = [f"{run.reason[0].upper()}{run.reason[1:]}.{share if main < 1.5 else ''}",
+                 "Python work and launches of small kernels look alike from outside: gpudoctor prove tells them apart.",
+                 _core(found_by), "Another GPU would not help.", sentence(s, m)]  # fmt: skip
+        yield CHECK.warn(
+            f"{watch.program} is bound by {'one processor core' if main < 1.5 else 'its cores'}, not by the GPU",
+            " ".join(word for word in words if word),
+            facts={"gpu_busy_percent": known(watch.gpu_busy_percent), "main_cores": known(watch.main_cores),
+                   "cores": cores, "cpu_cores": known(watch.cpu_cores)},
+            subject=watch.gpu_keys[0] if watch.gpu_keys else "", downstream_of=(*CHECK.downstream_of, *blocking),
+            fixes=(larger_batch(None), fewer_launches(), more_workers(cores), faster_core(s)),
+        )  # fmt: skip
+    for sweep in found:
+        step = reference(sweep)
+        why = slow(s, p, step)
+        if not why:
+            continue
+        key, name = named(s, sweep)
+        share = f" and has work in {step.gpu_percent:.0f} % of the time" if step.gpu_percent is not None else ""
+        words = [f"At batch {step.point.batch} the GPU waits for the host{share}; {why}.",
+                 filling(sweep), _core(found_by), "Another GPU would not help there.", sentence(s, m)]  # fmt: skip
+        cpu = found_by.cpu
+        yield CHECK.warn(
+            f"{name} waits for a slow processor core", " ".join(word for word in words if word),
+            facts={"single_core": known(cpu.single_core) if cpu else None, "us_per_kernel": step.us_per_kernel,
+                   "batch": step.point.batch, "gpu_percent": step.gpu_percent, "crossover_batch": sweep.crossover},
+            subject=key, downstream_of=(*CHECK.downstream_of, *blocking),
+            fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches(), faster_core(s)),
+        )  # fmt: skip
+
+
+def _core(m: Measured) -> str:
+    """What else was measured of the processor."""
+    cpu = m.cpu
+    if cpu is None:
+        return ""
+    words = []
+    throttled, alone, together = known(cpu.throttled_percent), known(cpu.single_core), known(cpu.under_load)
+    now, most = known(cpu.mhz), known(cpu.mhz_max)
+    if throttled is not None and throttled >= 10:
+        words.append(f"its CPU quota stopped the container in {throttled:.0f} % of the periods")
+    if alone and together and together < 0.5 * alone:
+        words.append(f"with all cores at work each has {100 * together / alone:.0f} % of its speed")
+    if now and most and now < 0.6 * most:
+        words.append(f"it ran at {now:.0f} of {most:.0f} MHz")
+    model = f"{cpu.model}: " if cpu.model else "The processor: "
+    return f"{model}{', '.join(words)}." if words else ""

@@ -1,0 +1,127 @@
+"""The GPU waits for data.
+
+What is wrong: batches come slower than the GPU takes them: the loader's workers are at their end, the disk is, or one
+thread draws the batches itself.
+
+How it shows: GPU use that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training waits;
+more workers change the speed.
+
+Why it happens: too few workers or cores, decoding on the processor, a slow or remote disk, many small files; a /dev/shm
+that is too small; workers that get in each other's way (locks, threads of their own).
+
+How to fix it: more workers with pinned memory, data decoded once beforehand and on a local disk, small data sets as
+one tensor on the GPU.
+
+Threshold: loader_scaling_percent (40): what workers together reach of that many times one worker. A warning, never a
+failure; large batches whose drawing takes longer than their step are a remark.
+
+Source: processes and GPU use in `gpudoctor watch`; DataLoader throughput by workers in `gpudoctor prove`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..snapshot import Snapshot, known
+from ._measured import measured
+from ._readings import limit
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..findings.measured_bounds import Sweep, Watched
+    from ..snapshot import Measured, Watch
+
+CHECK = Check(
+    __name__,
+    title="The GPU waits for data",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "speed", "cpu"),
+    downstream_of=("cpu-quota-too-small", "shm-too-small"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """The watched run by its workers and its disk; the loader by its workers; batches drawn slower than computed."""
+    found_by = measured(s)
+    if found_by.device == "cpu":
+        raise Skip("only the CPU was measured")
+    from ._bounds import training
+
+    rates = _loader(found_by)
+    try:
+        found, run = training(s)
+    except Skip:
+        if not rates:
+            raise
+        found, run = [], None
+    if run and run.bound == "dataloader" and found_by.watch:
+        yield _watched(s, m, found_by.watch, run)
+    cores = known(found_by.cpu.cores) if found_by.cpu else None
+    yield from _scaling(rates, cores, limit(p, "loader_scaling_percent", 40))
+    for sweep in found:
+        yield from _drawn(s, sweep, cores)
+
+
+def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
+    from ..findings.measured_cuda import sentence
+    from ..fixes.speed import local_data, more_workers
+
+    cores = known(watch.cores)
+    fixes = (local_data(), more_workers(cores)) if run.disk else (more_workers(cores), local_data())
+    return CHECK.warn(
+        f"{watch.program} waits for {'its disk' if run.disk else 'its loader workers'}, not for the GPU",
+        f"{run.reason[0].upper()}{run.reason[1:]}. Another GPU would not help. {sentence(s, m)}",
+        facts={"gpu_busy_percent": known(watch.gpu_busy_percent), "workers": known(watch.workers),
+               "workers_cores": known(watch.workers_cores), "cores": cores,
+               "blocked_percent": known(watch.blocked_percent)},
+        subject=watch.gpu_keys[0] if watch.gpu_keys else "", fixes=fixes,
+    )  # fmt: skip
+
+
+def _loader(m: Measured) -> dict[int, float]:
+    """Workers to samples a second."""
+    rates = known(m.rates) or ()
+    return {int(r.what): r.value for r in rates if r.kind == "loader" and r.what.isdigit() and r.value > 0}
+
+
+def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Iterator[Finding]:
+    one, most = rates.get(1), max(rates, default=0)
+    usable = min(most, int(cores)) if cores else most
+    if not one or usable < 2:
+        return
+    workers, best = max(rates.items(), key=lambda item: item[1])
+    percent = 100 * best / (usable * one)
+    if percent >= least:
+        return
+    from ..fixes.speed import here
+
+    words = f"The best of them, {workers}, gave {best:.0f} samples/s, one alone {one:.0f}, and they had {usable} cores."
+    yield CHECK.warn(
+        f"{most} loader workers are only {best / one:.1f} times as fast as one",
+        f"{words} Likeliest: other programs on these cores, threads inside each worker (torch.set_num_threads), a CPU "
+        "quota, a small /dev/shm.",
+        facts={"rates": {str(n): rate for n, rate in rates.items()}, "cores": cores, "percent": round(percent, 1)},
+        fixes=(here("free-cores", "Free the cores, then measure again", "End what else runs on them (see top)."),),
+    )
+
+
+def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Iterator[Finding]:
+    from ..fixes.speed import more_workers
+    from ._bounds import named, reference
+
+    drawn = [step for step in sweep.steps if step.bound == "dataloader"]
+    if not drawn:
+        return
+    key, name = named(s, sweep)
+    make = CHECK.warn if reference(sweep) in drawn else CHECK.remark
+    batch = drawn[0].point.batch
+    yield make(
+        f"From batch {batch} on, one thread draws batches slower than {name} computes them",
+        "Loader workers beside the training, or data that stays on the GPU, take that time away.",
+        facts={"batch": batch, "load_ms": known(drawn[0].point.load_ms), "step_ms": drawn[0].point.step_ms},
+        subject=key, fixes=(more_workers(cores),),
+    )  # fmt: skip

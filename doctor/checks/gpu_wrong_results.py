@@ -1,0 +1,99 @@
+"""A GPU computed wrong values.
+
+What is wrong: a kernel of our own, or a product or convolution by torch, gave other numbers than float64 on the CPU
+does for the same random input. Everything that this GPU computes is in doubt.
+
+How it shows: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
+
+Why it happens: most often memory or a chip that is defective or overclocked; heat; errors that ECC would have told
+where ECC is off; seldom a driver or library defect.
+
+How to fix it: stop using it. Set clocks and voltages to their defaults, reset it, measure again; if it stays wrong,
+have the board replaced. In a rented machine take another host.
+
+Source: results of `gpudoctor prove` against float64 on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Check, Finding, Fix, Policy, Skip
+from ..snapshot import Gpu, Snapshot, known
+from ._measured import measured
+from ._readings import name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A GPU computes wrong values",
+    severity="critical",
+    layer="hardware",
+    tags=("measured", "gpu", "health"),
+    downstream_of=("gpu-hardware-ecc-fault", "row-remap-pending", "gpu-recovery-action-needed"),
+    needs_gpu=False,
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each device with a wrong result, through libcuda alone or through torch."""
+    found_by = measured(s)
+    drivers, proofs = known(found_by.driver) or (), known(found_by.torch) or ()
+    if all(known(d.right) is None for d in drivers) and all(known(t.right) is None for t in proofs):
+        raise Skip("nothing was computed to be compared")
+    from ..findings.measured_path import gpu_of, paths
+
+    said: set[str] = set()
+    for driver in drivers:
+        if known(driver.right) is False:
+            gpu = gpu_of(s, f"cuda:{driver.device}", driver.key)
+            said.add(gpu.key if gpu else f"cuda:{driver.device}")
+            wrong = f"{driver.wrong_elements} of {driver.elements} elements" if driver.elements else "Elements"
+            yield _finding(
+                s, gpu, driver.name or f"device {driver.device}",
+                f"{wrong} of a small kernel through libcuda alone are wrong: torch has no part in it.",
+                {"elements": driver.elements, "wrong_elements": driver.wrong_elements},
+            )  # fmt: skip
+    for path in paths(s):
+        gpu = gpu_of(s, path.device, path.key)
+        if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in said:
+            yield _finding(s, gpu, path.device, f"{path.reason[0].upper()}{path.reason[1:]}.", {"device": path.device})
+    for proof in proofs:
+        if proof.device == "cpu" and known(proof.right) is False:
+            yield CHECK.fail(
+                "torch computes wrong values on the CPU", "Its libraries or the machine's memory are damaged.",
+                facts={"matmul_error": known(proof.matmul_error), "conv_error": known(proof.conv_error)},
+                subject="cpu", fixes=_cpu(),
+            )  # fmt: skip
+
+
+def _finding(s: Snapshot, gpu: Gpu | None, name: str, detail: str, facts: dict[str, Any]) -> Finding:
+    from ..fixes.gpu_state import replace_board, reset
+    from ..fixes.speed import here, measured_again
+
+    words = [detail]
+    if gpu:
+        errors = known(gpu.ecc_uncorrected_volatile)
+        if errors:
+            words.append(f"Its memory counts {errors} uncorrectable errors: that is the cause.")
+        elif known(gpu.ecc_enabled) is True:
+            words.append("ECC is on and counts no error, so likeliest is the chip, its clock or its power.")
+        else:
+            words.append("ECC does not watch over its memory, so likeliest is a defect or an overclocked memory.")
+    fixes: tuple[Fix, ...] = (
+        here("prove-again", "Set clocks and voltages to their defaults, and prove it again",
+             "Take back every overclocking and undervolting first."),
+    )  # fmt: skip
+    if gpu:
+        fixes = measured_again((*reset(s, gpu.key), *replace_board(s, gpu.key)[-1:]))
+    title = f"{name_of(gpu) if gpu else name} computes wrong values"
+    return CHECK.fail(title, " ".join(words), facts=facts, subject=gpu.key if gpu else name, fixes=fixes)
+
+
+def _cpu() -> tuple[Fix, ...]:
+    from ..fixes.speed import here
+
+    return (here("prove-again", "Install torch anew and test the memory", "Prove it in a new environment first."),)

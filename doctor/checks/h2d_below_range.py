@@ -1,0 +1,72 @@
+"""Copies from host to GPU are slower than its link allows.
+
+What is wrong: pinned host-to-device copies stay below 80 % of what boards of this PCIe generation and width reach
+(12 GB/s for generation 3, 26 for 4, 55 for 5, with 16 lanes).
+
+How it shows: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not.
+
+Why it happens, likeliest first by the link that NVML showed under load: fewer lanes or a lower generation than board
+and slot can do; else memory of the other processor socket (NUMA), an IOMMU, a virtual machine, other copies at the
+same time.
+
+How to fix it: seat the board anew or use a slot with all lanes; bind the process to the socket of its GPU (numactl).
+A warning, never a failure.
+
+Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..findings import Check, Finding, Fix, Policy
+from ..snapshot import Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..findings.measured_rates import Ranged
+
+CHECK = Check(
+    __name__,
+    title="Copies to the GPU are slower than its link allows",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "gpu", "pcie", "speed"),
+    downstream_of=("pcie-link-or-topology-slow",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Each GPU whose pinned copies are below its link's range."""
+    from ._measured import measured
+
+    measured(s)
+    from ._measured_low import low_rates
+
+    for finding in low_rates(CHECK, s, m, p, "copy", "speed of copies from the host", lambda low: _explain(s, low)):
+        yield replace(finding, status="warn", severity="warning") if finding.status == "fail" else finding
+
+
+def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
+    from ..fixes.gpu_state import seat_board
+    from ..fixes.speed import here, measured_again
+
+    gpu, load = low[0].gpu, low[0].load
+    gen, width = (known(load.pcie_gen), known(load.pcie_width)) if load else (None, None)
+    gen_max, width_max = (known(gpu.pcie_gen_max), known(gpu.pcie_width_max)) if gpu else (None, None)
+    seen = f"Under load the link was PCIe generation {gen} with {width} lanes" if gen and width else ""
+    if gpu and seen and ((gen_max and gen and gen < gen_max) or (width_max and width and width < width_max)):
+        words = f"{seen}; board and slot can do generation {gen_max or gen} with {width_max or width}: the cause."
+        return words, measured_again(seat_board(s, gpu.key, width_max or 16))
+    virtual = known(s.host.virtualization) not in (None, "none")
+    words = f"{seen}, as it should be. " if seen else ""
+    words += "Likeliest: " + ("the virtual machine's IOMMU, " if virtual else "")
+    words += "host memory of another processor socket (NUMA), or other copies at the same time."
+    bind = here("bind-to-socket", "Bind the process to the processor socket of its GPU",
+                "nvidia-smi topo -m shows the NUMA node of each GPU; measure again bound to it.",
+                "numactl --cpunodebind=NODE --membind=NODE gpudoctor prove")  # fmt: skip
+    return words, (bind,)

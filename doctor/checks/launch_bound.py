@@ -1,0 +1,86 @@
+"""At small batches the GPU waits until its kernels are handed over.
+
+What is wrong: a step of many small kernels lasts as long as Python and torch need to launch them, whatever the GPU.
+Up to that batch a faster GPU gains nothing, and the time of a step does not depend on the batch.
+
+How it shows: GPU use of 5 to 30 %, one core at 100 %, the same time a step for batch 64 and 1024; two very different
+GPUs with the same speed.
+
+Why it happens: each launch costs the host 5 to 30 microseconds; small layers take less than that on the GPU. A slow
+core makes it worse.
+
+How to fix it: a larger batch (the finding tells from which on the GPU sets the time), torch.compile or CUDA graphs, a
+fused optimizer, several runs at once on one GPU. Not: another GPU, another CUDA.
+
+It is a remark, because every GPU is launch-bound at small batches, and a warning where the host is slow at it.
+Thresholds: single_core_mops (45), host_us_per_kernel (30).
+
+Source: a batch sweep of a small model by `gpudoctor prove`; host time, device time and the step as a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..snapshot import Snapshot, known
+from ._measured import measured
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..findings.measured_bounds import Step
+
+CHECK = Check(
+    __name__,
+    title="Small batches wait for launches",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "speed"),
+    downstream_of=("cpu-bound", "cpu-quota-too-small"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """One finding for each GPU whose sweep has launch-bound batches."""
+    measured(s)
+    from ..findings.measured_cuda import sentence
+    from ..fixes.speed import fewer_launches, larger_batch
+    from ._bounds import filling, named, reference, slow, training
+
+    found, _ = training(s)
+    if not found:
+        raise Skip("a watched run does not tell launches from other Python work: gpudoctor prove")
+    for sweep in found:
+        waiting = [step for step in sweep.steps if step.bound == "launch"]
+        if not waiting:
+            continue
+        key, name = named(s, sweep)
+        last, why = waiting[-1], slow(s, p, reference(sweep))
+        make = CHECK.warn if why else CHECK.remark
+        words = [_time(waiting), filling(sweep), f"The host is slow: {why}." if why else "", _graph(last)]
+        words += ["Another GPU would not help there.", sentence(s, m)]
+        yield make(
+            f"Launches set the time on {name} up to batch {last.point.batch}", " ".join(word for word in words if word),
+            facts={"batch": last.point.batch, "crossover_batch": sweep.crossover, "gpu_percent": last.gpu_percent,
+                   "us_per_kernel": last.us_per_kernel, "launches": known(last.point.launches)},
+            subject=key, fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches()),
+        )  # fmt: skip
+
+
+def _time(waiting: list[Step]) -> str:
+    first, last = waiting[0], waiting[-1]
+    share = f", {last.gpu_percent:.0f} % of it with work for the GPU" if last.gpu_percent is not None else ""
+    each = f" ({last.us_per_kernel:.0f} us of host time for each kernel)" if last.us_per_kernel else ""
+    if first is last:
+        return f"A step of batch {last.point.batch} takes {last.point.step_ms:.2f} ms{share}{each}."
+    small = f"A step takes {first.point.step_ms:.2f} ms with batch {first.point.batch}"
+    return f"{small} and {last.point.step_ms:.2f} ms with batch {last.point.batch}{share}{each}."
+
+
+def _graph(step: Step) -> str:
+    graph = known(step.point.graph_ms)
+    if graph is None or graph <= 0 or graph >= 0.9 * step.point.step_ms:
+        return ""
+    return f"As a CUDA graph the same step takes {graph:.2f} ms."

@@ -1,0 +1,76 @@
+"""Matrix products are slower than this GPU should make them.
+
+What is wrong: measured at sizes that fill the chip, products stay below 80 % of the smallest rate that others measured
+on this model; where nobody did, below the share of its dense peak that nine of ten models reach. Below 60 % of a
+measured reference it fails, on a GPU that nobody else uses.
+
+How it shows: training is slower than on equal GPUs, at every batch size.
+
+Why it happens, likeliest first by what NVML showed meanwhile: heat, a power limit, other programs on the GPU, clocks
+that were locked low; else a torch without kernels for this GPU.
+
+How to fix it: what slows it down stands above this finding; else reset locked clocks (nvidia-smi -rgc), and use a
+newer torch build.
+
+GPUs that the matrix does not list are UNKNOWN, with the figures. Boards at their default power limit are remarks.
+
+Source: the matrix's measured rates and dense peaks; `gpudoctor prove --quick`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy
+from ..snapshot import Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..findings.measured_rates import Ranged
+
+CHECK = Check(
+    __name__,
+    title="Matrix products are slower than this GPU can",
+    severity="error",
+    layer="speed",
+    tags=("measured", "gpu", "speed"),
+    downstream_of=("thermally-throttled", "power-capped", "gpu-too-hot", "gpu-power-or-thermal-limited",
+                   "ptx-jit-first-launch"),
+)  # fmt: skip
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Each GPU with a product below its range."""
+    from ._measured import measured
+
+    measured(s)
+    from ._measured_low import low_rates
+
+    yield from low_rates(CHECK, s, m, p, "matmul", "speed of matrix products", lambda low: _explain(s, low))
+
+
+def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
+    from ..findings.measured_rates import share
+    from ..fixes.speed import clocks_reset, here, measured_again
+
+    gpu, load = low[0].gpu, low[0].load
+    again = here("newer-torch", "Measure with the newest torch build for this GPU", "gpudoctor check names the build.")
+    clock, most = (known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)) if load else (None, None)
+    words = ""
+    if load and share(load, "sw-thermal", "hw-thermal") > 0:
+        words = "It was slowed down by heat meanwhile."
+    elif load and share(load, "power-brake", "hw-slowdown") > 0:
+        words = "Its hardware protection slowed it down meanwhile (supply, power brake)."
+    elif clock and most and clock < 0.6 * most:
+        words = f"Its SM clock was {clock:.0f} MHz of at most {most} MHz: power, heat or locked clocks."
+    elif len(low) == 1 and low[0].rate.what not in ("fp32",):
+        words = "Only this data type is slow: likeliest an old torch or cuBLAS without kernels for this GPU."
+        return words, (again,)
+    elif load is None:
+        words = "NVML showed nothing of its clocks meanwhile."
+    else:
+        words = "Neither heat nor power slowed it down; locked clocks and an old torch are left."
+    fixes = (clocks_reset(s, gpu.key),) if gpu else ()
+    return words, (*measured_again(fixes), again)

@@ -1,0 +1,63 @@
+"""Device memory is slower than this GPU's should be.
+
+What is wrong: copies inside device memory, of buffers that no cache holds, stay below 80 % of what others measured on
+this model, or below the share of the nameplate bandwidth that nine of ten models reach.
+
+How it shows: normalisations, element-wise work, attention decoding and optimizer steps are slow; large matrix products
+are not.
+
+Why it happens: memory clocks below their maximum (a power state, locked clocks, heat of the memory), other programs
+on the GPU; ECC on boards with GDDR memory costs some percent and is no fault.
+
+How to fix it: reset locked memory clocks (nvidia-smi -rmc), cool the board, measure on a free GPU.
+
+Source: the matrix's measured and nameplate bandwidths; `gpudoctor prove --quick`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Fix, Policy
+from ..snapshot import Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..findings.measured_rates import Ranged
+
+CHECK = Check(
+    __name__,
+    title="Device memory is slower than this GPU's can be",
+    severity="error",
+    layer="speed",
+    tags=("measured", "gpu", "memory", "speed"),
+    downstream_of=("thermally-throttled", "power-capped", "gpu-too-hot", "gpu-power-or-thermal-limited"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Each GPU whose memory copies are below its range."""
+    from ._measured import measured
+
+    measured(s)
+    from ._measured_low import low_rates
+
+    yield from low_rates(CHECK, s, m, p, "memory", "memory bandwidth", lambda low: _explain(s, low))
+
+
+def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
+    from ..findings.measured_rates import share
+    from ..fixes.speed import clocks_reset, here, measured_again
+
+    gpu, load = low[0].gpu, low[0].load
+    clock, most = known(load.clock_memory_mhz) if load else None, known(gpu.clock_memory_max_mhz) if gpu else None
+    words = "Likeliest: memory clocks below their maximum, or another program that NVML does not show here."
+    if clock and most and clock < 0.95 * most:
+        words = f"Its memory clock was {clock:.0f} MHz of at most {most} MHz: locked clocks, a power state or heat."
+    elif load and share(load, "sw-thermal", "hw-thermal") > 0:
+        words = "It was slowed down by heat meanwhile; memory often is hotter than the chip."
+    if gpu is None:
+        return words, (here("prove-again", "Measure on a free GPU", "End other programs on it first."),)
+    return words, measured_again((clocks_reset(s, gpu.key, memory=True),))

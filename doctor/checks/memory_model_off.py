@@ -1,0 +1,79 @@
+"""A training step takes more or less memory for each parameter than the rule says.
+
+What is wrong: weights, gradients, AdamW's state and the copies of mixed precision were measured, and their sum for
+each parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Plans by that rule are then off.
+
+How it shows: `CUDA out of memory` with a model that should fit, or much memory left.
+
+Why it happens: an allocator setting that breaks memory into pieces (PYTORCH_CUDA_ALLOC_CONF,
+PYTORCH_NO_CUDA_MEMORY_CACHING), an old torch whose optimizer makes temporary copies, several contexts in one process.
+
+How to fix it: unset allocator variables, measure with a newer torch, plan with the measured figure.
+
+Threshold: memory_model_percent (25).
+
+Source: torch.cuda's allocator statistics around each part of a training step, measured by `gpudoctor prove`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ._measured import measured
+from ._readings import limit
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Training memory is off the rule",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "memory"),
+    downstream_of=("environment-variable-breaks-cuda",),
+)
+_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each GPU whose step is further from the rule than the threshold."""
+    found_by = measured(s)
+    if isinstance(found_by.training, Missing):
+        if found_by.training.reason not in ("not-asked", "absent"):
+            raise NeedsFact("measured.training", found_by.training)
+        raise Skip("no training step was measured: gpudoctor prove --quick")
+    judged = False
+    for step in found_by.training:
+        now, rule = known(step.bytes_per_parameter), known(step.expected_bytes_per_parameter)
+        if not step.device.startswith("cuda") or now is None or not rule:
+            continue
+        judged = True
+        off = 100 * (now - rule) / rule
+        if abs(off) <= limit(p, "memory_model_percent", 25):
+            continue
+        from ..findings.measured_path import gpu_of
+        from ..fixes.speed import here
+
+        gpu = gpu_of(s, step.device)
+        names = [name for name in _VARIABLES if known(s.host.env(name))]
+        parts = {
+            "weights": known(step.weights_mib), "gradients": known(step.gradients_mib),
+            "optimizer": known(step.optimizer_mib), "activations": known(step.activations_mib),
+        }  # fmt: skip
+        split = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in parts.items() if mib is not None)
+        fix = here("plan-with-measured", "Measure with a newer torch and without allocator variables",
+                   "Plan memory with the measured figure until then.",
+                   f"unset {' '.join(names)} && gpudoctor prove" if names else "gpudoctor prove")  # fmt: skip
+        yield CHECK.warn(
+            f"A training step takes {now:.1f} bytes for each parameter, {rule:.0f} by the rule",
+            f"{step.parameters / 1e6:.1f} million parameters, {step.precision or 'mixed precision'}: {split}."
+            + (f" Set here: {', '.join(names)}." if names else ""),
+            facts={"bytes_per_parameter": now, "expected": rule, "off_percent": round(off, 1), **parts},
+            subject=gpu.key if gpu else step.device, fixes=(fix,),
+        )  # fmt: skip
+    if not judged:
+        raise Skip("no training step on a GPU was measured")

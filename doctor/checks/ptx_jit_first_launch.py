@@ -1,0 +1,75 @@
+"""torch's kernels were compiled from PTX when they were first launched.
+
+What is wrong: this torch holds no machine code for this GPU; the driver compiled its kernels from PTX while the proof
+ran. It works, the first use of each kernel is slow, and kernels tuned for this GPU are not there.
+
+How it shows: the first step takes tens of seconds; again after each driver update, and in containers at every start,
+because the cache (~/.nv/ComputeCache) is lost.
+
+Why it happens: the GPU is newer than the build.
+
+How to fix it: install a build with machine code for this GPU; see the command in the finding. In containers keep
+CUDA_CACHE_PATH on a volume until then.
+
+Source: time of the first launch and growth of the driver's cache, measured by `gpudoctor prove`; CUDA C++ Programming
+Guide, just-in-time compilation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ._measured import measured
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Kernels were compiled from PTX at the first launch",
+    severity="warning",
+    layer="python",
+    tags=("measured", "torch", "speed"),
+    downstream_of=("torch-ptx-jit-only",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each device whose first launch was compiled; unknown where it could not be told."""
+    proofs = [proof for proof in known(measured(s).torch) or () if proof.device.startswith("cuda")]
+    if not proofs:
+        raise Skip("torch proved nothing on a GPU")
+    lack: Missing | None = None
+    for proof in proofs:
+        if isinstance(proof.code, Missing):
+            lack = lack or proof.code
+        elif proof.code == "ptx-jit":
+            from ..findings.measured_path import gpu_of
+            from ..fixes.fitting import fitting_torch
+            from ..fixes.speed import here, measured_again
+
+            gpu = gpu_of(s, proof.device, proof.key)
+            first, cache = known(proof.first_launch_ms), known(proof.jit_cache_bytes)
+            words = [f"The first launch took {first:.0f} ms"] if first is not None else []
+            if cache:
+                words.append(f"the driver's cache of compiled kernels grew by {cache / 1e6:.1f} MB")
+            forced = known(s.host.env("CUDA_FORCE_PTX_JIT")) or known(s.host.env("CUDA_FORCE_JIT"))
+            fixes = measured_again([fitting_torch(s, m)]) or (
+                here("prove-again", "Install a build with machine code for this GPU", "Then prove it again."),
+            )
+            if forced:
+                words.append("a variable forces it")
+                fixes = (here("unset-force-jit", "Unset the variable", "It is a test's.",
+                              "unset CUDA_FORCE_PTX_JIT CUDA_FORCE_JIT && gpudoctor prove"),)  # fmt: skip
+            yield CHECK.warn(
+                f"torch's kernels were compiled from PTX for {proof.name or proof.device}",
+                f"{' and '.join(words)}. Each further kernel pays this once." if words else "",
+                facts={"first_launch_ms": first, "jit_cache_bytes": cache}, fixes=fixes,
+                downstream_of=(*CHECK.downstream_of, *(("environment-variable-breaks-cuda",) if forced else ())),
+                subject=gpu.key if gpu else proof.device,
+            )  # fmt: skip
+    if lack is not None and lack.reason != "not-asked":
+        raise NeedsFact("measured.torch.code", lack)

@@ -1,0 +1,67 @@
+"""Under load a GPU was slowed down by heat.
+
+What is wrong: in a good part of the samples under load NVML gave a thermal reason for lower clocks.
+
+How it shows: speed that falls some seconds or minutes after the start; clocks far below their maximum.
+
+Why it happens: dust, a dead fan, a passive board without a server's flow of air, a warm room; memory that is hotter
+than the chip. A laptop does it by design: a remark.
+
+How to fix it: cool it; until then a power limit some tens of watts lower costs little speed.
+
+Threshold: slowed_samples_percent (10). The driver's slowdown warns, that of the hardware fails.
+
+Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched program worked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..snapshot import Snapshot, known
+from ._measured import measured
+from ._readings import limit, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="Under load a GPU is slowed down by heat",
+    severity="error",
+    layer="hardware",
+    tags=("measured", "gpu", "health", "speed"),
+    downstream_of=("gpu-too-hot", "gpu-power-or-thermal-limited"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """One finding for each GPU, of the phase that shows it most."""
+    measured(s)
+    from ..findings.measured_rates import THERMAL, share
+    from ..fixes.gpu_state import cool
+    from ..fixes.speed import measured_again
+    from ._boards import is_laptop
+    from ._loads import worst_loads
+
+    least = limit(p, "slowed_samples_percent", 10)
+    for gpu, key, load in worst_loads(s, *THERMAL):
+        percent = share(load, *THERMAL)
+        if percent < least:
+            continue
+        laptop = gpu is not None and is_laptop(m, gpu)
+        make = CHECK.remark if laptop else CHECK.fail if share(load, "hw-thermal") >= least else CHECK.warn
+        heat, clock = known(load.temperature_max_c), known(load.clock_sm_mhz)
+        words = [f"It was {heat} degrees hot"] if heat is not None else []
+        if clock:
+            words.append(f"its SM clock {clock:.0f} MHz of at most {known(load.clock_sm_max_mhz) or '?'} MHz")
+        name = name_of(gpu) if gpu else "The GPU"
+        yield make(
+            f"{name} was slowed down by heat in {percent:.0f} % of the samples under load",
+            f"{', '.join(words)}." if words else "",
+            facts={"phase": load.phase, "reasons_percent": dict(load.reasons_percent), "temperature_max_c": heat,
+                   "clock_sm_mhz": clock, "clock_sm_max_mhz": known(load.clock_sm_max_mhz), "samples": load.samples},
+            subject=key, fixes=measured_again(cool(s, key)),
+        )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Is CUDA compatibility the cause of slowness? Cleared only by what ran."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from ..snapshot import Snapshot, TorchProof, known
+from .measured_path import asked_cpu, cuda_proofs, gpu_of, overall, paths
+from .measured_rates import Knows, Ranged, ranged
+
+
+class Compatibility(NamedTuple):
+    """The word, and why as a sentence."""
+
+    word: Literal["cleared", "suspect", "unknown"]
+    reason: str
+
+
+def compatibility(s: Snapshot, m: Knows) -> Compatibility:
+    """Cleared: machine code for this GPU ran, results are right, and large products are as fast as they should be."""
+    path = overall(paths(s))
+    if path.word != "gpu-path-used":
+        proves_nothing = path.word == "unknown" or asked_cpu(s.measured)
+        word: Literal["suspect", "unknown"] = "unknown" if proves_nothing else "suspect"
+        return Compatibility(word, path.reason)
+    proofs = cuda_proofs(s.measured)
+    if not proofs and (s.measured.watch is None or known(s.measured.watch.gpu_busy_percent) is None):
+        return Compatibility("unknown", path.reason)
+    if any(known(proof.code) == "ptx-jit" for proof in proofs):
+        return Compatibility("suspect", "torch's kernels were compiled from PTX: it has no machine code for this GPU")
+    native = _native(s, m, proofs)
+    if not native:
+        return Compatibility("unknown", "whether torch has machine code for this GPU is not known")
+    products = [r for r in ranged(s, m, "matmul") if r.band.basis != "unknown"]
+    low = [r for r in products if r.low and not r.busy]
+    if low:
+        return Compatibility("unknown", f"large products are slower than they should be: {low[0].figures()}")
+    words = [native, "the results are right"] if proofs else [native]
+    if products:
+        words.append(_speed(products))
+    return Compatibility("cleared", f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0])
+
+
+def sentence(s: Snapshot, m: Knows) -> str:
+    """For the detail of a finding about speed."""
+    found = compatibility(s, m)
+    if found.word == "cleared":
+        return f"CUDA compatibility is not the cause: {found.reason}."
+    return f"CUDA compatibility is not cleared: {found.reason}."
+
+
+def _native(s: Snapshot, m: Knows, proofs: list[TorchProof]) -> str:
+    if proofs and all(known(proof.code) == "native" for proof in proofs):
+        return "machine code for this GPU ran"
+    sass = known(s.torch.sass)
+    keys = s.measured.watch.gpu_keys if s.measured.watch else ()
+    gpus = [gpu_of(s, proof.device) for proof in proofs] or [gpu_of(s, "", key) for key in keys or ("",)]
+    found = [known(gpu.compute_capability) if gpu else None for gpu in gpus]
+    if not sass or not found or not all(cc and m.code_for_gpu(cc, sass).kind == "sass" for cc in found):
+        return ""
+    ran = "the program's kernels ran on the GPU" if not proofs else "torch's kernels ran on the GPU"
+    return f"{ran}, for which torch holds machine code"
+
+
+def _speed(products: list[Ranged]) -> str:
+    best = next((r for what in ("bf16", "fp16", "tf32", "fp32") for r in products if r.rate.what == what), products[0])
+    share = f"{100 * best.rate.value / best.band.peak:.0f} % of the peak" if best.band.peak else "what is normal"
+    return f"large {best.rate.what} products reach {share}"

@@ -1,0 +1,193 @@
+"""Was the GPU really used? What a proof or a watched run shows, device by device, in words."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from ..snapshot import DriverProof, Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
+
+Word: TypeAlias = Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
+_WORST: tuple[Word, ...] = ("gpu-wrong-results", "gpu-path-unused", "unknown", "gpu-path-used")
+OUT_OF_MEMORY = 2
+BUSY_PERCENT = 1.0
+"""Of a watched run: a GPU with less to do than this had nothing to do."""
+SHORT_S = 2.0
+"""A program that is watched for less may not have come to its GPU part."""
+
+
+class Path(NamedTuple):
+    """One device (or `watch`): the verdict and its proof as a sentence; key of its GPU where it is known."""
+
+    word: Word
+    reason: str
+    device: str = ""
+    key: str = ""
+
+
+def asked_cpu(m: Measured) -> bool:
+    """Whether the CPU was asked for, and not a GPU."""
+    return known(m.device) == "cpu"
+
+
+def cuda_proofs(m: Measured) -> list[TorchProof]:
+    """torch's proofs on GPUs."""
+    return [proof for proof in known(m.torch) or () if proof.device.startswith("cuda")]
+
+
+def overall(found: list[Path]) -> Path:
+    """The worst of them; unknown where nothing was proven."""
+    if not found:
+        return Path("unknown", "nothing shows whether a GPU was used")
+    return min(found, key=lambda path: _WORST.index(path.word))
+
+
+def paths(s: Snapshot) -> list[Path]:
+    """Every GPU that was asked for, and the watched program."""
+    m = s.measured
+    found = [_watched(m.watch)] if m.watch else []
+    if asked_cpu(m):
+        if known(m.torch_devices) == ():
+            found.append(Path("gpu-path-unused", "measured on the CPU, as asked; torch offers no GPU here"))
+        return found
+    proofs = cuda_proofs(m)
+    found += [_proven(proof) for proof in proofs]
+    done = {proof.device for proof in proofs}
+    found += [
+        Path("gpu-path-unused", f"torch's proof on {end.device} did not come to an end: {end.fault} in {end.step}"
+             + (f" ({end.detail})" if end.detail else ""), end.device)
+        for end in m.ended
+        if end.agent == "torch_proof" and end.fault != "skipped" and end.device.startswith("cuda")
+        and end.device not in done
+    ]  # fmt: skip
+    if not any(path.device for path in found) and (m.watch is None or not isinstance(m.torch_devices, Missing)):
+        found.append(_nothing_ran(m))
+    return found
+
+
+def _nothing_ran(m: Measured) -> Path:
+    devices = m.torch_devices
+    ends = [end for end in m.ended if end.agent == "torch_proof" and end.fault != "skipped"]
+    if not isinstance(devices, Missing):
+        if not devices:
+            return Path("gpu-path-unused", "torch offers no GPU: torch.cuda.is_available() is False")
+        wanted = known(m.device) or "cuda"
+        if wanted not in ("cuda", *devices):
+            return Path("gpu-path-unused", f"{wanted} was asked for, and torch offers {', '.join(devices)}", wanted)
+    elif devices.reason in ("error", "absent"):
+        return Path("gpu-path-unused", f"torch could not be asked for a GPU ({devices.detail or devices.reason})")
+    if ends:
+        return Path("gpu-path-unused", f"torch's proof did not come to an end: {ends[0].fault} in {ends[0].step}")
+    return Path("unknown", "torch's proof gave no result")
+
+
+def _proven(proof: TorchProof) -> Path:
+    about = (proof.device, proof.key)
+    name = f"{proof.device} ({proof.name})" if proof.name else proof.device
+    if isinstance(proof.right, Missing):
+        what = f"torch could not compute on {name}"
+        step = f" in {proof.failed_step}" if proof.failed_step else ""
+        why = f": {proof.fault}{step}" if proof.fault else step
+        if proof.error:
+            why += f" ({proof.error})" if why else f": {proof.error}"
+        memory = known(proof.error_code) == OUT_OF_MEMORY or "out of memory" in proof.error.lower()
+        if proof.fault == "skipped" or memory or not why:
+            return Path("unknown", what + why + (". No memory was free for the proof" if memory else ""), *about)
+        return Path("gpu-path-unused", what + why, *about)
+    if not proof.right:
+        return Path("gpu-wrong-results", f"torch's results on {name} are wrong: {_errors(proof)}", *about)
+    if proof.tensor_device and not proof.tensor_device.startswith("cuda"):
+        where = f"the results asked of {name} are on {proof.tensor_device}"
+        unseen = known(proof.process_seen) is False
+        return Path("gpu-path-unused", where + (", and NVML did not see the process" if unseen else ""), *about)
+    return Path("gpu-path-used", _shown(proof, name), *about)
+
+
+def _errors(proof: TorchProof) -> str:
+    limit = known(proof.tolerance)
+    words = [
+        f"{what} off by {error:.2g} of the largest value"
+        for what, error in (("product", known(proof.matmul_error)), ("convolution", known(proof.conv_error)))
+        if error is not None and (limit is None or not error <= limit)
+    ]
+    return " and ".join(words or ["they are not what float64 on the CPU gives"]) + (
+        f" (allowed: {limit:.2g})" if limit is not None else ""
+    )
+
+
+def _shown(proof: TorchProof, name: str) -> str:
+    words = [f"torch computed on {name}, and the results are right"]
+    if (peak := known(proof.peak_mib)) is not None:
+        words.append(f"{peak:.0f} MiB allocated there")
+    seen = known(proof.process_seen)
+    if seen is not None:
+        memory = known(proof.process_mib)
+        inside = f" with {memory:.0f} MiB" if seen and memory is not None else ""
+        words.append(f"NVML {'saw' if seen else 'did not see'} the process{inside}")
+    if (percent := known(proof.utilization_percent)) is not None:
+        words.append(f"up to {percent:.0f} % busy")
+    return ", ".join(words)
+
+
+def _watched(w: Watch) -> Path:
+    used, busy = known(w.uses_gpu), known(w.gpu_busy_percent)
+    key = w.gpu_keys[0] if w.gpu_keys else ""
+    if used is None:
+        detail = w.uses_gpu.detail if isinstance(w.uses_gpu, Missing) else ""
+        why = f": {detail}" if detail else ""
+        return Path("unknown", f"whether {w.program} used a GPU could not be seen{why}", "watch", key)
+    if not used:
+        ran = f"{w.program} ran {w.seconds:.0f} s and held no GPU"
+        code = known(w.exit_code)
+        if code or w.seconds < SHORT_S:
+            end = f"ended with exit code {code}" if code else "was watched too shortly"
+            return Path("unknown", f"{ran}; it {end}, so this proves nothing", "watch", key)
+        return Path("gpu-path-unused", ran, "watch", key)
+    if busy is None:
+        return Path("gpu-path-used", f"{w.program} held a GPU; how busy it was is not known", "watch", key)
+    memory = known(w.gpu_memory_max_mib)
+    held = f" and held {memory:.0f} MiB there" if memory is not None else ""
+    if busy < BUSY_PERCENT:
+        return Path("gpu-path-unused", f"{w.program} opened a GPU{held}, and gave it no work", "watch", key)
+    return Path("gpu-path-used", f"{w.program} kept a GPU busy {busy:.0f} % of the time{held}", "watch", key)
+
+
+def driver_words(m: Measured) -> str:
+    """What L0 adds: whether the driver alone works. Empty where it was not asked."""
+    proofs: tuple[DriverProof, ...] = known(m.driver) or ()
+    if not proofs:
+        return ""
+    right = [proof for proof in proofs if known(proof.right)]
+    if len(right) == len(proofs):
+        return "A kernel through libcuda alone gave right results: the driver works, torch does not."
+    bad = next(proof for proof in proofs if not known(proof.right))
+    if known(bad.right) is False:
+        return f"A kernel through libcuda alone gives wrong results too (device {bad.device})."
+    called = f" in {bad.failed_call}" if bad.failed_call else ""
+    error = bad.error_name or bad.fault or "an error"
+    some = "on some GPUs, so " if right else ""
+    return f"A kernel through libcuda alone fails too, {some}without torch: {error}{called}. The driver is the cause."
+
+
+def driver_right(m: Measured) -> bool | None:
+    """Whether every device of L0 computed right; None where it was not asked."""
+    proofs = known(m.driver)
+    return all(known(proof.right) is True for proof in proofs) if proofs else None
+
+
+def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:
+    """The GPU of torch's `cuda:N`: by the proof's key, else by libcuda's order, else the only one there is."""
+    gpus = known(s.gpus) or ()
+    proof = next((p for p in known(s.measured.torch) or () if p.device == device), None)
+    wanted = _plain(key or (proof.key if proof else ""))
+    if not wanted and device.startswith("cuda:") and device[5:].isdigit():
+        devices = known(s.driver.cuda_devices) or ()
+        wanted = next((_plain(known(d.uuid) or "") for d in devices if d.ordinal == int(device[5:])), "")
+    for gpu in gpus:
+        slices = [_plain(known(child.uuid) or "") for child in known(gpu.mig_instances) or ()]
+        if wanted and wanted in (_plain(gpu.key), _plain(known(gpu.uuid) or ""), *slices):
+            return gpu
+    return gpus[0] if len(gpus) == 1 else None
+
+
+def _plain(uuid: str) -> str:
+    return uuid.removeprefix("GPU-").removeprefix("MIG-").lower()

@@ -1,0 +1,126 @@
+"""Measured rates beside what the matrix expects of that GPU, its power limit and its MIG slice."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, Protocol
+
+from ..snapshot import Gpu, Load, Measured, Rate, Snapshot, known
+from .measured_path import gpu_of
+
+H2D = "h2d-pinned"
+"""The copy that a link can be judged by; pageable copies are the CPU's."""
+THERMAL = ("sw-thermal", "hw-thermal")
+SHARE = 25.0
+"""Percent of the samples with a reason, from which on that reason explains a low rate."""
+
+
+class Knows(Protocol):
+    """The questions that are asked of the Matrix, which this room does not import."""
+
+    def gpu(self, *about: Any, **more: Any) -> Any: ...
+    def expected(self, *about: Any, **more: Any) -> Any: ...
+    def code_for_gpu(self, *about: Any, **more: Any) -> Any: ...
+
+
+class Ranged(NamedTuple):
+    """A rate and its band (`compat_matrix.performance.Expectation`). `name`: the GPU's; `slice`: a MIG profile."""
+
+    rate: Rate
+    band: Any
+    name: str
+    gpu: Gpu | None
+    load: Load | None
+    busy: bool
+    slice: str = ""
+
+    @property
+    def low(self) -> bool:
+        """Below the band."""
+        return bool(self.band.basis != "unknown" and self.rate.value < self.band.low)
+
+    @property
+    def far_too_low(self) -> bool:
+        """Below what only a fault explains; never by a share of a peak alone."""
+        return bool(self.band.floor and self.rate.value < self.band.floor)
+
+    @property
+    def percent(self) -> int:
+        """Of what is typical."""
+        return round(100 * self.rate.value / self.band.typical) if self.band.typical else 0
+
+    @property
+    def subject(self) -> str:
+        return self.gpu.key if self.gpu else self.rate.device
+
+    def figures(self) -> str:
+        """`bf16 742 TFLOP/s (normal: 632 to 790)`."""
+        said = f"{self.rate.what} {number(self.rate.value)} {self.rate.unit}"
+        if self.band.basis == "unknown":
+            return said
+        return f"{said} (normal: {number(self.band.low)} to {number(max(self.band.high, self.band.typical))})"
+
+    def facts(self) -> dict[str, Any]:
+        """Stable names for a finding."""
+        return {
+            "what": self.rate.what, "value": self.rate.value, "unit": self.rate.unit, "basis": self.band.basis,
+            "low": round(self.band.low, 2), "typical": round(self.band.typical, 2), "percent": self.percent,
+        }  # fmt: skip
+
+
+def number(value: float) -> str:
+    """Three figures, no exponent."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def ranged(s: Snapshot, m: Knows, kind: str) -> list[Ranged]:
+    """Rates of one kind on GPUs: matmul, memory, or copy (its pinned host-to-device rate alone)."""
+    found = []
+    for rate in known(s.measured.rates) or ():
+        if rate.kind == kind and rate.device.startswith("cuda") and (kind != "copy" or rate.what == H2D):
+            found.append(_ranged(s, m, rate))
+    return found
+
+
+def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
+    gpu = gpu_of(s, rate.device)
+    proof = next((p for p in known(s.measured.torch) or () if p.device == rate.device), None)
+    name = (known(gpu.name) if gpu else None) or (proof.name if proof else "")
+    profile = mig_slice(gpu, proof.name if proof else "")
+    more: dict[str, Any] = {"mig_profile": profile}
+    if gpu:
+        match = m.gpu(name, known(gpu.pci_device_id), known(gpu.pci_subsystem_id), known(gpu.memory_total_mib))
+        more |= {"power_limit_w": known(gpu.power_limit_w), "power_default_w": known(gpu.power_default_w),
+                 "pcie_gen": known(gpu.pcie_gen_max), "pcie_width": known(gpu.pcie_width_max)}  # fmt: skip
+    else:
+        match = m.gpu(name or None, None, None, None)
+    kind = "h2d" if rate.kind == "copy" else rate.kind
+    load = load_of(s.measured, gpu.key if gpu else "", rate.kind)
+    return Ranged(
+        rate, m.expected(match.rows, kind, rate.what, **more), name or rate.device, gpu, load,
+        bool((proof and proof.busy) or (load and known(load.others))), profile,
+    )  # fmt: skip
+
+
+def mig_slice(gpu: Gpu | None, torch_name: str) -> str:
+    """`1g.10gb`: by the name that torch gives, else by the only instance of a GPU in MIG mode; '' without MIG."""
+    children = known(gpu.mig_instances) or () if gpu and known(gpu.mig_enabled) else ()
+    names = [torch_name] + ([known(children[0].name) or ""] if len(children) == 1 else [])
+    return next((found[0] for name in names if (found := re.search(r"\d+g\.\d+gb\S*", name))), "")
+
+
+def load_of(m: Measured, key: str, phase: str) -> Load | None:
+    """What NVML showed of a GPU in a phase."""
+    return next((load for load in known(m.loads) or () if load.phase == phase and key in ("", load.key)), None)
+
+
+def share(load: Load | None, *reasons: str) -> float:
+    """Percent of the samples with the most frequent of these reasons."""
+    return max((load.reasons_percent.get(reason, 0.0) for reason in reasons), default=0.0) if load else 0.0
+
+
+def below_default(gpu: Gpu | None, load: Load | None, percent: float = 98) -> bool:
+    """Whether the power limit is lower than the board's default."""
+    now = (known(load.power_limit_w) if load else None) or (known(gpu.power_limit_w) if gpu else None)
+    default = known(gpu.power_default_w) if gpu else None
+    return bool(now and default and now * 100 < default * percent)

@@ -1,0 +1,91 @@
+"""Fixes of what was measured: after each of them it is measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..findings import Fix, Step
+from ..snapshot import Snapshot, known
+from .driver import other_host
+from .place import RECHECK, on_host, sudo
+
+AGAIN: dict[str, Any] = {"measured.level": RECHECK}
+"""What was measured is no longer true."""
+PROVE = "gpudoctor prove"
+
+
+def measured_again(fixes: Iterable[Fix | None]) -> tuple[Fix, ...]:
+    """The same fixes, each with a measurement to be made after its last step."""
+    found = []
+    for fix in fixes:
+        if fix is not None:
+            *before, last = fix.steps
+            found.append(replace(fix, steps=(*before, replace(last, changes={**last.changes, **AGAIN}))))
+    return tuple(found)
+
+
+def in_code(fix_id: str, title: str, text: str, command: str = "", note: str = "") -> Fix:
+    """A change in the program."""
+    step = Step(text=text, command=command, where="code", changes=AGAIN)
+    return Fix(id=fix_id, title=title, steps=(step,), note=note)
+
+
+def here(fix_id: str, title: str, text: str, command: str = PROVE) -> Fix:
+    """Something to do in this shell."""
+    return Fix(id=fix_id, title=title, steps=(Step(text=text, command=command, where="shell", changes=AGAIN),))
+
+
+def larger_batch(batch: int | None) -> Fix:
+    """The cheapest cure of a GPU that waits for launches."""
+    size = f"about {batch} or more" if batch else "two to ten times as large"
+    return in_code(
+        "larger-batch", "Use a larger batch",
+        f"Make the batch {size}, as far as memory allows, and raise the learning rate with it.",
+        note="Where a larger batch spoils the training: keep it, and train several runs at once on this GPU.",
+    )  # fmt: skip
+
+
+def fewer_launches() -> Fix:
+    """The same kernels with less host time."""
+    return in_code(
+        "fewer-launches", "Hand over fewer kernels",
+        "torch.compile merges small kernels; its mode reduce-overhead replays them as one CUDA graph. "
+        "AdamW(..., fused=True) makes the optimizer one kernel. Keep .item(), print and other waits out of the loop.",
+        'model = torch.compile(model, mode="reduce-overhead")',
+    )  # fmt: skip
+
+
+def more_workers(cores: float | None) -> Fix:
+    """Load data beside the training."""
+    count = max(2, min(16, int(cores) - 1)) if cores else 4
+    return in_code(
+        "more-loader-workers", "Load data in more worker processes",
+        "Decode and augment in workers, or once beforehand; keep small data sets on the GPU as one tensor.",
+        f"DataLoader(..., num_workers={count}, pin_memory=True, persistent_workers=True)",
+    )  # fmt: skip
+
+
+def local_data() -> Fix:
+    """Take the disk out of the loop."""
+    return in_code(
+        "local-data", "Keep the data on a local disk, decoded",
+        "Many small files and remote disks: copy them once, or pack them (WebDataset, Parquet, one tensor).",
+    )  # fmt: skip
+
+
+def faster_core(s: Snapshot) -> Fix:
+    """Another machine, chosen by its cores."""
+    words = "with faster cores (clock above 4 GHz, newer generation), not a faster GPU"
+    return measured_again([other_host(s, words)])[0]
+
+
+def clocks_reset(s: Snapshot, key: str, memory: bool = False) -> Fix:
+    """Unlock the clocks of a GPU."""
+    index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
+    choice = "" if index is None else f" -i {index}"
+    command = f"{sudo(s)}nvidia-smi{choice} {'-rmc' if memory else '-rgc'}"
+    step = on_host(s, "Take back locked clocks; then measure again on a free GPU.", command, dict(AGAIN))
+    return Fix(id="reset-clocks", title=f"Reset the {'memory' if memory else 'SM'} clocks", steps=(step,))

@@ -1,0 +1,125 @@
+"""What measurements say together: is the GPU used, is CUDA the cause, what bounds a training, what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Finding
+from ..findings.measured_bounds import REFERENCE_BATCH, Sweep, Watched, sweeps, watched
+from ..findings.measured_cuda import compatibility
+from ..findings.measured_path import gpu_of, overall, paths
+from ..findings.measured_rates import Ranged, number, ranged
+from ..snapshot import Snapshot, known
+from .report import BatchVerdict, Expected, MeasuredVerdict
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_KINDS = ("matmul", "memory", "copy")
+_TOGETHER = 1.4
+"""Gain of several copies at once that is worth telling."""
+_GRAPH = 1.3
+"""Gain of a CUDA graph that is worth telling."""
+
+
+def verdict(snapshot: Snapshot, matrix: Matrix, report_findings: tuple[Finding, ...] = ()) -> MeasuredVerdict:
+    """The measurements of a Snapshot in words that are stable, beside sentences. Pure; needs a known level.
+
+    `report_findings`: what the checks found, so that the advice says the same as they do.
+    """
+    m = snapshot.measured
+    path = overall(paths(snapshot))
+    cuda = compatibility(snapshot, matrix)
+    found = [r for kind in _KINDS for r in ranged(snapshot, matrix, kind)]
+    swept = sweeps(m)
+    run = watched(m.watch) if m.watch else None
+    return MeasuredVerdict(
+        gpu_path=path.word,
+        gpu_path_reason=path.reason,
+        cuda_compatibility=cuda.word,
+        cuda_compatibility_reason=cuda.reason,
+        batches=tuple(
+            BatchVerdict(device=sweep.device, batch=s.point.batch, bound=s.bound, gpu_percent=s.gpu_percent)
+            for sweep in swept
+            for s in sweep.steps
+        ),
+        crossover_batch={sweep.device: sweep.crossover for sweep in swept if sweep.crossover},
+        watch_bound=run.bound if run else None,
+        watch_reason=run.reason if run else "",
+        expected=tuple(_expected(r) for r in found if r.band.basis != "unknown"),
+        advice=tuple(_advice(snapshot, matrix, swept, run, {finding.id for finding in report_findings})),
+    )
+
+
+def _expected(r: Ranged) -> Expected:
+    return Expected(
+        device=r.rate.device, kind=r.rate.kind, what=r.rate.what, low=round(r.band.low, 2),
+        typical=round(r.band.typical, 2), high=round(r.band.high, 2), peak=round(r.band.peak, 2), unit=r.band.unit,
+        basis=r.band.basis, reason=r.band.reason,
+    )  # fmt: skip
+
+
+def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids: set[str]) -> Iterator[str]:
+    if run:
+        yield from _of_run(run)
+    for sweep in swept:
+        yield from _of_sweep(s, sweep)
+    if "cpu-bound" in ids and any(sweep.waiting() for sweep in swept):
+        yield "A faster processor core would help at every batch that waits for launches."
+    yield from _together(s, m)
+
+
+def _of_run(run: Watched) -> Iterator[str]:
+    if run.bound == "gpu":
+        yield "The GPU sets the pace: only a faster GPU, lower precision or less work makes it faster."
+    elif run.bound == "cpu":
+        yield ("One processor core sets the pace: a larger batch, torch.compile or CUDA graphs, work moved into loader "
+               "workers, or a faster core would help; another GPU would not.")  # fmt: skip
+    elif run.bound == "dataloader":
+        what = "data on a faster disk" if run.disk else "more loader workers or less work for each sample"
+        yield f"The data come too slowly: {what} would help; another GPU would not."
+
+
+def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
+    gpu = gpu_of(s, sweep.device)
+    name = sweep.device if len(known(s.gpus) or ()) > 1 else (known(gpu.name) if gpu else None) or sweep.device
+    waiting = sweep.waiting()
+    if not waiting:
+        if sweep.crossover == sweep.steps[0].point.batch:
+            yield f"{name} is the limit at every batch that was tried: a faster GPU would help."
+        return
+    last = waiting[-1].point.batch
+    share = waiting[-1].gpu_percent
+    idle = f" (it has work in {share:.0f} % of the time at {last})" if share is not None else ""
+    if sweep.crossover:
+        yield (f"Use a larger batch: from {sweep.crossover} on {name} sets the time, up to {last} it waits for "
+               f"launches{idle}, and another GPU would not help.")  # fmt: skip
+    else:
+        beyond = f", about {sweep.beyond} would" if sweep.beyond else ""
+        yield (f"No batch up to {sweep.steps[-1].point.batch} fills {name}{beyond}: "
+               "it waits for the host, and another GPU would not help.")  # fmt: skip
+    step = min(waiting, key=lambda step: abs(step.point.batch - REFERENCE_BATCH)).point
+    graph = known(step.graph_ms)
+    if graph and step.step_ms >= _GRAPH * graph:
+        gain = number(step.step_ms / graph)
+        yield f"CUDA graphs (torch.compile with mode reduce-overhead) make batch {step.batch} {gain} times as fast."
+
+
+def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
+    rates = [r for r in known(s.measured.rates) or () if r.kind == "copies" and r.device.startswith("cuda")]
+    for device in dict.fromkeys(r.device for r in rates):
+        counts = {int(r.what): r.value for r in rates if r.device == device and r.what.isdigit()}
+        if not counts.get(1) or len(counts) < 2:
+            continue
+        best = max(counts, key=lambda count: counts[count])
+        gain = counts[best] / counts[1]
+        if gain < _TOGETHER:
+            continue
+        # The fewest copies that give nearly all of it.
+        enough = min(count for count, value in counts.items() if value >= 0.95 * counts[best])
+        gpu = gpu_of(s, device)
+        rows = m.gpu(known(gpu.name), known(gpu.pci_device_id), None, None).rows if gpu else ()
+        mig = " (MIG keeps them apart)" if any(row.mig for row in rows) else " (MPS lets them share it better)"
+        yield f"{enough} trainings at once on {device} do {number(gain)} times the work of one{mig}."
+
