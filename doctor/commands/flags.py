@@ -90,7 +90,7 @@ PROVE = (
     _CONFIG,
     _NO_CONFIG,
     Flag(
-        ("--timeout",), "timeout", "seconds", "Seconds for the measurements in all; what is left is left out. "
+        ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those that no longer fit are left out. "
         "Default: 240 (--quick: 120, --full: 600).", "S",
     ),
     _NO_REDACT,

@@ -15,7 +15,7 @@ from .flags import PROVE
 def prove(**flags: Any) -> int:
     """Show that the GPU path is really used, how fast it is, and what limits a training.
 
-    Everything that `check` looks at is judged too. --quick takes half a minute, without it or --full about a minute.
+    Everything that `check` looks at is judged too. It takes about a minute; --quick half of it, --full some minutes.
 
     Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 something required is
     unknown.
