@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
+from ..snapshot import known
 from . import facts
 from .blocks import WHERE, alike, families, show
 from .clean import printable
@@ -27,6 +28,8 @@ def render_markdown(report: Report, layers: Mapping[str, Layer]) -> str:
     if not report.findings:
         rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
     rows += _machine(report)
+    if known(report.snapshot.measured.level) is not None:
+        rows += _measured(report)
     for remark in report.remarks:
         rows.append(f"- {escape(remark.title)}. {escape(remark.detail)}".rstrip(" "))
     rows += [""] if report.remarks else []
@@ -103,6 +106,27 @@ def _machine(report: Report) -> list[str]:
     }
     rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table.items()), ""]
     return [*rows, SMI_NOTE, ""] if highest else rows
+
+
+def _measured(report: Report) -> list[str]:
+    """Every figure; the proof stands open, the tables are folded."""
+    from .measured_sheets import sheets
+    from .measured_words import about
+
+    rows = ["#### Measurements", "", escape(about(report.snapshot.measured)), ""]
+    first, *rest = [_sheet(*sheet) for sheet in sheets(report)] or [[]]
+    rows += [*first, *(["<details>", "<summary>Figures</summary>", ""] if rest else [])]
+    for sheet in rest:
+        rows += sheet
+    return [*rows, *(["</details>", ""] if rest else [])]
+
+
+def _sheet(
+    title: str, header: tuple[str, ...], cells: Sequence[tuple[str, ...]], numeric: tuple[int, ...]
+) -> list[str]:
+    line = ["---:" if index in numeric else "---" for index in range(len(header))]
+    rows = [f"| {' | '.join(map(escape, row))} |" for row in cells]
+    return [f"**{escape(title)}**", "", f"| {' | '.join(header)} |", f"| {' | '.join(line)} |", *rows, ""]
 
 
 def _checks(report: Report, layers: Mapping[str, Layer]) -> list[str]:

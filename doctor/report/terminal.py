@@ -32,6 +32,10 @@ def render_terminal(report: Report, layers: Mapping[str, Layer], look: Look = Lo
     """The whole report; `layers` is the catalogue's check id to layer."""
     width = max(40, min(look.width, 110))
     rows = [*header(report, width), BLANK]
+    if known(report.snapshot.measured.level) is not None:
+        from .measured_blocks import measured_lines
+
+        rows += [*measured_lines(report, width, look.verbose), BLANK]
     for index, (root, under) in enumerate(families(report.findings)):
         if index == 1:
             rows += [line(Span("Also found", "bold")), BLANK]

@@ -1,0 +1,118 @@
+"""What a training is made of: the step and its memory, the batch sweep, loader, copies at once, CPU, several GPUs."""
+
+from __future__ import annotations
+
+from ..judge.report import Report
+from ..snapshot import known
+from ..snapshot.measured import BatchPoint, Measured, TrainingStep
+from .amounts import amount, memory, number, percent
+from .bars import SHADES, stacked
+from .expected import crossover, limits
+from .figures import STEP_PARTS, counts, devices, memory_parts, step_parts, sweep
+from .lines import Line, Span, line, wrap
+from .measured_words import bytes_rule, collective_words, mark, model_of, pair_words
+from .table import Row, table
+
+_LEGEND = dict(zip(STEP_PARTS, ("GPU at work", "copy", "making the batch", "GPU waits for the host"), strict=True))
+
+
+def training_lines(report: Report, width: int, verbose: int) -> list[Line]:
+    """Everything about trainings; of several GPUs the first, with -v all."""
+    m = report.snapshot.measured
+    rows: list[Line] = []
+    steps = known(m.training) or ()
+    for step in steps if verbose else steps[:1]:
+        rows += _step(step, width)
+    swept = [name for name in devices(m) if len(sweep(m, name)) > 0]
+    for device in swept if verbose else swept[:1]:
+        rows += _sweep(report, device, width, verbose)
+    rows += _counted(m, "loader", "loader workers", width, verbose)
+    rows += _counted(m, "copies", "copies of a model at once", width, verbose)
+    return rows + _cpu(m, width) + _together(m, width)
+
+
+def _step(step: TrainingStep, width: int) -> list[Line]:
+    speed = [amount(step.samples_per_s, "samples/s"), amount(step.step_ms, "ms a step")]
+    head = f"Training step on {step.device}"
+    rows = wrap(", ".join(w for w in speed if w) or "not timed", width, first=Span(f"{head}  ", "bold"), hang=2)
+    rows += wrap(model_of(step), width, "  ", style="dim")
+    parts = memory_parts(step)
+    if parts:
+        rows.append(line("  ", stacked([mib for _, mib in parts], min(60, width - 4))))
+        words = [f"{SHADES[i]} {name} {memory(mib)}" for i, (name, mib) in enumerate(parts)]
+        rows += wrap(", ".join(words), width, "  ")
+        total = [f"peak {memory(step.peak_mib)}" if known(step.peak_mib) is not None else "", bytes_rule(step)]
+        rows += wrap(", ".join(w for w in total if w), width, "  ") if any(total) else []
+    return rows
+
+
+def _sweep(report: Report, device: str, width: int, verbose: int) -> list[Line]:
+    points = sweep(report.snapshot.measured, device)
+    bounds = limits(report, device)
+    head = Span(f"Batch sweep on {device}  ", "bold")
+    rows = wrap("the bar: what the time of a step goes to", width, first=head, hang=2)
+    found = [_point(p, bounds.get(p.batch, ""), verbose) for p in points]
+    rows += table(found, width)
+    there = [name for i, name in enumerate(STEP_PARTS) if any(p.parts and p.parts[i] > 0 for p in found)]
+    if there:
+        rows += wrap(", ".join(f"{SHADES[STEP_PARTS.index(n)]} {_LEGEND[n]}" for n in there), width, "  ")
+    return rows + wrap(crossing(report, device), width, "  ", style="bold") if crossing(report, device) else rows
+
+
+def _point(p: BatchPoint, bound: str, verbose: int) -> Row:
+    words = [f"limit: {bound}" if bound else "", f"{number(p.batch / p.step_ms * 1e3)} samples/s"]
+    if verbose:
+        graph = amount(p.graph_ms, "ms")
+        words += [f"{p.launches} kernels" if known(p.launches) else "", f"CUDA graph {graph}" if graph else ""]
+    return Row(f"{p.batch:,}", number(p.step_ms), "ms", ", ".join(w for w in words if w), parts=step_parts(p))
+
+
+def crossing(report: Report, device: str) -> str:
+    """From which batch on the GPU sets the time, or what does at the largest; empty where it cannot be said."""
+    batch, judged = crossover(report, device), limits(report, device)
+    if batch is not None:
+        return f"The GPU sets the time {'at every batch' if batch <= min(judged) else f'from batch {batch:,} on'}."
+    return f"At the largest batch of the sweep the limit is: {judged[max(judged)]}." if judged else ""
+
+
+def _counted(m: Measured, kind: str, words: str, width: int, verbose: int) -> list[Line]:
+    """Loader workers, or models at once: one line, with -v bars."""
+    for device in dict.fromkeys(r.device for _, r in counts(m, kind)):
+        found = counts(m, kind, device)
+        best = max(r.value for _, r in found)
+        head = Span(f"{words[:1].upper()}{words[1:]}  ", "bold")
+        if verbose:
+            rows = [Row(str(n), number(r.value), r.unit, share=r.value / best) for n, r in found]
+            return [line(head), *table(rows, width)]
+        text = ", ".join(f"{n}: {number(r.value)}" for n, r in found)
+        return wrap(f"{text} {found[0][1].unit}", width, first=head, hang=2)
+    return []
+
+
+def _cpu(m: Measured, width: int) -> list[Line]:
+    if m.cpu is None:
+        return []
+    c = m.cpu
+    cores, seen = known(c.cores), known(c.cores_seen)
+    words = [
+        f"{number(score)} million Python operations a second on one core" if (score := known(c.single_core)) else "",
+        f"{number(score)} a core with all at work" if (score := known(c.under_load)) else "",
+        f"{number(cores)} cores" + (f" of {seen}" if seen and seen != cores else "") if cores else "",
+        f"{number(mhz)} MHz" if (mhz := known(c.mhz)) else "",
+        f"stopped by the quota in {percent(t)} of its periods" if (t := known(c.throttled_percent)) else "",
+        c.model,
+    ]
+    return wrap(", ".join(w for w in words if w), width, first=Span("CPU  ", "bold"), hang=2)
+
+
+def _together(m: Measured, width: int) -> list[Line]:
+    """Pairs of GPUs and the all-reduce."""
+    rows: list[Line] = []
+    for pair in known(m.pairs) or ():
+        text = f"{pair.source} to {pair.target}: {pair_words(m, pair)}"
+        rows += wrap(text, width, "  ", first=mark(known(pair.right), pair.fault is not None))
+    c = m.collective
+    if c is not None:
+        text = f"all-reduce by {c.backend} over {c.ranks} devices: {collective_words(c)}"
+        rows += wrap(text, width, "  ", first=mark(known(c.right), c.fault is not None))
+    return [line(Span("Between GPUs", "bold")), *rows] if rows else []

@@ -1,0 +1,129 @@
+"""The words for what was measured: the same in the terminal, in Markdown and in HTML."""
+
+from __future__ import annotations
+
+from ..judge.report import Report
+from ..snapshot import Missing, known
+from ..snapshot.measured import (
+    CollectiveProof,
+    DriverProof,
+    Measured,
+    PairProof,
+    StepEnd,
+    TorchProof,
+    TrainingStep,
+)
+from .amounts import amount, memory, number, percent
+from .lines import Span
+
+_FAULTS = {"hang": "no answer, stopped", "crash": "crashed", "failed": "failed", "skipped": "left out"}
+
+
+def mark(right: bool | None, fault: bool = False) -> Span:
+    """The sign of a proof."""
+    return Span("✓ ", "pass") if right else Span("✗ ", "fail") if right is False or fault else Span("? ", "unknown")
+
+
+def about(m: Measured) -> str:
+    """`full run on cuda, torch imported in 2.3 s`."""
+    level, device = known(m.level), known(m.device)
+    words = "a watched run" if level == "watch" else f"{level} run" + (f" on {device}" if device else "")
+    seconds = known(m.import_seconds)
+    return words + (f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else "")
+
+
+def evidence(proof: TorchProof) -> str:
+    """What shows that this device computed: code, error, NVML, speed against the CPU."""
+    words = []
+    errors = [e for e in (known(proof.matmul_error), known(proof.conv_error)) if e is not None]
+    if known(proof.right):
+        off = f", error at most {max(errors):.1e}" if errors else ""
+        words.append(f"matrix product and convolution checked against float64: right{off}")
+    code = known(proof.code)
+    if code:
+        first = amount(proof.first_launch_ms, "ms")
+        words.append("ran native code" if code == "native" else "compiled from PTX" + (f" in {first}" if first else ""))
+    seen = known(proof.process_seen)
+    if seen is not None:
+        inside, busy = memory(proof.process_mib), percent(proof.utilization_percent)
+        words.append(
+            f"NVML {'saw' if seen else 'did not see'} the process" + (f" with {inside}" if inside and seen else "")
+        )
+        words[-1] += f" and the GPU up to {busy} busy" if busy else ""
+    work, cpu = known(proof.work_ms), known(proof.cpu_ms)
+    if work and cpu and proof.device != "cpu":
+        words.append(f"{number(cpu / work)} times as fast as the CPU")
+    if proof.busy:
+        words.append("another process was at work on it, so its speed says little")
+    return "; ".join(words)
+
+
+def driver_evidence(proof: DriverProof) -> str:
+    """L0 of one device in words."""
+    name = f"libcuda device {proof.device}" + (f" ({proof.name})" if proof.name else "")
+    if known(proof.right) is None:
+        call = f" in {proof.failed_call}" if proof.failed_call else ""
+        error = f", {proof.error_name}" if proof.error_name else ""
+        return f"{name}: {_FAULTS[proof.fault or 'failed']}{call}{error}"
+    if not proof.right:
+        return f"{name}: {proof.wrong_elements:,} of {proof.elements:,} elements are wrong"
+    context, mib, loaded = amount(proof.context_ms, "ms"), memory(proof.context_mib), amount(proof.module_ms, "ms")
+    words = [f"context made in {context}" if context else "", f"it takes {mib}" if mib else ""]
+    words += [f"PTX loaded in {loaded}" if loaded else ""]
+    return "; ".join(w for w in (f"{name}: our PTX kernel is right on {proof.elements:,} elements", *words) if w)
+
+
+def ended(m: Measured) -> list[tuple[StepEnd, str]]:
+    """What did not end well or was left out, worst first; steps with the same end together."""
+    order = list(_FAULTS)
+    groups: dict[tuple[str, str, str, str], list[StepEnd]] = {}
+    for end in sorted(m.ended, key=lambda e: order.index(e.fault)):
+        groups.setdefault((end.agent, end.device, end.fault, end.detail), []).append(end)
+    found = []
+    for (_, device, fault, detail), ends in groups.items():
+        steps = ", ".join(e.step for e in ends)
+        where = f" on {device}" if device else ""
+        how = detail if "made smaller" in detail else _FAULTS[fault] + (f" ({detail})" if detail else "")
+        found.append((ends[0], f"{steps}{where}: {how}"))
+    return found
+
+
+def model_of(step: TrainingStep) -> str:
+    """`85 million parameters, batch 64 x 256, bf16`."""
+    shape = f"batch {step.batch}" + (f" x {step.sequence}" if step.sequence else "")
+    words = [f"{number(step.parameters / 1e6)} million parameters", shape, step.precision]
+    return ", ".join(word for word in words if word) + ("; made smaller, memory ran out" if step.shrunk else "")
+
+
+def bytes_rule(step: TrainingStep) -> str:
+    """`17.8 bytes a parameter (rule: 18)`."""
+    each, rule = known(step.bytes_per_parameter), known(step.expected_bytes_per_parameter)
+    if each is None:
+        return ""
+    return f"{number(each)} bytes a parameter" + (f" (rule: {number(rule)})" if rule else "")
+
+
+def pair_words(m: Measured, pair: PairProof) -> str:
+    """`data right, 371 GB/s, peer access`."""
+    name = f"{pair.source}>{pair.target}"
+    measured = next((r.value for r in known(m.rates) or () if r.kind == "pair" and r.what == name), None)
+    speed = known(pair.gb_s) or measured
+    right = known(pair.right)
+    said = "data right" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
+    words = [said, amount(speed, "GB/s") if speed else "", "peer access" if known(pair.peer_access) else ""]
+    return ", ".join(word for word in words if word)
+
+
+def collective_words(c: CollectiveProof) -> str:
+    """`the sum is right, 0.4 s`."""
+    right = known(c.right)
+    said = "the sum is right" if right else "wrong sum" if right is False else c.error or c.fault or "not proven"
+    return said + (f", {took}" if (took := amount(c.seconds, "s")) else "")
+
+
+def without_driver(report: Report) -> str:
+    """Why there is no proof through libcuda; empty where there is one, or nobody asked."""
+    driver = report.snapshot.measured.driver
+    if isinstance(driver, Missing) and driver.reason != "not-asked":
+        return f"libcuda alone could not be proved: {driver.detail or driver.reason}"
+    return ""

@@ -1,0 +1,100 @@
+"""What was seen of a watched run: the GPU's time, the CPU's, memory, power."""
+
+from __future__ import annotations
+
+from ..judge.report import Report
+from ..snapshot import known
+from ..snapshot.measured import Load, Measured, Watch
+from .amounts import amount, memory, number, percent
+from .expected import PACE
+from .lines import Line, Span, wrap
+from .measured_tables import celsius, reasons, watts
+from .table import Row, table
+
+
+def watch_lines(report: Report, width: int, verbose: int) -> list[Line]:
+    """The block 'What was watched'; empty without a watched run."""
+    m = report.snapshot.measured
+    w = m.watch
+    if w is None:
+        return []
+    rows = wrap(watched_words(w), width, first=Span("What was watched  ", "bold"), hang=2)
+    rows += table(watch_rows(w), width)
+    if pace := pace_words(report):
+        rows += wrap(pace, width, "  ", style="bold")
+    for name, text in watch_notes(m, w, verbose):
+        rows += wrap(text, width, "  ", first=f"{name}: ", hang=4)
+    return rows
+
+
+def pace_words(report: Report) -> str:
+    """What bound the run, as a sentence."""
+    told = report.measured
+    if told is None or told.watch_bound is None:
+        return ""
+    return PACE[told.watch_bound] + (f": {told.watch_reason}." if told.watch_reason else ".")
+
+
+def watched_words(w: Watch) -> str:
+    """`python, 118 s, exit code 0`."""
+    signal, code = known(w.signal), known(w.exit_code)
+    end = f"stopped by signal {signal}" if signal else f"exit code {code}" if code is not None else ""
+    words = [w.program or "a program", amount(w.seconds, "s"), "running before" if w.attached else "", end]
+    return ", ".join(word for word in words if word)
+
+
+def watch_rows(w: Watch) -> list[Row]:
+    """Shares of the time, as bars."""
+    rows = []
+    busy, idle = known(w.gpu_busy_percent), known(w.gpu_idle_percent)
+    if busy is not None:
+        by = "by this process" if w.gpu_busy_by == "process" else "by all programs on it" if w.gpu_busy_by else ""
+        rows.append(Row("GPU busy", number(round(busy)), "%", by, busy / 100))
+    if idle is not None:
+        rows.append(Row("GPU had nothing to do", number(round(idle)), "%", "", idle / 100))
+    cpu, cores = known(w.cpu_cores), known(w.cores)
+    if cpu is not None:
+        note = f"of {number(cores)} available" if cores else ""
+        rows.append(Row("CPU", number(cpu), "cores", note, cpu / cores if cores else None))
+    thread = known(w.busiest_thread)
+    if thread is not None:
+        full = known(w.busiest_thread_saturated_percent)
+        words = [w.busiest_thread_name, f"full in {percent(full)} of the samples" if full else ""]
+        note = ", ".join(word for word in words if word)
+        rows.append(Row("busiest thread", number(round(100 * thread)), "%", note, thread))
+    return rows
+
+
+def watch_notes(m: Measured, w: Watch, verbose: int) -> list[tuple[str, str]]:
+    """(name, words): processes, memory, power, throttling; what watching took with `verbose`."""
+    loads = [load for load in known(m.loads) or () if load.phase == "watch"]
+    load = next((x for x in loads if x.key in (*w.gpu_keys, "")), None)
+    rows = [("programs", _programs(w)), ("GPU", _gpu(w, load))]
+    if verbose:
+        seconds, libraries = known(w.gpu_first_seen_s), known(w.libraries)
+        rows.append(("first on the GPU", [f"after {amount(seconds, 's')}" if seconds is not None else ""]))
+        rows.append(("CUDA libraries", [", ".join(libraries[:12]) if libraries else ""]))
+        rows.append(("watching took", [amount(w.sampler_cpu_s, "s of CPU time")]))
+    texts = [(name, ", ".join(word for word in words if word)) for name, words in rows]
+    return [(name, text) for name, text in texts if text]
+
+
+def _programs(w: Watch) -> list[str]:
+    main, workers, their = known(w.main_cores), known(w.workers), known(w.workers_cores)
+    disk = known(w.blocked_percent)
+    used = f" with {number(their)} cores" if their is not None else ""
+    return [
+        f"main process {number(main)} cores" if main is not None else "",
+        f"{workers} loader workers{used}" if workers else "no loader workers" if workers == 0 else "",
+        f"at most {w.processes_max} processes and {w.threads_max} threads" if w.processes_max else "",
+        f"waited for a disk in {percent(disk)} of the samples" if disk else "",
+    ]
+
+
+def _gpu(w: Watch, load: Load | None) -> list[str]:
+    most, others, rate = known(w.gpu_memory_max_mib), known(w.others_on_gpu), known(w.h2d_mb_s)
+    words = [f"{memory(most)} of memory at most" if most is not None else ""]
+    words += [watts(load), celsius(load)] if load else []
+    words += [f"copies to it {amount(rate, 'MB/s')}" if rate else ""]
+    words += reasons(load.reasons_percent) if load else []
+    return [*words, f"{others} other programs on it" if others else ""]
