@@ -156,9 +156,14 @@ def zeros(size, dtype=None, device="cpu"):
     return Tensor(0, (size,), device)
 
 
+def _coarse(tensor, fault, backend):
+    """By what a result is off: much where told, a little in TF32."""
+    return 1.01 if fault == "wrong" else 1.0005 if tensor.device != "cpu" and backend.allow_tf32 else 1
+
+
 def mm(a, b, out=None):
     fault = _at("mm", a.device)
-    value = a.value * b.value * a.shape[1] * (1.01 if fault == "wrong" else 1)
+    value = a.value * b.value * a.shape[1] * _coarse(a, fault, backends.cuda.matmul)
     if out is None:
         return Tensor(value, (a.shape[0], b.shape[1]), a.device)
     if fault != "unwritten":
@@ -170,7 +175,7 @@ def _conv2d(x, w):
     fault = _at("conv", x.device)
     batch, channels, height, width = x.shape
     filters, _, high, wide = w.shape
-    value = x.value * w.value * channels * high * wide * (1.01 if fault == "wrong" else 1)
+    value = x.value * w.value * channels * high * wide * _coarse(x, fault, backends.cudnn)
     return Tensor(value, (batch, filters, height - high + 1, width - wide + 1), x.device)
 
 
