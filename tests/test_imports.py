@@ -29,7 +29,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """Room to the rooms and distributions that it may import beside itself and the standard library."""
 ALSO = {
-    "doctor/probes/collect.py": {"doctor", "doctor/patient", "doctor/targets"},  # joins gatherers and parsers
+    "doctor/probes/begin.py": {"doctor", "doctor/patient", "doctor/targets"},  # sets gatherers and agents to work
+    "doctor/probes/collect.py": {"doctor/targets"},  # joins gatherers and parsers
+    "doctor/probes/commands.py": {"doctor/targets"},  # names the agents
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
