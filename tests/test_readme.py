@@ -40,7 +40,7 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("line", examples())
 def test_example(line: str, folder: Path) -> None:
     done = _run(line, folder)
-    judged = line.startswith(("gpudoctor check", "gpudoctor fix"))
+    judged = line.startswith(("gpudoctor check", "gpudoctor fix", "gpudoctor prove"))
     assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
     assert done.stdout or "-o " in line
     assert "Traceback" not in done.stderr
