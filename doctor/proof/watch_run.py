@@ -78,7 +78,7 @@ class _Watcher:
         self.libraries: set[str] | None = None
         self.unreadable = False
         self.next_libraries, self.next_files = list(_LIBRARIES_S), list(_FILES_S)
-        self.cores = cores(pid)
+        self.cores: float | None = None
         self.env = environment_of(pid) if command is None else None
         self.cwd = _cwd(pid) if command is None and self.env is not None else ""
         self.trouble: StepEnd | None = None
@@ -149,6 +149,8 @@ class _Watcher:
             self.unreadable = self.unreadable or not readable
             self.libraries = found | (self.libraries or set()) if readable else self.libraries
             self.next_libraries = [at for at in self.next_libraries if at > passed]
+        if self.cores is None or passed < FIRST_LOOKS_S[-1] + self.interval_s:
+            self.cores = cores(self.pid) or self.cores  # a wrapper such as taskset or numactl comes first
         self.sums.take(now, seen, self.gpus.holders())
         return any(process.pid == self.pid and process.state not in "ZX" for process in seen)
 

@@ -146,10 +146,10 @@ class WatchSampler:
             self._status, self.cpu_s = status, usage.ru_utime + usage.ru_stime
         return pid != 0
 
-    def end(self) -> StepEnd | None:
-        """How it went wrong, where it did."""
+    def end(self, now: float | None = None) -> StepEnd | None:
+        """How it went wrong, where it did. `now`: time.monotonic(), where it is not now that is meant."""
         fault: Fault = "failed"
-        silent = monotonic() - self._heard
+        silent = (monotonic() if now is None else now) - self._heard
         if self._refused is not None:
             field, code, text = self._refused
             fault = "skipped" if field == "library" else "failed"

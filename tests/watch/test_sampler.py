@@ -107,7 +107,7 @@ def test_an_old_driver(on_machine: OnMachine) -> None:
 
 def test_processes_of_a_mig_gpu_come_from_its_instances(on_machine: OnMachine) -> None:
     machine = Machine.load("a100-mig").with_(gpu__0__process__0="compute 4711 900 python")
-    machine = machine.with_(**{"fail__nvmlDeviceGetUtilizationRates": "3"})
+    machine = machine.with_(fail__nvmlDeviceGetUtilizationRates="3")
     lines, _ = lines_until(on_machine(machine), 1)
     sample = parse_samples(lines)[0]
     assert sample.processes == [(4711, 900 << 20)] and sample.utilization is None
@@ -184,6 +184,16 @@ def test_watch_knows_how_it_failed(on_machine: OnMachine, monkeypatch: pytest.Mo
     sampler.stop()
     end = sampler.end()
     assert end is not None and (end.fault, end.step, end.detail) == ("crash", "nvmlDeviceGetTemperature", "signal 11")
+
+
+def test_watch_knows_that_a_call_does_not_return(on_machine: OnMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler, _ = watched(on_machine(h100(fail__nvmlDeviceGetPowerUsage="hang")), 0, monkeypatch)
+    while (end := sampler.end(time.monotonic() + 60)) is None or end.step != "nvmlDeviceGetPowerUsage":
+        sampler.read()
+        time.sleep(0.01)
+    assert end.fault == "hang" and "60 s" in end.detail
+    sampler.stop()
+    assert not Path(f"/proc/{sampler.pid}").exists(), "it leaves although the call hangs"
 
 
 def test_watch_knows_that_there_is_no_driver(on_machine: OnMachine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,162 @@
+"""The watched command runs as without gpudoctor: input, output, environment, exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from .run import COMMAND, environment, python, run
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139)],
+)
+def test_the_exit_code_passes_through(code: str, expected: int) -> None:
+    done = run("--", "sh", "-c", code)
+    assert done.returncode == expected
+    assert b"What was watched" in done.stderr or b"exit" in done.stderr, "whatever becomes of the command, it is reported"
+
+
+def test_input_and_output_pass_untouched(tmp_path: Path) -> None:
+    data = os.urandom(300_000) + b"no newline at the end"
+    done = run("--", "sh", "-c", "cat; printf 'its own words' >&2", data=data)
+    assert done.stdout == data
+    assert done.stderr.startswith(b"its own words")
+
+
+def test_the_report_can_go_to_a_file_or_to_stdout(tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    done = run("-o", str(report), "--format", "markdown", "--", "echo", "hello")
+    assert (done.stdout, done.stderr, done.returncode) == (b"hello\n", b"", 0)
+    assert report.read_bytes().startswith(b"#")
+    done = run("-o", "-", "--format", "json", "--", "true")
+    assert json.loads(done.stdout)["snapshot"]["measured"]["watch"]["program"] == "true"
+
+
+def test_the_environment_is_the_users_own() -> None:
+    env = {"PATH": os.environ["PATH"], "ODD": "a=b\nc", "LANG": "C"}
+    with_it = subprocess.run([COMMAND, "watch", "--", "env", "-0"], env=env, capture_output=True, timeout=60, check=True)
+    without = subprocess.run(["env", "-0"], env=env, capture_output=True, check=True)
+    assert sorted(with_it.stdout.split(b"\0")) == sorted(without.stdout.split(b"\0"))
+
+
+def test_open_files_signals_and_directory_are_the_users_own(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    code = (
+        "import os, signal\n"
+        f"os.write({writing}, b'passed on')\n"
+        "print(os.getcwd(), os.getpgrp(), os.getsid(0), signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL,\n"
+        "      signal.pthread_sigmask(signal.SIG_BLOCK, []), signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
+    )
+    caller = (
+        "import signal, subprocess, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "print(subprocess.run(sys.argv[1:], close_fds=False, stdout=-1).stdout.decode(), end='')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", caller, COMMAND, "watch", "--", *python(code)], pass_fds=[writing], cwd=tmp_path, env=environment(),
+        capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    os.close(writing)
+    assert os.read(reading, 100) == b"passed on"
+    os.close(reading)
+    assert done.stdout.decode().split() == [str(tmp_path), str(os.getpgrp()), str(os.getsid(0)), "True", "set()", "True"]
+
+
+def test_a_script_without_a_first_line_runs_as_in_a_shell(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("echo $1; exit 4\n")
+    script.chmod(0o755)
+    done = run("--", str(script), "argument")
+    assert (done.stdout, done.returncode) == (b"argument\n", 4)
+
+
+def test_options_of_the_command_are_its_own() -> None:
+    assert run("echo", "--format", "json", "--pid", "-h").stdout == b"--format json --pid -h\n"
+
+
+def _one_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    text = done.stderr.decode()
+    assert done.stdout == b"" and text.startswith("gpudoctor: ") and text.count("\n") == 1, done
+    return text
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--", "no-such-command-here", "x"], 127, "no-such-command-here: command not found"),
+        (["--", "./nothing/here"], 127, "command not found"),
+        (["--", "/"], 126, "is a directory"),
+        ([], 2, "say what to watch"),
+        (["--pid", "1", "--", "true"], 2, "exclude each other"),
+        (["--pid", "4194399"], 2, "no such process"),
+        (["--pid", "0"], 2, "0"),
+        (["--interval", "0", "--", "true"], 2, "--interval"),
+        (["--only", "no-such-check", "--", "true"], 2, "no such check"),
+        (["--python", "/nowhere/python", "--", "true"], 2, "no such file"),
+        (["-o", "/nowhere/report", "--", "true"], 2, "cannot be written"),
+        (["--", ""], 2, "empty"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_one_line(words: list[str], code: int, said: str, tmp_path: Path) -> None:
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert said in _one_line(done)
+
+
+def test_a_file_that_is_no_program(tmp_path: Path) -> None:
+    for name, text, mode, code, said in (
+        ("plain", "x", 0o644, 126, "Permission denied"),
+        ("lost", "#!/nowhere/interpreter\n", 0o755, 127, "interpreter"),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        path.chmod(mode)
+        done = run("--", str(path))
+        assert (done.returncode, said in _one_line(done)) == (code, True)
+
+
+def test_nothing_is_started_where_the_report_could_not_be_written(tmp_path: Path) -> None:
+    done = run("-o", str(tmp_path), "--", "touch", str(tmp_path / "started"))
+    assert done.returncode == 2 and not (tmp_path / "started").exists()
+
+
+def test_the_report_obeys_the_schema_and_is_judged_again(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    run("--format", "json", "-o", str(report), "--", *python("import time; time.sleep(0.3)"), env={**os.environ, "SECRET": "x"})
+    saved = json.loads(report.read_bytes())
+    schema = subprocess.run([COMMAND, "schema"], capture_output=True, timeout=60, check=True).stdout
+    jsonschema.validate(saved, json.loads(schema))
+    again = subprocess.run([COMMAND, "check", "--from", str(report), "--format", "json"], capture_output=True, timeout=60, check=False)
+    assert [f["id"] for f in json.loads(again.stdout)["findings"]] == [f["id"] for f in saved["findings"]]
+
+
+def test_of_the_command_line_only_the_programs_name_is_kept(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = run("--format", "json", "-o", str(report), "--", "/bin/sh", "-c", "true hunter2-is-a-password")
+    assert done.returncode == 0
+    assert b"hunter2" not in report.read_bytes()
+    assert json.loads(report.read_bytes())["snapshot"]["measured"]["watch"]["program"] == "sh"
+
+
+def test_a_full_or_closed_stderr_does_not_change_the_exit_code(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([COMMAND, "watch", "--", "sh", "-c", "exit 5"], stderr=full, env=environment(), timeout=60, check=False)
+    assert done.returncode == 5
+
+
+def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
+    report = tmp_path / "report.json"
+    run("--format", "json", "-o", str(report), "--no-redact", "--", "sh", "-c", f"{venv}/bin/python -c 'import time; time.sleep(0.4)'; true")
+    python_ = json.loads(report.read_bytes())["snapshot"]["python"]
+    assert (python_["patient"]["prefix"], python_["chosen_because"]) == (str(venv), "the watched program")

@@ -1,0 +1,89 @@
+"""What is measured of real processes, held against what they measured of themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .run import measured, python
+
+BUSY = (
+    "import time\n"
+    "began = time.monotonic()\n"
+    "while time.monotonic() < began + 2.5: sum(range(10000))\n"
+    "print(time.process_time() / (time.monotonic() - began))\n"
+)
+WORKERS = (
+    "import multiprocessing, os, time\n"
+    "def work(queue):\n"
+    "    end = time.monotonic() + 2.5\n"
+    "    while time.monotonic() < end: sum(range(10000))\n"
+    "    queue.put(time.process_time())\n"
+    "if __name__ == '__main__':\n"
+    "    context = multiprocessing.get_context('fork')\n"
+    "    queue = context.Queue()\n"
+    "    workers = [context.Process(target=work, args=(queue,)) for _ in range(2)]\n"
+    "    began = time.monotonic()\n"
+    "    for worker in workers: worker.start()\n"
+    "    used = sum(queue.get() for _ in workers)\n"
+    "    for worker in workers: worker.join()\n"
+    "    print(used / (time.monotonic() - began))\n"
+)
+
+
+def test_a_busy_loop_on_one_thread(tmp_path: Path) -> None:
+    facts, said, _ = measured(tmp_path, [], python(BUSY))
+    watch, share = facts["watch"], float(said)
+    assert abs(watch["cpu_cores"] - share) < 0.15
+    assert abs(watch["busiest_thread"] - share) < 0.15
+    assert abs(watch["main_cores"] - share) < 0.15
+    assert watch["busiest_thread_name"].startswith("main thread of ")
+    assert (watch["processes_max"], watch["threads_max"], watch["workers"]) == (1, 1, 0)
+    assert watch["seconds"] >= 2.5 and 0 < watch["sampler_cpu_s"] < 2.5
+
+
+def test_a_sleeping_program(tmp_path: Path) -> None:
+    facts, _, _ = measured(tmp_path, [], ["sleep", "1.5"])
+    watch = facts["watch"]
+    assert watch["cpu_cores"] < 0.1 and watch["busiest_thread"] < 0.1
+    assert watch["busiest_thread_saturated_percent"] == 0.0
+
+
+def test_two_busy_workers(tmp_path: Path) -> None:
+    facts, said, _ = measured(tmp_path, [], python(WORKERS))
+    watch, share = facts["watch"], float(said)
+    assert watch["workers"] == 2 and watch["processes_max"] == 3
+    assert abs(watch["workers_cores"] - share) < 0.35
+    assert abs(watch["cpu_cores"] - share) < 0.35
+    assert watch["main_cores"] < 0.3, "the main process waits"
+
+
+def test_a_tree_under_a_shell(tmp_path: Path) -> None:
+    code = f"{python('')[0]} -c '{BUSY}'; true"
+    facts, said, _ = measured(tmp_path, [], ["sh", "-c", code])
+    watch = facts["watch"]
+    assert watch["program"] == "sh" and watch["processes_max"] == 2
+    assert abs(watch["main_cores"] - float(said)) < 0.15, "the Python is what matters, not the shell"
+
+
+def test_a_busy_thread_that_is_not_the_main_one(tmp_path: Path) -> None:
+    code = "import threading\n" + "def work():\n" + "".join(f"    {line}\n" for line in BUSY.splitlines())
+    facts, said, _ = measured(tmp_path, ["--interval", "0.1"], python(code + "threading.Thread(target=work).start()\n"))
+    watch = facts["watch"]
+    assert watch["threads_max"] == 2
+    assert abs(watch["busiest_thread"] - float(said)) < 0.2
+    assert not watch["busiest_thread_name"].startswith("main thread")
+
+
+def test_the_cores_that_it_may_use(tmp_path: Path) -> None:
+    one = min(os.sched_getaffinity(0))
+    facts, _, _ = measured(tmp_path, [], ["taskset", "-c", str(one), "sleep", "0.5"])
+    assert facts["watch"]["cores"] <= 1.0
+
+
+def test_a_command_that_is_over_at_once(tmp_path: Path) -> None:
+    facts, _, code = measured(tmp_path, [], ["true"])
+    watch = facts["watch"]
+    assert code == 0 and watch["exit_code"] == 0
+    assert watch["busiest_thread"]["missing"] == "absent", "nobody looked while it ran"
+    assert watch["libraries"]["missing"] == "absent"

@@ -1,0 +1,76 @@
+"""Programs watched on a fake NVML that knows their process numbers: at work, idle, throttled, never on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.proof.watch_place import own_numbers
+from tests.fakes import Machine
+
+from .run import measured, python
+
+OnMachine = Callable[..., dict[str, str]]
+UUID = "GPU-00000000-2330-4a5b-8c6d-233000000000"
+FAST = ["--interval", "0.1"]
+pytestmark = pytest.mark.skipif(not own_numbers(), reason="in a process namespace NVML's numbers are not believed")
+
+
+def program(env: dict[str, str], seconds: float = 2.0, uses_gpu: bool = True) -> list[str]:
+    """A program that the fake NVML lists as long as it lives (`@process` of the scenario)."""
+    listed = Path(env["GPUDOCTOR_FAKE_SCENARIO"]).with_name("process")
+    code = f"import os, time\npid = os.getpid()\nopen({str(listed)!r}, 'w').write(f'compute {{pid}} 3000 python')\n" if uses_gpu else "import time\n"
+    return python(f"{code}time.sleep({seconds})")
+
+
+def h100(**changes: str) -> Machine:
+    return Machine.load("healthy-h100").with_(gpu__0__process__0="@process", gpu__0__process__1="compute 1 500 other", **changes)
+
+
+def watch(on_machine: OnMachine, tmp_path: Path, machine: Machine, **how: Any) -> dict[str, Any]:
+    env = on_machine(machine)
+    facts, _, code = measured(tmp_path, FAST, program(env, **how), env)
+    assert code == 0
+    return facts
+
+
+def test_a_gpu_at_work(on_machine: OnMachine, tmp_path: Path) -> None:
+    facts = watch(on_machine, tmp_path, h100(gpu__0__utilization="97 40", gpu__0__pcie__rx="250000", gpu__0__power__draw_w="610"))
+    seen = facts["watch"]
+    assert (seen["uses_gpu"], seen["gpu_keys"], seen["gpu_memory_max_mib"]) == (True, [UUID], 3000.0)
+    assert (seen["gpu_busy_percent"], seen["gpu_busy_by"], seen["gpu_idle_percent"]) == (97.0, "device", 0.0)
+    assert (seen["others_on_gpu"], seen["h2d_mb_s"]) == (1, 250.0)
+    assert 0 <= seen["gpu_first_seen_s"] < seen["seconds"]
+    (load,) = facts["loads"]
+    assert (load["key"], load["phase"], load["power_w"], load["clock_sm_max_mhz"]) == (UUID, "watch", 610.0, 1980)
+    assert load["samples"] >= 3 and load["reasons_percent"] == {"idle": 100.0}
+    assert facts["level"] == "watch" and facts.get("ended", []) == []
+
+
+def test_a_gpu_that_waits(on_machine: OnMachine, tmp_path: Path) -> None:
+    seen = watch(on_machine, tmp_path, h100(gpu__0__utilization="0 0"))["watch"]
+    assert (seen["uses_gpu"], seen["gpu_busy_percent"], seen["gpu_idle_percent"]) == (True, 0.0, 100.0)
+
+
+def test_a_program_that_never_uses_it(on_machine: OnMachine, tmp_path: Path) -> None:
+    facts = watch(on_machine, tmp_path, h100(gpu__0__utilization="80 10"), uses_gpu=False)
+    seen = facts["watch"]
+    assert seen["uses_gpu"] is False and seen.get("gpu_keys", []) == []
+    assert [load["key"] for load in facts["loads"]] == [UUID], "what the GPU did meanwhile is told all the same"
+
+
+def test_throttling_is_a_share_of_the_samples(on_machine: OnMachine, tmp_path: Path) -> None:
+    facts = watch(on_machine, tmp_path, h100(gpu__0__clock__reasons="0x44", gpu__0__utilization="100 90", gpu__0__temperature="91"))
+    (load,) = facts["loads"]
+    assert load["reasons_percent"] == {"power-cap": 100.0, "hw-thermal": 100.0} and load["temperature_max_c"] == 91
+
+
+@pytest.mark.parametrize(("name", "fault"), [("crash", "crash"), ("9", "failed")])
+def test_a_broken_nvml_does_not_touch_the_command(on_machine: OnMachine, tmp_path: Path, name: str, fault: str) -> None:
+    facts = watch(on_machine, tmp_path, h100(fail__nvmlInit=name), seconds=0.7)
+    (end,) = facts["ended"]
+    assert (end["agent"], end.get("fault", "failed")) == ("nvml_sampler", fault)
+    assert facts["watch"]["exit_code"] == 0 and facts["watch"]["processes_max"] == 1
