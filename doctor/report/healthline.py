@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ..judge.report import Report
+from ..snapshot import known
+from ..snapshot.measured import Measured
 from . import facts
 from .clean import ascii_only, printable
 
@@ -10,7 +12,8 @@ WIDTH = 80
 
 
 def healthline(report: Report) -> str:
-    """`OK 1x NVIDIA L4, driver 580.82.07, torch 2.8.0+cu128`, `FAIL id: title` or `UNKNOWN id: title`."""
+    """`OK 1x NVIDIA L4, driver 580.82.07, torch 2.8.0+cu128` (`OK proven: 1x ...` where it computed), `FAIL id: title`
+    or `UNKNOWN id: title`."""
     for status, word in (("fail", "FAIL"), ("unknown", "UNKNOWN")):
         found = [finding for finding in report.findings if finding.status == status]
         if found:
@@ -19,7 +22,15 @@ def healthline(report: Report) -> str:
     s = report.snapshot
     warnings = [finding.id for finding in report.findings if finding.status == "warn"]
     said = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
-    return _cut(f"OK {facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", said)
+    proven = "proven: " if _proven(s.measured) else ""
+    return _cut(f"OK {proven}{facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", said)
+
+
+def _proven(m: Measured) -> bool:
+    """Whether every GPU that torch offers computed right."""
+    offered = known(m.torch_devices) or ()
+    right = {proof.device for proof in known(m.torch) or () if proof.right is True}
+    return bool(offered) and right.issuperset(offered)
 
 
 def _cut(text: str, end: str = "") -> str:

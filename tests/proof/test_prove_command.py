@@ -152,6 +152,21 @@ def test_healthcheck_proves_in_one_line(fakes: Path, fake: Path, tmp_path: Path)
     assert done.stdout.count("\n") == 1 and len(done.stdout) <= 81 and done.stderr == ""
 
 
+def test_a_healthy_line_says_that_it_was_proved(fakes: Path, fake: Path, tmp_path: Path) -> None:
+    done = run(["healthcheck", "--prove", "--python", str(fake)], variables(fakes, tmp_path))
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("OK proven: 1x NVIDIA H100")
+
+
+def test_variables_reach_the_children(fakes: Path, fake: Path, tmp_path: Path) -> None:
+    """A GPU is hidden from libcuda, and a torch of the working directory is the one that scripts there import."""
+    env = {**variables(fakes, tmp_path, "rtx3090x2"), "CUDA_VISIBLE_DEVICES": "1"}
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('of the working directory')")
+    found = report(["check", "--prove", "--python", str(fake)], env, tmp_path)
+    assert [proof["key"] for proof in of(found, "driver")] == [found["snapshot"]["gpus"][1]["key"]]
+    assert "does not import" in of(found, "torch")["detail"]
+
+
 def test_a_recording_and_a_report_are_judged_like_the_machine(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, "rtx3090x2", {"gpu.1.wrong": "7"}, devices=2)
     folder = tmp_path / "recording"
