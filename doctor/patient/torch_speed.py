@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import gc
 import json
 import math
 import os
@@ -102,7 +103,7 @@ def lacking(what: str, capability: Sequence[int] | None) -> str:
     needed = NEEDS.get(what, (0, 0))
     if capability is None or tuple(capability) >= needed:
         return ""
-    return "%s needs compute capability %d.%d, this GPU has %d.%d" % (what, *needed, *capability)
+    return what + " needs compute capability %d.%d, " % needed + "this GPU has %d.%d" % (capability[0], capability[1])
 
 
 def mixed_type(capability: Sequence[int] | None) -> str:
@@ -169,12 +170,12 @@ def operation_costs(batch: int, sequence: int, width: int, heads: int, size: int
     for the variance, three for scale, weight and bias), GELU 5, an addition 1.
     """
     tokens, head = batch * sequence, width // heads
-    rows = batch * heads * sequence
+    rows, wide = batch * heads * sequence, tokens * 4 * width
     return {
         "linear": (
             "contraction",
-            2 * tokens * width * 4 * width,
-            size * (tokens * width + 4 * width * width + tokens * 4 * width),
+            2 * wide * width,
+            size * (tokens * width + 4 * width * width + wide),
         ),
         "attention-scores": (
             "contraction",
@@ -183,9 +184,9 @@ def operation_costs(batch: int, sequence: int, width: int, heads: int, size: int
         ),
         "attention": ("contraction", 4 * rows * sequence * head, size * 4 * tokens * width),
         "softmax": ("normalisation", 5 * rows * sequence, size * 2 * rows * sequence),
-        "layer-norm": ("normalisation", 7 * tokens * width, size * (2 * tokens * width + 2 * width)),
-        "gelu": ("element-wise", 5 * tokens * 4 * width, size * 2 * tokens * 4 * width),
-        "residual-add": ("element-wise", tokens * 4 * width, size * 3 * tokens * 4 * width),
+        "layer-norm": ("normalisation", 7 * wide, size * (2 * wide + 2 * 4 * width)),
+        "gelu": ("element-wise", 5 * wide, size * 2 * wide),
+        "residual-add": ("element-wise", wide, size * 3 * wide),
     }
 
 
@@ -497,7 +498,7 @@ class Measures:
         for number in range(min(most, int(seconds * 0.2 / each))):
             call(number)
         marks = []
-        least = 3 if 3 * each < self.agent.left() else 1
+        least = 3 if 3 * each < self.agent.left() / 4 else 1
         for number in range(max(least, min(most, int(seconds / each)))):
             start = place.mark()
             call(number)
@@ -519,20 +520,21 @@ class Measures:
         rate.update(more, spread_percent=figure(spread_percent(times)), runs=len(times), detail=detail)
         self.agent.emit(rate=rate)
 
-    def shrinking(self, step: str, size: int, least: int, measure: Callable[[int], None]) -> bool:
-        """Run measure(size), halving the size, and saying so, while memory runs out. Whether it was made smaller."""
+    def shrinking(self, step: str, size: int, least: int, measure: Callable[[int], None]) -> None:
+        """Run measure(size), halving the size while memory runs out; says so where it was made smaller."""
         asked = size
         while True:
             try:
                 measure(size)
-                return size < asked
+                break
             except Exception as error:
                 if not is_out_of_memory(error) or size // 2 < least:
                     raise
-                detail = "out of memory: made smaller, %d instead of %d" % (size // 2, size)
             size //= 2
-            self.place.empty_cache()  # here, where the traceback no longer holds the tensors
-            self.agent.ended(step, "skipped", detail)
+            gc.collect()  # here, where the traceback no longer holds the tensors
+            self.place.empty_cache()
+        if size < asked:
+            self.agent.ended(step, "skipped", "out of memory: made smaller, %d instead of %d" % (size, asked))
 
     def sets(self, set_bytes: int) -> int:
         """How many sets of inputs must rotate so that the L2 cache (x 3) does not hold them; within free memory."""
@@ -603,9 +605,10 @@ class Measures:
         if place.kind == "cuda":
             shapes += [(*wave_shape(place.sms, edge), edge), (edge, edge, edge // 2)]
         best: Tuple[float, Tuple[int, int, int], bool] | None = None
+        until = time.monotonic() + min(2 * plan.each_s, self.agent.left() / 4)
         for shape in dict.fromkeys(shapes):
             for layout in layouts:
-                if best is not None and self.agent.left() < 2 * plan.each_s:
+                if best is not None and time.monotonic() > until:
                     continue
                 if len(shapes) * len(layouts) > 1:
                     try:
@@ -794,7 +797,7 @@ class Measures:
             "attention-scores": ((batch * heads, sequence, head), (batch * heads, sequence, head)),
             "attention": ((batch, heads, sequence, head),) * 3,
             "softmax": ((batch * heads, sequence, sequence),),
-            "layer-norm": ((batch, sequence, width), (width,), (width,)),
+            "layer-norm": ((batch, sequence, 4 * width), (4 * width,), (4 * width,)),
             "gelu": ((batch, sequence, 4 * width),),
             "residual-add": ((batch, sequence, 4 * width),) * 2,
         }
@@ -803,7 +806,7 @@ class Measures:
             "attention-scores": lambda q, k: torch.bmm(q, k.transpose(1, 2)),
             "attention": getattr(functional, "scaled_dot_product_attention", None),
             "softmax": lambda x: torch.softmax(x, -1),
-            "layer-norm": lambda x, weight, bias: functional.layer_norm(x, (width,), weight, bias),
+            "layer-norm": lambda x, weight, bias: functional.layer_norm(x, weight.shape, weight, bias),
             "gelu": functional.gelu,
             "residual-add": torch.add,
         }
@@ -854,24 +857,36 @@ class Training:
             self.first_step(shape._replace(width=64, heads=1, layers=1), 2)
             self.torch.cuda.reset_peak_memory_stats()
         result: Dict[str, Any] = {"device": place.name, "batch": self.batch, "sequence": shape.sequence}
+        begun = time.monotonic()
         result.update(self.first_step(shape, self.batch))
+        place.sync()
         result.update(precision=self.what + "-mixed" if self.mixed else self.what, shrunk=self.shrunk)
+        if time.monotonic() - begun > measures.agent.left():
+            result.update({name: {"missing": "timeout", "detail": NO_TIME} for name in ("step_ms", "samples_per_s")})
+            measures.agent.emit(training=dict(result, **self.held()))
+            return
         begun = time.monotonic()
         starts, forward, backward = self.loop()
         measures.phase("training", begun, time.monotonic())
         steps = [place.between_ms(starts[number], starts[number + 1]) for number in range(len(starts) - 1)]
         result.update(step_ms=figure(median(steps)), samples_per_s=figure(self.batch * 1e3 / median(steps)))
         result.update(spread_percent=figure(spread_percent(steps)))
-        if self.gpu:
-            result["peak_mib"] = figure(self.torch.cuda.max_memory_allocated() / MIB)
-            result["reserved_mib"] = figure(self.torch.cuda.memory_reserved() / MIB)
-            context = place.context_bytes()
-            missing = {"missing": "absent", "detail": "NVML did not tell what this process alone takes"}
-            result["context_mib"] = missing if context is None else figure(context / MIB)
-        measures.agent.emit(training=result)
+        measures.agent.emit(training=dict(result, **self.held()))
         detail = {"batch": self.batch, "parameters": result["parameters"]}
         for what, times in (("forward", forward), ("backward", backward)):
             measures.rate("pass", what, median(times), "ms", times, detail=detail)
+
+    def held(self) -> Dict[str, Any]:
+        """Fields of TrainingStep about what the process holds: peak of the tensors, torch's cache, the context."""
+        if not self.gpu:
+            return {}
+        context = self.place.context_bytes()
+        missing = {"missing": "absent", "detail": "NVML does not tell what this process alone takes"}
+        return {
+            "peak_mib": figure(self.torch.cuda.max_memory_allocated() / MIB),
+            "reserved_mib": figure(self.torch.cuda.memory_reserved() / MIB),
+            "context_mib": missing if context is None else figure(context / MIB),
+        }
 
     def first_step(self, shape: Model, batch: int) -> Dict[str, Any]:
         """Build the model and take one step, counting the tensors' memory after each part of it."""
@@ -930,14 +945,13 @@ class Training:
     def loop(self) -> Tuple[List[Any], List[float], List[float]]:
         """Marks at the start of each step and at the end of the last; milliseconds of each forward and backward."""
         place, agent = self.place, self.measures.agent
-        self.step()
-        place.sync()
         begun = time.monotonic()
         self.step()
         place.sync()
         each = max(time.monotonic() - begun, 1e-6)
         seconds = max(0.0, min(self.measures.plan.training_s, agent.left()))
-        marks = [self.step() for _ in range(max(2, min(300, int(seconds / each))))]
+        least = 3 if 3 * each < agent.left() / 4 else 1
+        marks = [self.step() for _ in range(max(least, min(300, int(seconds / each))))]
         end = place.mark()
         place.sync()
         forward = [place.between_ms(start, middle) for start, middle, _ in marks]

@@ -1,0 +1,128 @@
+"""Run an agent on a GPU that is not there: `python gpu_on_cpu.py AGENT [ARGUMENTS]` under the CPU build of torch.
+
+What is asked of `cuda:0` is computed on the CPU by the real torch, autocast and autograd among it; its memory is what
+the tensors' storages take. FAKE_GPU (JSON) tells of the GPU: name, capability, sms, l2_mib, free_mib, largest_mib (of
+one tensor: above it memory runs out), without (names that this torch lacks), fault {CALL: words} (raised by that
+function of torch; words with "illegal memory access" break everything after them too).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+TOLD = {"name": "NVIDIA A100-SXM4-40GB", "capability": [8, 0], "sms": 8, "l2_mib": 4, "free_mib": 2048, "largest_mib": 1 << 20}
+TOLD |= json.loads(os.environ.get("FAKE_GPU", "{}"))
+FAULT: dict[str, str] = TOLD.get("fault", {})
+MIB = 1 << 20
+storages: dict[int, tuple[StorageWeakRef, int]] = {}
+broken: list[str] = []
+peak = [0]
+
+
+def sound() -> None:
+    if broken:
+        raise RuntimeError(broken[0])
+
+
+def used(stats: bool = False) -> Any:
+    for number in [number for number, (seen, _) in storages.items() if seen.expired()]:
+        del storages[number]
+    total = sum(size for _, size in storages.values())
+    peak[0] = max(peak[0], total)
+    return {"requested_bytes.all.current": total} if stats else total
+
+
+class Counting(TorchDispatchMode):
+    """Keeps an eye on every storage that an operation makes, in the backward pass too."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, (tuple, list)) else (made,):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                storages[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
+                if storage.nbytes() > TOLD["largest_mib"] * MIB:
+                    raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate much (GPU 0)")
+        return made
+
+
+class OnCpu(TorchFunctionMode):
+    """Puts what is for the GPU on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        sound()
+        name = getattr(func, "__name__", "")
+        if name in FAULT:
+            if "illegal memory access" in FAULT[name]:
+                broken.append(FAULT[name])
+            raise RuntimeError(FAULT[name])
+        kwargs = dict(kwargs or {})
+        if str(kwargs.get("device", "")).startswith("cuda"):
+            kwargs["device"] = "cpu"
+        kwargs.pop("pin_memory", None)
+        return func(*args, **kwargs)
+
+
+class Event:
+    def __init__(self, enable_timing: bool = False) -> None:
+        assert enable_timing
+
+    def record(self) -> None:
+        sound()
+        self.time = time.perf_counter()
+
+    def elapsed_time(self, end: Event) -> float:
+        return (end.time - self.time) * 1e3
+
+
+class CUDAGraph:
+    def replay(self) -> None:
+        sound()
+
+
+def pretend() -> None:
+    """Put the GPU into torch.cuda."""
+    cuda: Any = torch.cuda
+    cuda.is_available = lambda: True
+    cuda.device_count = lambda: 1
+    cuda.set_device = lambda ordinal: None
+    cuda.synchronize = sound
+    cuda.empty_cache = sound
+    cuda.get_device_properties = lambda ordinal: SimpleNamespace(
+        name=TOLD["name"], major=TOLD["capability"][0], minor=TOLD["capability"][1], L2_cache_size=TOLD["l2_mib"] * MIB,
+        multi_processor_count=TOLD["sms"], uuid="5f3a9c1e-1111-2222-3333-444455556666",
+    )  # fmt: skip
+    cuda.mem_get_info = lambda ordinal: (TOLD["free_mib"] * MIB, 40960 * MIB)
+    cuda.memory_allocated = cuda.memory_reserved = used
+    cuda.max_memory_allocated = lambda: max(peak[0], used())
+    cuda.reset_peak_memory_stats = lambda: peak.__setitem__(0, 0)
+    cuda.memory_stats = lambda: used(stats=True)
+    cuda.Event, cuda.CUDAGraph, cuda.graph = Event, CUDAGraph, lambda graph: contextlib.nullcontext()
+    cuda.Stream = cuda.current_stream = lambda: SimpleNamespace(wait_stream=lambda other: None)
+    cuda.stream = lambda stream: contextlib.nullcontext()
+    autocast = torch.autocast
+    torch.autocast = lambda kind, dtype: autocast("cpu", dtype=dtype)  # type: ignore[assignment,misc]
+    for name in TOLD.get("without", ()):
+        where, _, last = name.rpartition(".")
+        delattr(getattr(torch, where) if where else torch, last)
+
+
+pretend()
+spec = importlib.util.spec_from_file_location("agent", sys.argv[1])
+assert spec is not None and spec.loader is not None
+agent = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(agent)
+with OnCpu(), Counting():
+    agent.main(sys.argv[2:])

@@ -1,0 +1,321 @@
+"""The speed agent: on the CPU by the real torch, on a GPU that is not there, and its arithmetic."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import convert
+
+from doctor.patient import torch_speed as agent
+from doctor.snapshot import Missing
+from doctor.snapshot.measured import Rate, StepEnd, TrainingStep
+from doctor.targets.agent import AgentResult
+from doctor.targets.process import start_agent, wait_agents
+
+HERE = Path(__file__).parent
+AGENT = str(Path(agent.__file__))
+GUARD_S = 200.0
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+"""Two threads of torch's wait for each other at every turn where others use the cores too."""
+H100 = {"name": "NVIDIA H100 80GB HBM3", "capability": [9, 0], "sms": 4, "l2_mib": 6}
+KEY = "GPU-00000000-2330-4a5b-8c6d-233000000000"
+OPERATIONS = {
+    "linear": "contraction", "attention-scores": "contraction", "attention": "contraction", "softmax": "normalisation",
+    "layer-norm": "normalisation", "gelu": "element-wise", "residual-add": "element-wise",
+}  # fmt: skip
+
+
+class Found:
+    """What a run wrote, read strictly into the structs of the Snapshot; every number is finite."""
+
+    def __init__(self, result: AgentResult) -> None:
+        assert result.fault is None, result.stderr_tail
+        assert result.noise == []
+        self.lines = result.lines
+        self.rates = [convert(row, Rate) for row in self.rows("rate")]
+        self.training = [convert(row, TrainingStep) for row in self.rows("training")]
+        self.ended = [convert(row, StepEnd) for row in self.rows("ended")]
+        self.begun = [str(line["begin"]) for line in self.lines if "begin" in line]
+        for rate in self.rates:
+            assert all(map(math.isfinite, (rate.value, rate.spread_percent, *rate.detail.values()))), rate
+            assert rate.value > 0 and rate.runs > 0 and rate.spread_percent >= 0
+
+    def rows(self, kind: str) -> list[Any]:
+        return [line[kind] for line in self.lines if kind in line]
+
+    def rate(self, kind: str, what: str) -> Rate:
+        (found,) = [rate for rate in self.rates if (rate.kind, rate.what) == (kind, what)]
+        return found
+
+    def whats(self, kind: str) -> set[str]:
+        return {rate.what for rate in self.rates if rate.kind == kind}
+
+    def end(self, step: str) -> list[tuple[str, str]]:
+        return [(end.fault, end.detail) for end in self.ended if end.step == step]
+
+
+def speed(python: Path | str, *arguments: str, env: dict[str, str] = ENVIRONMENT) -> Found:
+    return Found(wait_agents(start_agent([str(python), *arguments], GUARD_S, env))[0])
+
+
+def on_cpu(with_torch: Path, *arguments: str) -> Found:
+    return speed(with_torch / "bin/python", AGENT, "--device", "cpu", *arguments)
+
+
+def on_gpu(with_torch: Path, env: dict[str, str], **gpu: Any) -> Found:
+    words = (str(HERE / "gpu_on_cpu.py"), AGENT, "--device", "cuda:0", "--level", "quick", "--seconds", "150")
+    return speed(with_torch / "bin/python", *words, env={**ENVIRONMENT, **env, "FAKE_GPU": json.dumps({**H100, **gpu})})
+
+
+# ---- On the CPU ----
+
+
+@pytest.mark.torch_wheel
+def test_all_of_it_on_the_cpu(with_torch: Path) -> None:
+    found = on_cpu(with_torch, "--level", "quick", "--seconds", "100")
+    assert found.ended == []
+    assert found.whats("matmul") == {"fp32", "bf16"} and found.whats("memory") == {"copy", "triad"}
+    assert found.whats("pass") == {"forward", "backward"} and found.whats("launch") == {"eager"}
+    assert {rate.what: rate.group for rate in found.rates if rate.kind == "operation"} == OPERATIONS
+    assert not found.whats("copy")
+    assert {rate.device for rate in found.rates} == {"cpu"}
+    product = found.rate("matmul", "fp32")
+    assert (product.unit, product.units) == ("TFLOP/s", "cpu") and product.detail["m"] >= 128
+    copy = found.rate("memory", "copy")
+    assert (copy.unit, copy.units, copy.detail) == ("GB/s", "", {"mib": 64})
+    (step,) = found.training
+    assert (step.device, step.batch, step.sequence, step.precision) == ("cpu", 8, 64, "fp32")
+    assert step.samples_per_s == pytest.approx(step.batch * 1e3 / step.step_ms, rel=1e-4)  # type: ignore[operator]
+    for part in (step.weights_mib, step.gradients_mib, step.optimizer_mib, step.activations_mib, step.bytes_per_parameter):
+        assert part == Missing("absent", "torch does not count memory on the CPU")
+    phases = [line for line in found.lines if "phase" in line]
+    assert {phase["phase"] for phase in phases} == {"matmul", "memory", "training"}
+    assert all(phase["start"] < phase["end"] and phase["device"] == "cpu" for phase in phases)
+    (seconds,) = [line["value"] for line in found.lines if line.get("field") == "import_seconds"]
+    assert seconds > 0
+
+
+@pytest.mark.torch_wheel
+def test_what_a_short_budget_leaves_out_is_named(with_torch: Path) -> None:
+    """And what was begun is measured to its end."""
+    found = on_cpu(with_torch, "--seconds", "0.9")
+    left_out = [end.step for end in found.ended]
+    assert left_out and {(end.fault, end.detail) for end in found.ended} == {("skipped", "no time left")}
+    everything = {"matmul fp32", "matmul bf16", "memory copy", "memory triad", "launch eager", "training"}
+    everything |= {f"operation {name}" for name in OPERATIONS}
+    assert {*found.begun, *left_out} == everything | {"import torch", "device"}
+    assert not {*found.begun} & {*left_out}
+    measured = {f"{rate.kind} {rate.what}" for rate in found.rates if rate.kind not in ("pass",)}
+    assert {*found.begun} - {"import torch", "device", "training"} == measured
+
+
+@pytest.mark.torch_wheel
+def test_a_gpu_that_torch_does_not_offer(with_torch: Path) -> None:
+    found = speed(with_torch / "bin/python", AGENT, "--device", "cuda:1")
+    assert found.end("device") == [("skipped", "torch offers 0 GPUs")]
+    assert not found.rates and found.ended[0].device == "cuda:1"
+
+
+def test_without_torch() -> None:
+    found = speed(sys.executable, "-S", AGENT, "--device", "cpu")
+    ((fault, detail),) = found.end("import torch")
+    assert fault == "failed" and detail == "ModuleNotFoundError: No module named 'torch'"
+
+
+@pytest.mark.torch_wheel
+def test_the_benchmark_says_where_it_cannot_measure(with_torch: Path) -> None:
+    script = str(HERE.parents[1] / "benchmarks/gpu_speed.py")
+    for python, why in ((with_torch / "bin/python", "no GPU: torch does not offer cuda:0 here"), (sys.executable, "this Python has no torch")):
+        done = subprocess.run([str(python), script], capture_output=True, text=True, timeout=GUARD_S, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gpu_speed.py: {why}; nothing was measured\n")
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--device", "rocm"), ("--device", "cuda:x"), ("--device", "cpu", "--level", "deep"), ("--device", "cpu", "--seconds", "0"),
+              ("--device", "cpu", "--seconds", "nan")], ids=str,
+)  # fmt: skip
+def test_a_wrong_command_line_exits_2(words: tuple[str, ...]) -> None:
+    done = subprocess.run([sys.executable, AGENT, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and not done.stdout and "error: " in done.stderr.splitlines()[-1]
+
+
+# ---- On a GPU that is not there ----
+
+
+@pytest.mark.torch_wheel
+def test_all_of_it_on_a_gpu_with_little_free_memory(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+    found = on_gpu(with_torch, on_machine("healthy-h100"), free_mib=60)
+    assert {end.fault for end in found.ended} == {"skipped"} and all("made smaller" in end.detail for end in found.ended)
+    products = {rate.what: rate for rate in found.rates if rate.kind == "matmul"}
+    assert {what: (rate.unit, rate.units) for what, rate in products.items()} == {
+        "fp32": ("TFLOP/s", "cuda-cores"), "tf32": ("TFLOP/s", "tensor-cores"), "fp16": ("TFLOP/s", "tensor-cores"),
+        "bf16": ("TFLOP/s", "tensor-cores"), "fp8": ("TFLOP/s", "tensor-cores"), "int8": ("TOP/s", "tensor-cores"),
+    }  # fmt: skip
+    assert all(rate.detail["shrunk"] == 1 and rate.detail["m"] == 1024 for rate in products.values())
+    assert found.whats("copy") == {"h2d-pinned", "h2d-pageable", "d2h-pinned", "d2h-pageable"}
+    assert found.whats("launch") == {"eager", "graph"} and found.whats("operation") == OPERATIONS.keys()
+    operation = found.rate("operation", "linear").detail
+    assert operation["flops"] / operation["ms"] / 1e9 == pytest.approx(found.rate("operation", "linear").value, rel=1e-4)
+    assert operation["intensity"] == pytest.approx(operation["flops"] / operation["bytes"], rel=1e-4)
+    phases = [line for line in found.lines if "phase" in line]
+    assert {phase["phase"] for phase in phases} == {"matmul", "memory", "copy", "training"}
+    assert {(phase["key"], phase["device"]) for phase in phases} == {(KEY, "cuda:0")}
+    (step,) = found.training
+    assert (step.precision, step.batch, step.shrunk) == ("bf16-mixed", 1, True)
+    assert found.end("training") == [("skipped", "60 MiB free: made smaller, batch 1 instead of 4")]
+    mib = 4 * step.parameters / 2**20  # counted from the storages, with the half copies that autocast really keeps
+    assert (step.weights_mib, step.gradients_mib) == (pytest.approx(mib, rel=1e-3), pytest.approx(mib, rel=1e-3))
+    assert step.optimizer_mib == pytest.approx(2 * mib, rel=1e-3)
+    assert step.expected_bytes_per_parameter == 18.0 and step.bytes_per_parameter == pytest.approx(18.0, abs=0.01)
+    assert isinstance(step.activations_mib, float) and isinstance(step.peak_mib, float) and step.peak_mib > 4 * mib
+    tokens, layers, width = step.batch * step.sequence, 6, 512
+    assert 20 < step.activations_mib * 2**20 / (tokens * layers * width) < 60  # 34 and attention's, in the literature
+
+
+@pytest.mark.torch_wheel
+def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+    found = on_gpu(
+        with_torch, on_machine("healthy-h100"), free_mib=8192, largest_mib=12, without=["cuda.CUDAGraph", "_scaled_mm"],
+        fault={"mm": "no kernel image is available", "layer_norm": "CUBLAS_STATUS_NOT_SUPPORTED in a call",
+               "_int_mm": "CUBLAS_STATUS_NOT_SUPPORTED in a call", "gelu": "CUDA error: an illegal memory access was encountered"},
+    )  # fmt: skip
+    assert found.end("memory copy") == [("skipped", "out of memory: made smaller, 8 instead of 1024")]
+    assert found.rate("memory", "copy").detail == {"mib": 8}
+    assert found.end("copy h2d-pinned") == [("skipped", "out of memory: made smaller, 8 instead of 128")]
+    assert found.end("matmul bf16") == [("failed", "RuntimeError: no kernel image is available")]
+    assert found.end("matmul int8")[0][0] == "skipped" and "NOT_SUPPORTED" in found.end("matmul int8")[0][1]
+    assert found.end("matmul fp8") == [("skipped", "this torch has no fp8 product (torch._scaled_mm)")]
+    assert found.end("training")[0][0] == "skipped"  # its layer norms are refused
+    assert found.end("launch graph") == [("skipped", "this torch has no CUDA graphs")]
+    assert found.end("operation gelu")[0][0] == "failed"
+    assert "the CUDA context is broken: RuntimeError: CUDA error: an illegal memory access" in found.end("device")[0][1]
+    assert found.begun[-1] == "operation gelu"
+    after = [end for end in found.ended if end.detail == "not measured after the error in operation gelu"]
+    assert {end.step for end in after} == {
+        "operation layer-norm", "operation residual-add", "operation attention-scores", "operation attention",
+        "copy h2d-pageable", "copy d2h-pageable",
+    }  # fmt: skip
+
+
+# ---- Arithmetic ----
+
+
+@pytest.mark.parametrize(
+    ("what", "capability", "name", "units"),
+    [
+        ("fp32", None, "", "cpu"), ("bf16", None, "", "cpu"),
+        ("fp32", (9, 0), "NVIDIA H100 80GB HBM3", "cuda-cores"), ("tf32", (8, 0), "NVIDIA A100-SXM4-40GB", "tensor-cores"),
+        ("fp16", (7, 0), "Tesla V100-SXM2-16GB", "tensor-cores"), ("fp16", (6, 0), "Tesla P100-PCIE-16GB", "cuda-cores"),
+        ("fp16", (7, 5), "Tesla T4", "tensor-cores"), ("int8", (7, 5), "Tesla T4", "tensor-cores"),
+        ("int8", (6, 1), "Tesla P4", "cuda-cores"), ("fp16", (7, 5), "NVIDIA GeForce RTX 2060", "tensor-cores"),
+        ("fp16", (7, 5), "NVIDIA GeForce GTX 1650", "cuda-cores"), ("int8", (7, 5), "NVIDIA GeForce GTX 1660 SUPER", "cuda-cores"),
+        ("fp16", (7, 5), "NVIDIA T400 4GB", "cuda-cores"), ("fp16", (7, 5), "Quadro T1000 with Max-Q Design", "cuda-cores"),
+        ("fp16", (7, 5), "NVIDIA GeForce MX450", "cuda-cores"), ("fp16", (7, 5), "Quadro RTX 4000", "tensor-cores"),
+        ("fp8", (8, 9), "NVIDIA L4", "tensor-cores"), ("bf16", (12, 0), "NVIDIA GeForce RTX 5090", "tensor-cores"),
+    ],
+)  # fmt: skip
+def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, name: str, units: str) -> None:
+    assert agent.units_of(what, capability, name) == units
+
+
+@pytest.mark.parametrize(
+    ("capability", "lacking", "mixed"),
+    [
+        ((5, 0), {"fp16", "bf16", "tf32", "fp8", "int8"}, "fp32"), ((6, 0), {"bf16", "tf32", "fp8", "int8"}, "fp32"),
+        ((7, 5), {"bf16", "tf32", "fp8"}, "fp16"), ((8, 6), {"fp8"}, "bf16"), ((8, 9), set(), "bf16"),
+        ((12, 0), set(), "bf16"), (None, set(), "fp32"),
+    ],
+)  # fmt: skip
+def test_what_a_gpu_lacks(capability: tuple[int, int] | None, lacking: set[str], mixed: str) -> None:
+    names = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+    assert {what for what in names if agent.lacking(what, capability)} == lacking
+    assert agent.mixed_type(capability) == mixed
+
+
+def test_a_lack_in_words() -> None:
+    assert agent.lacking("tf32", (7, 5)) == "tf32 needs compute capability 8.0, this GPU has 7.5"
+
+
+def test_operations_and_bytes_of_a_transformer_layer() -> None:
+    """Batch 2, sequence 4, width 8, 2 heads (4 each), 2 bytes an element: 8 tokens, 16 rows of attention."""
+    assert agent.operation_costs(2, 4, 8, 2, 2) == {
+        "linear": ("contraction", 2 * 8 * 8 * 32, 2 * (8 * 8 + 8 * 32 + 8 * 32)),
+        "attention-scores": ("contraction", 2 * 16 * 4 * 4, 2 * (2 * 64 + 64)),
+        "attention": ("contraction", 4 * 16 * 4 * 4, 2 * 4 * 64),
+        "softmax": ("normalisation", 5 * 64, 2 * 2 * 64),
+        "layer-norm": ("normalisation", 7 * 256, 2 * (2 * 256 + 64)),
+        "gelu": ("element-wise", 5 * 256, 2 * 2 * 256),
+        "residual-add": ("element-wise", 256, 2 * 3 * 256),
+    }
+
+
+def test_percentiles() -> None:
+    values = [5.0, 1.0, 4.0, 2.0, 3.0]
+    assert [agent.percentile(values, p) for p in (0, 10, 50, 90, 100)] == pytest.approx([1.0, 1.4, 3.0, 4.6, 5.0])
+    assert (agent.median([1.0, 2.0]), agent.median([7.0])) == (1.5, 7.0)
+    assert agent.spread_percent(values) == pytest.approx(100 * 3.2 / 3)
+    assert agent.spread_percent([2.0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("tflops", "edge"), [(790.0, 8192), (8.1, 2560), (0.1, 1024), (60.0, 4864)], ids=str,
+)  # fmt: skip
+def test_a_product_takes_the_wanted_time(tflops: float, edge: int) -> None:
+    assert agent.edge_for(tflops * 1e9, 4.0, 1024, 8192, 256) == edge
+
+
+def test_matrices_fit_into_free_memory() -> None:
+    for element, free in ((4, 60 << 20), (2, 1 << 30), (1, 8 << 30)):
+        edge = agent.edge_fitting(free, element, 256)
+        taken = [4 * element * size**2 + 4 * size**2 for size in (edge, edge + 256)]
+        assert edge % 256 == 0 and taken[0] <= 0.4 * free < taken[1]
+
+
+@pytest.mark.parametrize("sms", [2, 14, 40, 72, 108, 132, 148, 170])
+def test_tiles_fill_every_sm_in_whole_waves(sms: int) -> None:
+    m, n = agent.wave_shape(sms, 8192)
+    assert m % 128 == n % 256 == 0 and (m // 128) * (n // 256) % sms == 0
+    assert 0.4 < m / 8192 < 2.5 and 0.4 < n / 8192 < 2.5
+
+
+def test_a_small_square_stays_one_where_no_wave_comes_near() -> None:
+    assert agent.wave_shape(131, 1024) == (1024, 1024)
+
+
+@pytest.mark.parametrize(("sms", "factor"), [(1, 1), (4, 1), (14, 4), (40, 8), (58, 16), (84, 16), (132, 32), (170, 32), (2000, 64)])
+def test_the_batch_grows_with_the_chip(sms: int, factor: int) -> None:
+    assert agent.batch_factor(sms) == factor
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch names its own."""
+
+
+@pytest.mark.parametrize(
+    ("error", "memory", "refusal"),
+    [
+        (OutOfMemoryError("tried"), True, False), (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True, False),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True, False),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory"), True, False),
+        (MemoryError(), True, False), (RuntimeError("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmul`"), False, True),
+        (RuntimeError('"addmm_impl_cpu_" not implemented for \'Half\''), False, True), (NotImplementedError(), False, True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), False, False),
+    ],
+)  # fmt: skip
+def test_kinds_of_errors(error: BaseException, memory: bool, refusal: bool) -> None:
+    assert (agent.is_out_of_memory(error), agent.is_refusal(error)) == (memory, refusal)
+
+
+def test_figures_are_finite_and_short() -> None:
+    assert agent.figure(1234567.891) == 1234570.0
+    for value in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="no finite number"):
+            agent.figure(value)
