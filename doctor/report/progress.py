@@ -28,7 +28,7 @@ class Progress:
 
     def __call__(self, words: str) -> None:
         """Say what is being done now."""
-        self._words = words
+        self._words = "".join(c if c.isprintable() else "?" for c in words[:100])  # some are a child's
         if self._thread is not None:
             self._draw()
 

@@ -103,6 +103,17 @@ def test_wrong_results_are_told(fakes: Path, fake: Path, tmp_path: Path) -> None
     assert ("torch_speed", "speed", "cuda", "skipped") in steps(found), "the speed of wrong results is none"
 
 
+def test_a_gpu_that_others_use_is_told_so(fakes: Path, fake: Path, tmp_path: Path) -> None:
+    """The other one is idle; being slow beside others is no failure."""
+    busy = {"gpu.0.utilization": "97 40", "gpu.0.process.0": "compute 4711 61000 python", "gpu.0.memory.used": "61000"}
+    env = variables(fakes, tmp_path, "h200x8", {"gpus": "2", **busy}, devices=2)
+    found = report(["prove", "--quick", "--python", str(fake)], env)
+    assert [(p["right"], p.get("busy", False), p["utilization_percent"]) for p in of(found, "torch")] == [
+        (True, True, 97.0), (True, False, 0.0),
+    ]  # fmt: skip
+    assert not [f["id"] for f in found["findings"] if f["status"] == "fail" and f["layer"] == "speed"]
+
+
 def test_one_gpu_is_asked_for(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, "rtx3090x2", devices=2)
     found = report(["prove", "--quick", "--device", "cuda:1", "--python", str(fake)], env)
