@@ -426,6 +426,7 @@ class Agent:
         except Exception as error:
             skipped = isinstance(error, NoRoom) or is_out_of_memory(error) or is_refusal(error)
             self.ended(step, "skipped" if skipped else "failed", text_of(error))
+        gc.collect()  # here, where the traceback no longer holds the tensors
         try:
             place.sync()
             place.empty_cache()
@@ -531,7 +532,7 @@ class Measures:
                 if not is_out_of_memory(error) or size // 2 < least:
                     raise
             size //= 2
-            gc.collect()  # here, where the traceback no longer holds the tensors
+            gc.collect()  # as in `guarded`
             self.place.empty_cache()
         if size < asked:
             self.agent.ended(step, "skipped", "out of memory: made smaller, %d instead of %d" % (size, asked))
@@ -613,8 +614,8 @@ class Measures:
                 if len(shapes) * len(layouts) > 1:
                     try:
                         ms = median(self.times_ms(self.products(what, shape, layout), plan.each_s / 10.0, most=8))
-                    except Exception as error:  # older torch takes int8 in one layout alone
-                        if best is None or not is_refusal(error):
+                    except Exception as error:  # older torch takes int8 in one layout alone; memory may be short
+                        if best is None or not (is_refusal(error) or is_out_of_memory(error)):
                             raise
                         continue
                 speed = 2.0 * shape[0] * shape[1] * shape[2] / ms
@@ -1027,7 +1028,11 @@ def main(arguments: Sequence[str]) -> None:
     if asked.cwd_first:
         sys.path.insert(0, os.getcwd())
     warnings.simplefilter("ignore")
-    Agent(descriptor, asked.device).run(asked.level, asked.seconds)
+    agent = Agent(descriptor, asked.device)
+    try:
+        agent.run(asked.level, asked.seconds)
+    except Exception as error:  # a package named torch that is no torch
+        agent.ended("all", "failed", text_of(error))
     os._exit(0)
 
 

@@ -130,6 +130,13 @@ def test_without_torch() -> None:
     assert fault == "failed" and detail == "ModuleNotFoundError: No module named 'torch'"
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_a_package_that_is_no_torch(tmp_path: Path, device: str) -> None:
+    (tmp_path / "torch.py").write_text("hello = 1")
+    found = speed(sys.executable, AGENT, "--device", device, env={**ENVIRONMENT, "PYTHONPATH": str(tmp_path)})
+    assert [end.fault for end in found.ended] == ["failed"] and "has no attribute" in found.ended[0].detail
+
+
 @pytest.mark.torch_wheel
 def test_the_benchmark_says_where_it_cannot_measure(with_torch: Path) -> None:
     script = str(HERE.parents[1] / "benchmarks/gpu_speed.py")
