@@ -121,7 +121,8 @@ def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, 
         middle = median(r.median or 0.0 for r in measured)
         return Expectation(
             basis="measured", low=WARN * least, typical=middle, high=best, floor=FAIL * min(middle, peak, least / WARN),
-            peak=peak, unit=unit, reason=f"measured on {row.name}", sources=tuple({r.source: 0 for r in measured}),
+            peak=peak, unit=unit, reason=f"rates measured on {row.name}",
+            sources=tuple({r.source: 0 for r in measured}),
         )  # fmt: skip
     least, middle, most = shares
     return Expectation(
@@ -203,7 +204,7 @@ def _link(m: Matrix, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: 
         least, middle, best = (mean(getattr(r, f) or 0.0 for r in chip) for f in ("min", "median", "max"))
         return Expectation(
             basis="measured", low=WARN * least, typical=middle, high=best, floor=FAIL * least, unit="GB/s",
-            reason=f"measured on {row.name} (NVLink-C2C)", sources=tuple({r.source: 0 for r in chip}),
+            reason=f"copies measured on {row.name} (NVLink-C2C)", sources=tuple({r.source: 0 for r in chip}),
         )  # fmt: skip
     if row.form_factor.startswith(("Grace", "SoC", "SoM")):
         return Expectation(basis="unknown", reason=f"copies over the link of {row.name} are not listed")

@@ -48,12 +48,12 @@ def low_rates(
 def _finding(
     about: Check, s: Snapshot, m: Matrix, low: list[Ranged], what: str, explain: Explain, p: Policy
 ) -> Finding:
-    worst = min(low, key=lambda r: r.percent)
-    words = [f"{'; '.join(r.figures()[:1].upper() + r.figures()[1:] for r in low)}, {worst.band.reason}."]
+    worst = min(low, key=lambda r: (r.band.basis != "measured", r.percent))
+    words = [f"Measured: {'; '.join(r.figures() for r in low)}. Normal by: {worst.band.reason}."]
     facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
     excuse = _excuse(s, m, worst)
     causes, fixes = explain(low)
-    free = worst.load is not None and known(worst.load.others) == 0
+    free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0
     slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0
     failing = any(r.far_too_low for r in low) and free and not slowed
     make = about.remark if excuse else about.fail if failing else about.warn

@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if found_by.watch and path.device == "watch":
             facts["libraries"] = known(found_by.watch.libraries)
         yield make(
-            _title(path, s), " ".join([f"{path.reason[0].upper()}{path.reason[1:]}.", said, _why(s, path)]).strip(),
+            _title(path, s), " ".join([f"{_begin(path)}.", said, _why(s, path)]).strip(),
             facts=facts, subject=path.key, fixes=_fixes(s, m, path),
             downstream_of=CHECK.downstream_of if wanted else (),
         )  # fmt: skip
@@ -84,6 +84,12 @@ def _title(path: Path, s: Snapshot) -> str:
     if s.measured.device == "cpu":
         return "The GPU was not used: the CPU was measured, and torch has no GPU here"
     return f"torch did not use {path.device}" if path.device else "torch did not use a GPU"
+
+
+def _begin(path: Path) -> str:
+    """The reason as the beginning of a sentence; names of programs and devices stay as they are."""
+    named = path.device == "watch" or path.reason.startswith("cuda:")
+    return path.reason if named else f"{path.reason[0].upper()}{path.reason[1:]}"
 
 
 def _why(s: Snapshot, path: Path) -> str:

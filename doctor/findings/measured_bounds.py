@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+from math import log10
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..snapshot import BatchPoint, Measured, Watch, known
@@ -80,7 +81,7 @@ class Sweep(NamedTuple):
         (small, before), (large, after) = timed[-2:]
         slope = (after - before) / (large - small) if large > small else 0.0
         step = self.steps[-1].point.step_ms
-        return round(large + (step - after) / slope) if slope > 0 and step > after else None
+        return _two_figures(large + (step - after) / slope) if slope > 0 and step > after else None
 
     def waiting(self) -> tuple[Step, ...]:
         """Those in which the device waits for the host's launches or Python."""
@@ -89,6 +90,11 @@ class Sweep(NamedTuple):
     def near(self, batch: int) -> Step:
         """The step whose batch is nearest."""
         return min(self.steps, key=lambda step: abs(step.point.batch - batch))
+
+
+def _two_figures(value: float) -> int:
+    """23142 -> 23000."""
+    return int(round(value, 1 - int(log10(value))))
 
 
 def sweeps(m: Measured) -> list[Sweep]:

@@ -61,7 +61,11 @@ def paths(s: Snapshot) -> list[Path]:
     ]  # fmt: skip
     if not any(path.device for path in found) and (m.watch is None or not isinstance(m.torch_devices, Missing)):
         found.append(_nothing_ran(m))
-    return found
+    return found + [
+        Path("gpu-wrong-results", f"{proof.wrong_elements or 'some'} results of a kernel by libcuda alone are wrong",
+             f"cuda:{proof.device}", proof.key)
+        for proof in known(m.driver) or () if known(proof.right) is False
+    ]  # fmt: skip
 
 
 def _nothing_ran(m: Measured) -> Path:

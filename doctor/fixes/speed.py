@@ -18,12 +18,16 @@ PROVE = "gpudoctor prove"
 
 
 def measured_again(fixes: Iterable[Fix | None]) -> tuple[Fix, ...]:
-    """The same fixes, each with a measurement to be made after its last step."""
+    """The same fixes, each with a measurement to be made after its last step.
+
+    A GPU that only the measurement knows has no facts that a step could change.
+    """
     found = []
     for fix in fixes:
         if fix is not None:
             *before, last = fix.steps
-            found.append(replace(fix, steps=(*before, replace(last, changes={**last.changes, **AGAIN}))))
+            changes = {path: value for path, value in last.changes.items() if (path, value) != ("gpus", ())}
+            found.append(replace(fix, steps=(*before, replace(last, changes={**changes, **AGAIN}))))
     return tuple(found)
 
 

@@ -1,0 +1,176 @@
+"""gpu-path-unused: what was proven, and where the root cause stands above it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from doctor.findings import Expect, Policy
+from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, StepEnd
+
+from ..healthy import healthy
+from ..judging import POLICY, ids, report, run
+from ..proof.stories import (
+    BOARDS,
+    KEY,
+    assert_every_fix_is_looked_at_again,
+    driver_proof,
+    machine,
+    proven,
+    torch_proof,
+    watched,
+)
+from ..sickness import not_installed
+from ..torches import with_other_build
+from .test_no_nvidia_gpu import without_gpu
+
+ID = "gpu-path-unused"
+B = BOARDS["h100"]
+ANY = Policy(judged_on="2026-11-20", expect=Expect(kind="any"))
+
+
+def without(**measured: Any) -> Snapshot:
+    """The proof found no GPU in torch."""
+    return proven(B, **{"torch_devices": (), "torch": (), "rates": (), "loads": (), "training": (), "batches": (), **measured})
+
+
+def test_a_gpu_that_computes_right_is_used() -> None:
+    assert run(ID, proven(B)) == ("pass", "", [])
+
+
+def test_no_gpu_in_torch_fails_with_the_proof_in_words() -> None:
+    s = without()
+    assert ids(s) == [ID] and report(s).exit_code == 1
+    finding = run(ID, s)[2][0]
+    assert finding.status == "fail" and finding.severity == "critical"
+    assert "torch.cuda.is_available() is False" in finding.detail
+    assert "the driver works, torch does not" in finding.detail
+    assert_every_fix_is_looked_at_again(s, finding)
+
+
+@pytest.mark.parametrize(
+    ("driver", "words"),
+    [
+        ({"right": Missing("error"), "failed_call": "cuCtxCreate_v2", "error_name": "CUDA_ERROR_UNKNOWN"}, "CUDA_ERROR_UNKNOWN in cuCtxCreate_v2"),
+        ({"right": Missing("timeout"), "fault": "hang"}, "hang"), ({"right": False, "wrong_elements": 7}, "wrong results too"),
+    ],
+)  # fmt: skip
+def test_a_broken_driver_is_told_from_a_broken_torch(driver: dict[str, Any], words: str) -> None:
+    finding = run(ID, without(driver=(driver_proof(B, **driver),)))[2][0]
+    assert words in finding.detail and "torch does not" not in finding.detail
+
+
+def test_the_root_cause_stands_above_it() -> None:
+    for s, cause in ((with_other_build(machine(B)), "cpu-only-torch"), (not_installed(machine(B)), "driver-not-installed"),
+                     (without_gpu(healthy()), "no-nvidia-gpu")):  # fmt: skip
+        sick = without().measured
+        done = report(s.replace({"measured": sick}))
+        assert done.findings[0].id == cause and not done.findings[0].downstream_of
+        mine = next(f for f in done.findings if f.id == ID)
+        assert cause in mine.downstream_of
+
+
+def test_the_fix_of_the_root_cause_makes_the_measurement_stale() -> None:
+    s = with_other_build(machine(B)).replace({"measured": without().measured})
+    for step in run("cpu-only-torch", s)[2][0].fixes[0].steps:
+        s = s.replace(step.changes)
+    status, reason, said = run(ID, s)
+    assert (status, said) == ("unknown", []) and "recheck" in reason
+
+
+@pytest.mark.parametrize(
+    ("proof", "words"),
+    [
+        ({"right": Missing("error"), "failed_step": "matmul", "error": "CUDA error: no kernel image is available", "fault": "failed"}, "no kernel image"),
+        ({"right": Missing("timeout"), "failed_step": "matmul", "fault": "hang"}, "hang in matmul"),
+        ({"tensor_device": "cpu", "process_seen": False}, "are on cpu, and NVML did not see the process"),
+    ],
+)  # fmt: skip
+def test_a_device_that_did_not_compute(proof: dict[str, Any], words: str) -> None:
+    s = proven(B, torch=(torch_proof(B, **proof),))
+    status, _, findings = run(ID, s)
+    assert status == "fail" and words in findings[0].detail and findings[0].subject == KEY
+
+
+def test_one_sick_gpu_of_two_is_named() -> None:
+    sick = torch_proof(B, device="cuda:1", key="GPU-two", right=Missing("error"), error="CUDA error 719", fault="crash")
+    s = proven(B, torch_devices=("cuda:0", "cuda:1"), torch=(torch_proof(B), sick))
+    findings = run(ID, s)[2]
+    assert [f.subject for f in findings] == ["GPU-two"] and "cuda:1" in findings[0].title
+
+
+def test_a_proof_that_hung_without_a_result() -> None:
+    end = StepEnd(agent="torch_proof", step="matmul", device="cuda:0", fault="hang")
+    for ends in ((end,), (StepEnd(agent="torch_proof", step="torch_devices", fault="crash"),)):
+        s = proven(B, torch=(), torch_devices=("cuda:0",) if ends[0].device else NOT_ASKED, ended=ends)
+        status, _, findings = run(ID, s)
+        assert status == "fail" and ends[0].step in findings[0].detail
+
+
+def test_another_device_than_torch_has() -> None:
+    s = proven(B, device="cuda:3", torch=())
+    assert "cuda:3 was asked for, and torch offers cuda:0" in run(ID, s)[2][0].detail
+
+
+def test_torch_that_cannot_be_asked() -> None:
+    assert run(ID, without(torch_devices=Missing("error", "ImportError: libcudart.so.12")))[0] == "fail"
+    assert run(ID, without(torch_devices=ABSENT, torch=ABSENT))[0] == "fail"
+    status, reason, _ = run(ID, without(torch_devices=Missing("timeout", "import torch"), torch=NOT_ASKED))
+    assert status == "unknown" and "no result" in reason
+
+
+def test_memory_that_ran_out_proves_nothing() -> None:
+    for proof in ({"error": "CUDA out of memory. Tried to allocate"}, {"error": "CUDA error", "error_code": 2}):
+        status, reason, findings = run(ID, proven(B, torch=(torch_proof(B, right=Missing("error"), fault="failed", **proof),)))
+        assert (status, findings) == ("unknown", []) and "No memory was free" in reason
+
+
+def test_the_cpu_as_asked_is_a_remark() -> None:
+    s = without_gpu(healthy()).replace({"measured": without(device="cpu", driver=NOT_ASKED).measured})
+    status, _, findings = run(ID, s, ANY)
+    assert (status, [f.severity for f in findings]) == ("pass", ["info"])
+    assert report(s, ANY).exit_code == 0
+    assert run(ID, proven(B, device="cpu", torch=()))[0] == "skipped"  # torch has a GPU, nobody asked for it
+
+
+def test_expectations() -> None:
+    s = without_gpu(healthy()).replace({"measured": without().measured})
+    assert run(ID, s)[0] == "fail"
+    assert run(ID, s, ANY)[0] == "pass"  # no GPU is a remark
+    assert run(ID, without(), ANY)[0] == "fail"  # one that is there is judged
+    assert run(ID, s, Policy(judged_on=POLICY.judged_on, expect=Expect(kind="none")))[0] == "skipped"
+
+
+LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
+
+
+@pytest.mark.parametrize(
+    ("watch", "status", "words"),
+    [
+        ({"uses_gpu": False, "libraries": ()}, "fail", "no CUDA library loaded"),
+        ({"uses_gpu": False, "libraries": LIBRARIES}, "fail", "were not moved to the GPU"),
+        ({"uses_gpu": False, "libraries": ("libcudart.so.12",)}, "fail", "made no context"),
+        ({"uses_gpu": False, "libraries": NOT_ASKED}, "fail", "held no GPU"),
+        ({"gpu_busy_percent": 0.0, "gpu_idle_percent": 100.0}, "warn", "gave it no work"),
+        ({"gpu_busy_percent": 5.0}, "pass", ""),
+        ({"gpu_busy_percent": Missing("denied")}, "pass", ""),
+        ({"uses_gpu": Missing("denied", "no permission")}, "unknown", "no permission"),
+        ({"uses_gpu": False, "exit_code": 1}, "unknown", "exit code 1"),
+        ({"uses_gpu": False, "seconds": 1.0}, "unknown", "too shortly"),
+    ],
+)  # fmt: skip
+def test_a_watched_program(watch: dict[str, Any], status: str, words: str) -> None:
+    s = watched(B, **watch)
+    got, reason, findings = run(ID, s)
+    assert got == status and words in " ".join([reason, *(f.detail for f in findings)])
+    for finding in findings:
+        assert finding.title.startswith("python did not use the GPU")
+        assert_every_fix_is_looked_at_again(s, finding)
+
+
+def test_a_watched_program_whose_torch_has_no_gpu() -> None:
+    s = watched(B, with_other_build(machine(B)), uses_gpu=False)
+    finding = run(ID, s)[2][0]
+    assert "no usable GPU" in finding.detail and finding.fixes[0].id != "move-to-gpu"
+    assert ids(s)[0] == "cpu-only-torch"

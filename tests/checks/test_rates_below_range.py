@@ -1,0 +1,192 @@
+"""matmul-below-range, memory-bandwidth-below-range, h2d-below-range: against what the matrix expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from doctor.snapshot import NOT_ASKED, Missing, Rate, Snapshot, StepEnd
+
+from ..judging import ids, report, run
+from ..proof.stories import (
+    BOARDS,
+    KEY,
+    assert_every_fix_is_looked_at_again,
+    changed,
+    load,
+    loads,
+    machine,
+    proven,
+    rates,
+    torch_proof,
+)
+
+MATMUL, MEMORY, H2D = "matmul-below-range", "memory-bandwidth-below-range", "h2d-below-range"
+CHECKS = (MATMUL, MEMORY, H2D)
+B = BOARDS["h100"]
+
+
+@pytest.mark.parametrize("check_id", CHECKS)
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_gpu_within_its_range(check_id: str, board: str) -> None:
+    assert run(check_id, proven(board)) == ("pass", "", [])
+
+
+@pytest.mark.parametrize(
+    ("check_id", "part", "share", "status"),
+    [
+        (MATMUL, "speed", 0.86, "pass"), (MATMUL, "speed", 0.75, "warn"), (MATMUL, "speed", 0.5, "fail"),
+        (MEMORY, "memory", 0.8, "pass"), (MEMORY, "memory", 0.65, "warn"), (MEMORY, "memory", 0.4, "fail"),
+        (H2D, "h2d", 0.85, "pass"), (H2D, "h2d", 0.7, "warn"), (H2D, "h2d", 0.1, "warn"),
+    ],
+)  # fmt: skip
+def test_the_band_of_a_measured_model(check_id: str, part: str, share: float, status: str) -> None:
+    s = proven(B, rates=rates(B, **{part: share}))
+    got, _, findings = run(check_id, s)
+    assert got == status
+    assert ids(s) == ([check_id] if status != "pass" else [])
+    for finding in findings:
+        assert finding.subject == KEY and finding.facts["basis"] == "measured" and finding.facts["percent"] < 100
+        assert_every_fix_is_looked_at_again(s, finding)
+
+
+@pytest.mark.parametrize("others", [Missing("denied"), 1])
+def test_only_a_gpu_that_is_seen_to_be_free_can_fail(others: Any) -> None:
+    slow = rates(B, speed=0.5)
+    assert run(MATMUL, proven(B, rates=slow))[0] == "fail"
+    assert run(MATMUL, proven(B, rates=slow, loads=loads(B, others=others)))[0] == ("pass" if others == 1 else "warn")
+    assert run(MATMUL, proven(B, rates=slow, loads=NOT_ASKED))[0] == "warn"
+
+
+def test_a_share_of_a_peak_never_fails() -> None:
+    """Nobody measured an A10's products: 30 % of its peak is a warning."""
+    s = proven("a10", rates=rates(BOARDS["a10"], speed=0.3))
+    status, _, findings = run(MATMUL, s)
+    assert (status, findings[0].facts["basis"], findings[0].direct) == ("warn", "peak", False)
+
+
+def one_slow(what: str, share: float) -> tuple[Rate, ...]:
+    return tuple(replace(r, value=r.value * share) if (r.kind, r.what) == ("matmul", what) else r for r in rates(B))
+
+
+def test_one_slow_type_is_the_librarys() -> None:
+    finding = run(MATMUL, proven(B, rates=one_slow("bf16", 0.7)))[2][0]
+    assert "Only this data type is slow" in finding.detail and [r["what"] for r in finding.facts["rates"]] == ["bf16"]
+
+
+@pytest.mark.parametrize(
+    ("nvml", "words"),
+    [
+        ({"clock_sm_mhz": 600.0}, "600 MHz of at most 1980 MHz"), ({"reasons_percent": {"sw-thermal": 5.0}}, "by heat"),
+        ({"reasons_percent": {"power-brake": 5.0}}, "hardware protection"), ({}, "locked clocks and an old torch"),
+    ],
+)  # fmt: skip
+def test_the_likeliest_cause_by_what_nvml_showed(nvml: dict[str, Any], words: str) -> None:
+    finding = run(MATMUL, proven(B, rates=rates(B, speed=0.7), loads=loads(B, **nvml)))[2][0]
+    assert words in finding.detail
+
+
+def test_memory_clocks() -> None:
+    finding = run(MEMORY, proven(B, rates=rates(B, memory=0.5), loads=loads(B, clock_memory_mhz=1593.0)))[2][0]
+    assert "1593 MHz of at most 2619 MHz" in finding.detail and finding.fixes[0].steps[0].command.endswith("-i 0 -rmc")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"pcie_width": 4}, "generation 5 with 4 lanes"), ({"pcie_gen": 3}, "generation 3 with 16 lanes"),
+        ({}, "as it should be"), ({"pcie_gen": Missing("absent"), "pcie_width": Missing("absent")}, "Likeliest"),
+    ],
+)  # fmt: skip
+def test_the_link_under_load(facts: dict[str, Any], words: str) -> None:
+    s = proven(B, rates=rates(B, h2d=0.4), loads=(load("copy", B, **facts),))
+    finding = run(H2D, s)[2][0]
+    assert words in finding.detail
+    assert (finding.fixes[0].id == "seat-board") is ("lanes" in words)
+
+
+def test_a_slot_that_can_do_less_is_the_measure() -> None:
+    """A board of generation 5 in a slot of generation 3 with eight lanes gives what that slot can."""
+    s = machine(B)
+    assert isinstance(s.gpus, tuple)
+    s = s.replace({"gpus": (s.gpus[0].with_(pcie_gen_max=3, pcie_width_max=8, pcie_width=8),)})
+    s = proven(B, s, rates=rates(B, h2d=6.0 / 55.2), loads=loads(B, pcie_gen=3, pcie_width=8))
+    assert run(H2D, s) == ("pass", "", [])
+
+
+def test_a_virtual_machine_is_told() -> None:
+    s = proven(B, machine(B, virtualization="kvm"), rates=rates(B, h2d=0.4))
+    assert "virtual machine" in run(H2D, s)[2][0].detail
+
+
+def test_a_lowered_power_limit_is_the_measure() -> None:
+    s = machine("4090")
+    assert isinstance(s.gpus, tuple)
+    s = s.replace({"gpus": (s.gpus[0].with_(power_limit_w=225.0),)})
+    b = BOARDS["4090"]
+    assert run(MATMUL, proven(b, s, rates=rates(b, speed=0.6)))[0] == "pass"
+    assert run(MATMUL, proven(b, s, rates=rates(b, speed=0.3)))[0] == "warn"
+    assert run(MATMUL, proven(b, rates=rates(b, speed=0.6)))[0] in ("warn", "fail")
+
+
+def test_two_names_of_one_chip_are_two_measures() -> None:
+    """What is normal for an H100 PCIe is slow for an H100 SXM."""
+    pcie = B._replace(name="NVIDIA H100 PCIe", pci="2331", watt=350)
+    slow = tuple(replace(r, value=500.0) if r.what == "bf16" else r for r in rates(B) if r.what in ("bf16", "copy"))
+    assert run(MATMUL, proven(pcie, machine(pcie), rates=slow))[0] == "pass"
+    assert run(MATMUL, proven(B, rates=slow))[0] in ("warn", "fail")
+
+
+EXCUSES: dict[str, dict[str, Any]] = {
+    "busy": {"torch": (torch_proof(B, busy=True),)},
+    "smaller": {"ended": tuple(StepEnd(agent="torch_speed", step=f"matmul {what}", device="cuda:0", fault="skipped",
+                                       detail="3000 MiB free: made smaller, edge at most 1024") for what in B.products)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("excuse", EXCUSES)
+def test_what_excuses_a_low_rate(excuse: str) -> None:
+    s = proven(B, rates=rates(B, speed=0.5), **EXCUSES[excuse])
+    status, _, findings = run(MATMUL, s)
+    assert (status, [f.severity for f in findings]) == ("pass", ["info"]) and ids(s) == []
+
+
+def test_a_laptop_is_a_remark() -> None:
+    laptop = BOARDS["3060ti"]._replace(name="NVIDIA GeForce RTX 3060 Laptop GPU", pci="2520", mib=6144, watt=80)
+    s = proven(laptop, machine(laptop), rates=tuple(replace(r, value=r.value / 9) for r in rates(laptop)))
+    assert run(MATMUL, s)[0] == "pass" and len(run(MATMUL, s)[2]) == 1
+
+
+@pytest.mark.parametrize("check_id", CHECKS)
+def test_missing_measurements(check_id: str) -> None:
+    assert run(check_id, proven(B, rates=NOT_ASKED))[:2] == ("skipped", "speed was not measured: gpudoctor prove --quick")
+    assert run(check_id, proven(B, rates=Missing("timeout", "no time left")))[0] == "unknown"
+    assert run(check_id, proven(B, device="cpu", rates=()))[0] == "skipped"
+    step = {MATMUL: "matmul bf16", MEMORY: "memory copy", H2D: "copy h2d-pinned"}[check_id]
+    ended = (StepEnd(agent="torch_speed", step=step, device="cuda:0", fault="failed", detail="CUDA error"),)
+    status, reason, _ = run(check_id, proven(B, rates=(), ended=ended))
+    assert status == "unknown" and "CUDA error" in reason
+    assert run(check_id, changed(proven(B), level=Missing("recheck")))[0] == "unknown"
+
+
+def test_gpus_that_nobody_lists() -> None:
+    """Without NVML the proof's name tells which GPU it is."""
+    s = proven(B, rates=rates(B, speed=0.5)).replace({"gpus": Missing("denied")})
+    status, _, findings = run(MATMUL, s)
+    assert status == "warn" and findings[0].title.startswith("NVIDIA H100 80GB HBM3")
+    assert_every_fix_is_looked_at_again(s, findings[0])
+
+
+def test_two_gpus_are_judged_apart() -> None:
+    s: Snapshot = machine(B)
+    assert isinstance(s.gpus, tuple)
+    other = replace(s.gpus[0], key="GPU-second", uuid="GPU-second", index=1)
+    second = tuple(replace(r, device="cuda:1", value=r.value * 0.5) for r in rates(B) if r.kind == "matmul")
+    proofs = (torch_proof(B), torch_proof(B, device="cuda:1", key="GPU-second"))
+    s = proven(B, s.replace({"gpus": (s.gpus[0], other)}), torch=proofs, rates=(*rates(B), *second),
+               loads=(*loads(B), *loads(B, key="GPU-second")))  # fmt: skip
+    assert [f.subject for f in run(MATMUL, s)[2]] == ["GPU-second"]
+    done = report(s).measured
+    assert done is not None and {e.device for e in done.expected} == {"cuda:0", "cuda:1"}
