@@ -3,9 +3,10 @@
 Run under the patient's Python:
 `python training_speed.py --device cuda:N|cpu [--level standard|full] [--seconds S]`. It measures and judges nothing.
 Lines: {"begin": STEP} before each step that can hang; {"cpu": {...}} before torch is imported and again, with torch's
-threads, after; {"field": "import_seconds", "value": V}; {"batch": {...}} once a batch size; {"rate": {...}} of kinds
-`loader` and `copies`; {"phase": "sweep"|"training", "device": D, "key": K, "start": T, "end": T} (seconds of the
-monotonic clock; a sweep's has "batch"); {"ended": {...}} for what failed or was left out. S counts without the import.
+threads, after; {"field": "import_seconds", "value": V}; {"field": "pids", "value": [ours]}; {"batch": {...}} once a
+batch size; {"rate": {...}} of kinds `loader` and `copies`; {"phase": "sweep"|"training", "device": D, "key": K,
+"start": T, "end": T} (seconds of the monotonic clock; one for each batch of the sweep, which it names as "batch_size");
+{"ended": {...}} for what failed or was left out. S counts without the import.
 
 This process never initialises CUDA: each measurement is a fork of it with an end of its own, so that a crash or a hang
 costs that measurement alone, torch is imported once, and several trainings can use the device. All of them die with it.
@@ -34,7 +35,7 @@ import warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
     Profiled = Dict[int, Tuple[float, int]]
 
@@ -48,6 +49,8 @@ BATCHES = {"cuda": (64, 256, 1024, 4096, 16384, 128, 512, 2048, 8192), "cpu": (6
 """The coarse series first; the standard level has no other."""
 COARSE = {"cuda": 5, "cpu": 3}
 POINT_S = {"standard": 1.8, "full": 5.0}
+GRAPH_S = 0.15
+"""Of a point's time; the graph takes as much beyond it where nothing is left."""
 COPIES = {"cuda": (4, 1024), "cpu": (2, 256)}
 """Most copies, and their batch."""
 INTERVAL_S = {"standard": 0.4, "full": 1.0}
@@ -133,12 +136,16 @@ class Child:
             except OSError:
                 pass
 
-    def close(self) -> None:
-        """End it. One that hangs in the driver cannot be reaped and is left behind."""
-        self.kill()
+    def reap(self) -> None:
+        """Wait for its end; one that hangs in the driver is left behind."""
         until = time.monotonic() + GRACE_S
         while not self.ended() and time.monotonic() < until:
             time.sleep(0.005)
+
+    def close(self) -> None:
+        """End it."""
+        self.kill()
+        self.reap()
         for pipe in (self.pipe, self.orders):
             os.close(pipe)
         running.remove(self)
@@ -168,7 +175,7 @@ def lines_of(children: Sequence[Child], until: float) -> Iterator[Tuple[Child, D
                 yield child, line
             if child in left and not data and (over or child.pipe in ready):
                 left.remove(child)
-                child.ended()
+                child.reap()
                 number = (child.status or 0) & 127
                 yield child, {"crash": "signal %d" % number if number else "it ended the process"}
 
@@ -360,11 +367,6 @@ def layers(dims: Sequence[int]) -> List[Tuple[int, int]]:
     return [(dims[place], dims[place + 1]) for place in range(len(dims) - 1)]
 
 
-def parameters() -> int:
-    """Of both towers."""
-    return sum(a * b + b for dims in TOWERS for a, b in layers(dims))
-
-
 def step_flops(batch: int) -> int:
     """Floating-point operations of the matrix products of a step (element-wise work left out).
 
@@ -378,9 +380,10 @@ def step_flops(batch: int) -> int:
 
 
 def step_bytes(batch: int) -> int:
-    """Least bytes that an eager step moves in device memory, 4 a number, each read and each write counted once.
+    """Least bytes that a step of such operations moves in device memory, 4 a number, each read and write counted once.
 
-    Weights: read forward, read backward (not the first layer's), gradient written, AdamW reads four and writes three.
+    Weights: read forward, read backward (not the first layer's), gradient written, AdamW as one
+    operation: reads four, writes three.
     A hidden layer: product written; ReLU reads, writes; read by the next product and by its weights' gradient; gradient
     written; ReLU backward reads two, writes one; that read by weights' and bias's gradients and (not the first) by the
     input's. Input: read forward and for the weights' gradient. Embedding: product written, norm reads, division reads
@@ -476,6 +479,7 @@ def open_device(torch: Any, device: str) -> str:
     """Make the device current, and its key: "GPU-" and the UUID; empty for the CPU and where nobody tells it."""
     if device == "cpu":
         return ""
+    torch.cuda.init()
     torch.cuda.set_device(device)
     torch.zeros(1, device=device)
     torch.cuda.synchronize()
@@ -540,11 +544,12 @@ class Sweep:
 
     def __init__(self, say: Callable[..., None], torch: Any, device: str, profiled: Profiled) -> None:
         self.say, self.torch, self.device, self.profiled = say, torch, device, profiled
-        self.key = ""
+        self.key, self.end = "", 0.0
         self.no_graph: Optional[Dict[str, str]] = None
 
     def run(self, batches: Sequence[int], seconds: float, end: float) -> None:
         """All of them, each its part of the time until `end` and no more than `seconds`."""
+        self.end = end
         self.say(begin="device")
         self.key = open_device(self.torch, self.device)
         measured: Dict[int, float] = {}
@@ -580,7 +585,7 @@ class Sweep:
         gc.collect()
         if self.device != "cpu":
             self.say(pending=row)
-            row["graph_ms"] = self.graph_ms(batch, end)
+            row["graph_ms"] = self.graph_ms(batch, end, float(row["step_ms"]) / 1000)
         self.say(batch=row)
         return float(row["step_ms"]) / 1000
 
@@ -590,7 +595,7 @@ class Sweep:
         warm_up(training)
         began = time.monotonic()
         found = timed(training, training.turn, began + (end - began) * (0.62 if training.cuda else 0.9))
-        self.say(phase="sweep", device=self.device, key=self.key, batch=batch, start=began, end=time.monotonic())
+        self.say(phase="sweep", device=self.device, key=self.key, batch_size=batch, start=began, end=time.monotonic())
         row: Dict[str, Any] = {
             "device": self.device, "batch": batch, "step_ms": median(found), "spread_percent": spread_percent(found),
             "load_ms": median(repeated(lambda: clocked(training.load), end)),
@@ -616,11 +621,11 @@ class Sweep:
             row["launches"] = {"missing": "error", "detail": "the profiler saw no kernels"}
         return row
 
-    def graph_ms(self, batch: int, end: float) -> Any:
+    def graph_ms(self, batch: int, end: float, step_s: float) -> Any:
         """A turn with the step as a CUDA graph; Missing where that does not work."""
         if self.no_graph:
             return self.no_graph
-        if time.monotonic() > end:
+        if time.monotonic() + 10 * step_s > self.end:
             return {"missing": "timeout", "detail": "its time was over"}
         self.say(begin="sweep %d graph" % batch)
         try:
@@ -629,7 +634,7 @@ class Sweep:
             for _ in range(2):
                 training.turn(replay)
             training.wait()
-            return median(timed(training, lambda: training.turn(replay), end))
+            return median(timed(training, lambda: training.turn(replay), max(end, time.monotonic() + GRAPH_S)))
         except Exception as error:
             missing = {"missing": "error", "detail": words(error)}
             if not out_of_memory(error):
@@ -818,13 +823,20 @@ class Agent:
         self.kind = "cpu" if device == "cpu" else "cuda"
         self.seconds = BUDGET_S[self.kind, level] if seconds is None else seconds
         self.torch: Any = None
-        self.broken = ""
         self.began = self.end = 0.0
+        self.last = ""
+        self.measured: Set[int] = set()
+        """Batches with a result."""
+        self.told: Set[str] = set()
+        """Steps without one, and why was said."""
 
     def emit(self, **line: Any) -> None:
+        if "batch" in line:
+            self.measured.add(line["batch"]["batch"])
         write(self.descriptor, rounded(line))
 
     def ended(self, step: str, fault: str, detail: str) -> None:
+        self.told.add(step)
         self.emit(ended={"agent": AGENT, "step": step, "device": self.device, "fault": fault, "detail": detail})
 
     def run(self) -> None:
@@ -846,22 +858,24 @@ class Agent:
             return
         batches = BATCHES[self.kind] if self.level == "full" else BATCHES[self.kind][: COARSE[self.kind]]
         profiled: Profiled = {}
+        works = True
         for part, share in PARTS[self.kind]:
             until = min(self.end, self.began + self.seconds * share)
-            if until - time.monotonic() < LEAST_S:
-                self.ended(part, "skipped", "no time was left of %g s" % self.seconds)
-            elif part == "profile":
-                self.supervise(part, until, profiled, profile, self.torch, self.device, batches, until)
-            elif part == "sweep":
-                arguments = (self.torch, self.device, batches, POINT_S[self.level], until, profiled)
-                if not self.supervise(part, until, {}, sweep, *arguments):
-                    self.broken = "the training does not work here"
-            elif part == "loader":
-                self.loaders(worker_counts(cores, MOST_WORKERS[self.level]), until)
-            elif self.broken:
-                self.ended(part, "skipped", self.broken)
-            else:
-                self.copies(cores, until)
+            try:
+                if until - time.monotonic() < LEAST_S:
+                    self.ended(part, "skipped", "no time was left of %g s" % self.seconds)
+                elif part == "profile":
+                    self.supervise(part, until, profiled, profile, self.torch, self.device, batches, until)
+                elif part == "sweep":
+                    works = self.sweep(batches, until, profiled)
+                elif part == "loader":
+                    self.loaders(worker_counts(cores, MOST_WORKERS[self.level]), until)
+                elif not works:
+                    self.ended(part, "skipped", "no batch of the training worked")
+                else:
+                    self.copies(cores, until)
+            except OSError as error:  # no more processes, or no more memory for one
+                self.ended(part, "failed", words(error))
 
     def load(self) -> bool:
         """Import torch; False where that raises."""
@@ -884,10 +898,11 @@ class Agent:
         return error is None
 
     def supervise(self, part: str, until: float, profiled: Profiled, work: Callable[..., None],
-                  *arguments: Any) -> bool:  # fmt: skip
-        """Run a measurement in a child and pass on its lines; whether it came to its end."""
+                  *arguments: Any) -> str:  # fmt: skip
+        """Run a measurement in a child and pass on its lines; its fault, empty where it came to its end."""
         child = Child(work, *arguments)
-        step, pending, whole, heard = part, None, False, time.monotonic()
+        self.emit(field="pids", value=[child.pid])
+        step, pending, fault, heard = part, None, "", time.monotonic()
         try:
             for _, line in lines_of([child], until + min(GRACE_S, 0.1 * self.seconds)):
                 silent, heard = time.monotonic() - heard, time.monotonic()
@@ -897,17 +912,11 @@ class Agent:
                     profiled[batch] = (milliseconds, launches)
                 elif "pending" in line:
                     pending = line["pending"]
-                elif "done" in line:
-                    whole = True
                 elif "ended" in line:
                     self.ended(line["ended"]["step"], line["ended"]["fault"], line["ended"]["detail"])
-                elif "raised" in line:
-                    self.ended(step, "failed", line["raised"])
-                elif "hang" in line:
-                    self.cut(step, silent)
-                elif "crash" in line:
-                    self.ended(step, "crash", line["crash"])
-                else:
+                elif any(word in line for word in ("hang", "crash", "raised")):
+                    fault = self.missed(step, line, silent)
+                elif "done" not in line:
                     pending = None if "batch" in line else pending
                     self.emit(**line)
         finally:
@@ -915,22 +924,36 @@ class Agent:
         if pending:
             self.emit(batch=dict(pending, graph_ms={"missing": "error", "detail": "the CUDA graph did not end"}))
         self.last = step
-        return whole
+        return fault
 
-    def cut(self, step: str, silent: float) -> None:
-        """Say that a child was ended: a busy machine may only be slow, long silence is a hang."""
-        if silent < HANG_S:
-            self.ended(step, "skipped", "cut off: its time was over")
+    def missed(self, step: str, line: Dict[str, Any], silent: float) -> str:
+        """Say how a child ended that did not come to its end; a busy machine may be slow, long silence is a hang."""
+        if "raised" in line:
+            fault, detail = "failed", line["raised"]
+        elif "crash" in line:
+            fault, detail = "crash", line["crash"]
+        elif silent < HANG_S:
+            fault, detail = "skipped", "cut off: its time was over"
         else:
-            self.ended(step, "hang", "no answer for %.0f s" % silent)
+            fault, detail = "hang", "no answer for %.0f s" % silent
+        self.ended(step, fault, detail)
+        return fault
+
+    def sweep(self, batches: Sequence[int], until: float, profiled: Profiled) -> bool:
+        """The batch sweep; whether the training works on this device as far as one can tell."""
+        arguments = (self.torch, self.device, batches, POINT_S[self.level], until, profiled)
+        fault = self.supervise("sweep", until, {}, sweep, *arguments)
+        for batch in batches if fault and self.last.startswith("sweep ") else ():
+            if batch not in self.measured and "sweep %d" % batch not in self.told:
+                self.ended("sweep %d" % batch, "skipped", "the sweep ended before it")
+        return fault in ("", "skipped") or bool(self.measured)
 
     def loaders(self, counts: List[int], until: float) -> None:
         """The loader, in a new process for the counts that are left where one of them failed."""
         seconds = WORKERS_S[self.level]
         while counts and until - time.monotonic() > LEAST_S:
-            if self.supervise("loader", until, {}, loader, self.torch, self.device, counts, seconds, until):
-                return
-            if not self.last.startswith("loader "):
+            fault = self.supervise("loader", until, {}, loader, self.torch, self.device, counts, seconds, until)
+            if not fault or not self.last.startswith("loader "):
                 return
             counts = [count for count in counts if count > int(self.last.partition(" ")[2])]
         for count in counts:
@@ -951,17 +974,19 @@ class Agent:
         try:
             for _ in range(most):
                 children.append(Child(copy_of, self.torch, self.device, batch, share))
-            waiting = list(children)
+            self.emit(field="pids", value=[child.pid for child in children])
+            gone: Dict[int, Dict[str, Any]] = {}
             for child, line in lines_of(children, started + 0.7 * (until - started)):
                 if "ready" in line:
                     key = line["ready"]
                     ready.append(child)
-                elif child in waiting:
-                    self.missed(children.index(child) + 1, line, started)
-                waiting = [other for other in waiting if other is not child]
-                if not waiting:
+                elif child not in ready:
+                    gone[child.pid] = line
+                if len(ready) + len(gone) == most:
                     break
             began = time.monotonic()
+            for place, line in enumerate(gone.values()):
+                self.missed("copies %d" % (len(ready) + 1 + place), line, began - started)
             interval = min(INTERVAL_S[self.level], (until - began) / (INTERVALS * max(1, len(ready))) - 0.04)
             for count in range(1, len(ready) + 1):
                 if interval < 0.05 or until - time.monotonic() < interval:
@@ -990,7 +1015,8 @@ class Agent:
             for child in children:
                 for _, line in lines_of([child], until + GRACE_S):
                     if "turns" not in line:
-                        return self.missed(count, line, began)
+                        self.missed("copies %d" % count, line, time.monotonic() - began)
+                        return False
                     total += batch * line["turns"] / line["seconds"]
                     turns += line["turns"]
                     break
@@ -1000,14 +1026,6 @@ class Agent:
                "detail": {"batch": batch, "seconds": interval, "turns": turns}}  # fmt: skip
         self.emit(rate=row)
         return True
-
-    def missed(self, count: int, line: Dict[str, Any], since: float) -> bool:
-        """Say why a copy is not there."""
-        if "hang" in line:
-            self.cut("copies %d" % count, time.monotonic() - since)
-        else:
-            self.ended("copies %d" % count, "crash" if "crash" in line else "failed", str(next(iter(line.values()))))
-        return False
 
 
 def rounded(value: Any) -> Any:

@@ -1,0 +1,41 @@
+"""Count a training step's floating-point operations and bytes by the real torch: `python count_step.py AGENT BATCH`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+spec = importlib.util.spec_from_file_location("training_speed", sys.argv[1])
+assert spec is not None and spec.loader is not None
+agent: Any = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(agent)
+
+
+class Bytes(TorchDispatchMode):
+    """What every operation that is no view reads and writes."""
+
+    total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            touched = tree_leaves((args, kwargs or {}, made))
+            self.total += sum(t.numel() * t.element_size() for t in touched if isinstance(t, torch.Tensor))
+        return made
+
+
+batch = int(sys.argv[2])
+training = agent.Training(torch, "cpu", batch)
+training.turn()
+with FlopCounterMode(display=False) as flops:
+    training.step()
+with Bytes() as moved:
+    training.step()
+print(json.dumps({"flops": flops.get_total_flops(), "bytes": moved.total}))
