@@ -33,7 +33,7 @@ from doctor.report.terminal import Look, render_terminal
 from doctor.snapshot import Snapshot
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import Output
-from doctor.targets.recording import RecordingError, read_recording
+from doctor.targets.recording import PROOF, RecordingError, read_recording
 
 from ..healthy import healthy
 from ..judging import matrix
@@ -111,6 +111,7 @@ def recording(data: bytes) -> object:
     for part in data.split(b"== ")[1:]:
         name, _, content = part.partition(b"\n")
         known = {b"manifest": "manifest.json", b"files": "files.jsonl", b"nvml": "nvml.jsonl", b"torch": "torch.jsonl"}
+        known.update({source.encode(): f"{source}.jsonl" for source in PROOF})
         (folder / known.get(name, "cuda_driver.jsonl")).write_bytes(content)
     try:
         read = read_recording(str(folder))
