@@ -13,6 +13,8 @@ _VERSIONS = ("torch.version", "torch.cuda", "python.patient.version", "driver.nv
 
 def agree(path: str, rows: list[Statement]) -> Any:
     """The value that all strong statements (else all weak ones) agree on; the more exact of two that agree."""
+    if path == "container.kind":  # 'a container' and 'docker' are one thing
+        rows = [row for row in rows if row.value != "other"] or rows
     strong = [row for row in rows if not row.weak] or rows
     best = strong[0]
     for row in strong[1:]:
