@@ -8,7 +8,9 @@ from ..snapshot import Missing
 def number(value: float) -> str:
     """`1,312`, `742`, `51.3`, `4.41`, `0.112`, `2.1e-07`; whole numbers keep all their digits."""
     size = abs(value)
-    if size >= 100 or (size == int(size) and size < 1e15):
+    if size >= 1e15:
+        return f"{value:.2e}"
+    if size >= 100 or size == int(size):
         return f"{value:,.0f}"
     if size >= 0.001:
         return f"{value:.3g}"
@@ -32,8 +34,3 @@ def memory(mib: float | Missing) -> str:
     if isinstance(mib, Missing):
         return ""
     return f"{number(mib / 1024)} GiB" if mib >= 10 * 1024 else f"{mib:,.0f} MiB"
-
-
-def times(ratio: float) -> str:
-    """`412 times as fast as`, `1.3 times as fast as`, `half as fast as`-like figures said as `0.4 times as fast as`."""
-    return f"{number(ratio)} times as fast as"

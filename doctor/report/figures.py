@@ -40,8 +40,12 @@ def name_of(report: Report, device: str) -> str:
 
 
 def rates(m: Measured, kind: str, device: str = "") -> list[Rate]:
-    """All figures of a kind, of one device where it is named; impossible figures (not above 0) are left out."""
-    return [r for r in known(m.rates) or () if r.kind == kind and device in ("", r.device) and r.value > 0]
+    """All figures of a kind, of one device where it is named; impossible figures are left out."""
+    return [r for r in known(m.rates) or () if r.kind == kind and device in ("", r.device) and _possible(r.value)]
+
+
+def _possible(value: float) -> bool:
+    return 0 < value < 1e18
 
 
 def shown(rate: Rate) -> tuple[float, str]:
@@ -77,7 +81,8 @@ def intensity(rate: Rate) -> float:
     """FLOP a byte; 0 where it is not known."""
     given = rate.detail.get("intensity", 0)
     flops, moved = rate.detail.get("flops", 0), rate.detail.get("bytes", 0)
-    return given if given > 0 else flops / moved if flops > 0 and moved > 0 else 0
+    found = given if given > 0 else flops / moved if flops > 0 and moved > 0 else 0
+    return found if _possible(found) else 0
 
 
 def counts(m: Measured, kind: str, device: str = "") -> list[tuple[int, Rate]]:
@@ -88,8 +93,8 @@ def counts(m: Measured, kind: str, device: str = "") -> list[tuple[int, Rate]]:
 
 def sweep(m: Measured, device: str) -> list[BatchPoint]:
     """The batch sweep of a device, smallest batch first."""
-    found = [b for b in known(m.batches) or () if b.device == device and b.step_ms > 0 and b.batch > 0]
-    return sorted(found, key=lambda b: b.batch)
+    own = (b for b in known(m.batches) or () if b.device == device and _possible(b.step_ms) and _possible(b.batch))
+    return sorted({b.batch: b for b in own}.values(), key=lambda b: b.batch)
 
 
 def step_parts(point: BatchPoint) -> tuple[float, ...]:

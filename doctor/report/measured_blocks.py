@@ -11,7 +11,7 @@ from .figures import devices, name_of
 from .lines import BLANK, Line, Span, Style, line, wrap
 from .measured_tables import device_lines, in_short
 from .measured_training import training_lines
-from .measured_words import about, driver_evidence, ended, evidence, mark, without_driver
+from .measured_words import about, driver_evidence, ended, evidence, headed, mark, without_driver
 from .watch_block import watch_lines
 
 _PATH: dict[str, tuple[str, Style]] = {
@@ -35,7 +35,7 @@ def measured_lines(report: Report, width: int, verbose: int) -> list[Line]:
     m = report.snapshot.measured
     if known(m.level) is None:
         return []
-    rows = [line(Span("Measured", "bold"), Span(f"  {about(m)}", "dim"))]
+    rows = [*headed(Span("Measured  ", "bold"), about(m), width)]
     found = path_of(report)
     used = [path for path in found if path.word == "gpu-path-used" and path.device.startswith("cuda")]
     for path in found:
@@ -65,7 +65,7 @@ def _path(report: Report, path: Path, width: int) -> list[Line]:
     if path.word == "gpu-path-used" and proof:
         name = name_of(report, path.device)
         reason = f"{path.device}{f' ({name})' if name else ''}: {evidence(proof)}"
-    return wrap(reason, width, first=Span(f"{words}  ", style), hang=2)
+    return headed(Span(f"{words}  ", style), reason, width)
 
 
 def meaning(report: Report, width: int) -> list[Line]:
@@ -76,9 +76,9 @@ def meaning(report: Report, width: int) -> list[Line]:
     rows: list[Line] = []
     if told.cuda_compatibility_reason and told.cuda_compatibility_reason != told.gpu_path_reason:
         sign, words, style = _CUDA[told.cuda_compatibility]
-        rows += wrap(told.cuda_compatibility_reason, width, first=Span(f"{sign} {words}  ", style), hang=2)
+        rows += headed(Span(f"{sign} {words}  ", style), told.cuda_compatibility_reason, width)
     for advice in dict.fromkeys(told.advice):
-        rows += wrap(advice, width, first=Span("→ ", "bold"))
+        rows += wrap(advice, width, first=Span("▸ ", "bold"))
     return rows
 
 
@@ -90,7 +90,7 @@ def _also(report: Report, more: list[Path], width: int) -> list[Line]:
     words = ["right too" + (f", error at most {max(errors):.1e}" if errors else "")]
     words += ["native code on all"] if proofs and all(known(p.code) == "native" for p in proofs) else []
     text = f"{', '.join(path.device for path in more)}: {'; '.join(words)}"
-    return wrap(text, width, first=Span("✓ GPU path used  ", "pass"), hang=2)
+    return headed(Span("✓ GPU path used  ", "pass"), text, width)
 
 
 def _driver(report: Report, width: int, verbose: int, well: bool) -> list[Line]:

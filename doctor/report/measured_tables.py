@@ -6,6 +6,7 @@ from ..judge.report import Report
 from ..snapshot import known
 from ..snapshot.measured import Load, Measured, Rate
 from .amounts import amount, number, percent
+from .clean import printable
 from .expected import Band, band
 from .figures import GROUPS, intensity, link, load_of, matmuls, name_of, operations, rate, rates, shown
 from .lines import Line, Span, line, wrap
@@ -46,7 +47,7 @@ def in_short(report: Report, device: str, width: int) -> list[Line]:
     words += [f"copies to it {amount(copy.value, copy.unit)}"] if copy else []
     low = [r.what for kind in ("matmul", "memory", "copy") for r in rates(m, kind, device) if _is_low(report, r)]
     words += [f"▲ below the expected range: {', '.join(low)}"] if low else []
-    return wrap(", ".join(words), width, "  ", first=Span(f"{device}  ", "bold")) if words else []
+    return wrap(", ".join(words), width, "  ", first=Span(f"{printable(device)}  ", "bold")) if words else []
 
 
 def speed_rows(report: Report, device: str, verbose: int) -> list[Row]:
@@ -123,7 +124,7 @@ def _operations(m: Measured, device: str, width: int, verbose: int) -> list[Line
                 moved = amount(r.detail["gb_s"], "GB/s") if "gb_s" in r.detail else ""
                 note = ", ".join(w for w in (group, f"{number(intensity(r))} FLOP/byte", moved) if w)
                 rows.append(Row(r.what, number(shown(r)[0]), shown(r)[1], note, r.value / fastest))
-    return [line("  operations (bars: share of the fastest)"), *table(rows, width, "    ")]
+    return [line("  operations (bars: of the fastest)"), *table(rows, width, "    ")]
 
 
 def _passes(m: Measured, device: str, width: int) -> list[Line]:

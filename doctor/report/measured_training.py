@@ -7,10 +7,11 @@ from ..snapshot import known
 from ..snapshot.measured import BatchPoint, Measured, TrainingStep
 from .amounts import amount, memory, number, percent
 from .bars import SHADES, stacked
+from .clean import printable
 from .expected import crossover, limits
 from .figures import STEP_PARTS, counts, devices, memory_parts, step_parts, sweep
 from .lines import Line, Span, line, wrap
-from .measured_words import bytes_rule, collective_words, mark, model_of, pair_words
+from .measured_words import bytes_rule, collective_words, headed, mark, model_of, pair_words
 from .table import Row, table
 
 _LEGEND = dict(zip(STEP_PARTS, ("GPU at work", "copy", "making the batch", "GPU waits for the host"), strict=True))
@@ -33,8 +34,8 @@ def training_lines(report: Report, width: int, verbose: int) -> list[Line]:
 
 def _step(step: TrainingStep, width: int) -> list[Line]:
     speed = [amount(step.samples_per_s, "samples/s"), amount(step.step_ms, "ms a step")]
-    head = f"Training step on {step.device}"
-    rows = wrap(", ".join(w for w in speed if w) or "not timed", width, first=Span(f"{head}  ", "bold"), hang=2)
+    head = f"Training step on {printable(step.device)}"
+    rows = headed(Span(f"{head}  ", "bold"), ", ".join(w for w in speed if w) or "not timed", width)
     rows += wrap(model_of(step), width, "  ", style="dim")
     parts = memory_parts(step)
     if parts:
@@ -49,8 +50,8 @@ def _step(step: TrainingStep, width: int) -> list[Line]:
 def _sweep(report: Report, device: str, width: int, verbose: int) -> list[Line]:
     points = sweep(report.snapshot.measured, device)
     bounds = limits(report, device)
-    head = Span(f"Batch sweep on {device}  ", "bold")
-    rows = wrap("the bar: what the time of a step goes to", width, first=head, hang=2)
+    head = Span(f"Batch sweep on {printable(device)}  ", "bold")
+    rows = headed(head, "the bar: what the time of a step goes to", width)
     found = [_point(p, bounds.get(p.batch, ""), verbose) for p in points]
     rows += table(found, width)
     there = [name for i, name in enumerate(STEP_PARTS) if any(p.parts and p.parts[i] > 0 for p in found)]
@@ -85,7 +86,7 @@ def _counted(m: Measured, kind: str, words: str, width: int, verbose: int) -> li
             rows = [Row(str(n), number(r.value), r.unit, share=r.value / best) for n, r in found]
             return [line(head), *table(rows, width)]
         text = ", ".join(f"{n}: {number(r.value)}" for n, r in found)
-        return wrap(f"{text} {found[0][1].unit}", width, first=head, hang=2)
+        return headed(head, f"{text} {found[0][1].unit}", width)
     return []
 
 

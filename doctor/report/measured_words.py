@@ -14,7 +14,7 @@ from ..snapshot.measured import (
     TrainingStep,
 )
 from .amounts import amount, memory, number, percent
-from .lines import Span
+from .lines import Line, Span, wrap
 
 _FAULTS = {"hang": "no answer, stopped", "crash": "crashed", "failed": "failed", "skipped": "left out"}
 
@@ -22,6 +22,13 @@ _FAULTS = {"hang": "no answer, stopped", "crash": "crashed", "failed": "failed",
 def mark(right: bool | None, fault: bool = False) -> Span:
     """The sign of a proof."""
     return Span("✓ ", "pass") if right else Span("✗ ", "fail") if right is False or fault else Span("? ", "unknown")
+
+
+def headed(head: Span, text: str, width: int) -> list[Line]:
+    """Text after its heading; below it where the heading takes most of the line."""
+    if len(head.text) > width - 30:
+        return [(Span(head.text.rstrip(), head.style),), *wrap(text, width, "  ")]
+    return wrap(text, width, first=head, hang=2)
 
 
 def about(m: Measured) -> str:
