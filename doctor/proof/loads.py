@@ -123,13 +123,13 @@ def parse_samples(lines: Iterable[Mapping[str, Any]]) -> list[Sample]:
 
 
 def parse_phases(lines: Iterable[Mapping[str, Any]]) -> list[Phase]:
-    """All phases among these lines; one that ends before it starts is left out."""
+    """All phases among these lines; one that ends before it starts, or never, is left out."""
     found = []
     for line in lines:
         name, key, start, end = (line.get(word) for word in ("phase", "key", "start", "end"))
         if not isinstance(name, str) or not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
             continue
-        if start <= end:
+        if 0 <= start <= end < 1e12:
             found.append(Phase(name, key if isinstance(key, str) else "", float(start), float(end)))
     return found
 
