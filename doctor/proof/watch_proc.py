@@ -42,7 +42,8 @@ class Seen(NamedTuple):
     """A process of the tree as it was found now.
 
     reaped_s: CPU time of its children that ended and were waited for; threads: None where they were not worth reading;
-    worker: 1 looks like a worker of a data loader, 2 is a child of one; path: its Python.
+    worker: 1 looks like a worker of a data loader, 2 is a child of one; path: its Python; waited_s: time in which its
+    main thread was ready to run and had no core, read with the threads.
     """
 
     pid: int
@@ -57,6 +58,7 @@ class Seen(NamedTuple):
     python: bool = False
     worker: int = 0
     path: str = ""
+    waited_s: float | None = None
 
 
 class Held(NamedTuple):
@@ -96,8 +98,11 @@ class Tree:
         """The members found by the last look."""
         return set(self._members)
 
-    def look(self, now: float) -> list[Seen]:
-        """All members that are there now, parents before children as far as they are known."""
+    def look(self, now: float, everything: bool = False) -> list[Seen]:
+        """All members that are there now, parents before children as far as they are known.
+
+        `everything`: the threads of all of them, also where nobody worked.
+        """
         try:
             there = {int(name) for name in os.listdir(self.proc) if name.isdigit()}  # noqa: PTH208
         except OSError:
@@ -116,9 +121,9 @@ class Tree:
                 found[pid] = new.pop(pid)
         self._strangers |= new.keys()
         self._members = {pid: self._members.get(pid) or _Member(stat.start, stat.parent) for pid, stat in found.items()}
-        return [self._seen(stat, self._members[pid], now) for pid, stat in found.items()]
+        return [self._seen(stat, self._members[pid], now, everything) for pid, stat in found.items()]
 
-    def _seen(self, stat: Seen, member: _Member, now: float) -> Seen:
+    def _seen(self, stat: Seen, member: _Member, now: float, everything: bool) -> Seen:
         """The same with its kind and its threads."""
         member.looks += 1
         member.most_threads = max(member.most_threads, stat.thread_count)
@@ -133,11 +138,16 @@ class Tree:
         if stat.state in "ZX":  # the dead have no threads, but what one without threads used is its main thread's
             if member.most_threads <= 1 < member.looks:
                 threads = (Thread(stat.pid, stat.start, stat.name, stat.cpu_s),)
-        elif member.cpu_s < 0 or used > _BUSY_SHARE * (now - member.time):
+        elif everything or member.cpu_s < 0 or used > _BUSY_SHARE * (now - member.time):
             threads = self._threads(stat)
         if threads is not None:
             member.cpu_s, member.time = stat.cpu_s, now
-        return stat._replace(threads=threads, python=python, worker=worker, path=path)
+        waited_s = None if threads is None or worker else self._waited(stat.pid)
+        return stat._replace(threads=threads, python=python, worker=worker, path=path, waited_s=waited_s)
+
+    def _waited(self, pid: int) -> float | None:
+        words = self._read(f"{pid}/schedstat", 128).split()
+        return int(words[1]) / 1e9 if len(words) == 3 and words[1].isdigit() else None
 
     def _threads(self, stat: Seen) -> tuple[Thread, ...]:
         folder = f"{stat.pid}/task"

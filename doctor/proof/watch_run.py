@@ -15,7 +15,7 @@ from .watch_gpu import GpuSum
 from .watch_place import cores, environment_of, has_gpu_nodes, own_numbers, program_path
 from .watch_proc import Tree
 from .watch_sampler import WatchSampler
-from .watch_tree import TreeSum
+from .watch_tree import Main, TreeSum
 
 INTERVAL_S = 0.5
 FIRST_LOOKS_S = (0.1, 0.25, 0.5)
@@ -28,6 +28,8 @@ _LONGEST_S = 5.0
 _RARER = ((600.0, 2.0), (3600.0, 4.0))
 """After so many seconds, so many times the interval (where the user named none)."""
 _ALIVE_S = 0.5
+GPU_PHASE_S = 3.0
+"""From so many seconds on a GPU on, the CPU is told of that time alone: importing and preparing are another matter."""
 _ABSENT = Missing("absent", "it ended before it was looked at")
 
 
@@ -70,6 +72,8 @@ class _Watcher:
         self.given_s, self.interval_s = interval_s, interval_s or INTERVAL_S
         self.tree = Tree(pid, without=(os.getpid(),))
         self.sums = TreeSum(start, attached=command is None)
+        self.since: TreeSum | None = None
+        """The same since it was first seen on a GPU."""
         self.nodes = has_gpu_nodes()
         self.gpus = GpuSum(start, own_numbers(), self.nodes)
         self.sampler = WatchSampler(sampler, self.interval_s) if sampler is not None else None
@@ -152,6 +156,11 @@ class _Watcher:
         if self.cores is None or passed < FIRST_LOOKS_S[-1] + self.interval_s:
             self.cores = cores(self.pid) or self.cores  # a wrapper such as taskset or numactl comes first
         self.sums.take(now, seen, self.gpus.holders())
+        if self.since is not None:
+            self.since.take(now, seen, self.gpus.holders())
+        elif self.gpus.holders():
+            self.since = TreeSum(now, attached=True)
+            self.since.take(now, self.tree.look(now, everything=True), self.gpus.holders())
         return any(process.pid == self.pid and process.state not in "ZX" for process in seen)
 
     def result(self, end: float, code: int, cpu_s: float) -> Watched:
@@ -177,9 +186,11 @@ class _Watcher:
 
     def facts(self, seconds: float, code: int, cpu_s: float) -> Watch:
         """CPU in cores: seconds of CPU time over seconds of watching."""
-        sums, used, main = self.sums, self.gpus.used(), self.sums.main()
-        busiest = sums.busiest_thread()
-        saturated = sums.saturated_share()
+        used, whole, sums, span = self.gpus.used(), self.sums, self.sums, seconds
+        if self.since is not None and used.uses_gpu is True and self.sums.time - self.since.start >= GPU_PHASE_S:
+            sums, span = self.since, self.sums.time - self.since.start
+        cpu_s = sums.cpu_s() if sums is self.since else max(sums.cpu_s(), cpu_s)
+        main, busiest, saturated = sums.main(), sums.busiest_thread(), sums.saturated_share()
         known = main is not None
         attached = self.command is None
         denied = Missing("denied", "its memory map cannot be read")
@@ -190,18 +201,17 @@ class _Watcher:
             attached=attached,
             exit_code=running if attached else Missing("absent", "ended by a signal") if code < 0 else code,
             signal=running if attached else -code if code < 0 else Missing("absent", "not ended by a signal"),
-            processes_max=sums.processes_max,
-            threads_max=sums.threads_max,
-            cpu_cores=_share(max(sums.cpu_s(), cpu_s), seconds) if known or not attached else _ABSENT,
+            processes_max=whole.processes_max,
+            threads_max=whole.threads_max,
+            cpu_cores=_share(cpu_s, span) if known or not attached else _ABSENT,
             busiest_thread=_ABSENT if busiest is None else round(min(1.0, busiest[0]), 3),
             busiest_thread_name="" if busiest is None else busiest[1][:80],
             busiest_thread_saturated_percent=_ABSENT if saturated is None else round(100 * saturated, 1),
-            main_cores=_ABSENT if main is None else _share(main.used_s, seconds),
-            workers=sums.workers_max if known else _ABSENT,
-            workers_cores=_share(sums.workers_s(), seconds) if known else _ABSENT,
-            blocked_percent=(
-                round(100 * main.blocked_s / main.observed_s, 1) if main is not None and main.observed_s else _ABSENT
-            ),
+            main_cores=_ABSENT if main is None else _share(main.used_s, span),
+            workers=whole.workers_max if known else _ABSENT,
+            workers_cores=_share(sums.workers_s(), span) if known else _ABSENT,
+            blocked_percent=_percent(main.blocked_s if main is not None else None, main),
+            core_wait_percent=_percent(main.waited_s if main is not None else None, main),
             cores=_ABSENT if self.cores is None else self.cores,
             sampler_cpu_s=round(process_time() + (self.sampler.cpu_s if self.sampler is not None else 0.0), 3),
             libraries=(
@@ -213,6 +223,13 @@ class _Watcher:
 
 def _share(cpu_s: float, seconds: float) -> float:
     return round(max(0.0, cpu_s) / seconds, 3)
+
+
+def _percent(part_s: float | None, main: Main | None) -> float | Missing:
+    """Of the time in which the main process was looked at."""
+    if main is None or part_s is None or not main.observed_s:
+        return _ABSENT
+    return round(min(100.0, 100 * part_s / main.observed_s), 1)
 
 
 def _cwd(pid: int) -> str:

@@ -21,6 +21,8 @@ class Main(NamedTuple):
     used_s: float
     blocked_s: float
     observed_s: float
+    waited_s: float | None
+    """Ready to run, without a core."""
     path: str
 
 
@@ -46,12 +48,20 @@ class _Process:
         self.seen = seen
         self.base_s = base_s
         self.blocked_s = self.observed_s = 0.0
+        self.waited_s: float | None = None
+        self._waited: float | None = None
         self.holds_gpu = False
         self.threads: dict[tuple[int, int], _Thread] = {}
 
     @property
     def used_s(self) -> float:
         return self.seen.cpu_s - self.base_s
+
+    def wait(self, waited_s: float | None) -> None:
+        """Take the kernel's count of the time without a core."""
+        if waited_s is not None:
+            before, self._waited = self._waited, waited_s
+            self.waited_s = (self.waited_s or 0.0) + max(0.0, waited_s - (waited_s if before is None else before))
 
     def rank(self) -> tuple[bool, bool, float]:
         return self.holds_gpu, self.seen.python and not self.seen.worker, self.used_s
@@ -86,6 +96,7 @@ class TreeSum:
             process.seen = seen
             process.holds_gpu = process.holds_gpu or seen.pid in holders
             process.observed_s += passed
+            process.wait(seen.waited_s)
             process.blocked_s += passed if seen.state == "D" else 0.0
             highest = max(highest, self._threads(process, time, first))
             live[seen.pid, seen.start] = process
@@ -179,4 +190,4 @@ class TreeSum:
             return None
         best = max(everybody, key=_Process.rank)
         seen = best.seen
-        return Main(seen.pid, seen.name, best.used_s, best.blocked_s, best.observed_s, seen.path)
+        return Main(seen.pid, seen.name, best.used_s, best.blocked_s, best.observed_s, best.waited_s, seen.path)

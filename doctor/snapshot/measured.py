@@ -242,7 +242,11 @@ class PairProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A command of the user's (or a running process), watched from outside. CPU in cores (1.0: one core busy)."""
+    """A command of the user's (or a running process), watched from outside. CPU in cores (1.0: one core busy).
+
+    What is a mean or a share of CPU time is so since it was first seen on a GPU, where that was for 3 s or more, else
+    over all of the time.
+    """
 
     program: str
     """Base name of the command's program; its arguments are not kept."""
@@ -267,6 +271,8 @@ class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workers_cores: float | Missing = NOT_ASKED
     blocked_percent: float | Missing = NOT_ASKED
     """Share of the samples with the main thread in uninterruptible sleep (disk)."""
+    core_wait_percent: float | Missing = NOT_ASKED
+    """Share of the time in which the main thread was ready to run and had no core: others' load, or a CPU quota."""
     cores: float | Missing = NOT_ASKED
     """Cores available to it."""
     uses_gpu: bool | Missing = NOT_ASKED
