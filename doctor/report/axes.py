@@ -24,13 +24,7 @@ class LogAxis(NamedTuple):
         first, last = floor(log10(self.low)), ceil(log10(self.high))
         steps = (1, 2, 5) if log10(self.high / self.low) < 2 else (1,)
         found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-        return [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]
-
-    def minor(self) -> list[float]:
-        """2 to 9 times each power of ten."""
-        first, last = floor(log10(self.low)), ceil(log10(self.high))
-        found = [step * 10.0**power for power in range(first, last + 1) for step in range(2, 10)]
-        return [tick for tick in found if self.low <= tick <= self.high]
+        return [tick for tick in found if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
 
 
 class LinearAxis(NamedTuple):

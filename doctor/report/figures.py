@@ -32,8 +32,10 @@ def key_of(m: Measured, device: str) -> str:
 
 
 def name_of(report: Report, device: str) -> str:
-    """The GPU's name by torch, by NVML, or an empty string."""
+    """The GPU's name by torch, by NVML, or an empty string; of the CPU its model."""
     m = report.snapshot.measured
+    if device == "cpu":
+        return (m.cpu.model if m.cpu else "") or known(report.snapshot.host.cpu_model) or ""
     said = next((p.name for p in known(m.torch) or () if p.device == device and p.name), "")
     key = key_of(m, device)
     return said or next((known(g.name) or "" for g in known(report.snapshot.gpus) or () if key and g.key == key), "")
