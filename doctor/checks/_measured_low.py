@@ -67,7 +67,8 @@ def _finding(
 def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:
     """Why a low rate is no fault of the GPU; '' where nothing excuses it."""
     if r.busy:
-        return "Another program was at work on this GPU, so this says little: measure again when it is free."
+        what = "was at work on this GPU" if r.at_work else "has a context on this GPU too"
+        return f"Another program {what}, so this says little: measure again when it is free."
     for end in s.measured.ended:
         if end.device == r.rate.device and "made smaller" in end.detail and end.step.endswith(r.rate.what):
             return "Little memory was free, and it was measured at a smaller size."

@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if found_by.watch and path.device == "watch":
             facts["libraries"] = known(found_by.watch.libraries)
         yield make(
-            _title(path, s), " ".join([f"{_begin(path)}.", said, _why(s, path)]).strip(),
+            _title(path, s), " ".join(filter(None, (f"{_begin(path)}.", said, _why(s, path)))),
             facts=facts, subject=path.key, fixes=_fixes(s, m, path),
             downstream_of=CHECK.downstream_of if wanted else (),
         )  # fmt: skip

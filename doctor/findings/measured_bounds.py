@@ -167,8 +167,13 @@ class Watched(NamedTuple):
 def watched(w: Watch) -> Watched:
     """GPU first (a waiting thread may spin on a core), then disk, loader workers, the main thread."""
     busy = known(w.gpu_busy_percent)
+    if known(w.uses_gpu) is False:
+        return Watched("unknown", "it used no GPU")
     if not known(w.uses_gpu) or busy is None:
         return Watched("unknown", "how busy its GPU was is not known")
+    others = known(w.others_on_gpu)
+    if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
+        return Watched("unclear", f"the GPU was busy {busy:.0f} % of the time, and others were on it too")
     if busy >= BUSY_PERCENT:
         return Watched("gpu", f"the GPU was busy {busy:.0f} % of the time: it sets the pace")
     main = known(w.main_cores)

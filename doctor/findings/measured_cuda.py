@@ -20,7 +20,8 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     """Cleared: machine code for this GPU ran, results are right, and large products are as fast as they should be."""
     path = overall(paths(s))
     if path.word != "gpu-path-used":
-        proves_nothing = path.word == "unknown" or asked_cpu(s.measured)
+        # A program that leaves the GPU alone says nothing of CUDA.
+        proves_nothing = path.word == "unknown" or asked_cpu(s.measured) or path.device == "watch"
         word: Literal["suspect", "unknown"] = "unknown" if proves_nothing else "suspect"
         return Compatibility(word, path.reason)
     proofs = cuda_proofs(s.measured)

@@ -24,15 +24,22 @@ class Knows(Protocol):
 
 
 class Ranged(NamedTuple):
-    """A rate and its band (`compat_matrix.performance.Expectation`). `name`: the GPU's; `slice`: a MIG profile."""
+    """A rate and its band (`compat_matrix.performance.Expectation`). `name`: the GPU's; `slice`: a MIG profile.
+
+    at_work: another program kept the GPU busy before the proof; busy: that, or one has a context on it.
+    """
 
     rate: Rate
     band: Any
     name: str
     gpu: Gpu | None
     load: Load | None
-    busy: bool
+    at_work: bool
     slice: str = ""
+
+    @property
+    def busy(self) -> bool:
+        return self.at_work or bool(self.load and known(self.load.others))
 
     @property
     def low(self) -> bool:
@@ -98,7 +105,7 @@ def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
     load = load_of(s.measured, gpu.key if gpu else "", rate.kind)
     return Ranged(
         rate, m.expected(match.rows, kind, rate.what, **more), name or rate.device, gpu, load,
-        bool((proof and proof.busy) or (load and known(load.others))), profile,
+        bool(proof and proof.busy), profile,
     )  # fmt: skip
 
 

@@ -128,6 +128,19 @@ def test_a_well_fed_run_has_no_finding(board: str) -> None:
     assert ids(s) == [] and verdict(report(s)).watch_bound == "gpu"
 
 
+def test_a_run_beside_others_is_not_said_to_fill_the_gpu() -> None:
+    shared = report(watched("h100", gpu_busy_by="device", others_on_gpu=1)).measured
+    alone = report(watched("h100", gpu_busy_by="process", others_on_gpu=1)).measured
+    assert shared is not None and alone is not None
+    assert (shared.watch_bound, alone.watch_bound) == ("unclear", "gpu")
+
+
+def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
+    done = report(watched("h100", uses_gpu=False)).measured
+    assert done is not None
+    assert (done.gpu_path, done.cuda_compatibility, done.watch_reason) == ("gpu-path-unused", "unknown", "it used no GPU")
+
+
 MEASURED = {
     "gpu-path-unused", "gpu-wrong-results", "ptx-jit-first-launch", "matmul-below-range", "memory-bandwidth-below-range",
     "h2d-below-range", "power-capped", "thermally-throttled", "cpu-bound", "launch-bound", "dataloader-bound",
@@ -189,12 +202,13 @@ def test_a_link_of_four_lanes() -> None:
 
 
 def test_a_busy_gpu_has_no_finding_of_slowness() -> None:
-    for busy in ({"torch": (torch_proof(BOARDS["h100"], busy=True),)}, {"loads": loads(BOARDS["h100"], others=1)}):
+    for busy, words in (({"torch": (torch_proof(BOARDS["h100"], busy=True),)}, "was at work on this GPU"),
+                        ({"loads": loads(BOARDS["h100"], others=1)}, "has a context on this GPU too")):  # fmt: skip
         s = proven("h100", rates=rates(BOARDS["h100"], speed=0.4, memory=0.4, h2d=0.4), **busy)
         done = report(s)
         assert ids(s) == []
         for name in ("matmul-below-range", "memory-bandwidth-below-range", "h2d-below-range"):
-            assert "Another program was at work" in said(done)[name]
+            assert f"Another program {words}" in said(done)[name]
         assert verdict(done).cuda_compatibility == "cleared"
 
 
