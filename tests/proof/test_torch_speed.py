@@ -191,7 +191,7 @@ def test_all_of_it_on_a_gpu_with_little_free_memory(with_torch: Path, on_machine
 def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
     found = on_gpu(
         with_torch, on_machine("healthy-h100"), free_mib=8192, largest_mib=12, without=["cuda.CUDAGraph", "_scaled_mm"],
-        fault={"mm": "no kernel image is available", "layer_norm": "CUBLAS_STATUS_NOT_SUPPORTED in a call",
+        fault={"mm": "no kernel image is available", "linear": "an odd error", "softmax": "an odd error", "layer_norm": "CUBLAS_STATUS_NOT_SUPPORTED in a call",
                "_int_mm": "CUBLAS_STATUS_NOT_SUPPORTED in a call", "gelu": "CUDA error: an illegal memory access was encountered"},
     )  # fmt: skip
     assert found.end("memory copy") == [("skipped", "out of memory: made smaller, 8 instead of 1024")]
@@ -202,6 +202,7 @@ def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Ca
     assert found.end("matmul fp8") == [("skipped", "this torch has no fp8 product (torch._scaled_mm)")]
     assert found.end("training")[0][0] == "skipped"  # its layer norms are refused
     assert found.end("launch graph") == [("skipped", "this torch has no CUDA graphs")]
+    assert found.end("operation linear") == [("failed", "RuntimeError: an odd error")]
     assert found.end("operation gelu")[0][0] == "failed"
     assert "the CUDA context is broken: RuntimeError: CUDA error: an illegal memory access" in found.end("device")[0][1]
     assert found.begun[-1] == "operation gelu"
