@@ -58,7 +58,8 @@ def speed_rows(report: Report, device: str, verbose: int) -> list[Row]:
     rows = []
     for product in products:
         units = _UNITS.get(product.units, product.units) if verbose else ""
-        rows.append(_row(report, product, product.what, fastest, units))
+        small = "made smaller, little memory was free" if product.detail.get("shrunk") else ""
+        rows.append(_row(report, product, product.what, fastest, ", ".join(w for w in (units, small) if w)))
     memories = rates(m, "memory", device)
     if not verbose:
         memories = [max(memories, key=lambda r: r.value)] if memories else []

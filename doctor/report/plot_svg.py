@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ..judge.report import Report
 from . import facts
-from .figures import devices, name_of
+from .figures import devices, name_of, step_parts, sweep
 from .plot_matmul import draw_matmul, has_matmul
 from .plot_roofline import draw_roofline, has_roofline
 from .plot_sweep import draw_sweep, has_sweep
-from .svg import GRID, INK, MUTED, Drawing, shorten
+from .svg import GRID, MUTED, Drawing, shorten
 
 _MARGIN, _GAP, _HEAD, _FOOT = 28, 34, 70, 30
 _WIDTH = 1160
@@ -35,7 +35,9 @@ def panels(report: Report, device: str) -> list[list[Panel]]:
     if has_matmul(m, device):
         top.append(Panel(draw_matmul, inner - inner * 0.61 - _GAP if top else inner, 440 if top else 300))
     rows = [top] if top else []
-    return [*rows, [Panel(draw_sweep, inner, 490)]] if has_sweep(m, device) else rows
+    if has_sweep(m, device):
+        rows.append([Panel(draw_sweep, inner, 490 if any(step_parts(p) for p in sweep(m, device)) else 330)])
+    return rows
 
 
 def drawable(report: Report) -> list[str]:
@@ -73,5 +75,4 @@ def render_svg(report: Report, device: str = "") -> str:
     others = len(found) - 1
     more = f"; {others} more device{'s' if others > 1 else ''} in the report" if others else ""
     d.text(_MARGIN, height - 14, f"gpudoctor {report.tool.version}: medians{more}", 11, MUTED)
-    _ = INK
     return d.svg(_WIDTH, height, f"Measurements of {title}")

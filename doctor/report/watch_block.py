@@ -81,13 +81,14 @@ def watch_notes(m: Measured, w: Watch, verbose: int) -> list[tuple[str, str]]:
 
 def _programs(w: Watch) -> list[str]:
     main, workers, their = known(w.main_cores), known(w.workers), known(w.workers_cores)
-    disk = known(w.blocked_percent)
+    disk, core = known(w.blocked_percent), known(w.core_wait_percent)
     used = f" with {number(their)} cores" if their is not None else ""
     return [
         f"main process {number(main)} cores" if main is not None else "",
         f"{workers} loader workers{used}" if workers else "no loader workers" if workers == 0 else "",
         f"at most {w.processes_max} processes and {w.threads_max} threads" if w.processes_max else "",
         f"waited for a disk in {percent(disk)} of the samples" if disk else "",
+        f"ready and without a core in {percent(core)} of the time" if core else "",
     ]
 
 

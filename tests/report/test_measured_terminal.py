@@ -96,6 +96,8 @@ def test_products_are_rows_with_a_bar_and_their_share_of_the_peak() -> None:
 
 def test_a_rate_below_its_range_is_marked() -> None:
     slow = replace(full_measured(), rates=(rate("matmul", "bf16", 301.0, "TFLOP/s"), rate("matmul", "fp32", 51.0, "TFLOP/s")))
+    small = rate("matmul", "bf16", 301.0, "TFLOP/s", detail={"m": 512, "shrunk": 1})
+    assert "made smaller, little memory was free" in flat(replace(full_measured(), rates=(small,)))
     marks = {row.split()[0]: "▲" in row for row in block(slow) if "TFLOP/s" in row and "of peak" in row}
     assert marks == {"bf16": True, "fp32": False}
 
@@ -185,6 +187,7 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
     for words in ("15 % by this process", "1.31 cores of 4 available", "MainThread, full in 93 % of the samples",
                   "2 loader workers with 0.22 cores", "1,532 MiB of memory at most, 58 of 150 W", "The CPU sets the pace"):  # fmt: skip
         assert words in text
+    assert "ready and without a core in 31 % of the time" in flat(watched(core_wait_percent=31.0))
     assert "stopped by signal 15" in flat(watched(signal=15, exit_code=Missing("absent")))
     hot = replace(watched(), loads=(replace(loads()[0], key=KEY, phase="watch", reasons_percent={"hw-thermal": 40.0, "idle": 90.0}),))
     assert "hw-thermal in 40 % of the samples" in flat(hot) and "idle in" not in flat(hot)
