@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from html import unescape
 
 from .statement import Line
 
@@ -51,6 +50,8 @@ def lines_of(text: str) -> list[Line]:
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     numbered = _is_numbered(rows)
     escape, tags, entities = "\x1b" in text, "<" in text, "&" in text
+    if entities:
+        from html import unescape
     found = []
     for number, row in enumerate(rows, 1):
         if len(row) > _LONGEST:

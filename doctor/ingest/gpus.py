@@ -24,18 +24,6 @@ NVIDIA = re.compile(
     r"|[abhlptvk]\d{2,3}[gs]?|\d{3}mx?|b[23]00|h[12]00|pg\d{3})\b",
     re.I,
 )
-PROSE = re.compile(
-    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
-    r"(?:GeForce )?(?:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?: ?(?:Ti"
-    r"|SUPER|Super|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*"
-    r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"
-    r"|(?:GT|MX) ?\d{3,4}M?"
-    r"|(?:H100|H200|A100|B200|B300|V100|P100|GH200|GB200|GB300|GB10|L40S|L40"
-    r"|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
-    r"(?: (?:80GB|40GB|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
-    r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|Jetson [A-Z]\w{1,8}(?: \w{2,6})?)"
-    r")(?![\w-])"
-)
 
 
 def read_gpus(lines: list[Line]) -> Iterator[Statement]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from . import values
 from .statement import Line, Statement
+from .words import Words
 
 _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
@@ -22,11 +23,11 @@ _MOST_TRIES = 500
 
 
 class Message(NamedTuple):
-    """One entry. `find`: lower-case texts one of which must stand in the line; `pattern`: on that line."""
+    """One entry. `find`: lower-case texts one of which must stand in the line; `expression`: on that line."""
 
     id: str
     find: tuple[str, ...]
-    pattern: re.Pattern[str] | None
+    expression: str
     proves: dict[str, Any]
     decides: tuple[tuple[str, dict[str, Any]], ...]
     suggests: tuple[str, ...]
@@ -36,6 +37,11 @@ class Message(NamedTuple):
     where: str
     source: str
     limit: str
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The expression compiled, when it is needed: a text needs few of them."""
+        return re.compile(self.expression, re.I) if self.expression else None
 
 
 class Hit(NamedTuple):
@@ -57,7 +63,7 @@ def catalogue() -> tuple[Message, ...]:
             Message(
                 row["id"],
                 tuple([find] if isinstance(find, str) else find),
-                re.compile(row["pattern"], re.I) if "pattern" in row else None,
+                row.get("pattern", ""),
                 row.get("proves", {}),
                 ((decides, {}),)
                 if isinstance(decides, str)
@@ -74,15 +80,19 @@ def catalogue() -> tuple[Message, ...]:
     return tuple(rows)
 
 
-def find_hits(lines: list[Line]) -> list[Hit]:
+def find_hits(lines: list[Line], words: Words) -> list[Hit]:
     """Every entry's first hits, in the order of the text; of equal lines the first counts."""
+    wanted = [(message, [needle for needle in message.find if words.may_hold(needle)]) for message in catalogue()]
+    wanted = [(message, needles) for message, needles in wanted if needles]
+    if not wanted:
+        return []
     lines = _distinct(lines)
-    text = "\n".join(line.text for line in lines).lower()
-    starts = _starts(lines)
+    rows = [line.text.lower() for line in lines]
+    text, starts = "\n".join(rows), _starts(rows)
     found: list[Hit] = []
-    for message in catalogue():
+    for message, needles in wanted:
         seen: set[int] = set()
-        for needle in message.find:
+        for needle in needles:
             at = text.find(needle)
             tries = 0
             while at >= 0 and len(seen) < _MOST_HITS and tries < _MOST_TRIES:
@@ -111,11 +121,11 @@ def _distinct(lines: list[Line]) -> list[Line]:
     return list(shapes.values())
 
 
-def _starts(lines: list[Line]) -> list[int]:
+def _starts(rows: list[str]) -> list[int]:
     starts, at = [], 0
-    for line in lines:
+    for row in rows:
         starts.append(at)
-        at += len(line.text) + 1
+        at += len(row) + 1
     return starts
 
 
@@ -126,9 +136,10 @@ def _line_at(starts: list[int], at: int) -> int:
 
 
 def _match(message: Message, line: Line) -> Hit | None:
-    if message.pattern is None:
+    pattern = message.pattern
+    if pattern is None:
         return Hit(message, line, ())
-    found = message.pattern.search(line.text)
+    found = pattern.search(line.text)
     if not found:
         return None
     groups = tuple(group or "" for group in found.groups())

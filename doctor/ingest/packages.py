@@ -38,7 +38,7 @@ def read_packages(lines: list[Line]) -> Iterator[Statement]:
             parts = found[2].split("-")
             if len(parts) >= 5:
                 yield from _package(found[1], parts[1].replace("%2B", "+"), "", line)
-        elif _HEAD.match(text):
+        elif "Version" in text and _HEAD.match(text):
             table = True
         elif table:
             found = _TABLE.match(text)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from . import meanings
-from .gpus import PROSE
 from .statement import Line, Statement, say
 
 _DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b", re.I)
@@ -15,13 +14,22 @@ _TORCH = re.compile(
 )
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
-_CPU = re.compile(r"\bcpu[- ]only (?:py)?torch\b", re.I)
+_GPU = re.compile(
+    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
+    r"(?:GeForce )?(?:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?: ?(?:Ti"
+    r"|SUPER|Super|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*"
+    r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"
+    r"|(?:GT|MX) ?\d{3,4}M?"
+    r"|(?:H100|H200|A100|B200|B300|V100|P100|GH200|GB200|GB300|GB10|L40S|L40"
+    r"|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
+    r"(?: (?:80GB|40GB|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
+    r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|Jetson [A-Z]\w{1,8}(?: \w{2,6})?)"
+    r")(?![\w-])"
+)
 
 
 def read_prose(lines: list[Line]) -> Iterator[Statement]:
-    """Statements of lines that read as sentences; short texts only, logs say such words of other things."""
-    if len(lines) > 400:
-        return
+    """Statements of lines that read as sentences; for short texts only, logs say such words of other things."""
     for line in lines:
         text = line.text
         if len(text) > 600 or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
@@ -39,7 +47,7 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield say("python.patient.version", found[1], line, weak=True)
         if found := _WSL.search(text):
             yield say("host.wsl", int(found[1] or 2), line, weak=True)
-        for gpu in PROSE.finditer(text[:300]):
+        for gpu in _GPU.finditer(text[:300]):
             count = int(gpu["count"] or 1)
             yield say(
                 "gpu.prose", {"index": None, "name": gpu["name"], "count": min(count, 4096), "vendor": "nvidia"}, line

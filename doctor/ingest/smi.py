@@ -1,8 +1,7 @@
-"""What nvidia-smi prints: the banner (old, and 610+ with KMD and CUDA UMD), -q, --query-gpu in CSV."""
+"""What nvidia-smi prints: the banner (old, and 610+ with KMD and CUDA UMD), and -q. Beside it nvcc --version."""
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 
@@ -18,13 +17,6 @@ _ROW = re.compile(
 )
 _MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
 _MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
-_CSV = {
-    "name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "index": "index",
-    "driver_version": "driver",
-    "compute_cap": "compute_capability", "memory.total": "memory_total_mib", "memory.used": "memory_used_mib",
-    "compute_mode": "compute_mode", "mig.mode.current": "mig_enabled", "temperature.gpu": "temperature_c",
-    "pci.bus_id": "pci_address", "gpu_bus_id": "pci_address",
-}  # fmt: skip
 
 
 def read_smi(lines: list[Line]) -> Iterator[Statement]:
@@ -102,44 +94,6 @@ def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterat
         yield say("gpu", {**base, "row_remap_pending": flag}, line)
     elif key == "Remapping Failure Occurred" and (flag := values.yes_no(value)) is not None:
         yield say("gpu", {**base, "row_remap_failed": flag}, line)
-
-
-def read_csv(lines: list[Line]) -> Iterator[Statement]:
-    """`nvidia-smi --query-gpu=... --format=csv`, with its header (without one nothing says what a column is)."""
-    columns: list[str] = []
-    row_number = 0
-    for line in lines:
-        text = line.text
-        if "," not in text or len(text) > 800:
-            columns = []
-            continue
-        cells = [cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), [])]
-        names = [_CSV.get(cell.split(" [")[0].lower(), "") for cell in cells]
-        if sum(map(bool, names)) * 2 > len(names) and names:
-            columns, row_number = names, 0
-            continue
-        if not columns or len(cells) != len(columns):
-            columns = []
-            continue
-        fields: dict[str, object] = {"index": row_number, "name": None, "count": 1, "vendor": "nvidia"}
-        for column, cell in zip(columns, cells, strict=True):
-            if column == "driver":
-                if version := values.driver(cell):
-                    yield say("driver.nvml_driver_version", version, line)
-            elif column in ("memory_total_mib", "memory_used_mib", "temperature_c", "index"):
-                if (size := values.number(cell)) is not None:
-                    fields[column] = size
-            elif column == "mig_enabled":
-                if (flag := values.yes_no(cell)) is not None:
-                    fields[column] = flag
-            elif column == "pci_address":
-                fields[column] = f"0000:{cell[-7:].lower()}"
-            elif column == "compute_mode":
-                fields[column] = cell.lower().replace("_", "-")
-            elif column and cell and "[" not in cell:
-                fields[column] = cell
-        row_number += 1
-        yield say("gpu", fields, line)
 
 
 def read_nvcc(lines: list[Line]) -> Iterator[Statement]:

@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import NamedTuple, cast
+
 from ..snapshot import Missing, Snapshot
 from .clean import lines_of, text_of
 from .decide import symptoms
-from .gpus import read_gpus
-from .keyed import read_keyed
 from .merge import merge
 from .messages import find_hits, proven
-from .packages import read_packages
-from .prose import read_prose
-from .smi import read_csv, read_nvcc, read_query, read_smi
 from .statement import Line, Statement
-from .variables import read_variables
+from .words import Words
 
-READERS = (read_keyed, read_gpus, read_smi, read_query, read_csv, read_nvcc, read_packages, read_variables, read_prose)
-"""Each takes the lines of a text and yields what it understands; all read every text, in any order of its parts."""
+
+class Reader(NamedTuple):
+    """A function of a file of this package: takes the lines of a text and yields what it understands."""
+
+    file: str
+    function: str
+    marks: tuple[str, ...] = ()
+    """Lower case; one of them stands in every text that it understands. It is imported for such a text alone."""
+    most_lines: int = 0
+    """Longer texts are not for it (0: any)."""
+
+    def may_read(self, lines: list[Line], words: Words) -> bool:
+        """Whether it could find something here."""
+        if self.most_lines and len(lines) > self.most_lines:
+            return False
+        return not self.marks or any(words.may_hold(mark) for mark in self.marks)
+
+    def read(self, lines: list[Line]) -> Iterator[Statement]:
+        """What the function yields."""
+        function = getattr(import_module(f".{self.file}", __package__), self.function)
+        return cast("Callable[[list[Line]], Iterator[Statement]]", function)(lines)
+
+
+_CSV = ("driver_version", "memory.", "uuid", "compute_cap", "name", "bus_id", "nvidia", "tesla", "quadro", "geforce")
+READERS = (
+    Reader("keyed", "read_keyed"),
+    Reader("gpus", "read_gpus", ("gpu", "device")),
+    Reader("smi", "read_smi", ("nvidia-smi",)),
+    Reader("smi", "read_query", ("nvsmi",)),
+    Reader("query_csv", "read_csv", _CSV),
+    Reader("smi", "read_nvcc", ("compilation",)),
+    Reader("packages", "read_packages"),
+    Reader("variables", "read_variables"),
+    Reader("prose", "read_prose", most_lines=400),
+)
+"""All read every text, in any order of its parts."""
 
 
 def read(data: bytes | str, name: str = "text") -> Snapshot:
     """The facts and messages of a text; nothing in it can fail, what is not understood is left out."""
     lines = lines_of(data if isinstance(data, str) else text_of(data))
+    words = Words(lines)
     statements: list[Statement] = []
     for reader in READERS:
-        statements += reader(lines)
-    hits = find_hits(lines)
+        if reader.may_read(lines, words):
+            statements += reader.read(lines)
+    hits = find_hits(lines, words)
     s = merge([*statements, *proven(hits)], name)
     return s.replace({"symptoms": symptoms(hits, s, {said.path for said in statements if said.path == "jetson"})})
 
