@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 CAPPED_PERCENT = 25.0
+_NEW_TYPES = ("fp8", "int8")
+"""Their range is a guess from few GPUs."""
 Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
 
 
@@ -52,6 +54,8 @@ def _finding(
     words = [f"Measured: {'; '.join(r.figures() for r in low)}. Normal by: {worst.band.reason}."]
     facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
     excuse = _excuse(s, m, worst)
+    if not excuse and all(r.rate.what in _NEW_TYPES for r in low):
+        excuse = "Other products are fast: likeliest this torch has no good kernels for 8 bits on this GPU."
     causes, fixes = explain(low)
     free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0
     slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0

@@ -8,6 +8,10 @@ from ..snapshot import Snapshot, TorchProof, known
 from .measured_path import asked_cpu, cuda_proofs, gpu_of, overall, paths
 from .measured_rates import Knows, Ranged, ranged
 
+_PLAIN = ("bf16", "fp16", "tf32", "fp32")
+_FAR = 0.6
+"""Of what is typical: heat and power limits cost less, code that does not fit a GPU costs more."""
+
 
 class Compatibility(NamedTuple):
     """The word, and why as a sentence."""
@@ -32,8 +36,8 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     native = _native(s, m, proofs)
     if not native:
         return Compatibility("unknown", "whether torch has machine code for this GPU is not known")
-    products = [r for r in ranged(s, m, "matmul") if r.band.basis != "unknown"]
-    low = [r for r in products if r.low and not r.busy]
+    products = [r for r in ranged(s, m, "matmul") if r.band.basis != "unknown" and r.rate.what in _PLAIN]
+    low = [r for r in products if r.low and r.rate.value < _FAR * r.band.typical and not r.busy]
     if low:
         return Compatibility("unknown", f"large products are slower than they should be: {low[0].figures()}")
     words = [native, "the results are right"] if proofs else [native]
@@ -64,6 +68,6 @@ def _native(s: Snapshot, m: Knows, proofs: list[TorchProof]) -> str:
 
 
 def _speed(products: list[Ranged]) -> str:
-    best = next((r for what in ("bf16", "fp16", "tf32", "fp32") for r in products if r.rate.what == what), products[0])
+    best = next((r for what in _PLAIN for r in products if r.rate.what == what), products[0])
     share = f"{100 * best.rate.value / best.band.peak:.0f} % of the peak" if best.band.peak else "what is normal"
     return f"large {best.rate.what} products reach {share}"

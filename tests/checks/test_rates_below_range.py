@@ -121,6 +121,24 @@ def test_a_virtual_machine_is_told() -> None:
     assert "virtual machine" in run(H2D, s)[2][0].detail
 
 
+@pytest.mark.parametrize(("lanes", "share", "status"), [(8, 0.48, "pass"), (8, 0.2, "warn"), (16, 0.48, "warn")])
+def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: str) -> None:
+    s = proven(B, machine(B, virtualization="kvm"), rates=rates(B, h2d=share), loads=loads(B, pcie_width=lanes))
+    got, _, findings = run(H2D, s)
+    assert (got, len(findings)) == (status, 1)
+    bare = proven(B, rates=rates(B, h2d=share), loads=loads(B, pcie_width=lanes))
+    assert run(H2D, bare)[0] == "warn"
+
+
+def test_products_of_eight_bits_alone_are_a_remark() -> None:
+    slow = tuple(replace(r, value=r.value * 0.3) if r.what in ("fp8", "int8") else r for r in rates(B))
+    s = proven(B, rates=slow)
+    status, _, findings = run(MATMUL, s)
+    assert (status, ids(s)) == ("pass", []) and [r["what"] for r in findings[0].facts["rates"]] == ["fp8", "int8"]
+    both = tuple(replace(r, value=r.value * 0.3) if r.what in ("int8", "bf16") else r for r in rates(B))
+    assert run(MATMUL, proven(B, rates=both))[0] == "fail"
+
+
 def test_a_lowered_power_limit_is_the_measure() -> None:
     s = machine("4090")
     assert isinstance(s.gpus, tuple)

@@ -163,6 +163,9 @@ def test_at_its_default_power_limit_a_gpu_is_healthy(board: str) -> None:
     done = report(s)
     assert ids(s) == []
     assert "normal" in said(done)["power-capped"] and "default power limit" in said(done)["matmul-below-range"]
+    assert verdict(done).cuda_compatibility == "cleared"
+    far = report(proven(b, loads=(), rates=rates(b, speed=0.2)))
+    assert verdict(far).cuda_compatibility == "unknown" and "slower than they should be" in verdict(far).cuda_compatibility_reason
 
 
 def test_a_gpu_capped_at_sixty_percent() -> None:
