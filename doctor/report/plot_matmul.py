@@ -38,7 +38,8 @@ def draw_matmul(d: Drawing, report: Report, device: str, width: float, height: f
         d.line(x.at(tick), TOP, x.at(tick), height - BOTTOM, GRID)
         d.text(x.at(tick), height - BOTTOM + 17, number(tick), 11, MUTED, "middle")
     flops = "GFLOP/s" if small else "TFLOP/s"
-    whole_numbers = f" ({flops[0]}OP/s where whole numbers)" if any(p.unit == "TOP/s" for p in products) else ""
+    integers = [p.what for p in products if p.unit == "TOP/s"]
+    whole_numbers = f" ({', '.join(integers)}: {flops[0]}OP/s)" if integers else ""
     axis = "Share of the dense peak (%)" if shares else flops + whole_numbers
     d.text((x.start + x.end) / 2, height - 6, axis, 12, MUTED, "middle")
     step = min(64.0, (height - BOTTOM - TOP) / len(products))
