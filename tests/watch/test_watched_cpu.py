@@ -75,10 +75,14 @@ def test_a_busy_thread_that_is_not_the_main_one(tmp_path: Path) -> None:
     assert not watch["busiest_thread_name"].startswith("main thread")
 
 
-def test_the_cores_that_it_may_use(tmp_path: Path) -> None:
+def test_two_that_share_one_core_wait_for_it(tmp_path: Path) -> None:
+    two = "import os, time\nend = time.monotonic() + 2\npid = os.fork()\nwhile time.monotonic() < end: sum(range(10000))\n"
     one = min(os.sched_getaffinity(0))
-    facts, _, _ = measured(tmp_path, [], ["taskset", "-c", str(one), "sleep", "0.5"])
-    assert facts["watch"]["cores"] <= 1.0
+    facts, _, _ = measured(tmp_path, [], ["taskset", "-c", str(one), *python(two + "if pid: os.wait()")])
+    watch = facts["watch"]
+    assert watch["cores"] <= 1.0 and watch["cpu_cores"] < 1.2
+    if Path("/proc/self/schedstat").exists():
+        assert watch["core_wait_percent"] > 20
 
 
 def test_a_command_that_is_over_at_once(tmp_path: Path) -> None:

@@ -55,6 +55,16 @@ def test_a_gpu_that_waits(on_machine: OnMachine, tmp_path: Path) -> None:
     assert (seen["uses_gpu"], seen["gpu_busy_percent"], seen["gpu_idle_percent"]) == (True, 0.0, 100.0)
 
 
+def test_the_cpu_is_told_of_the_time_on_the_gpu(on_machine: OnMachine, tmp_path: Path) -> None:
+    env = on_machine(h100(gpu__0__utilization="5 0"))
+    prepare = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: sum(range(10000))\n"
+    *python_c, code = program(env, 3.8)
+    facts, _, _ = measured(tmp_path, FAST, [*python_c, prepare + code], env)
+    seen = facts["watch"]
+    assert seen["gpu_first_seen_s"] > 1.9 and seen["seconds"] > 5.7
+    assert seen["main_cores"] < 0.1 and seen["busiest_thread"] < 0.1 and seen["cpu_cores"] < 0.1, "preparing is another matter"
+
+
 def test_a_program_that_never_uses_it(on_machine: OnMachine, tmp_path: Path) -> None:
     facts = watch(on_machine, tmp_path, h100(gpu__0__utilization="80 10"), uses_gpu=False)
     seen = facts["watch"]
