@@ -8,15 +8,15 @@ batch size; {"rate": {...}} of kinds `loader` and `copies`; {"phase": "sweep"|"t
 "start": T, "end": T} (seconds of the monotonic clock; one for each batch of the sweep, which it names as "batch_size");
 {"ended": {...}} for what failed or was left out. S counts without the import.
 
-This process never initialises CUDA: each measurement is a fork of it with an end of its own, so that a crash or a hang
-costs that measurement alone, torch is imported once, and several trainings can use the device. All of them die with it.
+This process never uses CUDA: each measurement is a fork of it with an end of its own, so that a crash or a hang costs
+that measurement alone, torch is imported once, and several trainings can use the device. All of them die with it.
 
 The training: two towers of small MLPs, 256 and 128 features to an embedding of 128, and the symmetric cross-entropy of
 the batch's similarity matrix (contrastive loss, as SimCLR's and CLIP's), float32, AdamW, 32768 samples in memory. A
 turn of the loop draws a batch by index into pinned memory, copies it to the device and makes a step. By batch size:
 step_ms and graph_ms are whole turns, issue_ms the step's launches alone, load_ms the drawing, copy_ms the copy.
-device_ms and launches are the profiler's (kernels and memsets of a step); without it device_ms is the time between two
-events around a step that was queued behind a sleeping kernel, which holds the gaps between kernels too.
+device_ms and launches are the profiler's (kernels and memsets of a step), but device_ms is never more than the time
+between two events around a step that was queued behind a sleeping kernel, which is all there is without the profiler.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-    Profiled = Dict[int, Tuple[float, int]]
+    Profiled = List[Tuple[int, float, int]]
 
 AGENT = "training_speed"
 TEXT_LIMIT = 500
@@ -49,6 +49,7 @@ BATCHES = {"cuda": (64, 256, 1024, 4096, 16384, 128, 512, 2048, 8192), "cpu": (6
 """The coarse series first; the standard level has no other."""
 COARSE = {"cuda": 5, "cpu": 3}
 POINT_S = {"standard": 1.8, "full": 5.0}
+WARM_S = 0.2
 GRAPH_S = 0.15
 """Of a point's time; the graph takes as much beyond it where nothing is left."""
 COPIES = {"cuda": (4, 1024), "cpu": (2, 256)}
@@ -78,15 +79,20 @@ CROP = 224
 LOADER_BATCH = 32
 
 running: List[Child] = []  # for the signal handler
+samples: List[Any] = []  # the training's, one tensor, made once a process
 
 
 # The processes
 
 
 class Child:
-    """A fork that runs `work(say, orders, *arguments)`; `say(**line)` writes into a pipe, `orders` reads from one."""
+    """A fork that runs `work(say, orders, *arguments)`; `say(**line)` writes into a pipe, `orders` reads from one.
 
-    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
+    `fresh`: in a new Python, for work whose first argument is torch: CUDA does not work in a fork of a process that has
+    initialised it, as some package may have done at torch's import.
+    """
+
+    def __init__(self, work: Callable[..., None], *arguments: Any, fresh: bool = False) -> None:
         self.pipe, out = os.pipe()
         orders, self.orders = os.pipe()
         parent = os.getpid()
@@ -102,12 +108,14 @@ class Child:
                     os.close(other.pipe)
                     os.close(other.orders)
                 running.clear()
-                work(lambda **line: write(out, line), os.fdopen(orders), *arguments)
-                write(out, {"done": True})
-            except BaseException as error:
-                write(out, {"raised": words(error)})
+                if fresh:
+                    os.set_inheritable(out, True)
+                    os.set_inheritable(orders, True)
+                    words_of = [work.__name__, json.dumps(arguments[1:]), str(out), str(orders)]
+                    os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "--child", *words_of])
+                serve(work, out, orders, arguments)
             finally:
-                os._exit(0)
+                os._exit(1)
         os.close(out)
         os.close(orders)
         running.append(self)
@@ -149,6 +157,29 @@ class Child:
         for pipe in (self.pipe, self.orders):
             os.close(pipe)
         running.remove(self)
+
+
+def serve(work: Callable[..., None], out: int, orders: int, arguments: Sequence[Any]) -> None:
+    """Do a child's work, and end its process."""
+    try:
+        work(lambda **line: write(out, line), os.fdopen(orders), *arguments)
+        write(out, {"done": True})
+    except BaseException as error:
+        write(out, {"raised": words(error)})
+    os._exit(0)
+
+
+def serve_fresh(name: str, arguments: str, out: str, orders: str) -> None:
+    """The same in a new Python."""
+    works = {work.__name__: work for work in (profile, sweep, loader, copy_of)}
+
+    def work(say: Callable[..., None], lines: Any) -> None:
+        import torch
+        import torch.utils.data
+
+        works[name](say, lines, torch, *json.loads(arguments))
+
+    serve(work, int(out), int(orders), ())
 
 
 def lines_of(children: Sequence[Child], until: float) -> Iterator[Tuple[Child, Dict[str, Any]]]:
@@ -417,7 +448,8 @@ class Training:
         self.optimizer = torch.optim.AdamW(weights, lr=1e-4, **more)
         self.labels = torch.arange(batch, device=device)
         width = TOWERS[0][0] + TOWERS[1][0]
-        self.data = torch.rand(SAMPLES, width)
+        if not samples:
+            samples.append(torch.rand(SAMPLES, width))
         self.slots = [torch.zeros(batch, width, pin_memory=self.cuda) for _ in range(SLOTS)]
         self.copied = [torch.cuda.Event() for _ in range(SLOTS)] if self.cuda else []
         self.x = torch.zeros(batch, width, device=device)
@@ -427,7 +459,7 @@ class Training:
         """Draw a batch by index into pinned memory, once its last copy is over."""
         if self.cuda:
             self.copied[slot].synchronize()
-        self.torch.index_select(self.data, 0, self.torch.randint(SAMPLES, (self.batch,)), out=self.slots[slot])
+        self.torch.index_select(samples[0], 0, self.torch.randint(SAMPLES, (self.batch,)), out=self.slots[slot])
 
     def copy(self, slot: int = 0) -> None:
         if self.cuda:
@@ -497,6 +529,21 @@ def open_device(torch: Any, device: str) -> str:
     return text if not text or text.startswith(("GPU-", "MIG-")) else "GPU-" + text
 
 
+def cuda_touched(descriptors: str = "/proc/self/fd") -> bool:
+    """Whether this process has initialised CUDA: the driver's nodes are open then."""
+    try:
+        names = os.listdir(descriptors)
+    except OSError:
+        return False
+    for name in names:
+        try:
+            if re.match(r"/dev/(nvidia(ctl|\d+|-uvm)|dxg)", os.readlink(os.path.join(descriptors, name))):
+                return True
+        except OSError:
+            pass
+    return False
+
+
 def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
@@ -517,9 +564,7 @@ def profile(say: Callable[..., None], orders: Any, torch: Any, device: str, batc
         say(begin="profile %d" % batch)
         try:
             training = Training(torch, device, batch)
-            for _ in range(2):
-                training.turn()
-            training.wait()
+            warm_up(training, WARM_S)
             with traced(activities=[ProfilerActivity.CUDA]) as trace:
                 for _ in range(steps):
                     training.step()
@@ -543,7 +588,8 @@ class Sweep:
     """Training steps by batch size."""
 
     def __init__(self, say: Callable[..., None], torch: Any, device: str, profiled: Profiled) -> None:
-        self.say, self.torch, self.device, self.profiled = say, torch, device, profiled
+        self.say, self.torch, self.device = say, torch, device
+        self.profiled = {batch: (kernels_ms, launches) for batch, kernels_ms, launches in profiled}
         self.key, self.end = "", 0.0
         self.no_graph: Optional[Dict[str, str]] = None
 
@@ -614,10 +660,11 @@ class Sweep:
 
         issue_ms = median(repeated(issue, end))
         row: Dict[str, Any] = {"issue_ms": issue_ms, "copy_ms": queued_ms(training, training.copy, 0.2, end)}
+        queued = row["device_ms"] = queued_ms(training, training.step, issue_ms, end)
         if training.batch in self.profiled:
-            row["device_ms"], row["launches"] = self.profiled[training.batch]
+            kernels_ms, row["launches"] = self.profiled[training.batch]
+            row["device_ms"] = min(kernels_ms, queued) if isinstance(queued, float) else kernels_ms
         else:
-            row["device_ms"] = queued_ms(training, training.step, issue_ms, end)
             row["launches"] = {"missing": "error", "detail": "the profiler saw no kernels"}
         return row
 
@@ -648,10 +695,13 @@ def sweep(say: Callable[..., None], orders: Any, torch: Any, device: str, batche
     Sweep(say, torch, device, profiled).run(batches, seconds, end)
 
 
-def warm_up(training: Training) -> None:
-    for _ in range(3):
+def warm_up(training: Training, seconds: float = 0.0) -> None:
+    """Three turns at least: libraries load their kernels, and an idle GPU takes a while to raise its clocks."""
+    until, turns = time.monotonic() + seconds, 0
+    while turns < 3 or time.monotonic() < until:
         training.turn()
-    training.wait()
+        training.wait()
+        turns += 1
 
 
 def clocked(work: Callable[[], None]) -> float:
@@ -753,9 +803,9 @@ def loader(say: Callable[..., None], orders: Any, torch: Any, device: str, count
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch's handler raises where a worker is killed
             kill_workers()
             raise
-        samples = LOADER_BATCH * max(1, workers)
+        of_round = LOADER_BATCH * max(1, workers)
         row = {"kind": "loader", "device": device, "what": str(workers), "unit": "samples/s", "runs": len(rounds),
-               "value": samples * len(rounds) / sum(rounds), "spread_percent": spread_percent(rounds),
+               "value": of_round * len(rounds) / sum(rounds), "spread_percent": spread_percent(rounds),
                "detail": {"batch": LOADER_BATCH, "pinned": int(pinned)}}  # fmt: skip
         say(rate=row)
 
@@ -823,6 +873,7 @@ class Agent:
         self.kind = "cpu" if device == "cpu" else "cuda"
         self.seconds = BUDGET_S[self.kind, level] if seconds is None else seconds
         self.torch: Any = None
+        self.fresh = False
         self.began = self.end = 0.0
         self.last = ""
         self.measured: Set[int] = set()
@@ -857,7 +908,7 @@ class Agent:
             self.ended("sweep", "skipped", "needs fork, which this system has not")
             return
         batches = BATCHES[self.kind] if self.level == "full" else BATCHES[self.kind][: COARSE[self.kind]]
-        profiled: Profiled = {}
+        profiled: Profiled = []
         works = True
         for part, share in PARTS[self.kind]:
             until = min(self.end, self.began + self.seconds * share)
@@ -895,12 +946,19 @@ class Agent:
         self.emit(field="import_seconds", value=time.monotonic() - started)
         if error is not None:
             self.ended("import torch", "failed", words(error))
-        return error is None
+            return False
+        self.emit(begin="import torch.optim")
+        try:
+            torch.optim.AdamW([torch.zeros(1)])  # imports another second of torch: here once, not in each child
+        except Exception:
+            pass  # the training will say so
+        self.fresh = self.kind == "cuda" and cuda_touched()
+        return True
 
     def supervise(self, part: str, until: float, profiled: Profiled, work: Callable[..., None],
                   *arguments: Any) -> str:  # fmt: skip
         """Run a measurement in a child and pass on its lines; its fault, empty where it came to its end."""
-        child = Child(work, *arguments)
+        child = Child(work, *arguments, fresh=self.fresh)
         self.emit(field="pids", value=[child.pid])
         step, pending, fault, heard = part, None, "", time.monotonic()
         try:
@@ -908,8 +966,7 @@ class Agent:
                 silent, heard = time.monotonic() - heard, time.monotonic()
                 step = line.get("begin", step)
                 if "profiled" in line:
-                    batch, milliseconds, launches = line["profiled"]
-                    profiled[batch] = (milliseconds, launches)
+                    profiled.append(line["profiled"])
                 elif "pending" in line:
                     pending = line["pending"]
                 elif "ended" in line:
@@ -942,7 +999,7 @@ class Agent:
     def sweep(self, batches: Sequence[int], until: float, profiled: Profiled) -> bool:
         """The batch sweep; whether the training works on this device as far as one can tell."""
         arguments = (self.torch, self.device, batches, POINT_S[self.level], until, profiled)
-        fault = self.supervise("sweep", until, {}, sweep, *arguments)
+        fault = self.supervise("sweep", until, [], sweep, *arguments)
         for batch in batches if fault and self.last.startswith("sweep ") else ():
             if batch not in self.measured and "sweep %d" % batch not in self.told:
                 self.ended("sweep %d" % batch, "skipped", "the sweep ended before it")
@@ -952,7 +1009,7 @@ class Agent:
         """The loader, in a new process for the counts that are left where one of them failed."""
         seconds = WORKERS_S[self.level]
         while counts and until - time.monotonic() > LEAST_S:
-            fault = self.supervise("loader", until, {}, loader, self.torch, self.device, counts, seconds, until)
+            fault = self.supervise("loader", until, [], loader, self.torch, self.device, counts, seconds, until)
             if not fault or not self.last.startswith("loader "):
                 return
             counts = [count for count in counts if count > int(self.last.partition(" ")[2])]
@@ -973,7 +1030,7 @@ class Agent:
         started = time.monotonic()
         try:
             for _ in range(most):
-                children.append(Child(copy_of, self.torch, self.device, batch, share))
+                children.append(Child(copy_of, self.torch, self.device, batch, share, fresh=self.fresh))
             self.emit(field="pids", value=[child.pid for child in children])
             gone: Dict[int, Dict[str, Any]] = {}
             for child, line in lines_of(children, started + 0.7 * (until - started)):
@@ -1046,6 +1103,11 @@ def stop(number: int, frame: Any) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    warnings.simplefilter("ignore")
+    if arguments and arguments[0] == "--child":  # this program starts itself so; its stdout is not the real one
+        serve_fresh(*arguments[1:])
     parser = argparse.ArgumentParser(prog=AGENT, description="What a training here is made of, in time.")
     parser.add_argument("--device", required=True, help="cuda:N or cpu")
     parser.add_argument("--level", choices=("standard", "full"), default="standard")
@@ -1057,9 +1119,6 @@ def main(arguments: Sequence[str]) -> None:
         parser.error("--seconds takes a positive number")
     descriptor = os.dup(1)
     os.dup2(2, 1)
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    warnings.simplefilter("ignore")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     Agent(descriptor, "cuda:0" if flags.device == "cuda" else flags.device, flags.level, flags.seconds).run()

@@ -1,4 +1,4 @@
-"""Count a training step's floating-point operations and bytes by the real torch: `python count_step.py AGENT BATCH`."""
+"""Count a training step's floating-point operations and bytes by the real torch: `python count_step.py AGENT BATCH...`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Bytes(TorchDispatchMode):
         return made
 
 
-batch = int(sys.argv[2])
-training = agent.Training(torch, "cpu", batch)
-training.turn()
-with FlopCounterMode(display=False) as flops:
-    training.step()
-with Bytes() as moved:
-    training.step()
-print(json.dumps({"flops": flops.get_total_flops(), "bytes": moved.total}))
+for word in sys.argv[2:]:
+    training = agent.Training(torch, "cpu", int(word))
+    training.turn()
+    with FlopCounterMode(display=False) as flops:
+        training.step()
+    with Bytes() as moved:
+        training.step()
+    print(json.dumps({"flops": flops.get_total_flops(), "bytes": moved.total}))

@@ -79,7 +79,7 @@ def test_all_of_it_on_the_cpu(with_torch: Path) -> None:
     times = [line[name] for line in phases for name in ("start", "end")]
     assert times == sorted(times) and times[-1] < time.monotonic()
     begun = [line["begin"] for line in result.lines if "begin" in line]
-    assert begun[:4] == ["cpu", "import torch", "device", "sweep 64"] and "loader 0" in begun and "copies 1" in begun
+    assert begun[:5] == ["cpu", "import torch", "import torch.optim", "device", "sweep 64"] and "loader 0" in begun and "copies 1" in begun
     first_cpu = next(place for place, line in enumerate(result.lines) if "cpu" in line)
     assert first_cpu < next(place for place, line in enumerate(result.lines) if line.get("begin") == "import torch")
 
@@ -111,7 +111,7 @@ def test_a_budget_that_holds_nothing(with_torch: Path) -> None:
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="this machine has a GPU")
 def test_a_gpu_that_is_not_there(with_torch: Path) -> None:
     """The loader still tells something; the rest says why it is not there."""
-    found = measured(whole(with_torch, "--device", "cuda:0", "--seconds", "15"))
+    found = measured(whole(with_torch, "--device", "cuda:0", "--seconds", "8"))
     ended = {step.step: step for step in found.ended}
     assert ended["device"].fault == "failed" and "CUDA" in ended["device"].detail and ended["device"].device == "cuda:0"
     assert ended["copies"].fault == "skipped"
@@ -122,9 +122,10 @@ def test_a_gpu_that_is_not_there(with_torch: Path) -> None:
 
 @pytest.mark.torch_wheel
 def test_flops_and_bytes_are_those_of_torch_itself(with_torch: Path) -> None:
-    for batch in (8, 512):
-        command = [str(with_torch / "bin/python"), str(HERE / "count_step.py"), str(PATIENT / "training_speed.py"), str(batch)]
-        counted = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=GUARD_S).stdout)
+    batches = (8, 512)
+    command = [str(with_torch / "bin/python"), str(HERE / "count_step.py"), str(PATIENT / "training_speed.py"), *map(str, batches)]
+    done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=GUARD_S)
+    for batch, counted in zip(batches, map(json.loads, done.stdout.splitlines()), strict=True):
         assert agent.step_flops(batch) == counted["flops"]
         optimizer = 4 * 7 * sum(a * b + b for dims in agent.TOWERS for a, b in agent.layers(dims))
         least = agent.step_bytes(batch) - optimizer  # torch's on the CPU takes many operations for it
@@ -188,6 +189,23 @@ def test_shared_memory_that_is_too_small(with_torch: Path) -> None:
     assert "unable to resize file" in found.ended[0].detail and "File too large" in found.ended[0].detail
 
 
+@pytest.mark.torch_wheel
+def test_where_the_import_of_torch_has_touched_cuda(with_torch: Path) -> None:
+    """The children begin anew: a fork could not use it."""
+    result = parts(with_torch, parts=["sweep", "loader"], device="cpu", batches=[8], counts=[1], fresh=True)
+    found = measured(result)
+    assert not isinstance(found.batches, Missing) and not isinstance(found.rates, Missing)
+    assert ([point.batch for point in found.batches], [rate.what for rate in found.rates], found.ended) == ([8], ["1"], ())
+
+
+def test_whether_cuda_was_touched(tmp_path: Path) -> None:
+    (tmp_path / "0").symlink_to("/dev/null")
+    (tmp_path / "1").symlink_to("/usr/lib/libnvidia-ml.so.1")
+    assert not agent.cuda_touched(str(tmp_path)) and not agent.cuda_touched(str(tmp_path / "none"))
+    (tmp_path / "7").symlink_to("/dev/nvidiactl")
+    assert agent.cuda_touched(str(tmp_path))
+
+
 def descendants(pid: int) -> set[int]:
     """Processes below this one that have not ended."""
     parents: dict[int, int] = {}
@@ -220,21 +238,21 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.torch_wheel
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_behind(with_torch: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "step", "children"), [(signal.SIGTERM, "sweep 64", 1), (signal.SIGKILL, "loader 1", 2)])
+def test_nothing_is_left_behind(with_torch: Path, number: signal.Signals, step: str, children: int) -> None:
     """Neither the measuring child nor the loader's workers below it, when the agent alone is ended."""
     command = [str(with_torch / "bin/python"), str(PATIENT / "training_speed.py"), "--device", "cpu", "--seconds", "5"]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     seen: set[int] = set()
     for line in process.stdout:
-        if json.loads(line).get("begin") == "loader 1":
-            until(lambda: len(descendants(process.pid)) >= 2 or process.poll() is not None)
+        if json.loads(line).get("begin") == step:
+            until(lambda: len(descendants(process.pid)) >= children or process.poll() is not None)
             seen = descendants(process.pid)
             process.send_signal(number)
             break
     assert process.wait(GUARD_S) in (-number, 128 + number)
-    assert len(seen) >= 2
+    assert len(seen) >= children
     until(lambda: not any(alive(pid) for pid in seen))
 
 
@@ -242,7 +260,7 @@ def supervised(tmp_path: Path, work: Callable[..., None], seconds: float = 30.0)
     """The lines of a child that runs this."""
     with open(tmp_path / "lines", "wb+") as file:
         told = agent.Agent(file.fileno(), "cpu", "standard", 60.0)
-        told.supervise("sweep", time.monotonic() + seconds, {}, work)
+        told.supervise("sweep", time.monotonic() + seconds, [], work)
         assert agent.running == []
         file.seek(0)
         return [line for line in map(json.loads, file) if line.get("field") != "pids"]
@@ -278,7 +296,13 @@ def test_a_child_that_does_not_end(tmp_path: Path) -> None:
         time.sleep(600)
 
     assert supervised(tmp_path, work, 0.1)[1:] == [ended("skipped", "cut off: its time was over")]
-    assert supervised(tmp_path, work, agent.HANG_S)[1:] == [ended("hang", "no answer for 6 s")]
+
+
+def test_long_silence_is_a_hang(tmp_path: Path) -> None:
+    with open(tmp_path / "lines", "wb+") as file:
+        assert agent.Agent(file.fileno(), "cpu", "standard", 60.0).missed("sweep 7", {"hang": True}, 7.0) == "hang"
+        file.seek(0)
+        assert json.loads(file.read()) == ended("hang", "no answer for 7 s")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Run parts of the training agent alone: `python training_parts.py AGENT PLAN` under the CPU build of torch.
 
-PLAN (JSON): parts (profile, sweep, loader), device, batches, counts, seconds (for a batch), budget_s; gpu: a GPU that is
+PLAN (JSON): parts (profile, sweep, loader), device, batches, counts, seconds (for a batch), budget_s; fresh (children that
+import torch themselves); gpu: a GPU that is
 not there, computed on the CPU by the real torch: out_of_memory (from this batch on), graph (`crash`, or the words that
 it raises), kernels (names that the profiler saw in three steps).
 """
@@ -92,14 +93,15 @@ def run() -> None:
     agent = module.Agent(1, PLAN["device"], "standard", 60.0)
     agent.torch = torch
     until = time.monotonic() + PLAN.get("budget_s", 60.0)
-    profiled: dict[int, tuple[float, int]] = {}
+    agent.fresh = PLAN.get("fresh", False)
+    profiled: list[tuple[int, float, int]] = []
     for part in PLAN["parts"]:
         batches = PLAN.get("batches", [8, 16])
         if part == "profile":
             agent.supervise(part, until, profiled, module.profile, torch, agent.device, batches, until)
         elif part == "sweep":
             arguments = (torch, agent.device, batches, PLAN.get("seconds", 0.2), until, profiled)
-            agent.supervise(part, until, {}, module.sweep, *arguments)
+            agent.supervise(part, until, [], module.sweep, *arguments)
         else:
             agent.loaders(PLAN["counts"], until)
 
