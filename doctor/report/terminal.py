@@ -85,7 +85,9 @@ def packed(parts: list[str], width: int, style: Style) -> list[Line]:
 def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     """What it comes to, what the exit code says, and what to do next."""
     word, style = _VERDICT[report.verdict]
-    rows = wrap(f"exit {report.exit_code}; {counted(report.checks)}", width, first=Span(f"{word}  ", style))
+    watched = report.snapshot.measured.level == "watch"  # whose exit code is the command's
+    code = "" if watched else f"exit {report.exit_code}; "
+    rows = wrap(code + counted(report.checks), width, first=Span(f"{word}  ", style))
     unknown = any(c.status == "unknown" for c in report.checks)
     if report.verdict == "fail":
         again = "Carry out the fix at the top, then run: gpudoctor check"
