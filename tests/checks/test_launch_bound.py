@@ -71,6 +71,13 @@ def test_memory_or_arithmetic_by_the_measured_ridge(flops: float, least_bytes: f
     assert done is not None and done.batches[0].bound == bound
 
 
+@pytest.mark.parametrize(("device", "issue", "bound"), [(4.0, 3.0, "compute"), (3.0, 4.0, "launch"), (4.6, 5.0, "compute")])
+def test_the_slower_of_host_and_device_bounds_a_step(device: float, issue: float, bound: str) -> None:
+    """Also where they overlap badly, and a step of 6 ms is longer than either; 77 % of it is work enough."""
+    done = report(proven("h200", batches=(point(1024, 6.0, device, issue, copy_ms=0.0, load_ms=0.1),))).measured
+    assert done is not None and done.batches[0].bound == bound
+
+
 def test_a_slow_link_bounds_by_copies() -> None:
     done = report(proven("h200", batches=(point(4096, 30.0, 4.0, 3.0, copy_ms=26.0),))).measured
     assert done is not None and done.batches[0].bound == "copy"
