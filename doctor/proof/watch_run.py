@@ -86,6 +86,8 @@ class _Watcher:
         self.env = environment_of(pid) if command is None else None
         self.cwd = _cwd(pid) if command is None and self.env is not None else ""
         self.trouble: StepEnd | None = None
+        self.cost_s = 0.0
+        """CPU time of a look at the tree, as it was lately."""
 
     def run(self, signals: Signals) -> Watched:
         """Look, sleep, pass signals on; until the end."""
@@ -103,23 +105,22 @@ class _Watcher:
             elif came is not None and came.si_signo in signals.passed:
                 self.command.pass_on(came)
             if monotonic() >= due:
-                spent = thread_time()
                 if not self.look() and self.command is None:
                     break
-                due = monotonic() + self.pause(thread_time() - spent)
+                due = monotonic() + self.pause()
         end = monotonic()
         self.look()
         code, cpu_s = self.command.reap() if self.command is not None else (0, 0.0)
         return self.result(end, code, cpu_s)
 
-    def pause(self, spent_s: float) -> float:
+    def pause(self) -> float:
         """Seconds until the next look."""
         passed = monotonic() - self.start
         first = next((at - passed for at in FIRST_LOOKS_S if at > passed + 0.02), None)
         if first is not None and self.command is not None and self.given_s is None:
             return first
         longer = 1.0 if self.given_s else max([1.0, *(times for after, times in _RARER if passed > after)])
-        return max(longer * self.interval_s, min(spent_s / _SHARE, _LONGEST_S))
+        return max(longer * self.interval_s, min(self.cost_s / _SHARE, _LONGEST_S))
 
     def look(self) -> bool:
         """One look at everything; False where the process is gone. What goes wrong here must not end the command."""
@@ -133,8 +134,9 @@ class _Watcher:
             return True
 
     def _look(self) -> bool:
-        now = monotonic()
+        now, spent = monotonic(), thread_time()
         seen = self.tree.look(now)
+        self.cost_s += 0.3 * (thread_time() - spent - self.cost_s)
         passed = now - self.start
         before, self.pids = self.pids, self.tree.pids
         if self.sampler is not None:

@@ -89,10 +89,12 @@ class TreeSum:
         self._looks += 1
         live: dict[tuple[int, int], _Process] = {}
         highest = 0.0
+        reaped: dict[int, float] = {}
         for seen in tree:
             process = self._live.pop((seen.pid, seen.start), None)
             if process is None:
                 process = _Process(seen, seen.cpu_s if first and self._attached else 0.0)
+            reaped[seen.pid] = seen.reaped_s - process.seen.reaped_s
             process.seen = seen
             process.holds_gpu = process.holds_gpu or seen.pid in holders
             process.observed_s += passed
@@ -100,7 +102,7 @@ class TreeSum:
             process.blocked_s += passed if seen.state == "D" else 0.0
             highest = max(highest, self._threads(process, time, first))
             live[seen.pid, seen.start] = process
-        self._end({seen.pid for seen in tree})
+        self._end(reaped)
         self._live = live
         total = sum(seen.cpu_s + seen.reaped_s for seen in tree) + self._lost_s
         if first and self._attached:
@@ -138,8 +140,8 @@ class TreeSum:
             self._best_ended = max(self._best_ended, (entry.used_s, entry.words()))
         return highest
 
-    def _end(self, there: set[int]) -> None:
-        """What is left in `_live` has ended."""
+    def _end(self, there: dict[int, float]) -> None:
+        """What is left in `_live` has ended. `there`: who is, and the CPU time of children it has waited for since."""
         parents = {process.seen.pid: process.seen.parent for process in self._live.values()}
         for process in self._live.values():
             seen = process.seen
@@ -156,6 +158,12 @@ class TreeSum:
                 self._best_ended = max(self._best_ended, (entry.used_s, entry.words()))
             process.threads = {}
             self._ended.append(process)
+        for pid, waited_for_s in there.items():
+            ended = [p for p in self._live.values() if p.seen.parent == pid]
+            if ended and all(p.seen.worker and not p.holds_gpu for p in ended):
+                # What they used after the last look is known by their parent alone.
+                rest = waited_for_s - sum(p.seen.cpu_s + p.seen.reaped_s for p in ended)
+                self._ended_workers_s += max(0.0, rest)
         self._ended = sorted(self._ended, key=_Process.rank)[-_KEPT:]
 
     def cpu_s(self) -> float:

@@ -94,6 +94,13 @@ def test_workers_and_their_children() -> None:
     assert (sums.workers_max, sums.workers_s(), sums.processes_max) == (2, 5.5, 4)
 
 
+def test_what_workers_used_after_the_last_look_is_theirs() -> None:
+    first = [process(10, 1.0, python=True), *(process(pid, 2.0, parent=10, python=True, worker=1) for pid in (11, 12))]
+    assert abs(summed(first, [process(10, 1.0, python=True, reaped_s=4.7)]).workers_s() - 4.7) < 1e-9
+    first[2] = process(12, 2.0, parent=10, name="ffmpeg")
+    assert summed(first, [process(10, 1.0, python=True, reaped_s=4.7)]).workers_s() == 2.0, "whose it is cannot be told"
+
+
 def test_a_rank_that_holds_a_gpu_is_no_worker_however_it_was_started() -> None:
     sums = TreeSum(0.0)
     sums.take(1.0, [process(10, 0.1, python=True), process(11, 4.0, parent=10, python=True, worker=1)], holders={11})
