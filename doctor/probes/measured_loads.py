@@ -81,7 +81,7 @@ def _swept(row: BatchPoint, lines: Sequence[Mapping[str, Any]], samples: Sequenc
     """A batch size with the GPU's utilisation meanwhile: its phase's line names the batch."""
     if not isinstance(row.utilization_percent, Missing):
         return row
-    own = [line for line in lines if line.get("batch") == row.batch and line.get("device") == row.device]
+    own = [line for line in lines if line.get("batch_size") == row.batch and line.get("device") == row.device]
     loads = loads_of(samples, parse_phases(own))
     percent = known(loads[0].utilization_percent) if loads else None
     return row if percent is None else replace(row, utilization_percent=percent)

@@ -109,6 +109,24 @@ def test_a_device_that_torch_names_no_uuid_for_has_that_of_libcuda() -> None:
     assert found.torch[0].key == UUID  # type: ignore[index]
 
 
+def test_a_batch_of_the_sweep_has_the_utilisation_of_its_time() -> None:
+    def at(time: float, percent: int) -> dict[str, Any]:
+        return {"sample": {"time": time, "key": UUID, "utilization": percent}}
+
+    phase = {"phase": "sweep", "device": "cuda:0", "key": "", "batch_size": 64, "start": 10.0, "end": 12.0}
+    found = parse_measured(
+        {
+            "torch_proof": [AgentResult([{"torch_proof": PROOF}])],
+            "training_speed": [AgentResult([{"batch": {"device": "cuda:0", "batch": n, "step_ms": 1}} for n in (64, 128)] + [phase])],
+            "nvml_sampler": [AgentResult([at(9.0, 90), at(11.0, 8), at(11.5, 10), at(13.0, 90)])],
+        },
+        ASKED,
+    )
+    small, large = found.batches  # type: ignore[misc]
+    assert small.utilization_percent == 9.0 and isinstance(large.utilization_percent, Missing)
+    assert [(load.phase, load.utilization_percent) for load in found.loads] == [("sweep", 9.0)]  # type: ignore[union-attr]
+
+
 def test_masks_are_the_same_wherever_a_gpu_is_named(tmp_path: Path) -> None:
     """In the facts as in the raw lines, and the models' names stay."""
     runs = {

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+
+from doctor.probes.commands import torch_command
+from doctor.targets.process import run_agent
 
 from ..parts import NEEDS
 from .proving import environment, report, run
@@ -91,6 +95,15 @@ def test_what_cannot_be_is_refused_before_anything_is_measured(tmp_path: Path, w
     done = run(words, {**os.environ, "GPUDOCTOR_TRACEBACK": ""}, tmp_path)
     assert done.returncode == 2 and done.stdout == ""
     assert told in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("agent", ["torch_proof", "torch_speed", "training_speed", "collective_proof"])
+def test_every_agent_takes_the_torch_of_the_working_directory(tmp_path: Path, agent: str) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('of the working directory')")
+    command = torch_command({"executable": sys.executable}, str(tmp_path), agent)
+    assert command is not None and command[-1] == "--cwd-first"
+    result = run_agent([*command, "--device", "cpu"], 60, cwd=str(tmp_path))
+    assert "of the working directory" in json.dumps(result.lines)
 
 
 def test_a_report_without_measurements_is_refused(tmp_path: Path) -> None:
