@@ -10,11 +10,12 @@ from .click_flags import options
 from .flags import CHECK, Flag
 
 _LIKE_CHECK = (
-    "format_", "verbose", "ascii_", "no_color", "python_", "expect", "only", "skip", "config", "no_config", "no_redact"
-)  # fmt: skip
+    "format_", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config", "no_redact"
+)
 WATCH = (
     Flag(("-o", "--output"), "output", "text", "Write the report to this file ('-': stdout) instead of stderr.",
          "FILE"),
+    Flag(("--python",), "python_", "text", "Diagnose this Python; default: the watched program's own.", "PATH"),
     *(flag for flag in CHECK if flag.dest in _LIKE_CHECK),
 )  # fmt: skip
 

@@ -153,6 +153,12 @@ def test_a_full_or_closed_stderr_does_not_change_the_exit_code(tmp_path: Path) -
     assert done.returncode == 5
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
+    done = subprocess.run(["sh", "-c", f"{COMMAND} watch -- sh -c 'exit 5' {closed}"], env=environment(), timeout=60, check=False, capture_output=True)
+    assert done.returncode == 5 and b"internal error" not in done.stderr
+
+
 def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from doctor.proof.watch_place import own_numbers
 from tests.fakes import Machine
 
-from .run import measured, python
+from .run import measured, python, run
 
 OnMachine = Callable[..., dict[str, str]]
 UUID = "GPU-00000000-2330-4a5b-8c6d-233000000000"
@@ -48,6 +49,17 @@ def test_a_gpu_at_work(on_machine: OnMachine, tmp_path: Path) -> None:
     assert (load["key"], load["phase"], load["power_w"], load["clock_sm_max_mhz"]) == (UUID, "watch", 610.0, 1980)
     assert load["samples"] >= 3 and load["reasons_percent"] == {"idle": 100.0}
     assert facts["level"] == "watch" and facts.get("ended", []) == []
+
+
+def test_a_masked_report_speaks_of_the_same_gpu(on_machine: OnMachine, tmp_path: Path) -> None:
+    own = "GPU-7d1f0c1e-3a55-4c1b-9b0f-2f6f0a1b2c3d"
+    env = on_machine(h100(gpu__0__uuid=own, gpu__0__utilization="90 10"))
+    report = tmp_path / "report.json"
+    assert run(*FAST, "--format", "json", "-o", str(report), "--", *program(env), env=env).returncode == 0
+    assert own.encode() not in report.read_bytes()
+    snapshot = json.loads(report.read_bytes())["snapshot"]
+    (key,) = snapshot["measured"]["watch"]["gpu_keys"]
+    assert key == snapshot["gpus"][0]["key"] == snapshot["measured"]["loads"][0]["key"]
 
 
 def test_a_gpu_that_waits(on_machine: OnMachine, tmp_path: Path) -> None:
