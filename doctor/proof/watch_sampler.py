@@ -19,6 +19,8 @@ PATIENCE_S = 1.0
 """How long it may take to leave."""
 SILENT_S = 10.0
 """Silence after which a call of NVML counts as one that does not return."""
+_STEPS = {"library": "dlopen libnvidia-ml.so.1", "binding": "import nvidia-ml-py", "init": "nvmlInit"}
+"""What was begun, by the field that the agent says it could not have."""
 _PIPE_BYTES = 1 << 20
 _MAX_LINE = 1 << 20
 
@@ -153,7 +155,7 @@ class WatchSampler:
         if self._refused is not None:
             field, code, text = self._refused
             fault = "skipped" if field == "library" else "failed"
-            return StepEnd(agent=AGENT, step=field, fault=fault, detail=text or f"NVML {code}")
+            return StepEnd(agent=AGENT, step=_STEPS.get(field, field), fault=fault, detail=text or f"NVML {code}")
         if self._status is not None and os.WIFSIGNALED(self._status) and os.WTERMSIG(self._status) != signal.SIGKILL:
             words = f"signal {os.WTERMSIG(self._status)}"
             return StepEnd(agent=AGENT, step=self._begun, fault="crash", detail=words)
