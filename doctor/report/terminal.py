@@ -85,12 +85,14 @@ def packed(parts: list[str], width: int, style: Style) -> list[Line]:
 def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     """What it comes to, what the exit code says, and what to do next."""
     word, style = _VERDICT[report.verdict]
-    watched = report.snapshot.measured.level == "watch"  # whose exit code is the command's
+    s = report.snapshot
+    watched = s.measured.level == "watch"  # whose exit code is the command's
     code = "" if watched else f"exit {report.exit_code}; "
     rows = wrap(code + counted(report.checks), width, first=Span(f"{word}  ", style))
     unknown = any(c.status == "unknown" for c in report.checks)
     if report.verdict == "fail":
-        again = "Carry out the fix at the top, then run: gpudoctor check"
+        proven = known(s.measured.level) in ("proof", "quick", "standard", "full")
+        again = f"Carry out the fix at the top, then run: gpudoctor {'prove' if proven else 'check'}"
     elif report.verdict == "unknown":
         again = "Nothing failed, but something that is needed for a verdict could not be read: see above."
     elif unknown:
