@@ -164,6 +164,10 @@ class Watched(NamedTuple):
     disk: bool = False
 
 
+_KEPT_PERCENT = 10.0
+"""Share of the time without the core that it wanted, from which on that is a cause."""
+
+
 def watched(w: Watch) -> Watched:
     """GPU first (a waiting thread may spin on a core), then disk, loader workers, the main thread."""
     busy = known(w.gpu_busy_percent)
@@ -188,6 +192,10 @@ def watched(w: Watch) -> Watched:
             return Watched("dataloader", f"{waits}; the main thread waited for a disk in {blocked:.0f} % of it", True)
         if main is not None and main >= ONE_CORE:
             return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
+        kept = known(w.core_wait_percent) or 0.0
+        if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
+            return Watched("cpu", f"{waits}; its process used {main:.1f} cores and waited for one in {kept:.0f} % of the "
+                           "time (other programs or a CPU quota had it)")  # fmt: skip
         full = min(workers, cores) if cores else workers
         if workers and worker_cores is not None and worker_cores >= _WORKERS_FULL * full:
             return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")

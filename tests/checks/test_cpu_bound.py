@@ -118,3 +118,11 @@ def test_a_sweep_without_times_of_the_device() -> None:
 def test_without_a_sweep_of_another_gpu() -> None:
     empty: Snapshot = proven("3090", batches=())
     assert run(ID, empty)[0] == "skipped"
+
+
+def test_a_core_that_others_had_is_told() -> None:
+    busy = watched("a10", gpu_busy_percent=15.0, main_cores=0.45, cores=3.0, core_wait_percent=52.0)
+    status, _, found = run("cpu-bound", busy)
+    assert status == "warn" and "waited for one in 52 %" in found[0].detail
+    free = watched("a10", gpu_busy_percent=15.0, main_cores=0.45, cores=3.0, core_wait_percent=5.0)
+    assert run("cpu-bound", free)[0] != "warn"
