@@ -194,8 +194,8 @@ def watched(w: Watch) -> Watched:
             return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
         kept = known(w.core_wait_percent) or 0.0
         if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
-            return Watched("cpu", f"{waits}; its process used {main:.1f} cores and waited for one in {kept:.0f} % of the "
-                           "time (other programs or a CPU quota had it)")  # fmt: skip
+            used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
+            return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota had it)")
         full = min(workers, cores) if cores else workers
         if workers and worker_cores is not None and worker_cores >= _WORKERS_FULL * full:
             return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
