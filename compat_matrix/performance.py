@@ -27,6 +27,11 @@ WARN, FAIL = 0.8, 0.6
 _SAFE_SHARE = 0.5
 _FEW, _SHARE_OF_FEW = 5, 0.4
 """With fewer models than this measured in a data type, its low share of the peak."""
+_SLOT_W, _THRIFT = 75.0, 0.6
+"""A board on a slot's power holds its clocks for moments: a T4, 42 TFLOP/s of fp16 over 30 runs, does 24 over 100 (as
+NVIDIA expects: forums.developer.nvidia.com, "About GPU peak performance")."""
+_SLICE = 0.7
+"""The few SMs of a MIG slice need not fill its share of the memory's bandwidth."""
 _LINK_SHARE = 0.8
 """Of a PCIe generation whose copies nobody measured."""
 _SANE = (60.0, 100.0)
@@ -99,6 +104,9 @@ def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, 
         return Expectation(basis="unknown", reason=f"no specifications of {row.name} are listed")
     if kind == "h2d":
         return _link(m, row, spec, mig, gen, width)
+    if row.form_factor.startswith("SoM"):
+        return Expectation(basis="unknown", reason=f"the speed of {row.name} follows its power mode")
+    thrift = _THRIFT if kind == "matmul" and spec.tdp_w and spec.tdp_w <= _SLOT_W else 1.0
     if kind == "memory":
         peak, unit, measured = spec.mem_bw_gb_s, "GB/s", _bandwidth_rows(m, row.name)
         shares = _shares(m, "memory", what)
@@ -120,11 +128,12 @@ def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, 
         best = max(r.max or r.median or 0.0 for r in measured)
         middle = median(r.median or 0.0 for r in measured)
         return Expectation(
-            basis="measured", low=WARN * least, typical=middle, high=best, floor=FAIL * min(middle, peak, least / WARN),
-            peak=peak, unit=unit, reason=f"rates measured on {row.name}",
-            sources=tuple({r.source: 0 for r in measured}),
+            basis="measured", low=thrift * WARN * least, typical=middle, high=best,
+            floor=thrift * FAIL * min(middle, peak, least / WARN), peak=peak, unit=unit,
+            reason=f"rates measured on {row.name}", sources=tuple({r.source: 0 for r in measured}),
         )  # fmt: skip
     least, middle, most = shares
+    least *= thrift * (_SLICE if mig and kind == "memory" else 1.0)
     return Expectation(
         basis="peak", low=least * peak * fraction, typical=middle * peak * fraction, high=most * peak * fraction,
         peak=peak * fraction, unit=unit,
@@ -181,19 +190,21 @@ def _power_ratio(m: Matrix, row: Gpu, limit: float | None, default: float | None
 
 
 def _mig_fraction(m: Matrix, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) -> float | None:
-    """Share of the board's SMs or memory that a slice such as `1g.10gb` has; 1 without MIG, None where not known."""
+    """Share of the board's SMs or memory that a slice such as `1g.10gb`, or `1c.3g.40gb`, a third of the SMs of one,
+    has; 1 without MIG, None where not known."""
     if not profile:
         return 1.0
-    parts = re.fullmatch(r"(\d)g\.(\d+)gb(?:[+-].*)?", profile)
+    parts = re.fullmatch(r"(?:(\d)c\.)?((\d)g\.(\d+)gb(?:[+-].*)?)", profile)
     if not parts or not row.mig_max_instances or not row.memory_gib:
         return None
     if kind == "memory":
-        eighths = max(1, round(8 * float(parts[2]) / row.memory_gib))
+        eighths = max(1, round(8 * float(parts[4]) / row.memory_gib))
         return min(1.0, eighths / 8)
-    own = [r for r in m.mig_profiles if r.profile == profile and row.name in re.split(r" / |, ", r.gpu)]
+    part = min(1.0, float(parts[1]) / float(parts[3])) if parts[1] and parts[3] != "0" else 1.0
+    own = [r for r in m.mig_profiles if r.profile == parts[2] and row.name in re.split(r" / |, ", r.gpu)]
     if own and own[0].sm_count and spec.sm_count:
-        return own[0].sm_count / spec.sm_count
-    return min(1.0, float(parts[1]) / row.mig_max_instances)
+        return part * own[0].sm_count / spec.sm_count
+    return part * min(1.0, float(parts[3]) / row.mig_max_instances)
 
 
 def _link(m: Matrix, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: int | None) -> Expectation:

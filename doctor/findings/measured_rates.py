@@ -110,10 +110,10 @@ def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
 
 
 def mig_slice(gpu: Gpu | None, torch_name: str) -> str:
-    """`1g.10gb`: by the name that torch gives, else by the only instance of a GPU in MIG mode; '' without MIG."""
+    """`1g.10gb`, `1c.3g.40gb`: by torch's name, else by the only instance of a GPU in MIG mode; '' without MIG."""
     children = known(gpu.mig_instances) or () if gpu and known(gpu.mig_enabled) else ()
     names = [torch_name] + ([known(children[0].name) or ""] if len(children) == 1 else [])
-    return next((found[0] for name in names if (found := re.search(r"\d+g\.\d+gb\S*", name))), "")
+    return next((found[0] for name in names if (found := re.search(r"(\d+c\.)?\d+g\.\d+gb\S*", name))), "")
 
 
 def load_of(m: Measured, key: str, phase: str) -> Load | None:

@@ -20,6 +20,7 @@ def of(m: Matrix, name: str, kind: str = "matmul", what: str = "bf16", **more: o
 
 def test_bands_are_in_order_for_every_gpu(m: Matrix) -> None:
     known = 0
+    watts = {spec.id: spec.tdp_w for spec in m.gpu_specs}
     for row in m.gpus:
         for kind, what in (*(("matmul", d) for d in DTYPES), ("memory", "copy"), ("h2d", "h2d-pinned")):
             e = m.expected([row], kind, what)  # type: ignore[arg-type]
@@ -29,8 +30,9 @@ def test_bands_are_in_order_for_every_gpu(m: Matrix) -> None:
             known += 1
             assert 0 <= e.floor <= e.low < e.typical <= e.high and e.unit and e.sources, (row.id, kind, what, e)
             assert e.basis == "measured" or e.floor == 0 or kind == "h2d"
-            if kind == "matmul" and row.form_factor != "laptop" and "Thor" not in row.name:
-                assert 0.3 * e.peak <= e.low <= 0.8001 * e.peak, (row.id, what, e)
+            if kind == "matmul" and row.form_factor != "laptop":
+                least = 0.18 if (watts[row.id] or 300) <= 75 else 0.3
+                assert least * e.peak <= e.low <= 0.8001 * e.peak, (row.id, what, e)
     assert known > 1000
 
 
@@ -93,6 +95,21 @@ def test_a_lower_limit_lowers_the_band_and_nothing_can_fail_by_it(m: Matrix) -> 
     assert 0.6 * of(m, "NVIDIA GeForce RTX 4090", "memory").low < memory.low < of(m, "NVIDIA GeForce RTX 4090", "memory").low
 
 
+def test_boards_on_a_slots_power_may_fall_to_their_base_clock(m: Matrix) -> None:
+    """A T4 does 24 TFLOP/s of fp16 when the runs are many, by NVIDIA's own word a healthy one."""
+    t4 = of(m, "Tesla T4", what="fp16")
+    assert t4.low < 24 < t4.typical and 0 < t4.floor < 18
+    assert of(m, "NVIDIA L4").low < 0.5 * of(m, "NVIDIA L4").typical
+    assert of(m, "Tesla T4", "memory").low > 0.5 * of(m, "Tesla T4", "memory").peak
+
+
+@pytest.mark.parametrize("name", ["NVIDIA Thor", "Orin (nvgpu)", "Xavier"])
+def test_a_module_with_power_modes_has_no_expectation(m: Matrix, name: str) -> None:
+    for kind, what in (("matmul", "fp16"), ("memory", "copy")):
+        e = of(m, name, kind, what)
+        assert e.basis == "unknown" and "power mode" in e.reason
+
+
 @pytest.mark.parametrize(
     ("name", "profile", "compute", "memory"),
     [
@@ -100,17 +117,18 @@ def test_a_lower_limit_lowers_the_band_and_nothing_can_fail_by_it(m: Matrix) -> 
         ("NVIDIA H100 80GB HBM3", "3g.40gb", 60 / 132, 1 / 2), ("NVIDIA A100-SXM4-40GB", "2g.10gb", 28 / 108, 1 / 4),
         ("NVIDIA A30", "2g.12gb", 28 / 56, 1 / 2), ("NVIDIA H200", "1g.18gb", 16 / 132, 1 / 8),
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "1g.24gb", 1 / 4, 1 / 4), ("NVIDIA H200", "7g.141gb", 1.0, 1.0),
-        ("NVIDIA H200", "1g.18gb+me", 16 / 132, 1 / 8),
+        ("NVIDIA H200", "1g.18gb+me", 16 / 132, 1 / 8), ("NVIDIA A100-SXM4-40GB", "1c.3g.20gb", 14 / 108, 1 / 2),
     ],
 )  # fmt: skip
 def test_a_slice_gets_its_share(m: Matrix, name: str, profile: str, compute: float, memory: float) -> None:
     board, part = of(m, name), of(m, name, mig_profile=profile)
     assert part.basis == "peak" and part.peak == pytest.approx(compute * board.peak) and part.floor == 0
-    assert of(m, name, "memory", mig_profile=profile).peak == pytest.approx(memory * of(m, name, "memory").peak)
+    slow = of(m, name, "memory", mig_profile=profile)
+    assert slow.peak == pytest.approx(memory * of(m, name, "memory").peak) and slow.low < 0.45 * slow.peak
     assert of(m, name, "h2d", mig_profile=profile).basis == "unknown"
 
 
-@pytest.mark.parametrize("profile", ["9z", "1g", "1g.10gb; rm", "MIG"])
+@pytest.mark.parametrize("profile", ["9z", "1g", "1g.10gb; rm", "MIG", "1c.1g", "c.1g.10gb"])
 def test_a_slice_that_is_none(m: Matrix, profile: str) -> None:
     assert of(m, "NVIDIA H100 80GB HBM3", mig_profile=profile).basis == "unknown"
 
