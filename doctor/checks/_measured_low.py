@@ -59,6 +59,7 @@ def _finding(
     causes, fixes = explain(low)
     free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0
     slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0
+    slowed = slowed or (worst.rate.kind == "matmul" and share(worst.load, "power-cap") >= CAPPED_PERCENT)
     failing = any(r.far_too_low for r in low) and free and not slowed
     make = about.remark if excuse else about.fail if failing else about.warn
     name = f"{worst.name} ({worst.slice})" if worst.slice and worst.slice not in worst.name else worst.name

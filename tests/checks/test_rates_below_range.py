@@ -13,6 +13,7 @@ from ..judging import ids, report, run
 from ..proof.stories import (
     BOARDS,
     KEY,
+    Board,
     assert_every_fix_is_looked_at_again,
     changed,
     load,
@@ -58,6 +59,21 @@ def test_only_a_gpu_that_is_seen_to_be_free_can_fail(others: Any) -> None:
     assert run(MATMUL, proven(B, rates=slow))[0] == "fail"
     assert run(MATMUL, proven(B, rates=slow, loads=loads(B, others=others)))[0] == ("pass" if others == 1 else "warn")
     assert run(MATMUL, proven(B, rates=slow, loads=NOT_ASKED))[0] == "warn"
+
+
+def test_products_at_the_power_limit_never_fail() -> None:
+    capped = loads(B, reasons_percent={"power-cap": 90.0})
+    for speed, status in ((0.5, "warn"), (0.75, "pass")):
+        assert run(MATMUL, proven(B, rates=rates(B, speed=speed), loads=capped))[0] == status
+    assert run(MEMORY, proven(B, rates=rates(B, memory=0.4), loads=capped))[0] == "fail"
+
+
+def test_a_t4_at_its_base_clock_is_healthy() -> None:
+    """24 TFLOP/s of fp16 at 70 W: what NVIDIA's forum calls expected."""
+    t4 = Board("Tesla T4", "1eb8", "7.5", 15360, 70, 3, {"fp32": 3.9, "fp16": 24.0}, 258, 12.0)
+    for nvml in ({"reasons_percent": {"power-cap": 100.0}}, {}):
+        s = proven(t4, machine(t4), loads=loads(t4, **nvml))
+        assert [run(check_id, s)[0] for check_id in CHECKS] == ["pass"] * 3 and run(MATMUL, s)[2] == []
 
 
 def test_a_share_of_a_peak_never_fails() -> None:
