@@ -29,8 +29,8 @@ def every(rows: tuple[Row, ...], field: str, *beginnings: str) -> bool:
 
 
 def is_laptop(m: Matrix, gpu: Gpu) -> bool:
-    """A laptop's GPU, whose limits follow battery and chassis."""
-    name = known(gpu.name) or ""
+    """A laptop's GPU, whose limits follow battery and chassis. Workstation boards have a Max-Q edition too."""
+    name = (known(gpu.name) or "").replace("Max-Q Workstation", "")
     return any(word in name for word in ("Laptop", "Max-Q", "Mobile")) or every(
         rows_of(m, gpu), "form_factor", "laptop", "MXM"
     )
