@@ -196,7 +196,7 @@ def test_a_laptop_is_a_remark() -> None:
 def test_a_max_q_workstation_board_is_no_laptop() -> None:
     board = BOARDS["pro6000"]._replace(name="NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", pci="2bb4", watt=300)
     assert run(MEMORY, proven(board, machine(board)))[0] == "pass"
-    assert run(MEMORY, proven(board, machine(board), rates=rates(board, memory=0.6)))[0] == "warn"
+    assert run(MEMORY, proven(board, machine(board), rates=rates(board, memory=0.7)))[0] == "warn"
 
 
 @pytest.mark.parametrize("check_id", CHECKS)
