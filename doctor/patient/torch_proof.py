@@ -106,8 +106,7 @@ class Agent:
             return
         self.emit(field="import_seconds", value=round(time.monotonic() - started, 3))
         try:
-            for backend in (torch.backends.cuda.matmul, torch.backends.cudnn):
-                backend.allow_tf32 = False
+            no_tf32(torch)
             work = Inputs(torch)
             if asked == "cpu":  # before torch's list of GPUs: a sick driver may hang there
                 Proof(self, torch, work, "cpu").run()
@@ -128,6 +127,15 @@ class Agent:
         names = ["cuda:%d" % index for index in range(min(count, MAX_DEVICES))]
         self.emit(field="torch_devices", value=names)
         return names
+
+
+def no_tf32(torch: Any) -> None:
+    """Float32 in full; by the name that torch has had for it since 2.9 where it has dropped the older one."""
+    for backend in (torch.backends.cuda.matmul, torch.backends.cudnn):
+        try:
+            backend.allow_tf32 = False
+        except Exception:
+            getattr(backend, "conv", backend).fp32_precision = "ieee"
 
 
 class Inputs:

@@ -3,6 +3,7 @@
 Every tensor holds one number in all its elements, so products and convolutions come out right without any work. It has
 no name that torch 1.13 lacks. FAKE_TORCH (JSON) tells what is there and what goes wrong:
   devices, capability ([9, 0]), archs, peer, jit (bytes that the first launch puts into CUDA_CACHE_PATH),
+  renamed (allow_tf32 is gone, its later name is left),
   room (elements of the largest tensor that fits), faults {"cuda:0": {STEP: FAULT}} with the steps context, fill, mm,
   conv, copy and the faults wrong, unwritten, slow, hang, crash; any other text is raised as torch raises it.
 """
@@ -158,7 +159,7 @@ def zeros(size, dtype=None, device="cpu"):
 
 def _coarse(tensor, fault, backend):
     """By what a result is off: much where told, a little in TF32."""
-    return 1.01 if fault == "wrong" else 1.0005 if tensor.device != "cpu" and backend.allow_tf32 else 1
+    return 1.01 if fault == "wrong" else 1.0005 if tensor.device != "cpu" and backend.fp32_precision == "tf32" else 1
 
 
 def mm(a, b, out=None):
@@ -175,7 +176,7 @@ def _conv2d(x, w):
     fault = _at("conv", x.device)
     batch, channels, height, width = x.shape
     filters, _, high, wide = w.shape
-    value = x.value * w.value * channels * high * wide * _coarse(x, fault, backends.cudnn)
+    value = x.value * w.value * channels * high * wide * _coarse(x, fault, backends.cudnn.conv)
     return Tensor(value, (batch, filters, height - high + 1, width - wide + 1), x.device)
 
 
@@ -204,11 +205,23 @@ class _On:
         pass
 
 
+class _Backend:
+    fp32_precision = "tf32"
+
+    def __setattr__(self, name, value):
+        if name == "allow_tf32":
+            if _told.get("renamed"):
+                raise AttributeError("Unknown attribute allow_tf32")
+            for part in (self, *vars(self).values()):
+                object.__setattr__(part, "fp32_precision", "tf32" if value else "ieee")
+        else:
+            object.__setattr__(self, name, value)
+
+
 nn = SimpleNamespace(functional=SimpleNamespace(conv2d=_conv2d))
 _C = SimpleNamespace(_cuda_getArchFlags=lambda: " ".join(_told.get("archs", ["sm_80", "sm_90"])))
-backends = SimpleNamespace(
-    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)), cudnn=SimpleNamespace(allow_tf32=True)
-)
+backends = SimpleNamespace(cuda=SimpleNamespace(matmul=_Backend()), cudnn=_Backend())
+backends.cudnn.conv = _Backend()
 cuda = SimpleNamespace(
     OutOfMemoryError=OutOfMemoryError, Event=_Event, device=_On,
     is_available=lambda: _told.get("devices", 1) > 0, device_count=lambda: _told.get("devices", 1),

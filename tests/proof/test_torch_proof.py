@@ -77,6 +77,11 @@ def test_every_device_is_proven(tmp_path: Path) -> None:
     assert isinstance(fields(result)["pid"], int)
 
 
+def test_a_torch_without_the_older_name_of_tf32(tmp_path: Path) -> None:
+    proof = proof_of(tmp_path, renamed=True)
+    assert proof.right is True and proof.matmul_error < 1e-9 and proof.conv_error < 1e-9  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
