@@ -24,7 +24,8 @@ _CELLS = re.compile(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,6
 """A row of a Markdown table of two columns."""
 _EQUALS = re.compile(r"\s{0,8}([A-Za-z][a-z][\w .()-]{0,60}?) = (?=\S)")
 """`key = value`; variables, which are in capitals, stay as they are."""
-_MARKS = re.compile(r"(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=\s|:|$)")
+_BOLD = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*(?=\s|:|$)|(?<!\w)__([A-Z][\w .-]{0,80}?|\w{1,40} [\w .-]{0,80}?:?)__(?!\w)")
+"""Markdown's bold, in pairs where it is underscores: `__init__` and `__nvJitLinkCreate` are names."""
 
 
 def text_of(data: bytes) -> str:
@@ -67,7 +68,7 @@ def lines_of(text: str) -> list[Line]:
         if entities and "&" in row:
             row = unescape(row)
         if "**" in row or "__" in row:
-            row = _MARKS.sub("", row)
+            row = _BOLD.sub(lambda found: found[1] or "", row)
         if row[:13].lstrip()[:1] in ("-", "*", "•", "+") and (bullet := _BULLET.match(row)):
             row = row[bullet.end() :]
         row = row.rstrip()

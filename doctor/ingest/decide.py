@@ -59,6 +59,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "group-above":
         fact = s.fact(value)
         return bool(groups and groups[0].isdigit() and isinstance(fact, int) and int(groups[0]) > fact)
+    if key == "group-at-most":
+        return bool(groups) and _numbers(groups[0]) <= _numbers(value)
     if key == "group-not-start-of":
         fact = s.fact(value)
         return bool(groups) and isinstance(fact, str) and not f"{fact}.".startswith(f"{groups[0]}.")
@@ -66,6 +68,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     fact = s.fact(path)
     if how == "not-now":
         return bool(fact not in value)
+    if how == "conflict":
+        return (isinstance(fact, Missing) and fact.reason == "conflict") is value
     if how == "known":
         return (not isinstance(fact, Missing)) is value
     if isinstance(fact, Missing):

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from . import values
 from .statement import Line, Statement, say
 
-_LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
+_LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4}(?:,\d{1,4}){0,63})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
+"""MMEngine puts the numbers of equal GPUs together: `GPU 0,1,2: ...`."""
 _UUID = re.compile(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
 _REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
 MOST_GPUS = 4096
@@ -33,8 +34,9 @@ def read_gpus(lines: list[Line]) -> Iterator[Statement]:
         head = line.text[:48].lstrip()
         if head[:1] not in "GDg" or (found := _LISTED.match(line.text)) is None:
             continue
-        yield from gpu_statements(found[2], line, int(found[1]))
-        found_gpus += 1
+        for index in found[1].split(","):
+            yield from gpu_statements(found[2], line, int(index))
+            found_gpus += 1
         if found_gpus >= MOST_GPUS:
             return
 
@@ -42,7 +44,7 @@ def read_gpus(lines: list[Line]) -> Iterator[Statement]:
 def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator[Statement]:
     """One GPU (or `2x H100`); `sm sm_90`, a UUID and a PCI id beside the name are read too."""
     if (listed := _LISTED.match(value)) is not None:
-        value, index = listed[2], int(listed[1])
+        value, index = listed[2], int(listed[1].partition(",")[0])
     uuid = _UUID.search(value)
     name = _REST.split(_UUID.sub("", value), maxsplit=1)[0].strip().strip("'\"")
     count = 1

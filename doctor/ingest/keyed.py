@@ -40,6 +40,8 @@ def read_keyed(lines: list[Line]) -> Iterator[Statement]:
         if not found or found[2].startswith("//"):
             continue
         key = found[1]
+        if key.startswith("build."):
+            continue  # xformers.info: of the machine that built the wheel
         if key not in cache:
             if len(cache) > _MOST_KEYS:
                 continue  # a log, not a description of a machine

@@ -125,6 +125,24 @@ def _capability(value: str, line: Line) -> Iterator[Statement]:
         yield say("gpu.compute_capability", cc, line)
 
 
+def _capability_list(value: str, line: Line) -> Iterator[Statement]:
+    """`['6.1', '8.6']`: one for each GPU, in their order."""
+    for index, cc in enumerate(re.findall(r"\b(\d{1,2}\.\d)\b", value)[:64]):
+        yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia", "compute_capability": cc}, line)
+
+
+def _package(value: str, line: Line) -> Iterator[Statement]:
+    from .packages import package_statements
+
+    name, _, version = value.partition(" ")
+    yield from package_statements(name, version, "", line)
+
+
+def _variable(value: str, line: Line) -> Iterator[Statement]:
+    name, _, content = value.partition("=")
+    yield say("variable", (name, content), line)
+
+
 def _jetpack(value: str, line: Line) -> Iterator[Statement]:
     if re.match(r"[\dRr]", value):
         yield say("jetson", True, line)
@@ -144,6 +162,15 @@ def _driver_cuda_int(value: str) -> str | None:
 def _cudnn_int(value: str) -> str | None:
     code = values.number(value)
     return cudnn_from_int(code) if code is not None else None
+
+
+def _nccl(value: str) -> str | None:
+    return value if re.fullmatch(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?", value) else None
+
+
+def _python_path(value: str) -> str | None:
+    found = re.search(r"[/\\]python(3\.\d{1,2})[/\\]", value)
+    return found[1] if found else None
 
 
 def _libc(value: str) -> str | None:
@@ -182,6 +209,13 @@ _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cudnn_bundled": ("torch.cudnn_bundled", _cudnn_int),
     "virtualization": ("host.virtualization", lambda v: _text(v.lower())),
     "cpus": ("host.cpu_cores", values.number),
+    "nccl": ("torch_run.nccl_version", _nccl),
+    "cudnn_built": ("torch.cudnn_bundled", _nccl),
+    "python_path": ("python.patient.version", _python_path),
+    "highest_capability": ("gpu.highest_capability", values.capability),
+    "libcuda_version_plain": ("driver.libcuda_version", values.driver_of_ints),
+    "module_version_plain": ("driver.kernel_version", values.driver_of_ints),
+    "sys_platform": ("host.system", {"linux": "linux", "win32": "windows", "darwin": "darwin"}.get),
 }  # fmt: skip
 
 _READERS: dict[str, Reader] = {
@@ -191,5 +225,6 @@ _READERS: dict[str, Reader] = {
     "scheduler": places.scheduler, "flavour": _flavour, "modules": _modules, "arch_list": _arch_list,
     "cuda_code": _cuda_code, "compute_mode": _compute_mode, "mig": _mig, "gpu_name": _gpu_name,
     "gpus_line": _gpu_name, "capability": _capability, "jetpack": _jetpack, "memlock": places.memlock,
-    "shm": places.shm, "driver": _driver,
+    "shm": places.shm, "driver": _driver, "capability_list": _capability_list, "package": _package,
+    "variable": _variable,
 }  # fmt: skip

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..snapshot import ABSENT, Distribution, EnvVar, Missing, PciDevice, Snapshot, Target
+from ..snapshot import (
+    ABSENT,
+    NOT_ASKED,
+    Distribution,
+    EnvVar,
+    Gpu,
+    GpuPair,
+    Missing,
+    PciDevice,
+    Snapshot,
+    Target,
+    Toolkit,
+)
 from .agree import agree, finer
 from .merge_gpus import merge_gpus
 from .statement import Statement
 
-_MIXED = (
-    "gpu",
-    "gpu.prose",
-    "package",
-    "variable",
-    "variable.unset",
-    "jetson",
-    "torch.cuda.none",
-    "host.system.windows",
-)
+Witnesses = dict[str, tuple[str, ...]]
+_MIXED = ("gpu", "pair", "package", "variable", "variable.unset", "toolkit", "jetson", "torch.cuda.none",
+          "host.system.windows")  # fmt: skip
+_FAMILIES = ("gpu.", "installed.", "raised.")
+"""Paths that are no facts of their own: they are put together here, or are conditions of messages."""
 
 
 def merge(statements: Iterable[Statement], name: str) -> Snapshot:
@@ -33,7 +40,7 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     changes: dict[str, Any] = {}
     witnesses: dict[str, tuple[str, ...]] = {}
     for path, rows in groups.items():
-        if path in _MIXED or path.startswith("gpu."):
+        if path in _MIXED or path.startswith(_FAMILIES):
             continue
         changes[path] = agree(path, rows)
         witnesses[path] = _lines(rows)
@@ -53,8 +60,11 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
         witnesses["driver.pci_devices"] = _lines(groups["gpu"])
     if changes.get("host.system") == "darwin" and gpus is None:  # Apple's machines have no NVIDIA GPU
         changes["driver.pci_devices"] = (PciDevice(address="", vendor="106b", device=""),)
+    if isinstance(gpus, tuple):
+        _pairs(groups, gpus, changes, witnesses)
     _environment(groups, changes, witnesses)
     _packages(groups, changes, witnesses)
+    _installed(groups, changes, witnesses)
     if "torch.cuda.none" in groups and isinstance(changes.get("torch.version"), str) and "torch.cuda" not in changes:
         hip = changes.get("torch.hip")
         if hip is None and changes.get("torch.build") in (None, "cpu"):
@@ -68,14 +78,53 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     return s.replace({**changes, "witnesses": {path: lines for path, lines in witnesses.items() if lines}})
 
 
+def _pairs(
+    groups: dict[str, list[Statement]], gpus: tuple[Gpu, ...], changes: dict[str, Any], witnesses: Witnesses
+) -> None:
+    """What lies between two GPUs, by their keys."""
+    keys = {gpu.index: gpu.key for gpu in gpus}
+    rows = groups.get("pair", [])
+    levels = {(row.value[0], row.value[1]): row.value[2] for row in rows}
+    pairs = tuple(
+        GpuPair(a=keys[a], b=keys[b], topology=level) for (a, b), level in levels.items() if a in keys and b in keys
+    )
+    if pairs:
+        changes["gpu_pairs"] = pairs
+        witnesses["gpu_pairs"] = _lines(rows)
+
+
+def _installed(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: Witnesses) -> None:
+    """Packages and modules on disk: they tell of the driver where nothing tells what runs."""
+    wsl = changes.get("host.wsl") in (1, 2)
+    container = changes.get("container.kind", "none") != "none"
+    running = any(path in groups for path in ("driver.nvml_driver_version", "driver.kernel_version"))
+    for path, said, counts in (
+        ("driver.nvml_driver_version", "installed.driver", not wsl and not running),
+        ("driver.kernel_flavour", "installed.flavour", not wsl and "driver.kernel_flavour" not in groups),
+        ("driver.nvml_library_version", "installed.library",
+         not wsl and not container and "driver.nvml_library_version" not in groups),
+    ):  # fmt: skip
+        if counts and (rows := groups.get(said, [])):
+            changes[path] = agree(path, rows)
+            witnesses[path] = _lines(rows)
+    if rows := groups.get("toolkit", []):
+        parts: dict[str, dict[str, str]] = {}
+        for row in rows:
+            path, part, version = row.value
+            parts.setdefault(path, {})[part] = version
+        changes["cuda.toolkits"] = tuple(
+            Toolkit(path=path, version=found.get("toolkit", NOT_ASKED), nvcc=found.get("nvcc", NOT_ASKED))
+            for path, found in parts.items()
+        )
+        witnesses["cuda.toolkits"] = _lines(rows)
+
+
 def _lines(rows: list[Statement]) -> tuple[str, ...]:
     found = dict.fromkeys(f"line {row.line}: {row.text[:160]}" for row in rows[:64])
     return tuple(list(found)[:8])
 
 
-def _environment(
-    groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: dict[str, tuple[str, ...]]
-) -> None:
+def _environment(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: Witnesses) -> None:
     rows, unset = groups.get("variable", []), groups.get("variable.unset", [])
     found: dict[str, str] = {}
     for row in rows:
@@ -100,9 +149,7 @@ def _environment(
             changes.setdefault("cuda.ld_library_path", ())
 
 
-def _packages(
-    groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: dict[str, tuple[str, ...]]
-) -> None:
+def _packages(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: Witnesses) -> None:
     rows = groups.get("package", [])
     found: dict[str, str] = {}
     for row in rows:

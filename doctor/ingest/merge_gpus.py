@@ -15,7 +15,7 @@ Found = tuple[tuple[Gpu, ...] | Missing | None, tuple[PciDevice, ...] | None]
 def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
     """The GPUs that the text lists; where it lists only other makers' boards, those as PCI devices."""
     rows = groups.get("gpu", [])
-    if not rows and not groups.get("gpu.prose"):
+    if not rows and not groups.get("gpu.prose") and "gpu.highest_capability" not in groups:
         return None, None
     slots: dict[int, dict[str, Any]] = {}
     conflict: Missing | None = None
@@ -48,6 +48,9 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
             first = groups["gpu.prose"][0].value
             loose = [first] * first["count"]
     found = [slots[i] for i in sorted(slots)] or [dict(f) for f in loose]
+    _name_all(found, loose or [row.value for row in groups.get("gpu.prose", [])])
+    if not found and "gpu.highest_capability" in groups:
+        found = [{}]  # its name is not told, but one is there
     if not found:
         if others and not groups.get("gpu.prose"):
             words = " ".join(row.text for row in rows[:64]).lower()
@@ -56,17 +59,37 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
         return None, None
     if conflict:
         return conflict, None
-    shared = {
-        path[4:]: agree(path, said) for path, said in groups.items() if path.startswith("gpu.") and path != "gpu.prose"
-    }
-    shared = {key: value for key, value in shared.items() if not isinstance(value, Missing)}
+    shared = _shared(groups, len({fields.get("name") for fields in found}) == 1)
     gpus = []
-    for position, fields in enumerate(found):
+    numbers = sorted(slots) if slots else range(len(found))
+    for number, fields in zip(numbers, found, strict=True):
         facts = {k: v for k, v in fields.items() if k not in ("index", "count", "vendor") and v is not None}
         if str(facts.get("name", "")).lower() == "unknown":
             facts.pop("name")
-        gpus.append(Gpu(key=facts.get("uuid") or f"gpu-{position}", index=position, **{**shared, **facts}))
+        gpus.append(Gpu(key=facts.get("uuid") or f"gpu-{number}", index=number, **{**shared, **facts}))
     return tuple(gpus), None
+
+
+def _name_all(found: list[dict[str, Any]], named: list[dict[str, Any]]) -> None:
+    """A numbered list without names (topo -m, a table that cuts them) beside one name for all: they are those."""
+    names = dict.fromkeys(fields["name"] for fields in named)
+    if len(names) == 1 and not any(fields.get("name") for fields in found):
+        for fields in found:
+            fields["name"] = next(iter(names))
+
+
+def _shared(groups: dict[str, list[Statement]], alike: bool) -> dict[str, Any]:
+    """What is said of 'the GPU': it holds for all of them, a compute capability only where they are `alike`."""
+    said = {path[4:]: agree(path, rows) for path, rows in groups.items() if path.startswith("gpu.")}
+    said.pop("prose", None)
+    highest = said.pop("highest_capability", None)
+    if isinstance(highest, str):
+        said.setdefault("compute_capability", highest)
+    return {
+        key: value
+        for key, value in said.items()
+        if not isinstance(value, Missing) and (alike or key != "compute_capability")
+    }
 
 
 def _same_gpu(a: str, b: str) -> str | None:

@@ -6,20 +6,16 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pkgutil import get_data
 from typing import Any, NamedTuple
 
 from . import values
+from .search import Haystack
 from .statement import Line, Statement
-from .words import Words
 
 _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
-
-_LONG_LOG = 5000
-"""Distinct lines."""
-_MOST_TRIES = 500
-"""Lines with the text of an entry that are looked at: some words stand in every line of a log."""
 
 
 class Message(NamedTuple):
@@ -80,70 +76,17 @@ def catalogue() -> tuple[Message, ...]:
     return tuple(rows)
 
 
-def find_hits(lines: list[Line], words: Words) -> list[Hit]:
+def find_hits(haystack: Haystack) -> list[Hit]:
     """Every entry's first hits, in the order of the text; of equal lines the first counts."""
-    wanted = [(message, [needle for needle in message.find if words.may_hold(needle)]) for message in catalogue()]
-    wanted = [(message, needles) for message, needles in wanted if needles]
-    if not wanted:
-        return []
-    lines = _distinct(lines)
-    rows = [line.text.lower() for line in lines]
-    text, starts = "\n".join(rows), _starts(rows)
     found: list[Hit] = []
-    for message, needles in wanted:
-        seen: set[int] = set()
-        for needle in needles:
-            at = text.find(needle)
-            tries = 0
-            while at >= 0 and len(seen) < _MOST_HITS and tries < _MOST_TRIES:
-                tries += 1
-                index = _line_at(starts, at)
-                end = starts[index + 1] if index + 1 < len(starts) else len(text) + 1
-                if index not in seen and (hit := _match(message, lines[index])):
-                    seen.add(index)
-                    found.append(hit)
-                at = text.find(needle, max(end - 1, at + 1))
+    for message in catalogue():
+        hits = (
+            Hit(message, line, groups)
+            for line, groups in haystack.lines_with(message.find, message.expression)
+            if _compare(message.limit, groups)
+        )
+        found += islice(hits, _MOST_HITS)
     return sorted(found, key=lambda hit: hit.line.number)
-
-
-def _distinct(lines: list[Line]) -> list[Line]:
-    """The first of equal lines; in a long log also of lines that differ in digits alone (progress, times)."""
-    first: dict[str, Line] = {}
-    for line in lines:
-        first.setdefault(line.text, line)
-    if len(first) < _LONG_LOG:
-        return list(first.values())
-    digits = str.maketrans("", "", "0123456789")
-    shapes: dict[str, Line] = {}
-    for text, line in first.items():
-        shape = text if "xid" in text or "Xid" in text or "rror" in text else text.translate(digits)
-        shapes.setdefault(shape, line)
-    return list(shapes.values())
-
-
-def _starts(rows: list[str]) -> list[int]:
-    starts, at = [], 0
-    for row in rows:
-        starts.append(at)
-        at += len(row) + 1
-    return starts
-
-
-def _line_at(starts: list[int], at: int) -> int:
-    from bisect import bisect_right
-
-    return bisect_right(starts, at) - 1
-
-
-def _match(message: Message, line: Line) -> Hit | None:
-    pattern = message.pattern
-    if pattern is None:
-        return Hit(message, line, ())
-    found = pattern.search(line.text)
-    if not found:
-        return None
-    groups = tuple(group or "" for group in found.groups())
-    return Hit(message, line, groups) if _compare(message.limit, groups) else None
 
 
 def _compare(how: str, groups: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from . import values
 from .statement import Line, Statement, say
 
 _FREEZE = re.compile(
@@ -29,21 +30,21 @@ def read_packages(lines: list[Line]) -> Iterator[Statement]:
     for line in lines:
         text = line.text
         if "==" in text and (found := _FREEZE.match(text)):
-            yield from _package(found[1], found[2], "", line)
+            yield from package_statements(found[1], found[2], "", line)
         elif text[:10].lstrip()[:1] == "[" and (found := _ENV.match(text)):
-            yield from _package(found[1], found[2], found[3] or "", line)
+            yield from package_statements(found[1], found[2], found[3] or "", line)
         elif text.endswith("(not installed)") and (found := _GONE.match(text)):
             yield say("package", (_name(found[1]), None), line)
         elif " @ " in text and (found := _WHEEL.match(text)):
             parts = found[2].split("-")
             if len(parts) >= 5:
-                yield from _package(found[1], parts[1].replace("%2B", "+"), "", line)
+                yield from package_statements(found[1], parts[1].replace("%2B", "+"), "", line)
         elif "Version" in text and _HEAD.match(text):
             table = True
         elif table:
             found = _TABLE.match(text)
             if found:
-                yield from _package(found[1], found[2], found[3] or "", line)
+                yield from package_statements(found[1], found[2], found[3] or "", line)
             elif not set(text.strip()) <= set("- #"):
                 table = False
 
@@ -52,10 +53,11 @@ def _name(text: str) -> str:
     return re.sub(r"[-_.]+", "-", text).lower()
 
 
-def _package(name: str, version: str, build: str, line: Line) -> Iterator[Statement]:
+def package_statements(name: str, version: str, build: str, line: Line) -> Iterator[Statement]:
+    """One package; of torch also what its version and conda's build string say."""
     name = _name(name)
     words = version.split()
-    if not words or version.startswith("("):
+    if not words or version.startswith("(") or values.is_bound(words[0]) or "," in words[0]:
         return
     build = build or (words[1] if len(words) > 1 and words[0][:1].isdigit() else "")
     number = words[0] if words[0][:1].isdigit() else version

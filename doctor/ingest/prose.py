@@ -12,6 +12,16 @@ _DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2
 _TORCH = re.compile(
     r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I
 )
+_ASKED = re.compile(
+    r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgraded? to|update to|until|since|before"
+    r"|after|below|above|under|older than|newer than|satisf\w{2,4}|compatible with|built for|compiled for)\b"
+    r"[^.;]{0,24}$", re.I,
+)  # fmt: skip
+"""Before a version: what is asked for, or spoken of, not what is there."""
+_OPEN = re.compile(
+    r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below))", re.I
+)
+"""After a version: a bound."""
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
 _GPU = re.compile(
@@ -32,16 +42,16 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
     """Statements of lines that read as sentences; for short texts only, logs say such words of other things."""
     for line in lines:
         text = line.text
-        if len(text) > 600 or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
+        if len(text) > 600 or " .." in text or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
             continue
         named = re.match(r"\s{0,8}[A-Za-z][\w .()-]{0,60}[:=]", text) and not re.match(
             r"\s{0,8}(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", text, re.I
         )
         if named:
             continue
-        if found := _DRIVER.search(text):
+        if (found := _DRIVER.search(text)) and _told(text, found):
             yield from (s._replace(weak=True) for s in meanings.statements("driver", found[1], line))
-        if found := _TORCH.search(text):
+        if (found := _TORCH.search(text)) and _told(text, found):
             yield from (s._replace(weak=True) for s in meanings.statements("torch", found[1], line))
         if found := _PYTHON.search(text):
             yield say("python.patient.version", found[1], line, weak=True)
@@ -52,3 +62,8 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield say(
                 "gpu.prose", {"index": None, "name": gpu["name"], "count": min(count, 4096), "vendor": "nvidia"}, line
             )
+
+
+def _told(text: str, found: re.Match[str]) -> bool:
+    """Whether the version is said to be here, and is not a requirement."""
+    return not _ASKED.search(text[: found.start()]) and not _OPEN.match(text[found.end() :])

@@ -11,6 +11,8 @@ from .clean import lines_of, text_of
 from .decide import symptoms
 from .merge import merge
 from .messages import find_hits, proven
+from .search import Haystack
+from .shapes import read_shapes
 from .statement import Line, Statement
 from .words import Words
 
@@ -46,6 +48,11 @@ READERS = (
     Reader("query_csv", "read_csv", _CSV),
     Reader("smi", "read_nvcc", ("compilation",)),
     Reader("packages", "read_packages"),
+    Reader("topo", "read_topo", ("affinity",)),
+    Reader("built_with", "read_built_with", ("code=sm_",)),
+    Reader("os_packages", "read_os_packages", ("nvidia", "cuda-", "libcuda")),
+    Reader("modinfo", "read_modinfo", ("filename:",)),
+    Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),
     Reader("prose", "read_prose", most_lines=400),
 )
@@ -56,13 +63,20 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
     """The facts and messages of a text; nothing in it can fail, what is not understood is left out."""
     lines = lines_of(data if isinstance(data, str) else text_of(data))
     words = Words(lines)
-    statements: list[Statement] = []
+    haystack = Haystack(lines, words)
+    statements = list(read_shapes(haystack))
     for reader in READERS:
         if reader.may_read(lines, words):
             statements += reader.read(lines)
-    hits = find_hits(lines, words)
+    hits = find_hits(haystack)
     s = merge([*statements, *proven(hits)], name)
-    return s.replace({"symptoms": symptoms(hits, s, {said.path for said in statements if said.path == "jetson"})})
+    return s.replace(
+        {
+            "symptoms": symptoms(
+                hits, s, {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
+            )
+        }
+    )
 
 
 def judgeable(s: Snapshot) -> bool:

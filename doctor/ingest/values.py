@@ -19,6 +19,11 @@ _TORCH = re.compile(
 )
 _PYTHON = re.compile(r"(?<![\w.])([23]\.\d{1,2}(?:\.\d{1,2})?)(?:t)?(?![\w.]*\d)")
 _ARCH = re.compile(r"\b(sm|compute)_(\d{2,3}[af]?)\b")
+_BOUND = re.compile(
+    r"[<>~!^≤≥]|.{0,40}?(?:,\s?[<>=!~]|\*|[\d.]x\b|\d\+(?:$|[\s)])|\b(?:at least|at most|minimum|maximum)\b"
+    r"|\b(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below|earlier)\b)",
+    re.I,
+)
 YES = ("true", "yes", "y", "1", "on", "enabled", "available")
 NO = ("false", "no", "n", "0", "off", "disabled", "none", "not available")
 NOTHING = ("", "none", "n/a", "could not collect", "no cuda", "null", "unknown", "-", "unset")
@@ -30,10 +35,15 @@ def yes_no(text: str) -> bool | None:
     return True if word in YES else False if word in NO else None
 
 
+def is_bound(text: str) -> bool:
+    """Whether this is a requirement (`<2.1`, `>=2.0,<2.2`, `2.0+`, `535.54 or newer`), which is no version."""
+    return bool(_BOUND.match(text.strip()))
+
+
 def driver(text: str) -> str | None:
     """`570.86.10` out of `driver 570.86.10 (open)`; a bare branch (`535`, `580`) stays a branch."""
     plain = text.strip()
-    if plain[:1] in "<>~" or plain.endswith("+"):
+    if is_bound(plain):
         return None
     found = _DRIVER.search(plain)
     if found:
@@ -41,19 +51,28 @@ def driver(text: str) -> str | None:
     return plain if _BRANCH.fullmatch(plain) and int(plain) >= 300 else None
 
 
+def driver_of_ints(text: str) -> str | None:
+    """`470.57.02` out of `470.57.2`, and `550.120` out of `550.120.0`: as TensorFlow prints three numbers."""
+    parts = text.strip().split(".")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        return None
+    first, second, third = parts
+    plain = f"{first}.{second:0>2}" if third == "0" else f"{first}.{second:0>2}.{third:0>2}"
+    return driver(plain)
+
+
 def cuda(text: str) -> str | None:
     """`12.8` out of `12.8`, `v12.8.93`, `release 12.8, V12.8.93`."""
-    plain = text.strip()
-    if plain[:1] in "<>~":
+    if text.strip()[:1] in "<>~^":
         return None
-    found = _CUDA.search(plain)
+    found = _CUDA.search(text)
     return found[1] if found and 5 <= int(found[1].split(".")[0]) <= 30 else None
 
 
 def torch(text: str) -> str | None:
     """A torch version with its local tag; bounds (`<2.1`) and words are none."""
     plain = text.strip()
-    if plain[:1] in "<>~!" or "," in plain:
+    if "," in plain or is_bound(plain):
         return None
     found = _TORCH.match(plain)
     return found[1] if found and found[1].split(".")[0] in ("0", "1", "2", "3") else None
@@ -61,6 +80,8 @@ def torch(text: str) -> str | None:
 
 def python(text: str) -> str | None:
     """`3.11.9` out of a version line of any Python."""
+    if text.strip()[:1] in "<>~!^":
+        return None
     found = _PYTHON.search(text)
     return found[1] if found else None
 

@@ -1,0 +1,73 @@
+"""Where a text holds what an entry of a table looks for: a fixed text first, then a pattern on that line alone."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from .statement import Line
+from .words import Words
+
+_LONG_LOG = 5000
+"""Distinct lines."""
+_MOST_TRIES = 500
+"""Lines with the text of an entry that are looked at: some words stand in every line of a log."""
+_KEPT = ("xid", "Xid", "rror", "ersion", "apability", "GPU")
+"""A line with one of these is not taken for the same as one with other numbers."""
+
+
+class Haystack:
+    """A text made ready for many searches."""
+
+    def __init__(self, lines: list[Line], words: Words) -> None:
+        self._all, self._words = lines, words
+        self._lines: list[Line] = []
+        self._text = ""
+        self._starts: list[int] = []
+
+    def lines_with(self, needles: tuple[str, ...], expression: str) -> Iterator[tuple[Line, tuple[str, ...]]]:
+        """Lines that hold one of the texts (lower case) and match the expression, with its groups; equal lines once."""
+        wanted = [needle for needle in needles if self._words.may_hold(needle)]
+        if not wanted:
+            return
+        if not self._starts:
+            self._prepare()
+        pattern = re.compile(expression, re.I) if expression else None
+        seen: set[int] = set()
+        for needle in wanted:
+            at, tries = self._text.find(needle), 0
+            while at >= 0 and tries < _MOST_TRIES:
+                tries += 1
+                index = bisect_right(self._starts, at) - 1
+                line = self._lines[index]
+                if index not in seen:
+                    found = pattern.search(line.text) if pattern else None
+                    if found or not pattern:
+                        seen.add(index)
+                        yield line, tuple(group or "" for group in found.groups()) if found else ()
+                end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._text) + 1
+                at = self._text.find(needle, max(end - 1, at + 1))
+
+    def _prepare(self) -> None:
+        self._lines = _distinct(self._all)
+        rows = [line.text.lower() for line in self._lines]
+        self._text = "\n".join(rows)
+        at = 0
+        for row in rows:
+            self._starts.append(at)
+            at += len(row) + 1
+
+
+def _distinct(lines: list[Line]) -> list[Line]:
+    """The first of equal lines; in a long log also of lines that differ in digits alone (progress, times)."""
+    first: dict[str, Line] = {}
+    for line in lines:
+        first.setdefault(line.text, line)
+    if len(first) < _LONG_LOG:
+        return list(first.values())
+    digits = str.maketrans("", "", "0123456789")
+    shapes: dict[str, Line] = {}
+    for text, line in first.items():
+        shapes.setdefault(text if any(word in text for word in _KEPT) else text.translate(digits), line)
+    return list(shapes.values())

@@ -1,0 +1,39 @@
+"""`nvidia-smi topo -m`: how many GPUs there are, and what lies between each two of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .statement import Line, Statement, say
+
+_LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50, "SOC": 50}
+"""As NVML numbers them (nvmlGpuTopologyLevel_t); SOC is the older name of SYS. NVLinks (NV4) have no level."""
+_GPU = re.compile(r"GPU(\d{1,3})")
+_MOST_GPUS = 256
+
+
+def read_topo(lines: list[Line]) -> Iterator[Statement]:
+    """A GPU for each row, and a `pair` (its index, the other's index, level) for each cell above the diagonal."""
+    columns: list[int] = []
+    for line in lines:
+        cells = line.text.split()
+        if not cells or not (name := _GPU.fullmatch(cells[0])):
+            continue
+        if "Affinity" in cells:
+            columns = []
+            for cell in cells[:_MOST_GPUS]:
+                if not (found := _GPU.fullmatch(cell)):
+                    break
+                columns.append(int(found[1]))
+        elif columns and len(cells) > len(columns) and cells[1 + _at(columns, int(name[1]))] == "X":
+            row = int(name[1])
+            yield say("gpu", {"index": row, "name": None, "count": 1, "vendor": "nvidia"}, line)
+            for column, cell in zip(columns, cells[1:], strict=False):
+                if column > row and cell in _LEVELS:
+                    yield say("pair", (row, column, _LEVELS[cell]), line)
+
+
+def _at(columns: list[int], index: int) -> int:
+    """The column of this GPU; of one that has none, the row's own name: no X stands there."""
+    return columns.index(index) if index in columns else -1

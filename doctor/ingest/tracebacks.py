@@ -1,0 +1,90 @@
+"""Python tracebacks: which package's file raised, which Python, and whether `import torch` itself failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .statement import Line, Statement, say
+
+_BEGIN = "Traceback (most recent call last)"
+_FRAME = re.compile(r"\s{1,12}File \"([^\"]{1,400})\", line \d{1,7}(?:, in (.{1,80}))?$")
+_ERROR = re.compile(r"([A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure)): (.{0,1500})")
+_SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,60})(?:[/\\.]|$)")
+_PYTHON = re.compile(r"[/\\][Pp]ython(3)(?:\.(\d{1,2})|(\d{1,2}))[/\\]")
+_OWN_CODE = re.compile(r"\b(?:\w{1,40}_(?:cuda|gpu|cu|ext|C)|_C|_ext|ext_module|lib)\.\w")
+"""A line of Python that calls compiled code of its own package."""
+_MOST = 200
+EXTENSIONS = (
+    "apex", "auto_gptq", "awq", "bitsandbytes", "causal_conv1d", "deepspeed", "detectron2", "exllamav2", "flash_attn",
+    "diff_gaussian_rasterization", "flash_attn_interface", "flashinfer", "gptqmodel", "gsplat", "mamba_ssm", "mmcv",
+    "natten", "nvdiffrast", "pytorch3d", "sageattention", "spconv", "tinycudann", "torch_cluster", "torch_scatter",
+    "torch_sparse", "torch_spline_conv", "transformer_engine", "vllm", "xformers",
+)  # fmt: skip
+"""Packages that bring compiled code for torch, by the name that is imported."""
+
+
+class Trace(NamedTuple):
+    """One traceback: its frames (file, function, line of source), and the line of its error."""
+
+    frames: list[tuple[str, str, str]]
+    error: Line
+    kind: str
+    message: str
+
+
+def read_tracebacks(lines: list[Line]) -> Iterator[Statement]:
+    """Facts of each traceback; `raised.*` are no facts but conditions of the catalogue's messages."""
+    for trace in _traces(lines):
+        files = [file for file, _, _ in trace.frames]
+        pythons = dict.fromkeys(f"3.{found[2] or found[3]}" for file in files if (found := _PYTHON.search(file)))
+        if len(pythons) == 1:
+            yield say("python.patient.version", next(iter(pythons)), trace.error, weak=True)
+        file, function, source = trace.frames[-1]
+        package = _SITE.search(file)
+        if package and package[1] in EXTENSIONS:
+            if function == "<module>" and trace.kind.endswith("ImportError"):
+                yield say("raised.import-in-extension", package[1], trace.error)
+            elif _OWN_CODE.search(source):
+                yield say("raised.call-in-extension", package[1], trace.error)
+        if trace.kind in ("ImportError", "OSError", "ModuleNotFoundError") and _imports_torch(trace):
+            yield say("torch_run.imported", False, trace.error, weak=True)
+            yield say("torch_run.import_fault", "raised", trace.error, weak=True)
+            yield say("torch_run.import_error", f"{trace.kind}: {trace.message}"[:600], trace.error, weak=True)
+
+
+def _imports_torch(trace: Trace) -> bool:
+    """Whether torch's own first file was still being read."""
+    return any(
+        function in ("<module>", "_load_global_deps", "_preload_cuda_deps")
+        and re.search(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]__init__\.py$", file)
+        for file, function, _ in trace.frames
+    )
+
+
+def _traces(lines: list[Line]) -> Iterator[Trace]:
+    """Whole tracebacks; what stands before each of their lines (rank, pod, time) is taken off."""
+    frames: list[tuple[str, str, str]] = []
+    prefix: int | None = None
+    found = 0
+    for line in lines:
+        text = line.text
+        if (at := text.find(_BEGIN)) >= 0:
+            prefix, frames = at, []
+            continue
+        if prefix is None or found >= _MOST:
+            continue
+        text = text[prefix:]
+        if frame := _FRAME.match(text):
+            frames.append((frame[1], frame[2] or "", ""))
+            frames = frames[-_MOST:]
+        elif text[:1].isspace():
+            if frames and not frames[-1][2] and not set(text.strip()) <= set("^~"):
+                frames[-1] = (*frames[-1][:2], text.strip())
+        else:
+            error = _ERROR.match(text)
+            if error and frames:
+                found += 1
+                yield Trace(frames, line, error[1].rpartition(".")[2], error[2].strip())
+            prefix = None
