@@ -7,9 +7,9 @@ that no longer fit are named. Lines: {"begin": STEP} before each step; {"rate": 
 seconds (time.monotonic) in which the device was at work, often several for one phase; {"field": "import_seconds"}.
 
 How it measures: random data (the power that a product takes, and so its clock, depends on the data), inputs that
-rotate so that the L2 cache does not hold them, a warm-up, then each run between two CUDA events (perf_counter on the
-CPU); figures are medians, the spread is the 90th less the 10th percentile. A step that raises ends alone; after an
-error that breaks the CUDA context the agent says so and stops.
+rotate so that the L2 cache does not hold them, a GPU woken from idle, a warm-up, then each run between two CUDA events
+(perf_counter on the CPU); figures are medians, the spread is the 90th less the 10th percentile. A step that raises ends
+alone; after an error that breaks the CUDA context the agent says so and stops.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ NEEDS = {"fp16": (5, 3), "int8": (6, 1), "tf32": (8, 0), "bf16": (8, 0), "fp8": 
 WITHOUT_TENSOR_CORES = re.compile(r"GTX 16\d\d|CMP 30HX|\bMX[45]50\b|\bT(400|500|550|600|1000|1200|2000)\b")
 """Names of GPUs of capability 7.5 without tensor cores (TU116, TU117)."""
 ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+WAKE_S = 0.3
 TILE_ROWS, TILE_COLUMNS = 128, 256
 """The large tile of cuBLAS's tensor core kernels."""
 RULE_MIXED, RULE_FP32 = 18.0, 16.0
@@ -458,6 +459,8 @@ class Measures:
         def add(step: str, least_s: float, function: Callable[..., None], *arguments: Any) -> None:
             found.append((step, least_s, lambda: function(*arguments)))
 
+        if gpu:
+            add("warm-up", 0.0, self.wake)
         for what in (half, "fp32") if gpu else ("fp32", half):
             add("matmul " + what, 0.25, self.matmul, what)
         add("memory copy", 0.2, self.memory, "copy")
@@ -482,6 +485,15 @@ class Measures:
         return found
 
     # -- timing --
+
+    def wake(self) -> None:
+        """Keep the GPU at work until its clocks have risen from where they idle: sizes are chosen by time."""
+        value = self.torch.zeros(1 << 20, device=self.place.name)
+        until = time.monotonic() + min(WAKE_S, self.agent.left() / 20)
+        while time.monotonic() < until:
+            for _ in range(20):
+                value.add_(1)
+            self.place.sync()
 
     def times_ms(self, call: Call, seconds: float, phase: str = "", most: int = 1000) -> List[float]:
         """Milliseconds of each run of call(number) for about `seconds`, or what the budget leaves; after a warm-up."""

@@ -160,6 +160,7 @@ def test_a_wrong_command_line_exits_2(words: tuple[str, ...]) -> None:
 @pytest.mark.torch_wheel
 def test_all_of_it_on_a_gpu_with_little_free_memory(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
     found = on_gpu(with_torch, on_machine("healthy-h100"), free_mib=60)
+    assert found.begun[:4] == ["import torch", "device", "warm-up", "matmul bf16"]
     assert {end.fault for end in found.ended} == {"skipped"} and all("made smaller" in end.detail for end in found.ended)
     products = {rate.what: rate for rate in found.rates if rate.kind == "matmul"}
     assert {what: (rate.unit, rate.units) for what, rate in products.items()} == {
