@@ -15,7 +15,8 @@ from .agent_lines import AgentResult
 BEFORE_S = 3.0
 """How long before a proof its GPU is looked at, for others' work."""
 BUSY_PERCENT = 20.0
-"""Utilisation before the proof from which on somebody else is at work."""
+"""Median utilisation before the proof from which on somebody else is at work: the first samples may say 100 of a GPU
+without any, which the driver woke for NVML."""
 
 Runs = Mapping[str, Sequence[AgentResult]]
 
@@ -73,7 +74,7 @@ def _seen(row: TorchProof, phase: Phase, samples: Sequence[Sample], pid: int, vi
         process_seen=on.seen,
         process_mib=on.memory_max_mib,
         utilization_percent=on.utilization_max_percent,
-        busy=bool(told) and sum(told) / len(told) >= BUSY_PERCENT,
+        busy=bool(told) and sorted(told)[len(told) // 2] >= BUSY_PERCENT,
     )
 
 

@@ -57,6 +57,19 @@ def test_a_result_that_cannot_be_read_is_told_and_costs_no_other(row: Any) -> No
     assert (step.agent, step.step, step.fault) == ("torch_speed", "rate", "failed") and "cannot be read" in step.detail
 
 
+@pytest.mark.parametrize(("idle", "percents", "busy"), [(20, [100] * 8, False), (0, [40] * 28, True), (28, [], False), (0, [], False)])
+def test_others_at_work_before_the_proof(idle: int, percents: list[int], busy: bool) -> None:
+    """Not a GPU that the driver woke for NVML a moment ago."""
+    told = [*percents, *[0] * idle]
+    samples = [{"sample": {"time": 7.1 + 0.1 * n, "key": UUID, "utilization": told[n]}} for n in range(len(told))]
+    phase = {"phase": "proof", "device": "cuda:0", "key": UUID, "start": 10.0, "end": 11.0}
+    after = {"sample": {"time": 10.5, "key": UUID, "utilization": 97}}
+    found = parse_measured(
+        {"torch_proof": [AgentResult([phase, {"torch_proof": PROOF}])], "nvml_sampler": [AgentResult([*samples, after])]}, ASKED
+    )
+    assert found.torch[0].busy is busy  # type: ignore[index]
+
+
 def test_a_missing_fact_is_read_as_one() -> None:
     proof = {**PROOF, "peak_mib": {"missing": "error", "detail": "no such call"}}
     found = measured({"torch_proof": proof}, agent="torch_proof")
