@@ -50,6 +50,7 @@ def finer(a: str, b: str) -> str | None:
 
 
 def _conflict(a: Statement, b: Statement) -> Missing:
+    a, b = sorted((a, b), key=lambda row: row.line)
     return Missing("conflict", f"line {a.line} says {_short(a.value)}, line {b.line} says {_short(b.value)}")
 
 

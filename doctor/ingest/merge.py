@@ -65,6 +65,7 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     _environment(groups, changes, witnesses)
     _packages(groups, changes, witnesses)
     _installed(groups, changes, witnesses)
+    _driver(groups, changes)
     if "torch.cuda.none" in groups and isinstance(changes.get("torch.version"), str) and "torch.cuda" not in changes:
         hip = changes.get("torch.hip")
         if hip is None and changes.get("torch.build") in (None, "cpu"):
@@ -117,6 +118,24 @@ def _installed(groups: dict[str, list[Statement]], changes: dict[str, Any], witn
             for path, found in parts.items()
         )
         witnesses["cuda.toolkits"] = _lines(rows)
+
+
+def _driver(groups: dict[str, list[Statement]], changes: dict[str, Any]) -> None:
+    """One driver runs: where NVML and the module are said to have two versions, neither is known.
+
+    A text that tells of a mismatch (NVML's code 18, or the version of a library) is not in contradiction with itself.
+    """
+    nvml, module = changes.get("driver.nvml_driver_version"), changes.get("driver.kernel_version")
+    if isinstance(nvml, Missing) and nvml.reason == "conflict":
+        changes.setdefault("driver.kernel_version", nvml)
+    told = ("driver.nvml_library_version", "driver.libcuda_version")
+    if not isinstance(nvml, str) or not isinstance(module, str) or any(path in changes for path in told):
+        return
+    mismatch = any(row.value == 18 for row in groups.get("driver.nvml_init", []))
+    if finer(nvml, module) is None and not mismatch:
+        rows = [*groups.get("driver.kernel_version", []), *groups.get("driver.nvml_driver_version", [])]
+        conflict = agree("driver.nvml_driver_version", [row._replace(weak=False) for row in rows])
+        changes["driver.kernel_version"] = changes["driver.nvml_driver_version"] = conflict
 
 
 def _lines(rows: list[Statement]) -> tuple[str, ...]:

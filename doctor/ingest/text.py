@@ -83,7 +83,8 @@ def judgeable(s: Snapshot) -> bool:
     """Whether the text said anything about a GPU, driver, torch or a message of the catalogue."""
     facts = (s.gpus, s.driver.version, s.driver.nvml_cuda_version, s.driver.cuda_version, s.driver.pci_devices,
              s.driver.kernel_version, s.driver.nvml_library_version, s.torch.version, s.torch.cuda, s.torch.build,
-             s.torch_run.cuda_available, s.python.distributions, s.host.environment, s.cuda.nvcc_version)  # fmt: skip
+             s.torch_run.cuda_available, s.python.distributions, s.host.environment, s.cuda.nvcc_version,
+             s.driver.libcuda_version, s.torch_run.imported, s.torch_run.nccl_version, s.cuda.toolkits)  # fmt: skip
     return bool(s.symptoms) or any(not isinstance(fact, Missing) for fact in facts)
 
 

@@ -44,7 +44,8 @@ def read_tracebacks(lines: list[Line]) -> Iterator[Statement]:
         file, function, source = trace.frames[-1]
         package = _SITE.search(file)
         if package and package[1] in EXTENSIONS:
-            if function == "<module>" and trace.kind.endswith("ImportError"):
+            importing = function == "<module>" or source.startswith(("import ", "from "))
+            if importing and trace.kind == "ImportError":
                 yield say("raised.import-in-extension", package[1], trace.error)
             elif _OWN_CODE.search(source):
                 yield say("raised.call-in-extension", package[1], trace.error)
