@@ -10,7 +10,8 @@ and slot can do; else memory of the other processor socket (NUMA), an IOMMU, a v
 same time.
 
 How to fix it: seat the board anew or use a slot with all lanes; bind the process to the socket of its GPU (numactl).
-A warning, never a failure; a remark in a virtual machine whose link is as narrow as the copies are slow.
+A warning, never a failure; a remark where the link is as narrow as the copies are slow in a virtual machine, or by half
+where several boards share a processor's lanes.
 
 Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
 """
@@ -38,6 +39,7 @@ CHECK = Check(
     tags=("measured", "gpu", "pcie", "speed"),
     downstream_of=("pcie-link-or-topology-slow",),
 )
+_VIRTUAL = "the virtual machine (its IOMMU; encryption, where confidential computing is on), "
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
@@ -51,22 +53,28 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if finding.status == "fail":
             finding = replace(finding, status="warn", severity="warning")
         if finding.status == "warn" and _narrow_by_design(s, m, finding):
-            words = f"{finding.detail} Providers share a host's lanes: this is how this machine is made."
+            words = f"{finding.detail} Boards or tenants share a host's lanes: this is how this machine is made."
             finding = replace(finding, status="pass", severity="info", detail=words, fixes=())
         yield finding
 
 
 def _narrow_by_design(s: Snapshot, m: Matrix, finding: Finding) -> bool:
-    """Whether copies are as fast as the link that NVML shows under load, in what may be a virtual machine."""
+    """Whether copies are as fast as the link that NVML shows under load, where it is narrow by design: in what may be
+    a virtual machine, and where several boards have half of a processor's lanes each."""
     from ..findings.measured_path import gpu_of
     from ..findings.measured_rates import load_of
+    from ._boards import every, rows_of
 
     gpu = gpu_of(s, "", finding.subject)
     load = load_of(s.measured, finding.subject, "copy")
-    if gpu is None or load is None or known(s.host.virtualization) == "none":
+    if gpu is None or load is None:
         return False
-    match = m.gpu(known(gpu.name), known(gpu.pci_device_id), known(gpu.pci_subsystem_id), known(gpu.memory_total_mib))
-    link = m.expected(match.rows, "h2d", pcie_gen=known(load.pcie_gen), pcie_width=known(load.pcie_width))
+    rows, width = rows_of(m, gpu), known(load.pcie_width)
+    half = width is not None and 2 * width >= (known(gpu.pcie_width_max) or 16)
+    shared = half and len(known(s.gpus) or ()) > 1 and not every(rows, "form_factor", "SXM")
+    if known(s.host.virtualization) == "none" and not shared:
+        return False
+    link = m.expected(rows, "h2d", pcie_gen=known(load.pcie_gen), pcie_width=width)
     return link.basis != "unknown" and bool(finding.facts["value"] >= link.low)
 
 
@@ -83,7 +91,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         return words, measured_again(seat_board(s, gpu.key, width_max or 16))
     virtual = known(s.host.virtualization) not in (None, "none")
     words = f"{seen}, as it should be. " if seen else ""
-    words += "Likeliest: " + ("the virtual machine's IOMMU, " if virtual else "")
+    words += "Likeliest: " + (_VIRTUAL if virtual else "")
     words += "host memory of another processor socket (NUMA), or other copies at the same time."
     bind = here("bind-to-socket", "Bind the process to the processor socket of its GPU",
                 "nvidia-smi topo -m shows the NUMA node of each GPU; measure again bound to it.",

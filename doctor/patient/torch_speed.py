@@ -1004,6 +1004,7 @@ class Training:
 
     def used(self) -> int:
         """Bytes of tensors on the GPU; 0 on the CPU."""
+        self.place.sync()  # CUDA's own asynchronous allocator frees when the stream gets there
         return int(self.place.used_bytes()) if self.gpu else 0
 
 

@@ -146,6 +146,20 @@ def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: 
     assert run(H2D, bare)[0] == "warn"
 
 
+@pytest.mark.parametrize(("name", "lanes", "share", "status"), [
+    ("4090", 8, 0.48, "pass"), ("4090", 4, 0.24, "warn"), ("4090", 8, 0.2, "warn"), ("h100", 8, 0.48, "warn"),
+])  # fmt: skip
+def test_two_boards_that_share_a_processors_lanes(name: str, lanes: int, share: float, status: str) -> None:
+    """Each in its slot of sixteen, wired for eight: a desktop of two GPUs. A module on its board has all of them."""
+    b = BOARDS[name]
+    s = machine(b, virtualization="none")
+    assert isinstance(s.gpus, tuple)
+    both = s.replace({"gpus": (s.gpus[0], replace(s.gpus[0], key="GPU-second", uuid="GPU-second", index=1))})
+    slow = dict(rates=rates(b, h2d=share), loads=loads(b, pcie_width=lanes))
+    assert run(H2D, proven(b, both, **slow))[0] == status
+    assert run(H2D, proven(b, s, **slow))[0] == "warn"
+
+
 def test_products_of_eight_bits_alone_are_a_remark() -> None:
     slow = tuple(replace(r, value=r.value * 0.3) if r.what in ("fp8", "int8") else r for r in rates(B))
     s = proven(B, rates=slow)
