@@ -20,7 +20,7 @@ _COMMAND = r"--query-gpu[= ]([\w.,]{2,400})"
 _HEADS = ("name", "driver_version", "uuid", "compute_cap", "memory.", "bus_id", "index", "temperature.gpu")
 _MAKERS = ("NVIDIA ", "Tesla ", "Quadro ", "GeForce ", "GRID ", "TITAN ", "Orin", "Graphics Device")
 """How nvidia-smi's names begin."""
-_MIB = r"(\d{3,7}) MiB"
+_MIB = r"(\d{1,7}) MiB"
 _UNIT = r"-?[\d.]{1,12} (?:MiB|W|%|MHz)"
 _LONG_DRIVER = r"[3-9]\d\d\.\d{2,3}\.\d{2}"
 _SHORT_DRIVER = r"[3-9]\d\d\.\d{2,3}"
