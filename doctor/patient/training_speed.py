@@ -790,6 +790,8 @@ def loader(say: Callable[..., None], orders: Any, torch: Any, device: str, count
            end: float) -> None:  # fmt: skip
     """Samples a second out of a DataLoader by its number of workers, with nothing behind it."""
     pinned = device != "cpu" and torch.cuda.is_available()
+    if pinned:
+        torch.cuda.set_device(device)  # pinning makes a context on the current one
     images = Images(torch)
     for place, workers in enumerate(counts):
         part = min(seconds, (end - time.monotonic()) / (len(counts) - place))
