@@ -2,6 +2,8 @@
 
 What is wrong: gpudoctor asks the driver's libraries (NVML, libcuda) in child processes with a deadline. One of these
 calls did not come back in time, or ended its process. Every program that makes the same call will hang or crash too.
+`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a warning where torch computed on that GPU
+afterwards.
 
 How it shows: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
 ends with `Segmentation fault` or `Aborted`.
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import other_host, reboot
 from ..fixes.place import container_kind, driver_changes
-from ..snapshot import Missing, Snapshot, need
+from ..snapshot import Missing, Snapshot, known, need
 from ._seen import absent
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             subject=fault.call,
             fixes=(away, reset) if container_kind(s) else (reset,),
         )
+    yield from _in_the_proof(s)
     if not s.driver.faults:
         if absent(s.driver.nvml_init) and absent(s.driver.cu_init):
             raise Skip("there is no driver library to call")
@@ -62,3 +65,38 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             fact = getattr(s.driver, name)
             if isinstance(fact, Missing) and fact.reason != "absent":
                 need(f"driver.{name}", fact)
+
+
+def _in_the_proof(s: Snapshot) -> Iterator[Finding]:
+    """Calls that hung or crashed while a small kernel was run through libcuda on each GPU; a warning where torch's own
+    proof came to its end on that GPU."""
+    proofs = known(s.measured.driver) or ()
+    if known(s.measured.level) is None or not any(proof.fault in ("hang", "crash") for proof in proofs):
+        return
+    from ..findings.measured_path import gpu_of
+    from ..fixes.gpu_state import reset
+    from ..fixes.speed import here, measured_again
+    from ._readings import name_of
+
+    for proof in proofs:
+        if proof.fault not in ("hang", "crash"):
+            continue
+        gpu = gpu_of(s, f"cuda:{proof.device}", proof.key)
+        name = name_of(gpu) if gpu else proof.name or f"device {proof.device}"
+        works = any(
+            torch.right is True and (torch.device == f"cuda:{proof.device}" or (torch.key and torch.key == proof.key))
+            for torch in known(s.measured.torch) or ()
+        )
+        how = "hangs" if proof.fault == "hang" else "crashes"
+        after = "torch computed on it afterwards: measure again, it may have been busy. " if works else ""
+        make = CHECK.warn if works else CHECK.fail
+        fixes = measured_again(reset(s, gpu.key) if gpu else (reboot(s, "Reboot the host.", {}),))
+        again = (here("prove-again", "Prove it again", "A GPU that is busy answers late."),) if works else ()
+        yield make(
+            f"{proof.failed_call or 'libcuda'} {how} on {name}",
+            f"A small kernel through libcuda alone did not come to its end there. {after}"
+            "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
+            facts={"library": "cuda", "call": proof.failed_call, "fault": proof.fault, "device": proof.device},
+            subject=gpu.key if gpu else f"cuda:{proof.device}",
+            fixes=(*again, *fixes),
+        )

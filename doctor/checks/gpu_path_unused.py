@@ -56,21 +56,27 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     found = paths(s)
     if not found:
         raise Skip("the CPU was asked for, and torch has a GPU")
-    words = driver_words(found_by)
+    absent = isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent" and "torch" not in p.require
     for path in found:
+        wanted = gpu_needed(s, p) and not (asked_cpu(found_by) and path.device != "watch")
+        if path.word == "unknown" and path.device != "watch" and wanted:
+            yield CHECK.unknown(f"Not proven that torch can use {path.device or 'every GPU'}", f"{_begin(path)}.",
+                                facts={"device": path.device}, subject=path.key, fixes=_prove_again(path))  # fmt: skip
         if path.word != "gpu-path-unused":
             continue
         idle = path.device == "watch" and known(found_by.watch.uses_gpu) if found_by.watch else False
-        wanted = gpu_needed(s, p) and not (asked_cpu(found_by) and path.device != "watch")
-        make = (CHECK.warn if idle else CHECK.fail) if wanted else CHECK.remark
+        # Where there is no torch, that it did not compute is no more than that finding says.
+        mild = idle or (absent and not path.device)
+        make = (CHECK.warn if mild else CHECK.fail) if wanted else CHECK.remark
+        words = "" if _by_driver_alone(s, path) else driver_words(found_by, path.device, path.key)
         said = words if not words.endswith("torch does not.") or path.device != "watch" else ""
-        facts: dict[str, Any] = {"device": path.device or known(found_by.device), "proof": path.reason}
+        facts: dict[str, Any] = {"device": path.device or known(found_by.device), "verdict": path.word}
         if found_by.watch and path.device == "watch":
             facts["libraries"] = known(found_by.watch.libraries)
         yield make(
             _title(path, s), " ".join(filter(None, (f"{_begin(path)}.", said, _why(s, path)))),
             facts=facts, subject=path.key, fixes=_fixes(s, m, path),
-            downstream_of=CHECK.downstream_of if wanted else (),
+            downstream_of=_causes(s, path) if wanted else (),
         )  # fmt: skip
     unknown = overall(found)
     if unknown.word == "unknown":
@@ -78,17 +84,44 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                         Missing("error", unknown.reason))  # fmt: skip
 
 
+def _causes(s: Snapshot, path: Path) -> tuple[str, ...]:
+    """A driver that did not answer for one GPU in the proof is no cause on another."""
+    from ..findings.measured_path import driver_failed
+
+    own = [proof for proof in known(s.measured.driver) or () if path.device in ("", f"cuda:{proof.device}")]
+    if s.driver.faults or any(driver_failed(proof) for proof in own):
+        return CHECK.downstream_of
+    return tuple(cause for cause in CHECK.downstream_of if cause != "driver-not-answering")
+
+
 def _title(path: Path, s: Snapshot) -> str:
     if path.device == "watch" and s.measured.watch:
         return f"{s.measured.watch.program} did not use the GPU"
     if s.measured.device == "cpu":
         return "The GPU was not used: the CPU was measured, and torch has no GPU here"
+    if _by_driver_alone(s, path):
+        return f"{path.device} does not compute, even without torch"
     return f"torch did not use {path.device}" if path.device else "torch did not use a GPU"
+
+
+def _by_driver_alone(s: Snapshot, path: Path) -> bool:
+    """Whether libcuda's proof is the only one on this GPU."""
+    return path.device.startswith("cuda:") and path.reason.partition(": ")[2].startswith("a kernel through libcuda")
+
+
+def _prove_again(path: Path) -> tuple[Fix, ...]:
+    from ..fixes.speed import here
+
+    if "memory" in path.reason:
+        words = "End the programs that hold its memory (nvidia-smi lists them), or wait for them."
+        return (here("prove-again", "Prove it again when memory is free", words),)
+    words = "Where the time was over, give it more: --timeout with seconds."
+    return (here("prove-again", "Prove it again", words),)
 
 
 def _begin(path: Path) -> str:
     """The reason as the beginning of a sentence; names of programs and devices stay as they are."""
-    named = path.device == "watch" or path.reason.startswith("cuda:")
+    named = path.device == "watch" or path.reason.startswith(("cuda:", "torch"))
     return path.reason if named else f"{path.reason[0].upper()}{path.reason[1:]}"
 
 
@@ -123,8 +156,46 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
         return (move,)
     again = here("prove-again", "Repair the cause, then prove it again",
                  "The finding above this one names the cause; without one: gpudoctor check.")  # fmt: skip
-    if known(s.torch.build) == "cpu":
+    if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
+        from ..findings.measured_path import gpu_of
+        from ..fixes.gpu_state import reset
+
+        gpu = gpu_of(s, path.device, path.key)
+        return (*_without(s, path), *measured_again(reset(s, gpu.key) if gpu else ()), again)
+    if known(s.torch.build) == "cpu" or isinstance(s.torch.version, Missing):
         from ..fixes.fitting import fitting_torch
 
         return (*measured_again([fitting_torch(s, m)]), again)
     return (again,)
+
+
+def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
+    """Whether something hung or died on this GPU, or libcuda alone failed on it: not a matter of torch's build."""
+    from ..findings.measured_path import driver_failed
+
+    m = s.measured
+    torch_died = any(p.device == path.device and p.fault in ("hang", "crash") for p in known(m.torch) or ())
+    step_died = any(e.device == path.device and e.fault in ("hang", "crash") for e in m.ended)
+    return torch_died or step_died or any(
+        f"cuda:{proof.device}" == path.device and driver_failed(proof) for proof in known(m.driver) or ()
+    )  # fmt: skip
+
+
+def _without(s: Snapshot, path: Path) -> tuple[Fix, ...]:
+    """Work goes on with the GPUs that were proven right."""
+    from ..fixes.speed import here
+
+    good = [p.device[5:] for p in known(s.measured.torch) or () if p.right is True and p.device.startswith("cuda:")]
+    good = good or [str(p.device) for p in known(s.measured.driver) or () if p.right is True]
+    bad = {path.device, *(f"cuda:{p.device}" for p in known(s.measured.driver) or () if p.right is not True)}
+    numbers = [int(number) for number in good if number.isdigit() and f"cuda:{number}" not in bad]
+    set_now = known(s.host.env("CUDA_VISIBLE_DEVICES"))
+    names = set_now.split(",") if set_now else [str(number) for number in range(1 + max(numbers, default=0))]
+    if not numbers or max(numbers) >= len(names):
+        return ()
+    listed = ",".join(names[number].strip() for number in numbers)
+    return (
+        here("leave-gpu-out", "Leave this GPU out until it is repaired",
+             "Programs started from here use the GPUs that were proven right. What became of this one is in the host's "
+             "kernel log (sudo dmesg | grep -i -e xid -e nvrm).", f"export CUDA_VISIBLE_DEVICES={listed}"),
+    )  # fmt: skip

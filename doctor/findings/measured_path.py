@@ -59,13 +59,55 @@ def paths(s: Snapshot) -> list[Path]:
         if end.agent == "torch_proof" and end.fault != "skipped" and end.device.startswith("cuda")
         and end.device not in done
     ]  # fmt: skip
-    if not any(path.device for path in found) and (m.watch is None or not isinstance(m.torch_devices, Missing)):
+    reached = {path.device for path in found} - {"watch"}
+    if reached:
+        found += _not_reached(m, reached)
+    elif m.watch is None or not isinstance(m.torch_devices, Missing):
         found.append(_nothing_ran(m))
+    found += _failed_alone(m, done | reached)
+    counted, offered = len(known(s.driver.cuda_devices) or ()), len(known(m.torch_devices) or ())
+    if m.device == "cuda" and 0 < offered < counted:
+        found.append(Path("unknown", f"torch offers {offered} of the {counted} GPUs that libcuda counts"))
     return found + [
         Path("gpu-wrong-results", f"{proof.wrong_elements or 'some'} results of a kernel by libcuda alone are wrong",
              f"cuda:{proof.device}", proof.key)
         for proof in known(m.driver) or () if known(proof.right) is False
     ]  # fmt: skip
+
+
+def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
+    """The GPUs that torch offers and nobody proved: the time was over before them."""
+    left = [device for device in known(m.torch_devices) or () if device not in reached]
+    if not left or known(m.device) != "cuda":
+        return []
+    skipped = next((end for end in m.ended if end.agent == "torch_proof" and end.fault == "skipped"), None)
+    why = f": {skipped.detail}" if skipped and skipped.detail else ""
+    return [Path("unknown", f"torch's proof was not made on {', '.join(left)}{why}")]
+
+
+def driver_failed(proof: DriverProof) -> bool:
+    """Whether a kernel through libcuda alone did not come to its end, and not for lack of memory."""
+    if not isinstance(proof.right, Missing) or proof.fault == "skipped" or known(proof.error_code) == OUT_OF_MEMORY:
+        return False
+    return bool(proof.fault or proof.error_name or proof.failed_call)
+
+
+def _failed_alone(m: Measured, told: set[str]) -> list[Path]:
+    """GPUs on which the kernel by libcuda failed while it ran on others, and of which torch says nothing."""
+    proofs = known(m.driver) or ()
+    bad = [proof for proof in proofs if driver_failed(proof)]
+    if len(bad) == len(proofs):  # then nothing runs at all, which is told once
+        return []
+    keys = {proof.key for proof in cuda_proofs(m) if proof.key}
+    return [
+        Path("gpu-path-unused", f"{_named(f'cuda:{proof.device}', proof.name)}: a kernel through libcuda alone failed, "
+             f"{_driver_error(proof)}", f"cuda:{proof.device}", proof.key)
+        for proof in bad if f"cuda:{proof.device}" not in told and proof.key not in keys
+    ]  # fmt: skip
+
+
+def _driver_error(proof: DriverProof) -> str:
+    return f"{proof.error_name or proof.fault or 'an error'}{f' in {proof.failed_call}' if proof.failed_call else ''}"
 
 
 def _nothing_ran(m: Measured) -> Path:
@@ -84,9 +126,13 @@ def _nothing_ran(m: Measured) -> Path:
     return Path("unknown", "torch's proof gave no result")
 
 
+def _named(device: str, name: str) -> str:
+    return f"{device} ({name})" if name else device
+
+
 def _proven(proof: TorchProof) -> Path:
     about = (proof.device, proof.key)
-    name = f"{proof.device} ({proof.name})" if proof.name else proof.device
+    name = _named(proof.device, proof.name)
     if isinstance(proof.right, Missing):
         what = f"torch could not compute on {name}"
         step = f" in {proof.failed_step}" if proof.failed_step else ""
@@ -155,27 +201,22 @@ def _watched(w: Watch) -> Path:
     return Path("gpu-path-used", f"{w.program} kept a GPU busy {busy:.0f} % of the time{held}", "watch", key)
 
 
-def driver_words(m: Measured) -> str:
-    """What L0 adds: whether the driver alone works. Empty where it was not asked."""
+def driver_words(m: Measured, device: str = "", key: str = "") -> str:
+    """What L0 adds on this device, or on all: whether the driver alone works. Empty where it was not asked."""
     proofs: tuple[DriverProof, ...] = known(m.driver) or ()
+    own = tuple(p for p in proofs if (p.key == key if p.key and key else f"cuda:{p.device}" == device))
+    proofs = own or proofs
     if not proofs:
         return ""
     right = [proof for proof in proofs if known(proof.right)]
     if len(right) == len(proofs):
         return "A kernel through libcuda alone gave right results: the driver works, torch does not."
+    if right:
+        return f"A kernel through libcuda alone gave right results on {len(right)} of {len(proofs)} GPUs."
     bad = next(proof for proof in proofs if not known(proof.right))
     if known(bad.right) is False:
         return f"A kernel through libcuda alone gives wrong results too (device {bad.device})."
-    called = f" in {bad.failed_call}" if bad.failed_call else ""
-    error = bad.error_name or bad.fault or "an error"
-    some = "on some GPUs, so " if right else ""
-    return f"A kernel through libcuda alone fails too, {some}without torch: {error}{called}. The driver is the cause."
-
-
-def driver_right(m: Measured) -> bool | None:
-    """Whether every device of L0 computed right; None where it was not asked."""
-    proofs = known(m.driver)
-    return all(known(proof.right) is True for proof in proofs) if proofs else None
+    return f"A kernel through libcuda alone fails too: {_driver_error(bad)}. So the cause is the driver or the GPU."
 
 
 def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:

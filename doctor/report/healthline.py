@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..judge.report import Report
-from ..snapshot import known
-from ..snapshot.measured import Measured
+from ..snapshot import Missing, Snapshot, known
 from . import facts
 from .clean import ascii_only, printable
 
@@ -22,15 +21,20 @@ def healthline(report: Report) -> str:
     s = report.snapshot
     warnings = [finding.id for finding in report.findings if finding.status == "warn"]
     said = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
-    proven = "proven: " if _proven(s.measured) else ""
+    proven = "proven: " if _proven(s) else ""
     return _cut(f"OK {proven}{facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", said)
 
 
-def _proven(m: Measured) -> bool:
-    """Whether every GPU that torch offers computed right."""
-    offered = known(m.torch_devices) or ()
+def _proven(s: Snapshot) -> bool:
+    """Whether every GPU computed right: through libcuda where that was asked, and by torch where it is installed."""
+    m = s.measured
+    drivers, offered = known(m.driver) or (), known(m.torch_devices) or ()
     right = {proof.device for proof in known(m.torch) or () if proof.right is True}
-    return bool(offered) and right.issuperset(offered)
+    if any(proof.right is not True for proof in drivers):
+        return False
+    by_torch = bool(offered) and right.issuperset(offered) and len(right) >= len(known(s.driver.cuda_devices) or ())
+    no_torch = isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent"
+    return by_torch or (no_torch and len(drivers) >= max(1, len(known(s.driver.cuda_devices) or ())))
 
 
 def _cut(text: str, end: str = "") -> str:

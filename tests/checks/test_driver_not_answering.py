@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from doctor.report.healthline import healthline
 from doctor.snapshot import NOT_ASKED, CallFault, Missing, Snapshot
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, report, run
+from ..proof.stories import BOARDS, KEY, driver_proof, proven, torch_proof
 from ..sickness import nvml_says, without_libcuda, without_nvml
 
 
@@ -51,3 +53,25 @@ def test_calls_that_nobody_made_are_unknown() -> None:
 def test_a_library_that_is_not_there_cannot_hang() -> None:
     assert run("driver-not-answering", without_nvml(healthy()))[0] == "pass"
     assert run("driver-not-answering", without_nvml(without_libcuda(healthy())))[0] == "skipped"
+
+
+def test_a_kernel_of_the_proof_that_never_ends() -> None:
+    board = BOARDS["h100"]
+    late = driver_proof(board, right=Missing("timeout"), fault="hang", failed_call="cuLaunchKernel")
+    hung = torch_proof(board, right=Missing("timeout"), fault="hang", failed_step="matmul")
+    for torch, status in ((torch_proof(board), "warn"), (hung, "fail")):
+        s = proven(board, driver=(late,), torch=(torch,))
+        got, _, (finding,) = run("driver-not-answering", s)
+        assert (got, finding.subject) == (status, KEY) and finding.title.startswith(
+            "cuLaunchKernel hangs on NVIDIA H100"
+        )
+        assert_every_fix_is_gone_after(s)
+        assert "proven" not in healthline(report(s))
+
+
+def assert_every_fix_is_gone_after(s: Snapshot) -> None:
+    for fix in run("driver-not-answering", s)[2][0].fixes:
+        after = s
+        for step in fix.steps:
+            after = after.replace(step.changes)
+        assert after != s and run("driver-not-answering", after)[2] == []

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
+from doctor.report.healthline import healthline
 from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, StepEnd
 
 from ..healthy import healthy
@@ -32,7 +34,9 @@ ANY = Policy(judged_on="2026-11-20", expect=Expect(kind="any"))
 
 def without(**measured: Any) -> Snapshot:
     """The proof found no GPU in torch."""
-    return proven(B, **{"torch_devices": (), "torch": (), "rates": (), "loads": (), "training": (), "batches": (), **measured})
+    return proven(
+        B, **{"torch_devices": (), "torch": (), "rates": (), "loads": (), "training": (), "batches": (), **measured}
+    )
 
 
 def test_a_gpu_that_computes_right_is_used() -> None:
@@ -116,14 +120,72 @@ def test_another_device_than_torch_has() -> None:
 def test_torch_that_cannot_be_asked() -> None:
     assert run(ID, without(torch_devices=Missing("error", "ImportError: libcudart.so.12")))[0] == "fail"
     assert run(ID, without(torch_devices=ABSENT, torch=ABSENT))[0] == "fail"
-    status, reason, _ = run(ID, without(torch_devices=Missing("timeout", "import torch"), torch=NOT_ASKED))
-    assert status == "unknown" and "no result" in reason
+    status, _, (finding,) = run(ID, without(torch_devices=Missing("timeout", "import torch"), torch=NOT_ASKED))
+    assert status == "unknown" and "no result" in finding.detail
 
 
 def test_memory_that_ran_out_proves_nothing() -> None:
     for proof in ({"error": "CUDA out of memory. Tried to allocate"}, {"error": "CUDA error", "error_code": 2}):
-        status, reason, findings = run(ID, proven(B, torch=(torch_proof(B, right=Missing("error"), fault="failed", **proof),)))
-        assert (status, findings) == ("unknown", []) and "No memory was free" in reason
+        s = proven(B, torch=(torch_proof(B, right=Missing("error"), fault="failed", **proof),))
+        status, _, (finding,) = run(ID, s)
+        assert (status, finding.status) == ("unknown", "unknown") and "No memory was free" in finding.detail
+        assert report(s).exit_code == 3 and "memory is free" in finding.fixes[0].title
+        assert_every_fix_is_looked_at_again(s, finding)
+
+
+def test_a_gpu_that_was_not_reached_is_not_healthy() -> None:
+    devices = tuple(f"cuda:{n}" for n in range(3))
+    over = StepEnd(
+        agent="torch_proof", step="proof by torch", device="cuda", fault="skipped", detail="the 60 s were over"
+    )
+    s = proven(B, torch_devices=devices, ended=(over,))
+    status, _, (finding,) = run(ID, s)
+    assert status == "unknown" and "cuda:1, cuda:2: the 60 s were over" in finding.detail
+    assert healthline(report(s)).startswith("UNKNOWN gpu-path-unused")
+    assert run(ID, proven(B, torch_devices=devices, device="cuda:0"))[0] == "pass"  # nobody asked for the others
+
+
+def test_torch_that_offers_fewer_than_libcuda() -> None:
+    s = proven(B)
+    assert isinstance(s.driver.cuda_devices, tuple)
+    two = (s.driver.cuda_devices[0], replace(s.driver.cuda_devices[0], ordinal=1, uuid="GPU-two"))
+    status, _, (finding,) = run(ID, s.replace({"driver.cuda_devices": two}))
+    assert status == "unknown" and "1 of the 2 GPUs" in finding.detail
+
+
+SICK = {"right": Missing("timeout"), "fault": "hang", "failed_call": "cuLaunchKernel"}
+
+
+def test_libcuda_alone_shows_a_sick_gpu_where_there_is_no_torch() -> None:
+    drivers = (driver_proof(B), driver_proof(B, device=1, key="GPU-two", **SICK))
+    s = without(torch_devices=ABSENT, torch=ABSENT, driver=drivers).replace({"torch.version": ABSENT})
+    findings = {f.status: f for f in run(ID, s)[2]}
+    assert findings.keys() == {"warn", "fail"}  # no torch is a warning, the GPU is not
+    sick = findings["fail"]
+    assert sick.title == "cuda:1 does not compute, even without torch" and "hang in cuLaunchKernel" in sick.detail
+    assert sick.fixes[0].steps[0].command == "export CUDA_VISIBLE_DEVICES=0"
+    assert "driver-not-answering" in ids(s)
+    assert_every_fix_is_looked_at_again(s, sick)
+
+
+def test_no_torch_is_no_more_than_a_warning_where_libcuda_computes() -> None:
+    s = without(torch_devices=ABSENT, torch=ABSENT).replace({"torch.version": ABSENT})
+    assert [f.status for f in run(ID, s)[2]] == ["warn"] and report(s).exit_code == 0
+    assert [f.id for f in report(s).findings] == ["torch-not-installed", ID]
+    assert healthline(report(s)).startswith("OK proven: ")
+    required = Policy(judged_on=POLICY.judged_on, require=("torch",))
+    assert report(s, required).exit_code == 1
+
+
+def test_the_driver_is_blamed_for_its_own_gpu_alone() -> None:
+    """libcuda hung on GPU 0, torch on GPU 1."""
+    drivers = (driver_proof(B, **SICK), driver_proof(B, device=1, key="GPU-two"))
+    torches = (torch_proof(B), torch_proof(B, device="cuda:1", key="GPU-two", right=Missing("timeout"), fault="hang"))
+    s = proven(B, torch_devices=("cuda:0", "cuda:1"), driver=drivers, torch=torches)
+    (finding,) = run(ID, s)[2]
+    assert "torch does not" in finding.detail and "driver-not-answering" not in finding.downstream_of
+    assert finding.fixes[0].id != "leave-gpu-out"  # no GPU is left that both proved
+    assert healthline(report(s)).startswith("FAIL gpu-path-unused")
 
 
 def test_the_cpu_as_asked_is_a_remark() -> None:
