@@ -32,6 +32,7 @@ _MOST = {"utilization": 100, "memory_utilization": 100, "power_draw": 10**7, "po
          "pcie_rx": 10**9, "memory_used": 1 << 50, "clock_event_reasons": (1 << 64) - 1}  # fmt: skip
 """Above this a driver has written nonsense (some give 2**32 - 1 for what they cannot measure)."""
 _ABSENT = Missing("absent", "NVML does not tell")
+_UNSEEN = Missing("denied", "NVML does not show the processes of this container")
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -167,12 +168,11 @@ def process_on_gpu(
         return OnGpu(gap, gap, float(max(busy)) if busy else gap, gap)
     mine = [memory for sample in lists for memory in sample.listed((pid,))]
     told = [memory for memory in mine if memory is not None]
-    unseen = Missing("denied", "NVML does not show the processes of this container")
     return OnGpu(
-        seen=True if mine else False if visible else unseen,
-        memory_max_mib=mib(max(told)) if told else _ABSENT if mine or visible else unseen,
+        seen=True if mine else False if visible else _UNSEEN,
+        memory_max_mib=mib(max(told)) if told else _ABSENT if mine or visible else _UNSEEN,
         utilization_max_percent=float(max(busy)) if busy else gap,
-        others=max(len([p for p, _ in s.processes or () if p != pid]) for s in lists) if mine or visible else unseen,
+        others=max(len([p for p, _ in s.processes or () if p != pid]) for s in lists) if mine or visible else _UNSEEN,
     )
 
 
@@ -194,6 +194,7 @@ class LoadSum:
         self._most: dict[str, int] = {}
         self._reasons = dict.fromkeys(REASONS, 0)
         self._reason_samples = 0
+        self._ours_listed = False
 
     def add(self, sample: Sample) -> None:
         """Take one sample."""
@@ -213,6 +214,7 @@ class LoadSum:
                 self._reasons[name] += bool(sample.clock_event_reasons & bit)
         if sample.processes is not None and self.pids:
             others = len([pid for pid, _ in sample.processes if pid not in self.pids])
+            self._ours_listed = self._ours_listed or others < len(sample.processes)
             total, count = self._sums.get("others", (0, 0))
             self._sums["others"] = total + others, count + 1
 
@@ -226,8 +228,10 @@ class LoadSum:
         return self._most.get(name, _ABSENT)
 
     def load(self, phase: str) -> Load:
-        """The sum so far. `others` is the usual number, so that one short look of nvidia-smi is not counted."""
-        utilization, memory, others = self.most("utilization"), self.most("memory_used"), self.mean("others")
+        """The sum so far. `others` is the usual number, so that one short look of nvidia-smi is not counted; not known
+        where none of our own is listed: NVML's numbers are not those of this container then."""
+        utilization, memory = self.most("utilization"), self.most("memory_used")
+        others = self.mean("others") if self._ours_listed or not self.pids else _UNSEEN
         shares = {name: round(100 * count / self._reason_samples, 1) for name, count in self._reasons.items() if count}
         return Load(
             key=self.key,

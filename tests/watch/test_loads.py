@@ -62,6 +62,18 @@ def test_all_figures_in_the_units_of_a_load() -> None:
     assert load.others == 0, "one other process in one of two samples is a passer-by"
 
 
+@pytest.mark.parametrize(
+    ("listed", "others"),
+    [([], None), ([4711], None), ([7], 0), ([7, 4711], 1)],
+    ids=["hidden", "numbers of the host", "alone", "beside another"],
+)
+def test_others_are_counted_where_we_are_seen_ourselves(listed: list[int], others: int | None) -> None:
+    """A container whose NVML hides processes, or numbers them as the host does, proves neither a free GPU nor a busy one."""
+    samples = [sample(1.0 + n / 10, processes=[(pid, None) for pid in listed]) for n in range(5)]
+    (load,) = loads_of(samples, [Phase("matmul", A, 0.5, 2.0)], pids=[7])
+    assert load.others == (Missing("denied", "NVML does not show the processes of this container") if others is None else others)
+
+
 def test_what_nvml_does_not_tell_is_missing_and_nonsense_too() -> None:
     odd = {"time": 1.0, "gpu": 0, "key": A, "power_draw": 2**32 - 1, "utilization": 250, "temperature": -1, "memory_used": 10**400,
            "processes": [[7, 10**400]], "process_utilization": [[7, 10**9]], "clock_event_reasons": 10**40}  # fmt: skip
