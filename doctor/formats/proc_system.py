@@ -118,7 +118,7 @@ def parse_limits(text: str) -> Dict[str, Tuple[Limit, Limit]]:
     """/proc/self/limits: name in small letters -> (soft, hard), in the unit of the line (bytes, files ...)."""
     found = {}
     for line in text[:_MAX_TEXT].splitlines():
-        match = re.match(r"(Max [a-z ]+?)\s{2,}(unlimited|\d{1,20})\s+(unlimited|\d{1,20})(?:\s|$)", line)
+        match = re.match(r"(Max(?: [a-z]+){1,6})\s{2,40}(unlimited|\d{1,20})\s{1,40}(unlimited|\d{1,20})(?:\s|$)", line)
         if match:
             soft, hard = (Limit(None if value == "unlimited" else int(value)) for value in match.groups()[1:])
             found[match.group(1).lower()] = (soft, hard)
