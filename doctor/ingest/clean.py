@@ -11,6 +11,8 @@ MAX_BYTES = 50_000_000
 """Larger inputs are refused by whoever reads them."""
 _LONGEST = 2000
 """Characters of a line that are looked at: a line of megabytes is no line of any tool."""
+MOST_LINES = 1_000_000
+"""Of a text with more, the first and the last half of so many are read: no log of that size has lines of its own."""
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
 _TAG = re.compile(
     r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I
@@ -48,7 +50,7 @@ def text_of(data: bytes) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines worth reading, cleaned and cut; empty ones are kept out, numbers are those of the input."""
-    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    rows, left_out = _rows(text.replace("\r\n", "\n").replace("\r", "\n"))
     numbered = _is_numbered(rows)
     escape, tags, entities = "\x1b" in text, "<" in text, "&" in text
     if entities:
@@ -77,8 +79,19 @@ def lines_of(text: str) -> list[Line]:
         elif " = " in row[:64] and (pair := _EQUALS.match(row)):
             row = f"{pair[1]}: {row[pair.end() :]}"
         if row and not row.startswith(("```", "~~~")):
-            found.append(Line(number, row))
+            found.append(Line(number if number <= MOST_LINES // 2 else number + left_out, row))
     return found
+
+
+def _rows(text: str) -> tuple[list[str], int]:
+    """The lines, and how many in the middle were left out."""
+    count = text.count("\n") + 1
+    if count <= MOST_LINES:
+        return text.split("\n"), 0
+    half = MOST_LINES // 2
+    first = text.split("\n", half)
+    last = first.pop().rsplit("\n", half)
+    return first + last[1:], count - MOST_LINES
 
 
 def _is_numbered(rows: list[str]) -> bool:

@@ -24,7 +24,7 @@ _MODULE = re.compile(
 )
 """What brings the kernel module, or needs it: only a host installs it, and its version is the driver's."""
 _LIBRARY = re.compile(
-    r"libnvidia-(?:compute-\d{3}(?:-server)?|ml1?)|libcuda1|nvidia-driver-(?:cuda-)?libs|xorg-x11-drv-nvidia-cuda-libs"
+    r"nvidia-smi|libnvidia-(?:compute-\d{3}(?:-server)?|ml1?)|libcuda1|nvidia-driver-(?:cuda-)?libs|xorg-x11-drv-nvidia-cuda-libs"
     r"|nvidia-utils(?:-\d{3})?(?:-server)?"
 )
 _PROPRIETARY = re.compile(

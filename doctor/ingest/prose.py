@@ -14,7 +14,8 @@ _TORCH = re.compile(
 )
 _ASKED = re.compile(
     r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgraded? to|update to|until|since|before"
-    r"|after|below|above|under|older than|newer than|satisf\w{2,4}|compatible with|built for|compiled for)\b"
+    r"|after|below|above|under|older than|newer than|satisf\w{2,4}|(?:add|introduc|remov)ed in"
+    r"|compatible with|built for|compiled for)\b"
     r"[^.;]{0,24}$", re.I,
 )  # fmt: skip
 """Before a version: what is asked for, or spoken of, not what is there."""

@@ -100,7 +100,7 @@ def report(data: bytes) -> object:
         saved = read_report(str(path))
     except Refusal as refusal:
         return _one_line(refusal)
-    return _judged(saved.snapshot, saved.policy, data)
+    return judged(saved.snapshot, saved.policy, data)
 
 
 def recording(data: bytes) -> object:
@@ -117,7 +117,7 @@ def recording(data: bytes) -> object:
         read = read_recording(str(folder))
     except RecordingError as error:
         return _one_line(error)
-    return _judged(snapshot_of(read), Policy(judged_on="2026-11-20"), data)
+    return judged(snapshot_of(read), Policy(judged_on="2026-11-20"), data)
 
 
 def agent_output(data: bytes) -> object:
@@ -267,7 +267,7 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="gpudoctor-fuzz-", dir=base))
 
 
-def _judged(snapshot: Snapshot, policy: Policy, data: bytes) -> object:
+def judged(snapshot: Snapshot, policy: Policy, data: bytes) -> object:
     """The Snapshot can be written, whatever is in it; now and then it is taken to the end."""
     written = msgspec.json.encode(snapshot)
     if sum(data[:4096]) % JUDGED_EVERY:

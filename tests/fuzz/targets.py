@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from . import seeds, take
+from . import seeds, seeds_ingest, take, take_ingest
 from .mutate import mutate_bytes, mutate_json, mutate_json_lines, mutate_text
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -53,6 +53,29 @@ TARGETS: dict[str, Target] = {
     "versions": Target(take.versions, seeds.versions, mutate_text, (b"+cu124", b"rc1", b".dev", b".post1", b"a0+nv25.08")),
     "nvidia-require": Target(take.nvidia_require, seeds.requirements, mutate_text, (b"cuda>=", b"brand=tesla", b",", b"driver<", b"arch!=", b"!")),
     "torch-version": Target(take.torch_version, seeds.torch_versions, mutate_text, (b"__version__ = '", b"cuda: Optional[str] = ", b"hip = ")),
+    **{
+        f"text-{name}": Target(take_ingest.reader(f"read_{function}"), texts, mutate_text, words)
+        for name, function, texts, words in (
+            ("keyed", "keyed", seeds_ingest.keyed, (b"driver: ", b"torch = ", b"(unknown)", b"12080", b"sm_90", b">=2.0,<2.2")),
+            ("gpus", "gpus", seeds_ingest.keyed, (b"GPU 0,1,2: ", b"(UUID: GPU-", b"2x H100", b", sm_120", b"10de:2330")),
+            ("smi", "smi", seeds_ingest.smi, (b"NVIDIA-SMI 550.54.15", b"|   0  ", b"MiB / ", b"KMD Version: ")),
+            ("query", "query", seeds_ingest.smi, (b"NVSMI LOG", b"GPU 00000000:3B:00.0", b" : ", b"FB Memory Usage")),
+            ("csv", "csv", seeds_ingest.smi, (b", ", b" MiB", b"--query-gpu=name", b"[N/A]", b"NVIDIA ", b"driver_version")),
+            ("nvcc", "nvcc", seeds_ingest.named("mm"), (b"Cuda compilation tools, release 12.4",)),
+            ("packages", "packages", seeds_ingest.packages, (b"==", b" @ ", b"Package Version", b"[pip3] ", b"cuda12.1")),
+            ("topo", "topo", seeds_ingest.named("topo", "vllm"), (b"GPU0\tGPU1\tCPU Affinity", b" X ", b"NV18", b"PHB", b"GPU99")),
+            ("built-with", "built_with", seeds_ingest.named("mm"), (b"NVCC architecture flags:", b"code=sm_90", b"code=compute_120f")),
+            ("os-packages", "os_packages", seeds_ingest.named("dpkg", "apt", "rpm"), (b"ii  nvidia-driver-", b"-open", b".x86_64", b"[installed]")),
+            ("modinfo", "modinfo", seeds_ingest.named("modinfo"), (b"filename: /x/nvidia.ko", b"version: ", b"license: ")),
+            ("tracebacks", "tracebacks", seeds_ingest.named("trace"), (b"Traceback (most recent call last):", b'  File "', b"ImportError: ", b"site-packages/torch/__init__.py")),
+            ("variables", "variables", seeds_ingest.sentences, (b"export CUDA_X=", b" is unset", b"$env:", b"NCCL_")),
+            ("prose", "prose", seeds_ingest.sentences, (b"driver 570", b"torch 2.", b"WSL2", b"8x RTX 5090", b" or newer")),
+        )
+    },
+    "text-clean": Target(take_ingest.clean, seeds_ingest.every, mutate_bytes, (b"<pre>", b"&gt;", b"\x1b[", b"**", b"__", b"1: ", b"```", b"\xff\xfe")),
+    "text-shapes": Target(take_ingest.shapes, seeds_ingest.named(""), mutate_text, (b"NCCL version ", b"+cuda12.4", b"name: ", b" .....", b"v0.46")),
+    "text-messages": Target(take_ingest.messages, seeds_ingest.messages, mutate_text, (b"Xid", b"CUDA error", b"undefined symbol: ", b"no such file")),
+    "text": Target(take_ingest.read, seeds_ingest.every, mutate_text, (b"driver: ", b"GPU 0: ", b"torch 2.", b"Xid", b"| ", b"container: docker")),
 }  # fmt: skip
 """By name. To add one: a function in take.py, seeds in seeds.py, a line here."""
 

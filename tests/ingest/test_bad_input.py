@@ -43,6 +43,12 @@ def test_a_line_of_megabytes() -> None:
     assert (s.driver.version, s.torch.version) == ("570.86.10", "2.6.0")
 
 
+def test_more_lines_than_a_log_has() -> None:
+    s = read("driver: 570.86.10\n" + "\n" * 2_000_000 + "PyTorch version: 2.6.0\n")
+    assert (s.driver.version, s.torch.version) == ("570.86.10", "2.6.0")
+    assert s.witnesses["torch.version"] == ("line 2000002: PyTorch version: 2.6.0",)
+
+
 def test_thousands_of_gpus() -> None:
     s = read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(20_000)))
     assert not isinstance(s.gpus, Missing) and len(s.gpus) == 4096

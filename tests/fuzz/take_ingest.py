@@ -1,0 +1,74 @@
+"""The readers of pasted text, each alone and all together: nothing in a text may make them raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import msgspec
+
+from doctor.findings import Policy
+from doctor.ingest import judgeable
+from doctor.ingest import read as read_text
+from doctor.ingest.clean import lines_of, text_of
+from doctor.ingest.decide import symptoms
+from doctor.ingest.merge import merge
+from doctor.ingest.messages import find_hits, proven
+from doctor.ingest.search import Haystack
+from doctor.ingest.shapes import read_shapes
+from doctor.ingest.statement import Line, Statement
+from doctor.ingest.text import READERS
+from doctor.ingest.words import Words
+
+from .take import judged
+
+
+def clean(data: bytes) -> object:
+    """Lines come in order, not empty, and not longer than they may be."""
+    lines = lines_of(text_of(data))
+    assert all(line.text and len(line.text) <= 4000 for line in lines)
+    assert all(a.number < b.number for a, b in pairwise(lines))
+    return lines
+
+
+def reader(function: str) -> Callable[[bytes], object]:
+    """What one reader says, as far as the Snapshot; where it would have been skipped it says nothing."""
+    (found,) = (reader._replace(most_lines=0) for reader in READERS if reader.function == function)
+
+    def take(data: bytes) -> object:
+        lines = lines_of(text_of(data))
+        said = _well_formed(found.read(lines), lines)
+        assert not said or found.may_read(lines, Words(lines)), "it was to be skipped, and has something to say"
+        return msgspec.json.encode(merge(said, "fuzz"))
+
+    return take
+
+
+def shapes(data: bytes) -> object:
+    lines = lines_of(text_of(data))
+    said = _well_formed(read_shapes(Haystack(lines, Words(lines))), lines)
+    return msgspec.json.encode(merge(said, "fuzz"))
+
+
+def messages(data: bytes) -> object:
+    lines = lines_of(text_of(data))
+    hits = find_hits(Haystack(lines, Words(lines)))
+    s = merge(_well_formed(proven(hits), lines), "fuzz")
+    found = symptoms(hits, s)
+    assert len(found) == len({hit.message.id for hit in hits})
+    return msgspec.json.encode(s.replace({"symptoms": found}))
+
+
+def read(data: bytes) -> object:
+    """All of it; now and then to the end of the report."""
+    s = read_text(data)
+    return judgeable(s), judged(s, Policy(judged_on="2026-11-20"), data)
+
+
+def _well_formed(statements: Iterable[Statement], lines: list[Line]) -> list[Statement]:
+    """Statements name lines of the text, and are not endless."""
+    said = list(statements)
+    numbers = {line.number for line in lines}
+    assert all(one.path and one.line in numbers and len(one.text) <= 200 for one in said)
+    assert len(said) <= 100 * len(lines) + 100
+    return said
