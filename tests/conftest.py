@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -22,7 +23,16 @@ def _why_not(marker: str) -> str:
     return NEEDS[marker]()
 
 
+def _hear_signals() -> None:
+    """In the background of a shell and under nohup some signals are ignored, and every child would inherit that."""
+    for name in ("SIGINT", "SIGQUIT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)  # a handler is the default again in a child
+
+
 def pytest_configure() -> None:
+    _hear_signals()
     unknown = REQUIRED - NEEDS.keys()
     if unknown:
         raise pytest.UsageError(f"GPUDOCTOR_CI_REQUIRES: no such marker: {', '.join(sorted(unknown))}")

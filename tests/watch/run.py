@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,16 @@ def environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     return {k: v for k, v in (os.environ if env is None else env).items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
 
 
-def start(*words: str, env: Mapping[str, str] | None = None, **how: Any) -> subprocess.Popen[bytes]:
-    """Start `gpudoctor watch WORDS` with pipes."""
+@contextmanager
+def start(*words: str, env: Mapping[str, str] | None = None, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """`gpudoctor watch WORDS` with pipes; ended where a test fails while it runs."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
-    return subprocess.Popen([COMMAND, "watch", *words], env=environment(env), **pipes)
+    with subprocess.Popen([COMMAND, "watch", *words], env=environment(env), **pipes) as child:
+        try:
+            yield child
+        except BaseException:
+            child.kill()
+            raise
 
 
 def run(*words: str, data: bytes = b"", env: Mapping[str, str] | None = None, **how: Any) -> subprocess.CompletedProcess[bytes]:
