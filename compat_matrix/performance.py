@@ -92,7 +92,7 @@ def expected(
         low=min(e.low for e in found) * low, typical=median(e.typical for e in found) * typical,
         high=max(e.high for e in found), floor=0.0 if scaled else min(e.floor for e in found),
         peak=max(e.peak for e in found), unit=first.unit,
-        reason=first.reason + (f", for a power limit of {ratio:.0%} of the default" if scaled else ""),
+        reason=first.reason + (f", for a power limit of {ratio:.0%} of the usual one" if scaled else ""),
         sources=tuple(dict.fromkeys(key for e in found for key in e.sources)),
     )  # fmt: skip
 
@@ -184,9 +184,9 @@ def _shares(m: Matrix, kind: str, what: str) -> tuple[float, float, float]:
 
 
 def _power_ratio(m: Matrix, row: Gpu, limit: float | None, default: float | None) -> float:
-    if not default:
-        default = next((spec.tdp_w for spec in m.gpu_specs if spec.id == row.id), None)
-    return min(1.0, limit / default) if limit and default else 1.0
+    """Of the board's default, or of the listed TDP where that is more: older laptop GPUs have the desktop's name."""
+    usual = max([default or 0.0, *(spec.tdp_w or 0.0 for spec in m.gpu_specs if spec.id == row.id)])
+    return min(1.0, limit / usual) if limit and usual else 1.0
 
 
 def _mig_fraction(m: Matrix, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) -> float | None:

@@ -91,6 +91,8 @@ def test_a_lower_limit_lowers_the_band_and_nothing_can_fail_by_it(m: Matrix) -> 
     assert full.floor > 0 == capped.floor and "60%" in capped.reason
     assert of(m, "NVIDIA GeForce RTX 4090", power_limit_w=600, power_default_w=450) == full
     assert of(m, "NVIDIA GeForce RTX 4090", power_limit_w=225).low == pytest.approx(0.5 * full.low)  # by the listed TDP
+    mobile = of(m, "NVIDIA GeForce RTX 2070", what="fp16", power_limit_w=115, power_default_w=115)  # the desktop's has 175
+    assert mobile.low == pytest.approx(115 / 175 * of(m, "NVIDIA GeForce RTX 2070", what="fp16").low)
     memory = of(m, "NVIDIA GeForce RTX 4090", "memory", power_limit_w=270)
     assert 0.6 * of(m, "NVIDIA GeForce RTX 4090", "memory").low < memory.low < of(m, "NVIDIA GeForce RTX 4090", "memory").low
 
