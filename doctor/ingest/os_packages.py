@@ -14,7 +14,7 @@ _LISTS = (
     re.compile(r"\s{0,4}" + _NAME + r"/\S{1,120} (?:\d{1,3}:)?(\d[\w.+~-]{1,60}) \w{3,6} \[installed"),
     re.compile(r"\s{0,4}([a-z][\w.+-]{1,80}?)-(?:\d{1,3}:)?(\d{1,3}(?:\.\d{1,4}){1,3})-[\w.+~]{1,40}\.(?:x86_64|aarch64|noarch)$"),
     re.compile(r"\s{0,4}" + _NAME + r"\.(?:x86_64|aarch64|noarch)\s{1,60}(?:\d{1,3}:)?(\d[\w.+~-]{1,60})\s{1,40}@"),
-    re.compile(r"\s{0,4}(nvidia(?:-open|-utils|-dkms|-lts){0,2}) (\d{3}\.\d{2,3}(?:\.\d{2})?-\d{1,3})$"),
+    re.compile(r"\s{0,4}(nvidia(?:-open|-utils|-dkms|-lts){1,2}) (\d{3}\.\d{2,3}(?:\.\d{2})?-\d{1,3})$"),
 )  # fmt: skip
 _WANTED = ("nvidia", "cuda-", "libcuda")
 _MODULE = re.compile(

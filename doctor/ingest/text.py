@@ -40,6 +40,18 @@ class Reader(NamedTuple):
 
 
 _CSV = ("driver_version", "memory.", "uuid", "compute_cap", "name", "bus_id", "nvidia", "tesla", "quadro", "geforce")
+_PACKAGES = (
+    "ii",
+    "hi",
+    "[installed",
+    ".x86_",
+    ".aarch",
+    ".noarch",
+    "nvidia-open",
+    "nvidia-dkms",
+    "nvidia-lts",
+    "nvidia-utils",
+)
 READERS = (
     Reader("keyed", "read_keyed"),
     Reader("gpus", "read_gpus", ("gpu", "device")),
@@ -50,7 +62,7 @@ READERS = (
     Reader("packages", "read_packages"),
     Reader("topo", "read_topo", ("affinity",)),
     Reader("built_with", "read_built_with", ("code=sm_",)),
-    Reader("os_packages", "read_os_packages", ("nvidia", "cuda-", "libcuda")),
+    Reader("os_packages", "read_os_packages", _PACKAGES),
     Reader("modinfo", "read_modinfo", ("filename:",)),
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),

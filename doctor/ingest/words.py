@@ -26,4 +26,6 @@ class Words:
 
     def may_hold(self, text: str) -> bool:
         """False: no line holds this text (in lower case); True: its words are there, together or not."""
-        return self._all or all(word in self._text for word in text.translate(_DIGITS).split())
+        if self._all:
+            return True
+        return all((word if word.isalpha() else word.translate(_DIGITS)) in self._text for word in text.split())
