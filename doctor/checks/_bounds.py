@@ -59,3 +59,8 @@ def filling(sweep: Sweep) -> str:
     largest = sweep.steps[-1].point.batch
     drawn = f"; drawn on, about {sweep.beyond} would" if sweep.beyond and sweep.beyond < 100 * largest else ""
     return f"No batch up to {largest} fills the GPU{drawn}."
+
+
+def rounded(value: float | None) -> float | None:
+    """To one digit behind the point, for facts."""
+    return None if value is None else round(value, 1)

@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     found_by = measured(s)
     from ..findings.measured_cuda import sentence
     from ..fixes.speed import faster_core, fewer_launches, larger_batch, more_workers
-    from ._bounds import filling, named, reference, slow, training
+    from ._bounds import filling, named, reference, rounded, slow, training
 
     found, run = training(s)
     watch = found_by.watch
@@ -73,13 +73,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             continue
         key, name = named(s, sweep)
         share = f" and has work in {step.gpu_percent:.0f} % of the time" if step.gpu_percent is not None else ""
-        words = [f"At batch {step.point.batch} the GPU waits for the host{share}; {why}.",
+        words = [f"At batch {step.point.batch} of a small model the GPU waits for the host{share}; {why}.",
                  filling(sweep), _core(found_by), "Another GPU would not help there.", sentence(s, m)]  # fmt: skip
         cpu = found_by.cpu
         yield CHECK.warn(
             f"{name} waits for a slow processor core", " ".join(word for word in words if word),
-            facts={"single_core": known(cpu.single_core) if cpu else None, "us_per_kernel": step.us_per_kernel,
-                   "batch": step.point.batch, "gpu_percent": step.gpu_percent, "crossover_batch": sweep.crossover},
+            facts={"single_core": known(cpu.single_core) if cpu else None, "us_per_kernel": rounded(step.us_per_kernel),
+                   "batch": step.point.batch, "gpu_percent": rounded(step.gpu_percent),
+                   "crossover_batch": sweep.crossover},
             subject=key, downstream_of=(*CHECK.downstream_of, *blocking),
             fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches(), faster_core(s)),
         )  # fmt: skip

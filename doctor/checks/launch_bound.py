@@ -9,8 +9,9 @@ GPUs with the same speed.
 Why it happens: each launch costs the host 5 to 30 microseconds; small layers take less than that on the GPU. A slow
 core makes it worse.
 
-How to fix it: a larger batch (the finding tells from which on the GPU sets the time), torch.compile or CUDA graphs, a
-fused optimizer, several runs at once on one GPU. Not: another GPU, another CUDA.
+How to fix it: a larger batch (the finding tells from which on the GPU sets the time of the small model that is
+measured; a larger model needs less), torch.compile or CUDA graphs, a fused optimizer, several runs at once on one GPU.
+Not: another GPU, another CUDA.
 
 It is a remark, because every GPU is launch-bound at small batches, and a warning where the host is slow at it.
 Thresholds: single_core_mops (45), host_us_per_kernel (30).
@@ -47,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     measured(s)
     from ..findings.measured_cuda import sentence
     from ..fixes.speed import fewer_launches, larger_batch
-    from ._bounds import filling, named, reference, slow, training
+    from ._bounds import filling, named, reference, rounded, slow, training
 
     found, _ = training(s)
     if not found:
@@ -63,8 +64,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         words += ["Another GPU would not help there.", sentence(s, m)]
         yield make(
             f"Launches set the time on {name} up to batch {last.point.batch}", " ".join(word for word in words if word),
-            facts={"batch": last.point.batch, "crossover_batch": sweep.crossover, "gpu_percent": last.gpu_percent,
-                   "us_per_kernel": last.us_per_kernel, "launches": known(last.point.launches)},
+            facts={"batch": last.point.batch, "crossover_batch": sweep.crossover,
+                   "gpu_percent": rounded(last.gpu_percent), "us_per_kernel": rounded(last.us_per_kernel),
+                   "launches": known(last.point.launches)},
             subject=key, fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches()),
         )  # fmt: skip
 
@@ -74,8 +76,8 @@ def _time(waiting: list[Step]) -> str:
     share = f", {last.gpu_percent:.0f} % of it with work for the GPU" if last.gpu_percent is not None else ""
     each = f" ({last.us_per_kernel:.0f} us of host time for each kernel)" if last.us_per_kernel else ""
     if first is last:
-        return f"A step of batch {last.point.batch} takes {last.point.step_ms:.2f} ms{share}{each}."
-    small = f"A step takes {first.point.step_ms:.2f} ms with batch {first.point.batch}"
+        return f"A step of a small model takes {last.point.step_ms:.2f} ms with batch {last.point.batch}{share}{each}."
+    small = f"A step of a small model takes {first.point.step_ms:.2f} ms with batch {first.point.batch}"
     return f"{small} and {last.point.step_ms:.2f} ms with batch {last.point.batch}{share}{each}."
 
 

@@ -43,11 +43,12 @@ def here(fix_id: str, title: str, text: str, command: str = PROVE) -> Fix:
 
 
 def larger_batch(batch: int | None) -> Fix:
-    """The cheapest cure of a GPU that waits for launches."""
-    size = f"about {batch} or more" if batch else "two to ten times as large"
+    """The cheapest cure of a GPU that waits for launches. `batch`: from which on the sweep's model fills it."""
+    filled = f" The small model measured here needs about {batch} for that." if batch else ""
     return in_code(
         "larger-batch", "Use a larger batch",
-        f"Make the batch {size}, as far as memory allows, and raise the learning rate with it.",
+        "Make the batch two to ten times as large, as far as memory allows and until a step takes longer with it, and "
+        f"raise the learning rate with it.{filled}",
         note="Where a larger batch spoils the training: keep it, and train several runs at once on this GPU.",
     )  # fmt: skip
 

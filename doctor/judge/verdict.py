@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _KINDS = ("matmul", "memory", "copy")
 _TOGETHER = 1.4
 """Gain of several copies at once that is worth telling."""
+_MODEL = "the small model measured here"
 _GRAPH = 1.3
 """Gain of a CUDA graph that is worth telling."""
 
@@ -34,6 +35,7 @@ def verdict(snapshot: Snapshot, matrix: Matrix, report_findings: tuple[Finding, 
     found = [r for kind in _KINDS for r in ranged(snapshot, matrix, kind)]
     swept = sweeps(m)
     run = watched(m.watch) if m.watch else None
+    computes = path.word in ("gpu-path-used", "unknown")  # of a sick GPU there is nothing to say about speed
     return MeasuredVerdict(
         gpu_path=path.word,
         gpu_path_reason=path.reason,
@@ -48,7 +50,9 @@ def verdict(snapshot: Snapshot, matrix: Matrix, report_findings: tuple[Finding, 
         watch_bound=run.bound if run else None,
         watch_reason=run.reason if run else "",
         expected=tuple(_expected(r) for r in found if r.band.basis != "unknown"),
-        advice=tuple(_advice(snapshot, matrix, swept, run, {finding.id for finding in report_findings})),
+        advice=tuple(
+            _advice(snapshot, matrix, swept if computes else [], run, {finding.id for finding in report_findings})
+        ),
     )
 
 
@@ -67,7 +71,8 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
         yield from _of_sweep(s, sweep)
     if "cpu-bound" in ids and any(sweep.waiting() for sweep in swept):
         yield "A faster processor core would help at every batch that waits for launches."
-    yield from _together(s, m)
+    if swept:
+        yield from _together(s, m)
 
 
 def _of_run(run: Watched) -> Iterator[str]:
@@ -81,29 +86,39 @@ def _of_run(run: Watched) -> Iterator[str]:
         yield f"The data come too slowly: {what} would help; another GPU would not."
 
 
+def _shared(s: Snapshot, device: str) -> bool:
+    """Whether another program was on the GPU while it was measured."""
+    gpu = gpu_of(s, device)
+    at_work = any(proof.busy for proof in known(s.measured.torch) or () if proof.device == device)
+    loads = [load for load in known(s.measured.loads) or () if gpu is None or load.key == gpu.key]
+    return at_work or any(known(load.others) for load in loads)
+
+
 def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     gpu = gpu_of(s, sweep.device)
     name = sweep.device if len(known(s.gpus) or ()) > 1 else (known(gpu.name) if gpu else None) or sweep.device
     waiting = sweep.waiting()
     if not waiting:
-        if sweep.crossover == sweep.steps[0].point.batch:
-            yield f"{name} is the limit at every batch that was tried: a faster GPU would help."
+        if sweep.crossover == sweep.steps[0].point.batch and not _shared(s, sweep.device):
+            yield f"{name} is the limit at every batch of {_MODEL}: a faster GPU would help there."
         return
     last = waiting[-1].point.batch
     share = waiting[-1].gpu_percent
-    idle = f" (it has work in {share:.0f} % of the time at {last})" if share is not None else ""
+    idle = f" (it has work in {share:.0f} % of the time there)" if share is not None else ""
     if sweep.crossover:
-        yield (f"Use a larger batch: from {sweep.crossover} on {name} sets the time, up to {last} it waits for "
-               f"launches{idle}, and another GPU would not help.")  # fmt: skip
+        yield (f"Use a larger batch where you can: with {_MODEL}, {name} waits for the host up to batch "
+               f"{last:,}{idle}, where another GPU would not help, and sets the time from batch "
+               f"{sweep.crossover:,} on. On which side your own training is, gpudoctor watch tells.")  # fmt: skip
     else:
-        beyond = f", about {sweep.beyond} would" if sweep.beyond else ""
-        yield (f"No batch up to {sweep.steps[-1].point.batch} fills {name}{beyond}: "
-               "it waits for the host, and another GPU would not help.")  # fmt: skip
+        beyond = f", about {sweep.beyond:,} would" if sweep.beyond else ""
+        yield (f"No batch of {_MODEL} up to {sweep.steps[-1].point.batch:,} fills {name}{beyond}: "
+               "it waits for the host, and another GPU would not help there.")  # fmt: skip
     step = min(waiting, key=lambda step: abs(step.point.batch - REFERENCE_BATCH)).point
     graph = known(step.graph_ms)
     if graph and step.step_ms >= _GRAPH * graph:
         gain = number(step.step_ms / graph)
-        yield f"CUDA graphs (torch.compile with mode reduce-overhead) make batch {step.batch} {gain} times as fast."
+        yield (f"CUDA graphs (torch.compile with mode reduce-overhead) make its batch {step.batch:,} {gain} times "
+               "as fast.")  # fmt: skip
 
 
 def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
@@ -122,4 +137,3 @@ def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
         rows = m.gpu(known(gpu.name), known(gpu.pci_device_id), None, None).rows if gpu else ()
         mig = " (MIG keeps them apart)" if any(row.mig for row in rows) else " (MPS lets them share it better)"
         yield f"{enough} trainings at once on {device} do {number(gain)} times the work of one{mig}."
-

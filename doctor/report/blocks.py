@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from ..findings import Finding, Fix
@@ -97,12 +98,30 @@ def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:
 
 def evidence(finding: Finding, width: int) -> list[Line]:
     """The deciding facts, one row."""
-    facts = [f"{name} = {show(value)}" for name, value in finding.facts.items()]
+    facts = [f"{name} = {text}" for name, text in seen(finding)]
     if finding.subject:
         facts.insert(0, f"about {finding.subject}")
     if not facts:
         return []
     return wrap("; ".join(facts), width, "  ", first=Span("Seen: " if finding.direct else "Inferred: ", "bold"))
+
+
+def seen(finding: Finding) -> list[tuple[str, str]]:
+    """The deciding facts in words, numbers to three figures. Tables among them are for JSON: the words tell of them."""
+    return [
+        (name, show(_three_figures(value)))
+        for name, value in finding.facts.items()
+        if not (isinstance(value, (list, tuple)) and any(isinstance(row, dict) for row in value))
+    ]
+
+
+def _three_figures(value: Any) -> Any:
+    if isinstance(value, float) and isfinite(value):
+        rounded = round(value) if abs(value) >= 100 else float(f"{value:.3g}")
+        return int(rounded) if rounded == int(rounded) else rounded
+    if isinstance(value, dict) and "missing" not in value:
+        return {key: _three_figures(item) for key, item in value.items()}
+    return [_three_figures(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _fix(fix: Fix, width: int) -> list[Line]:

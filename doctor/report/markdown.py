@@ -8,7 +8,7 @@ from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
-from .blocks import WHERE, alike, families, show
+from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
 from .groups import counted, groups
@@ -64,9 +64,9 @@ def _cause(finding: Finding, under: list[Finding]) -> list[str]:
     if finding.detail:
         rows += [escape(finding.detail), ""]
     if finding.facts or finding.subject:
-        seen = [f"about {escape(finding.subject)}"] if finding.subject else []
-        seen += [f"{escape(name)} = {escape(show(value))}" for name, value in finding.facts.items()]
-        rows += [f"{'Seen' if finding.direct else 'Inferred'}: {'; '.join(seen)}", ""]
+        facts = [f"about {escape(finding.subject)}"] if finding.subject else []
+        facts += [f"{escape(name)} = {escape(text)}" for name, text in seen(finding)]
+        rows += [f"{'Seen' if finding.direct else 'Inferred'}: {'; '.join(facts)}", ""]
     for index, fix in enumerate(finding.fixes):
         rows += _fix(fix, "Or" if index else "Fix")
     if under:

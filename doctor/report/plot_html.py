@@ -8,7 +8,7 @@ from ..findings import Finding, Fix
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
-from .blocks import SIGNS, WHERE, alike, families, show
+from .blocks import SIGNS, WHERE, alike, families, seen
 from .clean import printable
 from .groups import MARK, counted
 from .measured_sheets import Sheet, sheets
@@ -63,10 +63,10 @@ def _finding(finding: Finding, under: list[Finding]) -> list[str]:
     word = SIGNS[finding.status][0].split()[1] if finding.status in SIGNS else finding.status.upper()
     rows = ['<div class="card">', f'<h3><span class="badge {finding.status}">{word}</span>{escape(finding.title)}</h3>']
     rows += [f"<p>{escape(finding.detail)}</p>"] if finding.detail else []
-    seen = [f"about {finding.subject}"] if finding.subject else []
-    seen += [f"{name} = {show(value)}" for name, value in finding.facts.items()]
-    if seen:
-        rows.append(f'<p class="muted">{"Seen" if finding.direct else "Inferred"}: {escape("; ".join(seen))}</p>')
+    told = [f"about {finding.subject}"] if finding.subject else []
+    told += [f"{name} = {text}" for name, text in seen(finding)]
+    if told:
+        rows.append(f'<p class="muted">{"Seen" if finding.direct else "Inferred"}: {escape("; ".join(told))}</p>')
     for index, fix in enumerate(finding.fixes):
         rows += _fix(fix, "Or" if index else "Fix")
     if under:

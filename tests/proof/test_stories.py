@@ -82,7 +82,8 @@ def test_pro_6000_is_no_faster_than_a_3060_ti_until_the_batch_is_large() -> None
     assert bounds(big)[1024] == bounds(small)[1024] == "launch"
     assert bounds(big)[4096] == "launch" and bounds(small)[4096] == "compute"
     assert verdict(big).crossover_batch == {"cuda:0": 10240} and verdict(small).crossover_batch == {"cuda:0": 4096}
-    assert verdict(big).advice[0].startswith("Use a larger batch: from 10240 on NVIDIA RTX PRO 6000")
+    assert verdict(big).advice[0].startswith("Use a larger batch") and "from batch 10,240 on" in verdict(big).advice[0]
+    assert "with the small model measured here" in verdict(big).advice[0]
     assert "Another GPU would not help there" in said(big)["launch-bound"]
     assert any("CUDA graphs" in line for line in verdict(big).advice)
     assert any(line.startswith("3 trainings at once") and "MIG" in line for line in verdict(big).advice)
@@ -267,3 +268,12 @@ def test_a_redacted_report_is_judged_alike() -> None:
     assert verdict(report(masked)) == verdict(report(s)) and ids(masked) == ids(s)
     proofs = known(masked.measured.torch)
     assert proofs and isinstance(masked.gpus, tuple) and proofs[0].key == masked.gpus[0].key
+
+
+def test_of_a_sick_or_shared_gpu_no_speed_is_advised() -> None:
+    board = BOARDS["3090"]
+    wrong = report(proven(board, torch=(torch_proof(board, right=False, matmul_error=0.3),)))
+    assert verdict(wrong).gpu_path == "gpu-wrong-results" and verdict(wrong).advice == ()
+    shared = report(proven(board, loads=loads(board, others=1)))
+    assert not any("faster GPU would help" in line for line in verdict(shared).advice)
+    assert any("faster GPU would help" in line for line in verdict(report(proven(board))).advice)

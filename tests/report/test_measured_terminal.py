@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from doctor.judge.report import Report
 from doctor.report.bars import SHADES, bar, stacked
+from doctor.report.blocks import seen
 from doctor.report.clean import ascii_only
 from doctor.report.lines import plain
 from doctor.report.measured_blocks import measured_lines
@@ -39,7 +40,7 @@ from .measured_samples import (
     two_gpus,
     watched,
 )
-from .samples import LAYERS
+from .samples import LAYERS, finding
 
 SAMPLES = {"full": full_measured, "two": two_gpus, "cpu": cpu_measured, "none": no_gpu_path, "watched": watched}
 
@@ -277,3 +278,8 @@ def test_a_table_fits_and_loses_no_note(rows: list[tuple[str, float, str]], widt
 def test_a_shrunken_step_says_so() -> None:
     small = replace(full_measured(), training=(training(shrunk=True, samples_per_s=Missing("absent"), step_ms=Missing("absent")),))
     assert "made smaller, memory ran out" in flat(small) and "not timed" in flat(small)
+
+
+def test_figures_of_a_finding_are_short_and_tables_are_left_to_json() -> None:
+    found = finding("cpu-bound", "warn", facts={"us": 43.63636363, "mib": 143771.0, "rates": [{"what": "fp32"}], "cores": 1.5, "gpus": 2})
+    assert seen(found) == [("us", "43.6"), ("mib", "143771"), ("cores", "1.5"), ("gpus", "2")]
