@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "doctor/ingest": {"doctor/formats", "doctor/snapshot", "msgspec"},
     "doctor/checks": {"doctor/snapshot", "doctor/findings", "doctor/fixes", "compat_matrix", "packaging", "msgspec"},
     "doctor/fixes": {"doctor/snapshot", "doctor/findings", "compat_matrix", "packaging", "msgspec"},
-    "doctor/judge": {"doctor", "doctor/findings", "doctor/snapshot", "compat_matrix", "msgspec"},
+    "doctor/judge": {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "compat_matrix", "msgspec"},
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
     "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "msgspec", "rich"},
 }
@@ -84,7 +84,7 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
     found = {name for path in sources() for name, _, _ in imports(path)}
     assert {"doctor/snapshot", "doctor/findings", "doctor/judge", "compat_matrix", "msgspec", "os", "doctor"} <= found
     relative = {name for name, is_relative, _ in imports(Path("doctor/judge/judge.py")) if is_relative}
-    assert relative == {"doctor", "doctor/findings", "doctor/snapshot", "doctor/judge"}
+    assert relative == {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "doctor/judge"}
 
 
 @pytest.mark.parametrize("path", sources(), ids=str)

@@ -77,5 +77,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             "libnvidia_container": hook.satisfied, "container_toolkit": answer.toolkit.satisfied,
         },
         direct=False,
-        fixes=(*newer_driver_for(s, m, wanted[1] if wanted else ""), disable_require(s)),
+        fixes=(*newer_driver_for(s, m, wanted[1] if wanted else "", whole=True), disable_require(s)),
     )  # fmt: skip

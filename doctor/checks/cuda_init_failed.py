@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.driver import install_libcuda, restart
 from ..fixes.place import container_kind
+from ..fixes.restart import install_libcuda, restart
 from ..snapshot import Snapshot, known, need
 from ._seen import ALL_CAUSES, absent, hidden_on_purpose, is_wsl
 

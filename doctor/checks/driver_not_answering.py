@@ -24,8 +24,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.driver import other_host, reboot
+from ..fixes.driver import other_host
 from ..fixes.place import container_kind, driver_changes
+from ..fixes.restart import reboot
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import absent
 

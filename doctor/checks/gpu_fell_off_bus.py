@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.driver import other_host, reboot
+from ..fixes.driver import other_host
 from ..fixes.place import container_kind
+from ..fixes.restart import reboot
 from ..snapshot import Gpu, Missing, Snapshot, known
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, nvidia_cards
 

@@ -17,15 +17,14 @@ Source: docs.nvidia.com: Installing PyTorch for Jetson Platform; bytes of torch'
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compat_matrix.versions import torch_version
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.jetson import jetson_build
 from ..fixes.machine import seen_gpus
-from ..fixes.place import RECHECK
-from ..fixes.torch import recheck_run
-from ..snapshot import Missing, Snapshot, known
+from ..snapshot import Snapshot, known
 from ._code import judged
 from ._seen import nodes_of
 from ._torch import build_kind, installed
@@ -55,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     facts = {"torch": version, "build": kind, "board": board}
     if kind == "cpu":
         title = f"torch {version} on a Jetson is a generic CPU build"
-        yield CHECK.fail(title, f"The board is {board}.", facts=facts, fixes=(_fix(s),))
+        yield CHECK.fail(title, f"The board is {board}.", facts=facts, fixes=(jetson_build(s),))
         return
     if parts is None or parts.kind == "vendor":
         return
@@ -63,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if j.grade.kind == "none":
             title = f"torch {version} is a generic build without code for {j.gpu.name} ({j.gpu.capability})"
             yield CHECK.fail(title, f"By {j.code.witness}: {j.grade.reason}.", facts={**facts, **j.facts},
-                             direct=j.code.direct, fixes=(_fix(s),))  # fmt: skip
+                             direct=j.code.direct, fixes=(jetson_build(s),))  # fmt: skip
             return
 
 
@@ -79,16 +78,3 @@ def jetson(s: Snapshot, m: Matrix) -> str:
         if row and row.tegra:
             return gpu.name
     return ""
-
-
-def _fix(s: Snapshot) -> Fix:
-    changes: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
-    distributions: Any = Missing("recheck", "another environment")
-    changes.update(recheck_run(s), **{"python.distributions": distributions, "python.extensions": distributions})
-    step = Step(
-        text="Start NVIDIA's image for Jetson (nvcr.io/nvidia/pytorch, tags that end in -igpu; for JetPack 5 "
-        "nvcr.io/nvidia/l4t-pytorch), or install the wheel that NVIDIA publishes for the JetPack release on the board.",
-        command="cat /etc/nv_tegra_release", where="container-start", changes=changes,
-    )  # fmt: skip
-    return Fix(id="jetson-build", title="Use NVIDIA's torch for Jetson", steps=(step,),
-               note="The command shows the release (R35 is JetPack 5, R36 JetPack 6, R38 JetPack 7).")  # fmt: skip

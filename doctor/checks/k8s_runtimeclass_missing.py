@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.container import start_with
-from ..fixes.place import container_kind, host_sudo, on_host
+from ..fixes.cluster import runtime_class
+from ..fixes.place import container_kind
 from ..snapshot import Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS
@@ -55,18 +55,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     if found.host is False:
         raise Skip("the node has no NVIDIA kernel driver")
-    node = on_host(
-        s, "Or make the NVIDIA runtime this node's default.",
-        f"{host_sudo(s)}nvidia-ctk runtime configure --runtime=containerd --set-as-default "
-        f"&& {host_sudo(s)}systemctl restart containerd",
-    )  # fmt: skip
-    fix = start_with(
-        s, "set-runtime-class", "Name the NVIDIA runtime class in the pod's spec",
-        "Add the line to the pod's spec and create the pod again.", "runtimeClassName: nvidia",
-    )  # fmt: skip
     yield CHECK.fail(
         "A GPU was allocated to this pod, but its runtime did not bring it in",
         f"NVIDIA_VISIBLE_DEVICES holds the allocated GPU; missing here: {not_there(found)}.",
         facts={"visible_devices": allocated, "missing": not_there(found)},
-        fixes=(fix, type(fix)(id="set-default-runtime", title="Make the NVIDIA runtime the default", steps=(node,))),
+        fixes=runtime_class(s),
     )

@@ -19,9 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Step
-from ..fixes.place import RECHECK, container_kind
-from ..fixes.torch import recheck_run
+from ..findings import Check, Finding, Policy
+from ..fixes.libc import newer_libc
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, libc_version, need_answer, texts
 from ._torch import installed
@@ -50,31 +49,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         have = f" (here: {libc})" if libc and kind == "C library" else ""
         yield CHECK.fail(
             f"The {kind} here is too old for a binary that torch loads: it needs {wanted}{have}",
-            f"Python says: {first_line(texts(s))}", facts={"needed": wanted, "libc": libc}, fixes=_fixes(s, wanted),
+            f"Python says: {first_line(texts(s))}", facts={"needed": wanted, "libc": libc}, fixes=newer_libc(s, wanted),
         )  # fmt: skip
     elif libc.startswith("musl") and import_failed(s) is not False:
         title = f"torch's wheels are made for glibc, this system has {libc}"
         detail = "Alpine and other musl systems cannot load them."
-        yield CHECK.fail(title, detail, facts={"needed": "glibc", "libc": libc}, fixes=_fixes(s, "glibc"))
+        yield CHECK.fail(title, detail, facts={"needed": "glibc", "libc": libc}, fixes=newer_libc(s, "glibc"))
     elif import_failed(s) is None and not libc:
         need("host.libc", s.host.libc)
         need_answer(s)
-
-
-def _fixes(s: Snapshot, wanted: str) -> tuple[Fix, ...]:
-    changes = {**recheck_run(s), "host.libc": RECHECK}
-    found = []
-    if wanted.startswith(("GLIBCXX", "CXXABI")) and known(s.python.patient.kind) == "conda":
-        step = Step(text="Install a newer C++ library into this conda environment.", where="environment",
-                    command="conda install --yes -c conda-forge 'libstdcxx-ng>=13'", changes=changes)  # fmt: skip
-        found.append(Fix(id="newer-libstdcxx", title="Install a newer C++ library", steps=(step,)))
-    system = "Ubuntu 22.04 or newer, Debian 12, or another system with glibc 2.28 or newer"
-    inside = bool(container_kind(s))
-    text = f"Use a base image with a newer C library: {system}." if inside else f"Use a newer system: {system}."
-    found.append(
-        Fix(id="newer-system", title="Use a system with a newer C library", steps=(
-            Step(text=text, command="FROM ubuntu:22.04" if inside else "", where="dockerfile" if inside else "host",
-                 possible_here=False, changes=changes),
-        ))
-    )  # fmt: skip
-    return tuple(found)

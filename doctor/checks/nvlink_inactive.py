@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from ..findings import Check, Finding, Fix, Policy, Skip
 from ..fixes.gpu_state import elsewhere
-from ..fixes.place import RECHECK, container_kind, on_host, sudo
+from ..fixes.place import RECHECK, container_kind, host_sudo, on_host
 from ..snapshot import Snapshot, known
 from ._boards import every, rows_of
 from ._readings import Readings, listed, name_of
@@ -69,8 +69,8 @@ def _fixes(s: Snapshot) -> tuple[Fix, ...]:
     gpus = tuple(replace(g, nvlink_active=RECHECK, nvlink_inactive=RECHECK) for g in known(s.gpus) or ())
     step = on_host(
         s, "Stop every program that uses a GPU and reset all of them together (or reboot); if the link stays down, "
-        "look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.", f"{sudo(s)}nvidia-smi --gpu-reset",
-        {"gpus": gpus},
+        "look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
+        f"{host_sudo(s)}nvidia-smi --gpu-reset", {"gpus": gpus},
     )  # fmt: skip
     fix = Fix(id="reset-links", title="Reset the GPUs", steps=(step,))
     return (elsewhere(s), fix) if container_kind(s) else (fix,)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.container import start_with
+from ..fixes.cluster import ask_for_gpus
 from ..snapshot import EnvVar, Missing, Snapshot, known, need
 from ._seen import DRIVERLESS
 
@@ -56,12 +56,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if gpus is None and need("driver.cu_init", s.driver.cu_init) != 100:
             return
     kept = tuple(v for v in environment if v.name != "CUDA_VISIBLE_DEVICES" or v.value != "NoDevFiles")
-    fix = start_with(
-        s, "ask-for-gpus", "Ask the batch system for a GPU",
-        "Add the line to the job script (and the option to srun), then submit the job again.",
-        "#SBATCH --gres=gpu:1      # interactive: srun --gres=gpu:1 --pty bash",
-        host__environment=(*kept, EnvVar("SLURM_GPUS_ON_NODE", "1")),
-    )  # fmt: skip
+    fix = ask_for_gpus(s, host__environment=(*kept, EnvVar("SLURM_GPUS_ON_NODE", "1")))
     yield CHECK.fail(
         "This job was given no GPU by Slurm",
         f"No variable of Slurm names a GPU{' and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",

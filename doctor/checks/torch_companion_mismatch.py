@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.versions import TorchVersion, numbers, torch_version
 
-from ..findings import Check, Finding, Fix, Policy, Step
-from ..fixes.extensions import cudart_major, without_libraries
-from ..fixes.machine import wheel_platform
-from ..fixes.packages import install_command, site_packages, uninstall_command, with_distributions
+from ..findings import Check, Finding, Policy
+from ..fixes.companions import COMPILED, install_companion, remove_companion
+from ..fixes.extensions import cudart_major
 from ..fixes.pins import applies, pin_of, requires
 from ..snapshot import Distribution, Snapshot, known, need
 from ._linked import libraries_of, links_torch, links_torch_cuda
@@ -45,7 +44,6 @@ CHECK = Check(
 )
 
 
-_COMPILED = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 _LOOSE = ("triton", "torchao")
 """A mismatch of these costs torch.compile or some speed, not the import."""
 
@@ -60,9 +58,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if not reason:
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
-        remove = _remove(s, d.name) if "links" in facts else None
-        fixes = tuple(fix for fix in (_fix(s, m, version, d), remove) if fix)
-        say = CHECK.fail if d.name in _COMPILED else CHECK.warn
+        remove = remove_companion(s, d.name) if "links" in facts else None
+        fixes = tuple(fix for fix in (install_companion(s, m, version, d), remove) if fix)
+        say = CHECK.fail if d.name in COMPILED else CHECK.warn
         facts = {"torch": version, d.name: d.version, **facts}
         yield say(title, reason + ".", facts=facts, subject=d.name, fixes=fixes)
 
@@ -70,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _first_of_each(distributions: tuple[Distribution, ...]) -> list[Distribution]:
     seen: dict[str, Distribution] = {}
     for d in distributions:
-        if d.name in (*_COMPILED, *_LOOSE):
+        if d.name in (*COMPILED, *_LOOSE):
             seen.setdefault(d.name, d)
     return list(seen.values())
 
@@ -78,7 +76,7 @@ def _first_of_each(distributions: tuple[Distribution, ...]) -> list[Distribution
 def _linked_otherwise(s: Snapshot, d: Distribution) -> tuple[str, dict[str, Any]]:
     """What the companion's own libraries link against the build of torch: CUDA or none, and the CUDA major."""
     kind, cuda = known(s.torch.build), known(s.torch.cuda)
-    found = libraries_of(s, d.name) if d.name in _COMPILED and not d.editable else ()
+    found = libraries_of(s, d.name) if d.name in COMPILED and not d.editable else ()
     for library in found:
         name, major = links_torch_cuda(library), cudart_major(library)
         if kind == "cpu" and name:
@@ -133,34 +131,3 @@ def _other_build(name: str, own: TorchVersion, torch: TorchVersion) -> bool:
     if own.tag is None or torch.tag is None:
         return False
     return own.tag != torch.tag if name == "torchaudio" else own.tag[:-1] != torch.tag[:-1]
-
-
-def _fix(s: Snapshot, m: Matrix, version: str, d: Distribution) -> Fix | None:
-    parts = torch_version(version)
-    if parts is None:
-        return None
-    pins = {pin.name: pin for pin in filter(None, map(pin_of, known(requires(s)) or ()))}
-    fit = next((e for e in m.companions(parts.base) if e.package == d.name), None)
-    target = pins["triton"].version if d.name == "triton" and "triton" in pins else fit.version if fit else ""
-    if not target:
-        return _remove(s, d.name, f"No {d.name} was published for torch {parts.base}.")
-    args = ["--force-reinstall", "--no-deps", f"{d.name}=={target}"]
-    row = m.torch_build(parts.base, parts.tag or "cpu", wheel_platform(s))
-    index = m.index_url(parts.tag or parts.local) if parts.local and d.name in _COMPILED else None
-    if index and not (row and row.pypi_default) and (fit is None or fit.relation in ("==", ">=")):
-        args += ["--index-url", index.url]
-    put = (Distribution(name=d.name, version=target, location=site_packages(s)),)
-    word = f" ({'the CPU build' if parts.local == 'cpu' else parts.tag})" if index and parts.local else ""
-    step = Step(text=f"Install the {d.name} that goes with torch {parts.base}.", command=install_command(s, args),
-                where="environment", changes=_without_libraries(s, d.name, with_distributions(s, put)))  # fmt: skip
-    return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(step,))
-
-
-def _remove(s: Snapshot, name: str, why: str = "What uses it fails until the one that fits is installed.") -> Fix:
-    changes = _without_libraries(s, name, with_distributions(s, (), (name,)))
-    step = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=changes)
-    return Fix(id="remove-companion", title=f"Remove {name}", steps=(step,))
-
-
-def _without_libraries(s: Snapshot, name: str, distributions: Any) -> dict[str, Any]:
-    return {"python.distributions": distributions, **without_libraries(s, (name,))}

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..fixes.place import sudo
-from ..fixes.selection import environment_with
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.triton import link_libcuda
 from ..snapshot import LibraryFile, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import triton
@@ -74,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     folder = there[0].path.rpartition("/")[0] if there else "/usr/lib/x86_64-linux-gnu"
     detail = f"The driver's library is {there[0].path}; " if there else ""
     detail += "ldconfig -p and LD_LIBRARY_PATH are asked, and only torch.compile and Triton kernels need it."
-    fixes = _fixes(s, folder, name, found.version if found else "")
+    fixes = link_libcuda(s, folder, name, found.version if found else "", _asked_again(s))
     if said:
         yield CHECK.fail(title, f"{detail} Python says: {first_line(text)}", facts=facts, severity="error", fixes=fixes)
     else:
@@ -87,24 +86,6 @@ def _linkable(candidates: tuple[LibraryFile, ...], name: str) -> bool:
     cached = {c.path.rpartition("/")[0] for c in candidates if c.found_by == "ld.so.cache"}
     shown = {c.path.rpartition("/")[0] for c in candidates if c.found_by == "LD_LIBRARY_PATH"}
     return any(f"{folder}/{name}" in files for folder in (*cached, *shown))
-
-
-def _fixes(s: Snapshot, folder: str, name: str, version: str) -> tuple[Fix, ...]:
-    link = LibraryFile(soname=name, path=f"{folder}/{name}", size=1, found_by="ld.so.cache")
-    changes = {"driver.libcuda_candidates": (*(known(s.driver.libcuda_candidates) or ()), link)}
-    make = "" if name.endswith(".1") else f"{sudo(s)}ln -s libcuda.so.1 {folder}/libcuda.so && "
-    step = Step(
-        text="Make the name that Triton links known to ldconfig.", where="shell", needs_root=True,
-        possible_here=known(s.host.user_is_root) is not False, command=f"{make}{sudo(s)}ldconfig {folder}",
-        changes={**changes, **_asked_again(s)},
-    )  # fmt: skip
-    linked = Fix(id="link-libcuda", title=f"Give Triton {name}", steps=(step,))
-    if name.endswith(".1") or numbers(version)[:2] >= (2, 2):
-        value = Step(text="Before the program starts.", where="shell", command=f"export TRITON_LIBCUDA_PATH={folder}",
-                     changes={"host.environment": environment_with(s, "TRITON_LIBCUDA_PATH", folder),
-                              **_asked_again(s)})  # fmt: skip
-        return Fix(id="set-triton-libcuda-path", title="Tell Triton the folder", steps=(value,)), linked
-    return (linked,)
 
 
 def _asked_again(s: Snapshot) -> dict[str, object]:

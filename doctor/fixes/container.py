@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
 from ..snapshot import Snapshot, known
-from .place import PROVIDERS, container_kind, host_sudo, on_host, start_changes
+from .place import MANAGED, PROVIDERS, container_kind, host_sudo, on_host, start_again, start_changes
 
 _TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
 _START = {
@@ -21,9 +21,6 @@ _START = {
     "lxc": "lxc config device add <CONTAINER> gpu gpu && lxc config set <CONTAINER> nvidia.runtime true",
     "systemd-nspawn": "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm ...",
 }
-_MANAGED = ("runpod", "vast", "modal", "colab", "kaggle", "paperspace")
-"""Providers that start the container themselves: their users type no engine command."""
-
 _WORDS = {
     "kubernetes": "Request a GPU in the container's spec; a pod that requests none gets none.",
     "apptainer": "Start with --nv, which brings in the host's driver libraries.",
@@ -34,7 +31,7 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
     """Start the container again with the GPU, in the words of what runs it; then what the host must have."""
     kind, changes = container_kind(s), start_changes()
     name = known(s.host.provider) or ""
-    provider = PROVIDERS[name] if name in _MANAGED else None
+    provider = PROVIDERS[name] if name in MANAGED else None
     if provider and kind != "kubernetes":
         text = f"On {provider[0]}: start this pod or instance with a GPU type ({provider[1]})."
         return (Fix(id="start-with-gpu", title="Start it with a GPU",
@@ -86,7 +83,7 @@ def start_with(
 def engine_line(s: Snapshot, options: str) -> str:
     """The engine's command with these options; empty where the user types none (a provider, a cluster)."""
     kind = container_kind(s)
-    if kind == "kubernetes" or (known(s.host.provider) or "") in _MANAGED:
+    if kind == "kubernetes" or (known(s.host.provider) or "") in MANAGED:
         return ""
     engine = "podman run --device nvidia.com/gpu=all" if kind == "podman" else "docker run --gpus all"
     return f"{engine} {options} ..."
@@ -97,6 +94,8 @@ def variable_line(s: Snapshot, name: str, value: str) -> str:
     kind = container_kind(s)
     if kind == "kubernetes":
         return f"env: [{{name: {name}, value: '{value}'}}]"
+    if (known(s.host.provider) or "") in MANAGED:
+        return f"{name}={value}   # an environment variable of the template, pod or image"
     if kind == "apptainer":
         return f"export {name}={value}   # before apptainer exec --nvccli --nv"
     return f"{'podman' if kind == 'podman' else 'docker'} run -e {name}={value} --gpus all ...   # or ENV in the image"
@@ -165,11 +164,12 @@ def allow_access(s: Snapshot) -> tuple[Fix, ...]:
 
 def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
     """After lost device rules: a new container; then what keeps it from happening again."""
+    line = engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0")
+    how, command = start_again(s)
     again = start_with(
         s, "recreate-container", "Start the container anew",
         "The host rewrote this container's device rules (systemctl daemon-reload does it): only a new one gets them "
-        "back. Name the nodes, or use CDI, so that the rules stay.",
-        engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"),
+        f"back. {'Name the nodes, or use CDI, so that the rules stay.' if line else how}", line or command,
     )  # fmt: skip
     lasting = Fix(
         id="make-device-rules-last",

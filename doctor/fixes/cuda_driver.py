@@ -9,8 +9,9 @@ from compat_matrix.versions import minor, numbers
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .driver import install_driver
-from .machine import driver_platform, driver_version
-from .place import RECHECK, driver_changes, library_changes, sudo
+from .fitting import usual_gpus
+from .machine import capabilities, driver_platform, driver_version
+from .place import RECHECK, library_changes, sudo
 from .python import new_python_fix
 from .torch import install_torch
 
@@ -23,15 +24,13 @@ def fixes_for(s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None) -> t
     """Best first: what the user can do where he is comes before what only the host's owner can."""
     found: list[Fix] = []
     if driver_version(s, m) is not None:
-        build = install_torch(s, m) or new_python_fix(s, m)
+        gpus = usual_gpus(s, m) if s.target.kind == "text" and not capabilities(s, m) else None
+        build = install_torch(s, m, gpus=gpus) or new_python_fix(s, m, gpus)
         found += [build] if build else []
         compat = forward_compat(s, m, cuda)
         found += [compat] if compat else []
     floor = numbers((grade.floor_minor or grade.floor_full) if grade else "")
-    if driver_platform(s) == "windows":
-        found.append(_windows_driver(floor[0] if floor else None))
-    else:
-        found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "")
+    found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "")
     return tuple(found)
 
 
@@ -70,12 +69,3 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
         note="For data-center GPUs only; on others it ends in error 804.",
         source="docs.nvidia.com/deploy/cuda-compatibility: forward compatibility",
     )
-
-
-def _windows_driver(branch: int | None) -> Fix:
-    text = f"Install NVIDIA driver {branch} or newer" if branch else "Install the newest NVIDIA driver"
-    return Fix(
-        id="install-windows-driver",
-        title=f"{text} on Windows (under WSL too: it uses the Windows driver)",
-        steps=(Step(text=f"{text} in Windows, then run `wsl --shutdown`.", where="windows", changes=driver_changes()),),
-    )  # fmt: skip

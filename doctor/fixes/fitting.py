@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.versions import numbers, tag_cuda
+from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
@@ -29,9 +29,10 @@ def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
     """
     wanted = capabilities(s, m)
     if not wanted:
+        usual = usual_gpus(s, m)
         title = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
-        return install_torch(s, m, gpus=USUAL, title=title) or new_python_fix(s, m, USUAL) or (
-            _after_driver(s, m, USUAL))  # fmt: skip
+        return install_torch(s, m, gpus=usual, title=title) or new_python_fix(s, m, usual) or (
+            _after_driver(s, m, usual))  # fmt: skip
     return (
         install_torch(s, m)
         or new_python_fix(s, m)
@@ -39,6 +40,16 @@ def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
         or _for_some(s, m, wanted)
         or other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
     )
+
+
+def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
+    """GPUs to choose a build for where none is known: those that the installed release has a build for."""
+    parts = torch_version(known(s.torch.version) or "")
+    for gpus in (USUAL, USUAL[:3], ("7.0",)):
+        build = choose(s, m, gpus=gpus, any_python=True, any_driver=True)
+        if build and parts and build.torch == parts.base:
+            return gpus
+    return USUAL
 
 
 def _other_torch(s: Snapshot) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import Gpu, Snapshot, known
 from .driver import other_host
-from .place import RECHECK, container_kind, on_host, sudo
+from .place import RECHECK, container_kind, guest, host_sudo, on_host, sudo
 
 CABLES = (
     "Check its power cables: all sockets taken, plugs fully in, each on its own cable of the supply (no pigtails, no "
@@ -37,15 +37,16 @@ def _choice(s: Snapshot, key: str) -> str:
     return "" if index is None else f" -i {index}"
 
 
-def reset(s: Snapshot, key: str) -> tuple[Fix, ...]:
-    """Reset the GPU, or reboot; inside a container first take another host."""
-    root, changes = sudo(s), _again(s, key, _STATE)
+def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
+    """Reset the GPU, or reboot; inside a container first take another host. `address`: where only that is known."""
+    root, changes = host_sudo(s), _again(s, key, _STATE)
+    choice = f" -i {address}" if address else _choice(s, key)
     fix = Fix(
         id="reset-gpu",
         title="Reset the GPU" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, "Stop every program that uses it (drain the node), then reset it.",
-                    f"{root}nvidia-smi{_choice(s, key)} --gpu-reset", changes),
+                    f"{root}nvidia-smi{choice} --gpu-reset", changes),
         ),
         note="GPUs joined by NVLink are reset together. Where a reset is refused, reboot.",
     )  # fmt: skip
@@ -53,17 +54,17 @@ def reset(s: Snapshot, key: str) -> tuple[Fix, ...]:
         id="reboot", title="Reboot the host" if container_kind(s) else "Reboot",
         steps=(on_host(s, "Reboot; the GPU starts with a clean state.", f"{root}reboot", changes),),
     )  # fmt: skip
-    return (elsewhere(s), fix, boot) if container_kind(s) else (fix, boot)
+    return (elsewhere(s), fix, boot) if guest(s) else (fix, boot)
 
 
 def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Take the board out of service."""
     step = on_host(
         s, "Take this GPU out of service and have it replaced (RMA); its maker may ask for nvidia-bug-report.sh.",
-        f"{sudo(s)}nvidia-bug-report.sh", _again(s, key, _STATE),
+        f"{host_sudo(s)}nvidia-bug-report.sh", _again(s, key, _STATE),
     )  # fmt: skip
     fix = Fix(id="replace-gpu", title="Replace the GPU", steps=(step,))
-    return (elsewhere(s), fix) if container_kind(s) else (fix,)
+    return (elsewhere(s), fix) if guest(s) else (fix,)
 
 
 def elsewhere(s: Snapshot) -> Fix:
@@ -87,10 +88,10 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
         title="Lower the power limit until it is cooled",
         steps=(
             on_host(s, "A limit some tens of watts lower costs little speed.",
-                    f"{sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS", changes),
+                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS", changes),
         ),
     )  # fmt: skip
-    return (elsewhere(s), air) if container_kind(s) else (air, less)
+    return (elsewhere(s), air) if guest(s) else (air, less)
 
 
 def power(s: Snapshot, key: str, sockets: bool) -> tuple[Fix, ...]:
@@ -98,7 +99,7 @@ def power(s: Snapshot, key: str, sockets: bool) -> tuple[Fix, ...]:
     text = CABLES if sockets else "Check the machine's power supplies and its power capping (BMC); see its event log."
     step = on_host(s, text, changes=_again(s, key, _LOAD), needs_root=False)
     fix = Fix(id="check-power", title="Check the power supply of the GPU", steps=(step,))
-    return (elsewhere(s), fix) if container_kind(s) else (fix,)
+    return (elsewhere(s), fix) if guest(s) else (fix,)
 
 
 def default_power_limit(s: Snapshot, key: str, watts: float) -> tuple[Fix, ...]:
@@ -108,11 +109,11 @@ def default_power_limit(s: Snapshot, key: str, watts: float) -> tuple[Fix, ...]:
         title=f"Set the power limit to its default of {watts:.0f} W" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, "If nobody lowered it on purpose (heat, supply, quota), set it back.",
-                    f"{sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts:.0f}",
+                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts:.0f}",
                     gpu_changes(s, key, power_limit_w=watts)),
         ),
     )  # fmt: skip
-    return (other_host(s, "whose GPUs run at their full power limit"), fix) if container_kind(s) else (fix,)
+    return (other_host(s, "whose GPUs run at their full power limit"), fix) if guest(s) else (fix,)
 
 
 def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
@@ -123,7 +124,7 @@ def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
         changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK), needs_root=False,
     )  # fmt: skip
     fix = Fix(id="seat-board", title="Give the GPU its full PCIe link", steps=(step,))
-    return (other_host(s, "whose GPUs have their full PCIe link"), fix) if container_kind(s) else (fix,)
+    return (other_host(s, "whose GPUs have their full PCIe link"), fix) if guest(s) else (fix,)
 
 
 def persistence(s: Snapshot) -> Fix:
@@ -134,7 +135,7 @@ def persistence(s: Snapshot) -> Fix:
         title="Switch persistence mode on",
         steps=(
             on_host(s, "The daemon keeps it on after a reboot; -pm 1 lasts until then.",
-                    f"{sudo(s)}systemctl enable --now nvidia-persistenced || {sudo(s)}nvidia-smi -pm 1",
+                    f"{host_sudo(s)}systemctl enable --now nvidia-persistenced || {host_sudo(s)}nvidia-smi -pm 1",
                     {"gpus": gpus}),
         ),
     )  # fmt: skip
@@ -147,7 +148,7 @@ def ecc_on(s: Snapshot, key: str) -> Fix:
         title="Switch ECC on",
         steps=(
             on_host(s, "Switch it on, then reset the GPU or reboot.",
-                    f"{sudo(s)}nvidia-smi{_choice(s, key)} -e 1 && {sudo(s)}reboot",
+                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -e 1 && {host_sudo(s)}reboot",
                     gpu_changes(s, key, ecc_enabled=True, ecc_pending=True)),
         ),
     )  # fmt: skip
@@ -171,7 +172,7 @@ def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
         title="Reset the GPU, where no process is found",
         steps=(
             on_host(s, "Stop every program that uses it, then reset it.",
-                    f"{sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset", changes),
+                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset", changes),
         ),
     )  # fmt: skip
     return (find, clear)

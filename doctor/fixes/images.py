@@ -10,19 +10,24 @@ from ..findings import Fix, Step
 from ..snapshot import ABSENT, Snapshot
 from .container import variable_line
 from .driver import install_driver, other_host
-from .place import container_kind, driver_changes
+from .place import driver_changes, guest
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def newer_driver_for(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
-    """A host whose driver supports this CUDA version; a newer driver on this one."""
+def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) -> tuple[Fix, ...]:
+    """A host whose driver supports this CUDA version; a newer driver on this one.
+
+    `whole`: it must report this CUDA version itself (as a requirement of an image asks), not only its major.
+    """
     want = minor(cuda)
     row = next((r for r in m.cuda_majors if want and r.major == want[0]), None)
     floor = numbers(row.min_driver_linux) if row else ()
+    if whole and want:
+        floor = numbers(m.driver_for_cuda("1", cuda).floor_full) or floor
     installs = [fix for fix in install_driver(s, floor[0] if floor else None) if fix.id == "install-driver"]
-    if not container_kind(s):
+    if not guest(s):
         return tuple(installs)
     what = f"whose driver supports CUDA {want[0]}.{want[1]} or newer" if want else "with a newer NVIDIA driver"
     return (other_host(s, what, driver_changes()), *installs)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import install_driver
-from .place import driver_changes, on_host, sudo
+from .place import driver_changes, host_sudo, on_host
 
 _APT = ("ubuntu", "debian", "pop", "linuxmint")
 
 
 def build_module(s: Snapshot) -> tuple[Fix, ...]:
     """Headers of the running kernel, then build and load."""
-    root = sudo(s)
+    root = host_sudo(s)
     apt = (known(s.host.os_id) or "").lower() in _APT
     headers = "apt-get install -y linux-headers-$(uname -r)" if apt else "dnf install -y kernel-devel-$(uname -r)"
     build = Fix(
@@ -31,7 +31,7 @@ def build_module(s: Snapshot) -> tuple[Fix, ...]:
 
 def sign_module(s: Snapshot) -> tuple[Fix, ...]:
     """Enrol the key that the module is signed with, or switch Secure Boot off."""
-    root = sudo(s)
+    root = host_sudo(s)
     ubuntu = known(s.host.os_id) == "ubuntu"
     key = "/var/lib/shim-signed/mok/MOK.der" if ubuntu else "/var/lib/dkms/mok.pub"
     sign = Fix(

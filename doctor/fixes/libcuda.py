@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, LibraryFile, Missing, Snapshot, known
-from .place import RECHECK, cuda_changes, library_changes, start_changes, sudo
+from .place import RECHECK, batch_job, container_kind, cuda_changes, library_changes, start_changes, sudo
 
+_APPTAINER = "/.singularity.d/libs"
 _NVML = ("library_path", "library_version", "init", "driver_version", "cuda_version", "gpu_count")
 
 
@@ -23,6 +24,11 @@ def library_path(s: Snapshot) -> list[str]:
     """Folders of LD_LIBRARY_PATH, in order; empty where it is unset or not known."""
     value = known(s.host.env("LD_LIBRARY_PATH")) or ""
     return [folder for folder in value.split(":") if folder]
+
+
+def without_folders(word: str) -> str:
+    """LD_LIBRARY_PATH, whose value was not told, without the folders whose names hold a word."""
+    return f"export LD_LIBRARY_PATH=$(printf %s \"$LD_LIBRARY_PATH\" | tr : '\\n' | grep -v {word} | paste -sd:)"
 
 
 def _now_loads(s: Snapshot, then: LibraryFile | None, folders: list[str] | None = None) -> dict[str, Any]:
@@ -109,6 +115,17 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
     named = next((f for f in library_path(s) if f.rstrip("/") in names), "")
     if named:
         return (drop_folder(s, named, "the forward-compatibility libraries", then), package)
+    if container_kind(s) == "apptainer":  # its image cannot be written to
+        step = Step(text="--nv puts the host's libraries into this folder: let the loader find them first.",
+                    command=f"export LD_LIBRARY_PATH={_APPTAINER}:$LD_LIBRARY_PATH", where="shell",
+                    changes=_now_loads(s, then))  # fmt: skip
+        return (Fix(id="prefer-driver-folder", title="Let the host's libcuda be found first", steps=(step,)), package)
+    if batch_job(s):
+        text = "Also where it is set: a module, ~/.bashrc, the job script."
+        changes = _now_loads(s, then)
+        step = Step(text=text, command=without_folders("compat"), where="shell", changes=changes)
+        title = "Take the forward-compatibility libraries off the library path"
+        return (Fix(id="drop-library-folder", title=title, steps=(step,)),)
     from_loader = Fix(
         id="remove-compat-from-loader",
         title="Take the forward-compatibility libraries out of the loader's configuration",

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .place import PROVIDERS, container_kind, on_host, sudo
+from .place import MANAGED, PROVIDERS, container_kind, host_sudo, on_host
 
 SHM_MIB = 8192
 _KUBERNETES_SHM = (
@@ -17,12 +17,21 @@ _DOCKER = "Start the container again with the option; compose: the key of the sa
 
 
 def _start(s: Snapshot, fix_id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
-    provider = PROVIDERS.get(known(s.host.provider) or "")
-    if provider and container_kind(s) != "kubernetes":
-        text += f" On {provider[0]}: in the options of the template or instance, or choose a larger one."
+    name = known(s.host.provider) or ""
+    if name in PROVIDERS and container_kind(s) != "kubernetes":
+        text += f" On {PROVIDERS[name][0]}: in the options of the template or instance, or choose a larger one."
+        command = "" if name in MANAGED else command
     return Fix(
         id=fix_id, title=title, steps=(Step(text=text, command=command, where="container-start", changes=changes),)
     )
+
+
+def less_shm(s: Snapshot) -> Fix:
+    """The program with less shared memory: where /dev/shm cannot be made larger."""
+    step = Step(text="Pass tensors between workers as files, or load data in the main process (num_workers=0).",
+                command='torch.multiprocessing.set_sharing_strategy("file_system")', where="code",
+                changes={"host.shm_mib": SHM_MIB})  # fmt: skip
+    return Fix(id="less-shared-memory", title="Need less shared memory", steps=(step,))
 
 
 def more_shm(s: Snapshot) -> Fix:
@@ -47,7 +56,7 @@ def unlimited_memlock(s: Snapshot) -> Fix:
         title="Lift the limit on locked memory",
         steps=(
             on_host(s, "Then log in again; for a service set LimitMEMLOCK=infinity in its unit.",
-                    f"printf {line} | {sudo(s)}tee /etc/security/limits.d/memlock.conf", changes),
+                    f"printf {line} | {host_sudo(s)}tee /etc/security/limits.d/memlock.conf", changes),
         ),
     )  # fmt: skip
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from compat_matrix.versions import tag_cuda, torch_version
+
 from ..snapshot import Gpu, Missing, Snapshot, known
 
 if TYPE_CHECKING:
@@ -76,6 +78,16 @@ def driver_version(s: Snapshot, m: Matrix) -> str | None:
         return version
     rows = [row.latest_seen for row in m.drivers if row.cuda == reported and row.latest_seen]
     return rows[0] if rows and driver_platform(s) == "linux" else None
+
+
+def torch_cuda(s: Snapshot, m: Matrix) -> str:
+    """The CUDA version that torch was built with: as it says, by its tag, or that of PyPI's wheel; '' unknown."""
+    told = known(s.torch.cuda) or known(s.torch_run.cuda)
+    parts = torch_version(known(s.torch.version) or "")
+    if told or parts is None or parts.kind != "release":
+        return told or ""
+    tag = parts.tag or (None if parts.local else m.pypi_tag(parts.base, wheel_platform(s)))
+    return (tag_cuda(tag) if tag else None) or ""
 
 
 def driver_platform(s: Snapshot) -> Literal["linux", "windows"]:

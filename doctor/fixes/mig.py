@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
-from .place import RECHECK, container_kind, cuda_changes, on_host, sudo
+from .place import RECHECK, container_kind, cuda_changes, guest, host_sudo, on_host
 
 _SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
 
 
 def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Make instances, or switch MIG off; inside a container, be given an instance."""
-    root = sudo(s)
+    root = host_sudo(s)
     index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
     choice = "" if index is None else f" -i {index}"
     make = Fix(
@@ -39,7 +39,7 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
         source=_SOURCE,
     )  # fmt: skip
     away = other_host(s, "that gives this container a MIG instance or a whole GPU")
-    return (away, make, off) if container_kind(s) else (make, off)
+    return (away, make, off) if guest(s) else (make, off)
 
 
 def _changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:

@@ -21,14 +21,15 @@ def quoted(path: str) -> str:
 
 
 def executable(s: Snapshot) -> str:
-    """The patient's interpreter as it is typed in a command; `python3` where its path is not known."""
-    return quoted(known(s.python.patient.executable) or "python3")
+    """The patient's interpreter as it is typed in a command; `python3` (Windows: `python`) where that is not known."""
+    name = "python" if known(s.host.system) == "windows" else "python3"
+    return quoted(known(s.python.patient.executable) or name)
 
 
 def tool(s: Snapshot) -> tuple[str, str]:
     """Two command prefixes that install and uninstall: pip of the patient, or uv where it is known to have no pip."""
-    python = executable(s)
-    if known(s.python.distributions) and s.python.distribution("pip") is None:
+    python, text = executable(s), s.target.kind == "text"  # texts list a few packages
+    if known(s.python.distributions) and s.python.distribution("pip") is None and not text:
         return f"uv pip install --python {python}", f"uv pip uninstall --python {python}"
     return f"{python} -m pip install", f"{python} -m pip uninstall -y"
 
@@ -41,9 +42,11 @@ def install_command(s: Snapshot, args: Sequence[str]) -> str:
 def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:
     """Removes distributions with the tool that installed them (conda's own packages with conda)."""
     prefix = known(s.python.patient.prefix)
-    if prefix and any(d.installer == "conda" for d in installed(s, names)):
+    by_conda = any(d.installer == "conda" for d in installed(s, names)) if prefix else (
+        "torch" in names and known(s.torch.installer) in ("conda", "mamba", "conda-forge"))  # fmt: skip
+    if by_conda:
         packages = shlex.join(_CONDA_NAMES.get(name, name) for name in names)
-        return f"conda remove --yes --prefix {quoted(prefix)} {packages}"
+        return f"conda remove --yes {f'--prefix {quoted(prefix)} ' if prefix else ''}{packages}"
     return f"{tool(s)[1]} {shlex.join(names)}"
 
 

@@ -52,17 +52,46 @@ def _changes(paths: tuple[str, ...], known_now: dict[str, Any]) -> dict[str, Any
     return changes
 
 
+_BATCH = ("slurm", "pbs", "sge", "uge", "lsf", "htcondor", "torque", "cluster")
+NOTEBOOKS = ("colab", "kaggle")
+"""Providers of notebooks: what is installed lasts as long as the session, and commands are typed in cells."""
+MANAGED = ("runpod", "vast", "modal", "paperspace", *NOTEBOOKS)
+"""Providers that start the container themselves: their users type no engine command."""
+
+
 def container_kind(s: Snapshot) -> str:
     """docker, podman, kubernetes ...; empty on a host or where it is not known."""
-    kind = known(s.container.kind) or "none"
+    kind = known(s.container.kind)
+    if kind is None:  # a text may name the provider or the cluster alone
+        provider, cluster = known(s.host.provider) or "", known(s.host.scheduler)
+        kind = "kubernetes" if cluster == "kubernetes" else "other" if provider in MANAGED else "none"
     if kind in ("docker", "containerd", "other") and known(s.host.scheduler) == "kubernetes":
         return "kubernetes"
     return "" if kind == "none" else kind
 
 
+def notebook(s: Snapshot) -> str:
+    """`Colab`, `Kaggle`; empty elsewhere."""
+    name = known(s.host.provider) or ""
+    return PROVIDERS[name][0] if name in NOTEBOOKS else ""
+
+
+def batch_job(s: Snapshot) -> bool:
+    """In a job of a batch system, whose nodes belong to others."""
+    return (known(s.host.scheduler) or "") in _BATCH and not known(s.host.user_is_root) and not container_kind(s)
+
+
+def guest(s: Snapshot) -> bool:
+    """Whether this user cannot change the host: inside a container, or in a job of a batch system."""
+    return bool(container_kind(s)) or batch_job(s)
+
+
 def sudo(s: Snapshot) -> str:
-    """`sudo ` for a user who is not root (or may not be)."""
-    return "" if known(s.host.user_is_root) else "sudo "
+    """`sudo ` for a user who is not root (or may not be); containers seldom have it, their user is mostly root."""
+    root = known(s.host.user_is_root)
+    if root is None:
+        root = container_kind(s) not in ("", "apptainer")
+    return "" if root else "sudo "
 
 
 def host_sudo(s: Snapshot) -> str:
@@ -75,8 +104,8 @@ PROVIDERS = {
     "vast": ("Vast.ai", "in the search filter, set 'CUDA version' (cuda_max_good on the command line)"),
     "lambda": ("Lambda", "launch a new instance with the newest image"),
     "paperspace": ("Paperspace", "start the machine again with the newest template"),
-    "colab": ("Colab", "Runtime > Change runtime type"),
-    "kaggle": ("Kaggle", "Settings > Accelerator"),
+    "colab": ("Colab", "Runtime > Disconnect and delete runtime, then Runtime > Change runtime type > a GPU"),
+    "kaggle": ("Kaggle", "Settings > Accelerator > a GPU; this starts a new session"),
     "modal": ("Modal", "in the function's decorator, set gpu="),
 }
 """Provider: its name, and where a host is chosen there."""
@@ -85,18 +114,48 @@ PROVIDERS = {
 def another_machine(s: Snapshot, what: str, changes: dict[str, Any]) -> Step:
     """Take another machine: `what` completes 'choose a host ...'."""
     name, where = PROVIDERS.get(known(s.host.provider) or "", ("", ""))
-    text = f"Choose a host {what}"
-    if name:
+    text, command = f"Choose a host {what}", ""
+    if notebook(s):
+        text = f"On {name}: take a new session, which may run on a host {what} ({where})"
+    elif name:
         text = f"On {name}: choose a host {what} ({where})"
     elif container_kind(s) == "kubernetes":
         text = f"Schedule the pod on a node {what} (nodeSelector or node affinity)"
-    return Step(text=text + ", start there, and run gpudoctor check again.", where="provider", changes=changes)
+    elif batch_job(s):
+        text = f"Submit the job to a node {what}, and tell the administrators of this one"
+        command = "sbatch --exclude=NODE JOB" if known(s.host.scheduler) == "slurm" else ""
+    text += ", start there, and run gpudoctor check again."
+    return Step(text=text, command=command, where="provider", changes=changes)
+
+
+def lasting(s: Snapshot, line: str) -> list[str]:
+    """How an install that is made inside a container or session lasts; `line`: the command, as in a Dockerfile."""
+    if notebook(s):
+        return ["In a cell, put ! before the command; then restart the session, so that Python loads what is new."]
+    if container_kind(s):
+        return ["It lasts only as long as this container; in its Dockerfile:", f"  RUN {line}"]
+    return []
+
+
+def start_again(s: Snapshot) -> tuple[str, str]:
+    """How this user stops and starts the container, pod or session: words and command."""
+    name, kind = known(s.host.provider) or "", container_kind(s)
+    if name == "colab":
+        return "Runtime > Disconnect and delete runtime, then connect again.", ""
+    if name == "kaggle":
+        return "Stop the session (power button), then start it again.", ""
+    if name in MANAGED:
+        return f"On {PROVIDERS[name][0]}: stop this pod or instance and start it (or a new one) again.", ""
+    if kind == "kubernetes":
+        return "Delete the pod: its controller makes a new one.", "kubectl delete pod POD"
+    if kind in ("docker", "podman"):
+        return "Stop and start the container.", f"{kind} restart CONTAINER"
+    return "Stop and start the container or pod.", ""
 
 
 def on_host(s: Snapshot, text: str, command: str = "", changes: dict[str, Any] | None = None, **more: Any) -> Step:
-    """A step on the host: not possible from inside a container."""
-    inside = bool(container_kind(s))
+    """A step on the host: not possible from inside a container, nor for a user of a batch system."""
     return Step(
-        text=text, command=command, where="host", possible_here=not inside, changes=changes or {},
+        text=text, command=command, where="host", possible_here=not guest(s), changes=changes or {},
         **{"needs_root": True, **more},
     )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from compat_matrix.versions import numbers
+
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .machine import wheel_platform
@@ -19,13 +21,15 @@ def fitting_python(
 ) -> str:
     """A Python version that a fitting torch build has a wheel for, near the newest; '' where there is none.
 
-    Not the very newest one: other packages follow later.
+    Not the very newest one: other packages follow later. The nearest to the patient's where that is newer than all.
     """
     build = choose(s, m, gpus=gpus, any_python=True, any_driver=any_driver)
     release = m.torch_release(build.torch).release if build else None
     if release is None:
         return ""
-    pythons = [name for name in getattr(release, f"pythons_{wheel_platform(s)}") if not name.endswith("t")]
+    pythons: list[str] = [name for name in getattr(release, f"pythons_{wheel_platform(s)}") if not name.endswith("t")]
+    if pythons and numbers(known(s.python.patient.version))[:2] > numbers(pythons[-1])[:2]:
+        return pythons[-1]
     return pythons[-3] if len(pythons) > 2 else pythons[-1] if pythons else ""
 
 
@@ -34,6 +38,7 @@ def new_python_fix(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) ->
     python = fitting_python(s, m, gpus)
     if not python:
         return None
-    old = known(s.python.patient.version) or "here"
-    title = f"Use Python {python}: no torch build that fits has a wheel for Python {old}"
+    old = known(s.python.patient.version)
+    title = f"Use Python {python}: no torch build that fits has a wheel for Python {old}" if old else (
+        f"Use Python {python}, for which the torch that fits has a wheel")  # fmt: skip
     return install_torch(s, m, id="new-python-environment", title=title, gpus=gpus, python=python)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .driver import other_host
-from .place import RECHECK, on_host, sudo
+from .place import RECHECK, host_sudo, on_host
 
 AGAIN: dict[str, Any] = {"measured.level": RECHECK}
 """What was measured is no longer true."""
@@ -91,6 +91,6 @@ def clocks_reset(s: Snapshot, key: str, memory: bool = False) -> Fix:
     """Unlock the clocks of a GPU."""
     index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
     choice = "" if index is None else f" -i {index}"
-    command = f"{sudo(s)}nvidia-smi{choice} {'-rmc' if memory else '-rgc'}"
+    command = f"{host_sudo(s)}nvidia-smi{choice} {'-rmc' if memory else '-rgc'}"
     step = on_host(s, "Take back locked clocks; then measure again on a free GPU.", command, dict(AGAIN))
     return Fix(id="reset-clocks", title=f"Reset the {'memory' if memory else 'SM'} clocks", steps=(step,))

@@ -11,7 +11,7 @@ from compat_matrix.versions import numbers
 from ..findings import Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
-from .place import RECHECK, container_kind, sudo
+from .place import RECHECK, container_kind, lasting, sudo
 from .selection import environment_with
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ def system_install(s: Snapshot, apt: str, dnf: str, apk: str = "", pacman: str =
 
 def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
     """One step with the system's package manager; in a container it belongs into the image too."""
-    note = ""
-    if container_kind(s):
-        line = command.replace("sudo ", "")
-        note = f"It lasts only as long as this container; in its Dockerfile:\n  RUN {line}"
+    note = "\n".join(lasting(s, command.replace("sudo ", "")))
     own = command.startswith("conda ")
+    if container_kind(s) == "apptainer" and not own:  # its image cannot be written to
+        text += " Add it to the image's definition file, and build the image again."
+        line = f"%post\n    {command.replace('sudo ', '')}"
+        step = Step(text=text, command=line, where="dockerfile", changes=changes)
+        return Fix(id=id, title=f"{title} in the image", steps=(step,))
     step = Step(text=text, command=command, where="shell", needs_root=not own, changes=changes,
                 possible_here=own or known(s.host.user_is_root) is not False)  # fmt: skip
     return Fix(id=id, title=title, steps=(step,), note=note)
@@ -50,9 +52,9 @@ def c_compiler(s: Snapshot) -> Fix:
     prefix = known(s.python.patient.prefix)
     changes: dict[str, Any] = {"cuda.c_compiler": "/usr/bin/gcc", "cuda.gcc_version": RECHECK}
     command = system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev")
-    if known(s.python.patient.kind) == "conda" and prefix and not known(s.host.user_is_root):
-        command = f"conda install --yes --prefix {prefix} -c conda-forge gcc"
-        changes["cuda.c_compiler"] = f"{prefix}/bin/gcc"
+    if known(s.python.patient.kind) == "conda" and not known(s.host.user_is_root):
+        command = f"conda install --yes {f'--prefix {prefix} ' if prefix else ''}-c conda-forge gcc"
+        changes["cuda.c_compiler"] = f"{prefix or '$CONDA_PREFIX'}/bin/gcc"
     text = "A small C file is compiled at run time; a CUDA toolkit is not needed for it."
     return install_packages(
         s, id="install-c-compiler", title="Install a C compiler", text=text, command=command, changes=changes
@@ -89,6 +91,10 @@ def gcc_limit(m: Matrix, nvcc: str) -> int | None:
 
 def older_gcc(s: Snapshot, limit: int) -> Fix:
     """Another gcc beside the system's, named in CC and CXX."""
+    if container_kind(s) == "apptainer":
+        step = _older_gcc(s, limit)
+        return install_packages(s, id="older-gcc", title=f"Compile with gcc {limit}", text=step.text,
+                                command=step.command, changes=step.changes)  # fmt: skip
     return Fix(id="older-gcc", title=f"Compile with gcc {limit}", steps=(_older_gcc(s, limit),))
 
 
@@ -130,10 +136,11 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     major, _, minor = cuda.partition(".")
     path, fixes = f"/usr/local/cuda-{cuda}", []
     prefix = known(s.python.patient.prefix)
-    if known(s.python.patient.kind) == "conda" and prefix:
+    if known(s.python.patient.kind) == "conda":
+        where = f"--prefix {prefix} " if prefix else ""
         step = Step(text="Into the environment that is diagnosed.", where="environment",
-                    command=f"conda install --yes --prefix {prefix} -c nvidia cuda-toolkit={cuda}",
-                    changes=_with_nvcc(s, prefix, cuda))  # fmt: skip
+                    command=f"conda install --yes {where}-c nvidia cuda-toolkit={cuda}",
+                    changes=_with_nvcc(s, prefix or "$CONDA_PREFIX", cuda))  # fmt: skip
         title = f"Install the CUDA {cuda} toolkit with conda"
         fixes.append(Fix(id="install-toolkit-conda", title=title, steps=_with_gcc(s, m, cuda, step)))
     system = install_packages(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
-from ..snapshot import ABSENT, Distribution, Snapshot, known
+from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .extensions import cuda_majors, refit, without_libraries
-from .machine import capabilities, driver_version, python_version
+from .machine import capabilities, driver_platform, driver_version, python_version
 from .packages import (
     executable,
     install_command,
@@ -23,7 +23,7 @@ from .packages import (
     uninstall_command,
     with_distributions,
 )
-from .place import RECHECK, container_kind
+from .place import RECHECK, lasting, notebook
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -34,9 +34,11 @@ COMPANIONS = ("torchvision", "torchaudio")
 
 def choose(
     s: Snapshot, m: Matrix, *, gpus: Sequence[str] | None = None, torch: str | None = None, any_python: bool = False,
-    any_driver: bool = False,
+    any_driver: bool = False, keep: str | None = None,
 ) -> RankedBuild | None:  # fmt: skip
     """The build to install here: the installed torch release where it has a fitting build, else the best one.
+
+    `keep`: another version to stay with than the installed one; empty to take the best one at once.
 
     Builds whose torchvision and torchaudio are listed are preferred where those are installed.
     """
@@ -55,28 +57,34 @@ def choose(
         whole = [build for build in found if all(name in build.companions for name in companions)]
         return next(iter(whole or found), None)
 
-    parts = torch_version(known(s.torch.version) or "")
+    parts = torch_version((known(s.torch.version) or "") if keep is None else keep)
     kept = ask(parts.base) if parts and parts.kind == "release" and torch is None else None
     return kept or ask(torch)
 
 
 def install_torch(
     s: Snapshot, m: Matrix, *, id: str = "install-torch", title: str = "", gpus: Sequence[str] | None = None,
-    python: str = "", any_driver: bool = False,
+    python: str = "", any_driver: bool = False, newest: bool = False,
 ) -> Fix | None:  # fmt: skip
     """Replace torch (and the companions that are installed) by the build that fits; None where none is known.
 
-    `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is.
+    `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is. `newest`: the
+    best build, whatever release is installed.
     """
     steps: list[Step] = []
+    keep = "" if newest else known(s.torch.version)
     if python or needs_new_environment(s):
         step, s = new_environment(s, python)
         steps.append(step)
-    build = choose(s, m, gpus=gpus, any_driver=any_driver)
+    build = choose(s, m, gpus=gpus, any_driver=any_driver, keep=keep)
     if build is None:
         return None
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
+    if "torch" not in old and _told(s):
+        unknown = known(s.python.distributions) is None
+        names += [name for name in COMPANIONS if unknown and name in build.companions]
+        old = [*names, *(name for name in old if name not in names)]
     if old:
         steps.append(
             Step(
@@ -100,9 +108,17 @@ def install_torch(
     if again:
         steps.append(again)
     return Fix(
-        id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, args, build.why),
+        id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, args, _why(s, m, build)),
         source="; ".join(m.source(key) for key in build.sources[:1]),
     )  # fmt: skip
+
+
+def _told(s: Snapshot) -> bool:
+    """Whether a text speaks of a torch that is installed, without naming it in a list of packages."""
+    if isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent":
+        return False
+    facts = (s.torch.version, s.torch.build, s.torch.cuda, s.torch_run.cuda_available, s.torch_run.first_call_code)
+    return s.target.kind == "text" and any(known(fact) is not None for fact in facts)
 
 
 def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
@@ -128,15 +144,23 @@ def pip_args(m: Matrix, build: RankedBuild, names: Sequence[str]) -> tuple[list[
     return args, extra
 
 
+def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
+    """Why this build; where the driver is not known, the one that it takes."""
+    cuda = tag_cuda(build.tag)
+    if driver_version(s, m) is not None or not cuda:
+        return build.why
+    floor = m.driver_for_cuda("1", cuda, driver_platform(s)).floor_minor
+    return f"{build.why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else build.why
+
+
 def note(s: Snapshot, args: Sequence[str], why: str = "") -> str:
-    """The same with uv, and the Dockerfile line where this is a container."""
+    """The same with uv, and how it lasts where this is a container or notebook."""
     from shlex import join
 
     words = [f"{why[0].upper()}{why[1:]}."] if why else []
-    if not tool(s)[0].startswith("uv"):
+    if not tool(s)[0].startswith("uv") and not notebook(s):
         words += ["With uv:", f"  uv pip install --python {executable(s)} {join(args)}"]
-    if container_kind(s):
-        words += ["It lasts only as long as this container; in its Dockerfile:", f"  RUN pip install {join(args)}"]
+    words += lasting(s, f"pip install {join(args)}")
     return "\n".join(words)
 
 

@@ -7,22 +7,26 @@ from msgspec.structs import replace
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
-from .place import container_kind, cuda_changes, on_host, sudo
+from .place import container_kind, cuda_changes, guest, host_sudo, on_host
+
+_LINUX = "/etc/nvidia/ClientConfigToken"
+_WINDOWS = r"C:\Program Files\NVIDIA Corporation\vGPU Licensing\ClientConfigToken"
 
 
 def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Give the virtual machine its licence."""
-    root = sudo(s)
+    root, windows = host_sudo(s), known(s.host.system) == "windows"
     gpus = tuple(replace(g, vgpu_licensed=True) if g.key == key else g for g in known(s.gpus) or ())
     fix = Fix(
         id="license-vgpu",
         title="Give the virtual GPU its licence" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "Put the client token of your licence server (or provider) into /etc/nvidia/ClientConfigToken, "
-                    "then restart the licence client and see what it says.",
-                    f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
+            on_host(s, "Put the client token of your licence server (or provider) into "
+                    f"{_WINDOWS if windows else _LINUX}, then restart the licence client and see what it says.",
+                    "Restart-Service NVDisplay.ContainerLocalSystem\nnvidia-smi -q | Select-String License" if windows
+                    else f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
                     cuda_changes(gpus=gpus)),
         ),
         source="docs.nvidia.com/vgpu: client licensing",
     )  # fmt: skip
-    return (other_host(s, "whose virtual GPUs have their licence"), fix) if container_kind(s) else (fix,)
+    return (other_host(s, "whose virtual GPUs have their licence"), fix) if guest(s) else (fix,)

@@ -1,24 +1,32 @@
-"""Fixes under WSL: what Windows must have, and what a Linux inside it must not."""
+"""Fixes in Windows and under WSL: what Windows must have, and what a Linux inside it must not."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..findings import Fix, Step
-from ..snapshot import LibraryFile, Snapshot
+from ..snapshot import LibraryFile, Snapshot, known
 from .libcuda import prefer_folder
 from .place import RECHECK, driver_changes, library_changes, sudo
 
 _SHUTDOWN = "wsl --shutdown"
 
 
-def update_windows_driver(s: Snapshot) -> Fix:
-    """A newer NVIDIA driver in Windows; none inside WSL."""
+def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[str, Any] | None = None) -> Fix:
+    """A newer NVIDIA driver in Windows (`branch` or newer); none inside WSL."""
+    which = f"NVIDIA driver {branch} or newer" if branch else "the newest NVIDIA driver"
+    text = f"In Windows, install {which} from nvidia.com/drivers"
+    if known(s.host.system) == "windows":
+        changes = changes or driver_changes()
+        step = Step(text=f"{text}, then restart Windows.", command="Restart-Computer", where="windows", changes=changes)
+        return Fix(id="update-windows-driver", title=f"Install {which}", steps=(step,))
+    changes = changes or driver_changes(host__kernel=RECHECK)
     return Fix(
         id="update-windows-driver",
-        title="Install the newest NVIDIA driver in Windows",
+        title=f"Install {which} in Windows (WSL uses that one)",
         steps=(
             Step(
-                text="In Windows, install the newest driver from nvidia.com/drivers, and the newest WSL. "
-                "Install no NVIDIA driver inside WSL.",
+                text=f"{text}, and the newest WSL. Install no NVIDIA driver inside WSL.",
                 command="wsl --update",
                 where="windows",
             ),
@@ -26,7 +34,7 @@ def update_windows_driver(s: Snapshot) -> Fix:
                 text="Restart WSL, then run gpudoctor check again.",
                 command=_SHUTDOWN,
                 where="windows",
-                changes=driver_changes(host__kernel=RECHECK),
+                changes=changes,
             ),
         ),
         source="docs.nvidia.com/cuda/wsl-user-guide",

@@ -67,6 +67,7 @@ READERS = (
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),
     Reader("prose", "read_prose", most_lines=400),
+    Reader("where", "read_where"),
 )
 """All read every text, in any order of its parts."""
 

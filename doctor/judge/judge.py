@@ -73,14 +73,25 @@ def run_check(
     of a pasted text decides it, that message is the finding.
     """
     status, reason, said = _run(check, snapshot, matrix, policy)
-    if not snapshot.symptoms or reason == _LEFT_OUT:
+    if snapshot.target.kind != "text" or reason == _LEFT_OUT:
         return status, reason, said
-    if status == "fail":
-        from ..findings.told import forgetting
+    if status != "fail" and (decided := list(told(check.about, snapshot))):
+        status, reason, said = "fail", "", [*decided, *(f for f in said if f.status == "pass")]
+    if not any(f.fixes for f in said):
+        return status, reason, said
+    return status, reason, [_for_text(f, snapshot, matrix) if f.fixes else f for f in said]
 
-        return status, reason, [forgetting(f, snapshot) if f.fixes else f for f in said]
-    decided = list(told(check.about, snapshot))
-    return ("fail", "", [*decided, *(f for f in said if f.status == "pass")]) if decided else (status, reason, said)
+
+def _for_text(finding: Finding, snapshot: Snapshot, matrix: Matrix) -> Finding:
+    """The finding with fixes for the place of the text; with those that it has where these cannot be made."""
+    from ..findings.told import forgetting
+    from ..fixes.told import at_place
+
+    finding = forgetting(finding, snapshot)
+    try:
+        return at_place(finding, snapshot, matrix)
+    except Exception:  # no odd fact of a text may cost the report
+        return finding
 
 
 _LEFT_OUT = "left out by --only or --skip"

@@ -66,7 +66,7 @@ def test_a_compat_folder_that_is_named_by_a_link_is_taken_off_the_path() -> None
 @pytest.mark.parametrize(
     ("kind", "provider", "begin"),
     [("docker", ABSENT, "docker run --gpus all "), ("podman", ABSENT, "podman run --device nvidia.com/gpu=all "),
-     ("kubernetes", ABSENT, ""), ("docker", "runpod", "")],
+     ("kubernetes", ABSENT, "kubectl delete pod "), ("docker", "runpod", "")],
 )  # fmt: skip
 def test_a_container_is_started_by_the_engine_that_the_user_has(kind: str, provider: object, begin: str) -> None:
     lost = nvml_says(cuda_says(healthy(container=True), 100), 999)

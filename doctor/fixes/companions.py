@@ -1,0 +1,56 @@
+"""Companions of torch: the version that goes with it, or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.versions import torch_version
+
+from ..findings import Fix, Step
+from ..snapshot import Distribution, Snapshot, known
+from .extensions import without_libraries
+from .machine import wheel_platform
+from .packages import install_command, site_packages, uninstall_command, with_distributions
+from .pins import pin_of, requires
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+COMPILED = ("torchvision", "torchaudio", "torchtext", "torchcodec")
+"""Those that are built against one torch."""
+
+
+def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> Fix | None:
+    """The version that goes with this torch, from the index of the same build; else none of it."""
+    parts = torch_version(version)
+    if parts is None:
+        return None
+    pins = {pin.name: pin for pin in filter(None, map(pin_of, known(requires(s)) or ()))}
+    fit = next((e for e in m.companions(parts.base) if e.package == d.name), None)
+    target = pins["triton"].version if d.name == "triton" and "triton" in pins else fit.version if fit else ""
+    if not target:
+        return remove_companion(s, d.name, f"No {d.name} was published for torch {parts.base}.")
+    args = ["--force-reinstall", "--no-deps", f"{d.name}=={target}"]
+    row = m.torch_build(parts.base, parts.tag or "cpu", wheel_platform(s))
+    index = m.index_url(parts.tag or parts.local) if parts.local and d.name in COMPILED else None
+    if index and not (row and row.pypi_default) and (fit is None or fit.relation in ("==", ">=")):
+        args += ["--index-url", index.url]
+    put = (Distribution(name=d.name, version=target, location=site_packages(s)),)
+    word = f" ({'the CPU build' if parts.local == 'cpu' else parts.tag})" if index and parts.local else ""
+    step = Step(text=f"Install the {d.name} that goes with torch {parts.base}.", command=install_command(s, args),
+                where="environment", changes=_without_libraries(s, d.name, with_distributions(s, put)))  # fmt: skip
+    return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(step,))
+
+
+_WHY = "What uses it fails until the one that fits is installed."
+
+
+def remove_companion(s: Snapshot, name: str, why: str = _WHY) -> Fix:
+    """Uninstall a companion."""
+    changes = _without_libraries(s, name, with_distributions(s, (), (name,)))
+    step = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=changes)
+    return Fix(id="remove-companion", title=f"Remove {name}", steps=(step,))
+
+
+def _without_libraries(s: Snapshot, name: str, distributions: Any) -> dict[str, Any]:
+    return {"python.distributions": distributions, **without_libraries(s, (name,))}

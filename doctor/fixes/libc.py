@@ -1,0 +1,28 @@
+"""Fixes of a C library that is too old, or of another kind."""
+
+from __future__ import annotations
+
+from ..findings import Fix, Step
+from ..snapshot import Snapshot, known
+from .place import RECHECK, container_kind
+from .torch import recheck_run
+
+
+def newer_libc(s: Snapshot, wanted: str) -> tuple[Fix, ...]:
+    """A newer C or C++ library: conda's own, another image, another system."""
+    changes = {**recheck_run(s), "host.libc": RECHECK}
+    found = []
+    if wanted.startswith(("GLIBCXX", "CXXABI")) and known(s.python.patient.kind) == "conda":
+        step = Step(text="Install a newer C++ library into this conda environment.", where="environment",
+                    command="conda install --yes -c conda-forge 'libstdcxx-ng>=13'", changes=changes)  # fmt: skip
+        found.append(Fix(id="newer-libstdcxx", title="Install a newer C++ library", steps=(step,)))
+    system = "Ubuntu 22.04 or newer, Debian 12, or another system with glibc 2.28 or newer"
+    inside = bool(container_kind(s))
+    text = f"Use a base image with a newer C library: {system}." if inside else f"Use a newer system: {system}."
+    found.append(
+        Fix(id="newer-system", title="Use a system with a newer C library", steps=(
+            Step(text=text, command="FROM ubuntu:22.04" if inside else "", where="dockerfile" if inside else "host",
+                 possible_here=False, changes=changes),
+        ))
+    )  # fmt: skip
+    return tuple(found)

@@ -1,0 +1,52 @@
+"""Commands of a fix as they are typed in Windows: PowerShell's own words."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from ..findings import Fix
+from ..findings.patterns import lazy
+
+_ASSIGN = lazy(r"([A-Za-z_]\w*)=('[^']*'|\"[^\"]*\"|\S*)(?:\s+|$)")
+_THERE = ("shell", "environment", "host", "windows")
+"""Where a step's command is typed in Windows; in a container or program it stays as it is."""
+_HOME = lazy(r"~/([\w.-]+)/bin/(\w+)")
+_OTHER_HOME = lazy(r"(?<![\w/])~/([\w./-]+)")
+
+
+def in_powershell(fix: Fix) -> Fix:
+    """The fix with its commands, and those of its note, for PowerShell."""
+    steps = tuple(
+        replace(step, command=powershell(step.command)) if step.where in _THERE else step for step in fix.steps
+    )
+    rows = [f"  {powershell(row[2:])}" if row.startswith("  ") else row for row in fix.note.splitlines()]
+    return replace(fix, steps=steps, note="\n".join(rows))
+
+
+def powershell(command: str) -> str:
+    """Lines of a POSIX shell as lines of PowerShell: one command a line, variables by $env:, no sudo."""
+    rows: list[str] = []
+    for row in re.split(r" && |\n", command):
+        rows += _row(row.strip())
+    return "\n".join(row for row in rows if row)
+
+
+def _row(row: str) -> list[str]:
+    row = row.removeprefix("sudo ")
+    if row.startswith("unset "):
+        return [f"Remove-Item Env:{name}" for name in row.split()[1:]]
+    if row.startswith("kill "):
+        return [f"Stop-Process -Id {row[5:]}"]
+    rest = row.removeprefix("export ")
+    found: list[str] = []
+    while match := _ASSIGN.match(rest):
+        value = match[2].strip("'\"").replace("$PATH", "$env:PATH")
+        found.append(f'$env:{match[1]} = "{value}"')
+        rest = rest[match.end() :]
+    if rest.startswith("python3 "):
+        rest = f"python {rest[8:]}"
+    rest = _HOME.sub(lambda home: f'{"& " if not home.start() else ""}"$HOME\\{home[1]}\\Scripts\\{home[2]}.exe"', rest)
+    rest = _OTHER_HOME.sub(lambda home: '"$HOME\\' + home[1].replace("/", "\\") + '"', rest)
+    return [*found, rest.strip()]

@@ -1,0 +1,134 @@
+"""Fixes that start the driver anew, or complete it: load modules, restart a container, reboot, add libcuda."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..findings import Fix, Step
+from ..snapshot import Snapshot, known
+from .driver import RPM, install_driver, install_note, other_host
+from .machine import driver_platform
+from .place import (
+    container_kind,
+    cuda_changes,
+    driver_changes,
+    guest,
+    host_sudo,
+    library_changes,
+    notebook,
+    on_host,
+    start_again,
+)
+
+
+def load_module(s: Snapshot) -> tuple[Fix, ...]:
+    """Load the kernel module; rebuild it where it is not there for the running kernel."""
+    root = host_sudo(s)
+    load = Fix(
+        id="load-kernel-module",
+        title="Load the NVIDIA kernel module" + (" on the host" if container_kind(s) else ""),
+        steps=(
+            on_host(s, "Load the module. Its answer names the reason if it cannot be loaded.", f"{root}modprobe nvidia",
+                    driver_changes()),
+        ),
+        note="'Module nvidia not found': it was not built for this kernel; install linux-headers-$(uname -r), then "
+        "'dkms autoinstall'. 'Key was rejected': Secure Boot refuses its signature. 'No such device': another driver "
+        "holds the card, or the card is not supported by this module (see dmesg).",
+    )  # fmt: skip
+    if not guest(s):
+        return (load, *install_driver(s))
+    return (other_host(s, "whose NVIDIA driver works"), load)
+
+
+def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
+    """Reboot the host; in WSL and Windows: Windows."""
+    changes = driver_changes() if changes is None else changes
+    if driver_platform(s) == "windows":
+        wsl = known(s.host.system) != "windows"
+        text, command = "Restart Windows.", "Restart-Computer"
+        if wsl:
+            text = "Close what uses the GPU and restart WSL; if that does not help, restart Windows."
+            command = "wsl --shutdown"
+        step = Step(text=text, command=command, where="windows", changes=changes)
+        return Fix(id="reboot", title="Restart WSL" if wsl else "Restart Windows", steps=(step,))
+    return Fix(
+        id="reboot",
+        title="Reboot the host" if container_kind(s) else "Reboot",
+        steps=(on_host(s, why, f"{host_sudo(s)}reboot", changes),),
+    )
+
+
+def reload_module(s: Snapshot) -> tuple[Fix, ...]:
+    """Bring module and libraries to one version: reboot, or a container started anew."""
+    root = host_sudo(s)
+    again = _anew(s, "it then gets the libraries that the host has now. If the image itself holds driver packages "
+                  "(apt list --installed | grep -i nvidia), remove them.")  # fmt: skip
+    restart = reboot(s, "Reboot, so that the module of the installed version is loaded.")
+    unload = Fix(
+        id="reload-modules",
+        title="Reload the modules without a reboot",
+        steps=(
+            on_host(s, "Stop every program that uses a GPU, the persistence daemon and the desktop, then reload.",
+                    f"{root}systemctl stop nvidia-persistenced; "
+                    f"{root}rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && {root}modprobe nvidia",
+                    driver_changes()),
+        ),
+        note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
+    )  # fmt: skip
+    if container_kind(s):
+        return (again, restart)
+    if driver_platform(s) == "windows":
+        return (restart,)
+    return (other_host(s, "whose NVIDIA driver works"), restart, unload) if guest(s) else (restart, unload)
+
+
+def _anew(s: Snapshot, why: str) -> Fix:
+    """Stop and start the container, pod or session, in the words of the place; `why` follows a colon."""
+    how, command = start_again(s)
+    step = Step(text=f"{how.rstrip('.')}: {why}", command=command, where="container-start", changes=driver_changes())
+    what = "session" if notebook(s) else "container"
+    return Fix(id="restart-container", title=f"Start the {what} anew", steps=(step,))
+
+
+def restart(s: Snapshot) -> tuple[Fix, ...]:
+    """Where only the code is known: what clears most states of a driver."""
+    words = "It clears most states of the driver in which CUDA answers so."
+    if not container_kind(s):
+        again = reboot(s, f"Reboot. {words} If it stays, look for Xid and NVRM lines in 'sudo dmesg'.")
+        return (other_host(s, "whose NVIDIA driver works"), again) if guest(s) else (again,)
+    again = _anew(s, "it then gets the GPU and the driver's libraries anew.")
+    return (again, other_host(s, "on which the same image works"), reboot(s, words))
+
+
+def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
+    """Reload nvidia-uvm, which clears its state after a suspend."""
+    root = host_sudo(s)
+    fix = Fix(
+        id="reload-uvm",
+        title="Reload nvidia-uvm",
+        steps=(
+            on_host(s, "Stop every program that uses CUDA, then reload the module. A reboot does the same.",
+                    f"{root}rmmod nvidia_uvm && {root}modprobe nvidia_uvm", cuda_changes()),
+        ),
+        note="To prevent it: options nvidia NVreg_PreserveVideoMemoryAllocations=1 in /etc/modprobe.d, and enable "
+        "nvidia-suspend, nvidia-resume and nvidia-hibernate.",
+    )  # fmt: skip
+    return (fix, reboot(s, "Reboot.", cuda_changes()))
+
+
+def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
+    """libcuda, the part of the driver that was left out, in the version of the module that runs."""
+    if container_kind(s):
+        return restart(s)
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    branch = (known(s.driver.version) or "").partition(".")[0]
+    package = {"debian": "libcuda1"}.get(system, "")
+    if system in ("ubuntu", "pop", "linuxmint") and branch:
+        package = f"libnvidia-compute-{branch}"
+    manager = "dnf" if system in RPM else "apt-get"
+    package = package or ("nvidia-driver-cuda-libs" if system in RPM else "")
+    text = "Install the driver's CUDA library, of the version of the kernel module that runs"
+    text += f" ({version})." if (version := known(s.driver.version)) else "."
+    command = f"{root}{manager} install -y {package}" if package else ""
+    step = on_host(s, text, command, library_changes())
+    return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)

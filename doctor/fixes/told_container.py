@@ -1,0 +1,212 @@
+"""What is offered for a told fault of a container, pod or job: how it is started, and what its host must have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..findings import Fix, Step
+from ..snapshot import known
+from .cluster import ask_for_gpus, default_runtime, look_at_plugin, runtime_class, runtime_for_plugin
+from .container import allow_access, give_nodes, recreate_container, start_with, start_with_gpu, variable_line
+from .driver import install_driver, other_host
+from .images import disable_require, newer_driver_for, older_image
+from .libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
+from .limits import less_shm, more_shm, unlimited_memlock
+from .machine import driver_platform
+from .place import (
+    MANAGED,
+    batch_job,
+    container_kind,
+    driver_changes,
+    host_sudo,
+    library_changes,
+    on_host,
+    start_changes,
+)
+from .told import Told, one_step
+from .toolkit import install_toolkit, no_cgroups
+
+_COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
+
+
+def _engine(t: Told) -> str:
+    """docker, podman, containerd: by the place, else by the words."""
+    kind, lower = container_kind(t.s), t.text.lower()
+    if kind == "podman" or "podman" in lower or "stat nvidia.com/gpu" in lower:
+        return "podman"
+    return "containerd" if kind in ("containerd", "kubernetes") or "containerd" in lower else "docker"
+
+
+def _at_provider(t: Told) -> bool:
+    """Whether somebody else starts the container and owns its host."""
+    return container_kind(t.s) == "kubernetes" or (known(t.s.host.provider) or "") in MANAGED
+
+
+def _no_flag(t: Told) -> Iterable[Fix]:
+    return start_with_gpu(t.s)
+
+
+def _apptainer(t: Told) -> Iterable[Fix]:
+    if t.said.id != "nv-files-not-found":
+        return start_with_gpu(t.s.replace({"container.kind": "apptainer"}))
+    text = "--nv found no driver here (a login node has none): run it on a node with a GPU."
+    job = start_with(t.s, "ask-for-gpus", "Run it on a machine with a GPU and its driver", text,
+                     "srun --gres=gpu:1 apptainer exec --nv IMAGE.sif COMMAND")  # fmt: skip
+    host = t.s.replace({"container.kind": "none"})
+    return (job, *install_driver(host)) if known(t.s.host.scheduler) else (*install_driver(host), job)
+
+
+def _runtime(t: Told) -> Iterable[Fix]:
+    if _at_provider(t):
+        return (default_runtime(t.s), look_at_plugin(t.s)) if container_kind(t.s) == "kubernetes" else (
+            other_host(t.s, "whose container engine knows the NVIDIA runtime"),)  # fmt: skip
+    lower = t.text.lower()
+    if t.said.id == "k8s-runtime-handler":
+        return (default_runtime(t.s),)
+    return install_toolkit(t.s, _engine(t), rootless="rootless" in lower, snap="snap" in lower)
+
+
+def _requirement(t: Told) -> Iterable[Fix]:
+    """The image's `cuda>=12.6` against the driver: another image, another host or driver."""
+    found = re.search(r"cuda\s?>=\s?(\d{1,2}\.\d{1,2})", t.text)
+    newer = newer_driver_for(t.s, t.m, found[1] if found else "", whole=True)
+    have = known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version)
+    image = older_image(t.s, have or "")
+    if _at_provider(t):
+        return (*newer[:1], image, disable_require(t.s))
+    own = [fix for fix in newer if fix.id != "choose-another-host"]
+    return (image, *map(_in_reach, own), disable_require(t.s))
+
+
+def _in_reach(fix: Fix) -> Fix:
+    """The engine speaks on the host: its user stands there."""
+    from msgspec.structs import replace
+
+    return replace(fix, steps=tuple(replace(step, possible_here=True) for step in fix.steps))
+
+
+def _image_driver(t: Told) -> Iterable[Fix]:
+    """The files that are named go with the packages: images hold them without a package too."""
+    names = dict.fromkeys(re.findall(r"/merged(/[\w./+-]{3,120}?)(?=[\s:,'\"]|$)", t.text))
+    purge = purge_image_driver()
+    if not names:
+        return (purge,)
+    step = Step(text="Remove the files that are named, where no package owns them.", where="dockerfile",
+                command=f"RUN rm -f {' '.join(names)}", changes=library_changes())  # fmt: skip
+    return (Fix(id=purge.id, title=purge.title, steps=(*purge.steps, step)),)
+
+
+def _capabilities(t: Told) -> Iterable[Fix]:
+    wanted = "compute,utility,video" if t.said.id == "video-library-missing" else "compute,utility"
+    text = "Set the variable at the start or as ENV in the image; a running container cannot be changed."
+    line = variable_line(t.s, "NVIDIA_DRIVER_CAPABILITIES", wanted)
+    title = "Start the container with the driver capabilities that it needs"
+    return (start_with(t.s, "set-driver-capabilities", title, text, line),)
+
+
+def _permission(t: Told) -> Iterable[Fix]:
+    if t.said.id == "cli-bpf-denied" and not _at_provider(t):
+        return (no_cgroups(t.s, _engine(t)),)
+    return allow_access(t.s)
+
+
+def _cgroup(t: Told) -> Iterable[Fix]:
+    return recreate_container(t.s)
+
+
+def _uvm(t: Told) -> Iterable[Fix]:
+    if t.said.id != "uvm-major-differs":
+        return give_nodes(t.s, "uvm")
+    step = on_host(t.s, "On the host, make the CDI specification anew after nvidia-uvm was loaded (its number changes "
+                   "from boot to boot), then start the container again.",
+                   f"{host_sudo(t.s)}nvidia-modprobe -u -c=0 && "
+                   f"{host_sudo(t.s)}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+                   start_changes())  # fmt: skip
+    return (*give_nodes(t.s, "uvm")[:1], Fix(id="cdi-again", title="Make the CDI specification anew", steps=(step,)))
+
+
+def _nodes(t: Told) -> Iterable[Fix]:
+    """The engine looked for the nodes on its host: there they are made; in WSL there are none to pass."""
+    if driver_platform(t.s) == "windows":
+        return start_with_gpu(t.s.replace({"container.kind": "docker"}))[:1]
+    if _at_provider(t):
+        return (other_host(t.s, "whose NVIDIA driver works"),)
+    return give_nodes(t.s.replace({"container.kind": "none"}), "all")
+
+
+def _compat(t: Told) -> Iterable[Fix]:
+    return remove_compat(t.s, _COMPAT)
+
+
+def _stub(t: Told) -> Iterable[Fix]:
+    folder = next((f for f in library_path(t.s) if "stubs" in f), "")
+    if folder:
+        return (drop_folder(t.s, folder, "the stubs folder"),)
+    text = ("Take the stubs folder off LD_LIBRARY_PATH, also where it is set (Dockerfile ENV, ~/.bashrc, job script): "
+            "what is built without a GPU may only link with it, not run.")  # fmt: skip
+    return (one_step("drop-library-folder", "Take the stubs folder off the library path", text,
+                     without_folders("stubs"), changes=library_changes()),)  # fmt: skip
+
+
+def _loader_path(t: Told) -> Iterable[Fix]:
+    """The folder that the text names, first on the loader's path."""
+    found = re.search(r"driver[ _]lib\w{0,10}[ _](?:dir|folder|path)\b[^/\n]{0,12}(/[\w./+-]{3,120})", t.text, re.I)
+    folder = found[1].rstrip("/") if found else "/usr/local/nvidia/lib64"
+    changes = library_changes()
+    if container_kind(t.s):
+        line = variable_line(t.s, "LD_LIBRARY_PATH", folder)
+        return (start_with(t.s, "prefer-driver-folder", "Let the loader search the folder of the driver's libraries",
+                           "Give the container this variable (what it held before goes behind it, after a colon).",
+                           line),)  # fmt: skip
+    command = f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+    return (one_step("prefer-driver-folder", "Let the loader search the folder of the driver's libraries",
+                     "Put it on the loader's path, before Python starts.", command, changes=changes),)  # fmt: skip
+
+
+def _not_advertised(t: Told) -> Iterable[Fix]:
+    if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices"):
+        return (*runtime_for_plugin(t.s), look_at_plugin(t.s))
+    return (look_at_plugin(t.s), *runtime_for_plugin(t.s))
+
+
+def _runtime_class(t: Told) -> Iterable[Fix]:
+    return runtime_class(t.s)
+
+
+def _allocation(t: Told) -> Iterable[Fix]:
+    return (ask_for_gpus(t.s),)
+
+
+def _shm(t: Told) -> Iterable[Fix]:
+    """Larger, where this user starts the container or owns the machine; else a program that needs less."""
+    if known(t.s.container.kind) == "none":
+        step = on_host(t.s, "Make it larger until the next boot; for good set size= in /etc/fstab.",
+                       f"{host_sudo(t.s)}mount -o remount,size=16G /dev/shm", {"host.shm_mib": 16384})  # fmt: skip
+        larger = Fix(id="more-shared-memory", title="Make /dev/shm larger", steps=(step,))
+    else:
+        larger = more_shm(t.s)
+    fixed = batch_job(t.s) or container_kind(t.s) == "apptainer" or (known(t.s.host.provider) or "") in MANAGED
+    return (less_shm(t.s), larger) if fixed else (larger, less_shm(t.s))
+
+
+def _memlock(t: Told) -> Iterable[Fix]:
+    if batch_job(t.s):
+        text = ("Ask the administrators to lift the limit for jobs (Slurm: LimitMEMLOCK=infinity in slurmd.service, "
+                "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf); until then do without RDMA.")  # fmt: skip
+        return (one_step("without-rdma", "Do without RDMA until the limit is lifted", text, "export NCCL_IB_DISABLE=1",
+                         changes=driver_changes()),)  # fmt: skip
+    return (unlimited_memlock(t.s),)
+
+
+FIXES = {
+    "container-no-gpu-flag": _no_flag, "apptainer-without-nv": _apptainer,
+    "container-runtime-not-configured": _runtime, "container-require-cuda-unsatisfied": _requirement,
+    "container-image-ships-driver-libs": _image_driver, "container-driver-capabilities-missing": _capabilities,
+    "container-device-permission-denied": _permission, "nvml-unknown-error-container-cgroup": _cgroup,
+    "uvm-device-missing": _uvm, "device-nodes-missing": _nodes,
+    "cuda-compat-conflict": _compat, "cuda-compat-on-unsupported-gpu": _compat,
+    "libcuda-stub-loaded": _stub, "driver-libs-not-on-loader-path": _loader_path,
+    "k8s-gpu-not-advertised": _not_advertised, "k8s-runtimeclass-missing": _runtime_class,
+    "scheduler-gpu-allocation": _allocation, "shm-too-small": _shm, "memlock-limit": _memlock,
+}  # fmt: skip

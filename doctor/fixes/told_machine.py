@@ -1,0 +1,148 @@
+"""What is offered for a told fault of the hardware, of its firmware, and of who holds the GPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ..findings import Fix
+from ..findings.patterns import lazy
+from ..snapshot import known
+from .driver import other_host
+from .gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
+from .machine import driver_platform
+from .place import RECHECK, batch_job, container_kind, cuda_changes, driver_changes, guest, notebook, on_host
+from .restart import reboot
+from .selection import unset_variable
+from .told import Told, one_step
+from .vgpu import license_vgpu
+
+_PCI = lazy(r"\bPCI:(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?", re.I)
+
+
+def _address(text: str) -> str:
+    """`0000:3b:00.0` of a line of the kernel log; nvidia-smi takes it after -i."""
+    found = _PCI.search(text)
+    return f"{(found[1] or '0000').lower()}:{found[2].lower()}:{found[3].lower()}.0" if found else ""
+
+
+def _fell_off(t: Told) -> Iterable[Fix]:
+    if guest(t.s):
+        return (elsewhere(t.s), reboot(t.s, "Power the host off and on."))
+    where: Any = "windows" if driver_platform(t.s) == "windows" else "host"
+    cycle = one_step(
+        "power-cycle", "Power the machine off and on",
+        "Switch it off for half a minute (a reboot seldom brings the card back). Where it happens again: power cables "
+        "and supply, the card's seat and riser, heat; then the card in another slot or machine; then its maker.",
+        where=where, changes=driver_changes(),
+    )  # fmt: skip
+    return (cycle,)
+
+
+def _memory_fault(t: Told) -> Iterable[Fix]:
+    if driver_platform(t.s) == "windows":
+        return (reboot(t.s, ""), *replace_board(t.s, ""))
+    return (*reset(t.s, "", _address(t.text)), *replace_board(t.s, "")[-1:])
+
+
+def _needs_reset(t: Told) -> Iterable[Fix]:
+    if driver_platform(t.s) == "windows":
+        return (reboot(t.s, ""),)
+    return reset(t.s, "", _address(t.text))
+
+
+def _slowed(t: Told) -> Iterable[Fix]:
+    return cool(t.s, "")
+
+
+def _link(t: Told) -> Iterable[Fix]:
+    if t.said.id == "topology-not-nvlink":
+        return (other_host(t.s, "whose GPUs are joined by NVLink"),)
+    return seat_board(t.s, "", 16)
+
+
+def _firmware(t: Told) -> Iterable[Fix]:
+    """On a host the firmware's own switches, in a virtual machine its memory window."""
+    virtual = (known(t.s.host.virtualization) or "none") not in ("none", "")
+    text = "In the firmware turn on 'Above 4G decoding' and Resizable BAR (and off CSM), save, and start again."
+    command = "sudo dmesg | grep -i BAR"
+    if virtual:
+        text = "Give the virtual machine UEFI firmware (OVMF) and a 64-bit memory window as large as the GPU's memory."
+        command = "qemu-system-x86_64 ... -fw_cfg name=opt/ovmf/X-PciMmio64Mb,string=65536"
+    step = on_host(t.s, text, command, driver_changes(), needs_root=False)
+    note = "Where the firmware has no such switch, add pci=realloc to the kernel's command line."
+    fix = Fix(id="map-gpu-memory", title="Let the firmware map the GPU's memory", steps=(step,), note=note)
+    return (other_host(t.s, "whose firmware maps the GPU's memory"), fix) if guest(t.s) else (fix,)
+
+
+def _held(t: Told) -> Iterable[Fix]:
+    """Own leftovers first, in the words of the place."""
+    s, changes = t.s, cuda_changes(gpus=RECHECK)
+    if notebook(s):
+        text = "Runtime > Restart session; then run only the cells that are needed." if notebook(s) == "Colab" else (
+            "Run > Restart & clear cell outputs; then run only the cells that are needed.")  # fmt: skip
+        return (one_step("restart-session", "Restart the session: it frees the GPU's memory", text, changes=changes),)
+    if known(s.host.system) == "windows":
+        text = "See which program holds the memory (games, browsers, other notebooks too), and end those not needed."
+        return (one_step("end-holder", "Find what holds the memory and end it", text,
+                         "nvidia-smi\nStop-Process -Id PID", destructive=True, changes=changes),)  # fmt: skip
+    fixes = find_holder(s, "")
+    if known(s.host.wsl) == 2:
+        return (one_step("end-holder", "Find what holds the memory and end it",
+                         "Programs of Windows hold the same memory: look in the Task Manager (Details, dedicated GPU "
+                         "memory), and here for your own; end those not needed.",
+                         "ps aux | grep python", destructive=True, changes=changes),)  # fmt: skip
+    if container_kind(s) or batch_job(s):
+        own = one_step(
+            "end-own-programs", "End your own leftovers, or take a free GPU",
+            "In here only your own processes can be ended; what others hold (other containers, the host) is seen on "
+            "the host.", "ps aux | grep python", changes=changes,
+        )  # fmt: skip
+        return (own, *(on_the_host(fix) for fix in fixes[:1]))
+    return fixes
+
+
+def on_the_host(fix: Fix) -> Fix:
+    """The same fix, carried out on the host."""
+    from msgspec.structs import replace
+
+    steps = tuple(replace(step, where="host", possible_here=False) for step in fix.steps)
+    return replace(fix, title=f"{fix.title}, on the host", steps=steps)
+
+
+def _licence(t: Told) -> Iterable[Fix]:
+    return license_vgpu(t.s, "")
+
+
+def _pinned(t: Told) -> Iterable[Fix]:
+    code = one_step(
+        "pin-less-memory", "Pin less memory in the program",
+        "WSL lets a process pin only a part of its memory: load data without pinning, keep offloaded weights and "
+        "optimizer states unpinned.", "DataLoader(..., pin_memory=False)", "code", changes=cuda_changes(),
+    )  # fmt: skip
+    more = one_step(
+        "more-wsl-memory", "Give WSL more memory",
+        "In Windows, put this into %UserProfile%\\.wslconfig (about three quarters of the machine's memory), then "
+        "restart WSL.", "[wsl2]\nmemory=48GB\n# then: wsl --shutdown", "windows", changes=cuda_changes(),
+    )  # fmt: skip
+    return (code, more)
+
+
+def _visible(t: Told) -> Iterable[Fix]:
+    """In a batch job the variable is the batch system's: the program must not set another."""
+    if batch_job(t.s):
+        return (one_step(
+            "keep-batch-devices", "Leave CUDA_VISIBLE_DEVICES as the batch system sets it",
+            "Take your own setting of it out of the script and the program; number the GPUs from 0, as many as the "
+            "job was given.", 'echo "$CUDA_VISIBLE_DEVICES"', changes=cuda_changes(host__environment=RECHECK),
+        ),)  # fmt: skip
+    return (unset_variable(t.s, "CUDA_VISIBLE_DEVICES"),)
+
+
+FIXES = {
+    "gpu-fell-off-bus": _fell_off, "gpu-hardware-ecc-fault": _memory_fault, "gpu-recovery-action-needed": _needs_reset,
+    "gpu-power-or-thermal-limited": _slowed, "pcie-link-or-topology-slow": _link, "firmware-bar-settings": _firmware,
+    "gpu-memory-held-by-stale-process": _held, "vgpu-unlicensed": _licence, "wsl-pinned-memory-limit": _pinned,
+    "cuda-visible-devices-wrong": _visible,
+}  # fmt: skip

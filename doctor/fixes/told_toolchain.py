@@ -1,0 +1,160 @@
+"""What is offered where a text tells of compilers, toolkits, Triton and the C library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..findings import Fix
+from ..snapshot import known
+from .driver import RPM
+from .libc import newer_libc
+from .machine import capabilities, torch_cuda
+from .packages import install_command, installed
+from .place import RECHECK, batch_job, container_kind
+from .told import Told, one_step
+from .toolchain import c_compiler, gcc_limit, nvcc, older_gcc, python_headers
+from .torch import install_torch, recheck_run
+from .triton import link_libcuda
+
+_USUAL_CUDA = "12.8"
+"""The toolkit where torch's CUDA version was not told."""
+
+
+def _libc(t: Told) -> Iterable[Fix]:
+    """In a cluster, whose system is old, a container brings its own C library."""
+    if t.said.id == "musl-loader":
+        return (one_step("newer-system", "Use an image with glibc", "Take Debian or Ubuntu in place of Alpine.",
+                         "FROM python:3.12-slim", "dockerfile", changes=recheck_run(t.s)),)  # fmt: skip
+    found = re.search(r"\b(GLIBCXX|CXXABI|GLIBC)_([\d.]{1,10})", t.text)
+    fixes = newer_libc(t.s, found[0] if found else "GLIBC")
+    if found and found[1] == "GLIBC" and batch_job(t.s):
+        own = one_step(
+            "run-in-container", "Run it in a container, which brings a newer C library",
+            "The cluster's system cannot be changed; Apptainer needs no root.",
+            "apptainer exec --nv docker://pytorch/pytorch python3 PROGRAM.py", "container-start",
+            changes={**recheck_run(t.s), "host.libc": RECHECK},
+        )  # fmt: skip
+        return (own, *fixes)
+    return fixes
+
+
+def _toolkit(t: Told) -> Iterable[Fix | None]:
+    """One that is there already, named; else one of torch's CUDA version."""
+    cuda = torch_cuda(t.s, t.m) or known(t.s.cuda.nvcc_version) or _USUAL_CUDA
+    cuda = ".".join(cuda.split(".")[:2])
+    if known(t.s.host.system) == "windows":
+        folder = f"C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v{cuda}"
+        text = (f"Install the CUDA {cuda} toolkit from developer.nvidia.com/cuda-toolkit-archive (without its display "
+                "driver) and the Visual Studio Build Tools, then in a new terminal:")  # fmt: skip
+        return (one_step("install-toolkit", f"Install the CUDA {cuda} toolkit", text,
+                         f'$env:CUDA_HOME = "{folder}"', changes=recheck_run(t.s)),)  # fmt: skip
+    fixes = nvcc(t.s, t.m, cuda)
+    changes = {"cuda.cuda_home": RECHECK}
+    module = _module(t, "cuda", cuda) if batch_job(t.s) else None
+    named = one_step("name-installed-toolkit", "Name the toolkit that is there: CUDA_HOME and PATH",
+                     f"Where one of these is there, name its folder (torch wants CUDA {cuda.partition('.')[0]}.x).",
+                     "ls -d /usr/local/cuda*/bin/nvcc /opt/cuda/bin/nvcc\n"
+                     "export CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH",
+                     changes=changes) if t.said.id == "cuda-home-unset" else None  # fmt: skip
+    return (module, named, *fixes)
+
+
+def _host_compiler(t: Told) -> Iterable[Fix | None]:
+    """The newest gcc that the message, else the matrix, names for this nvcc."""
+    if known(t.s.host.system) == "windows" or "visual studio" in t.text.lower():
+        return (_build_tools("This CUDA toolkit takes another Visual Studio: 2022 for CUDA 11.6 and newer."),)
+    said = re.search(r"versions later than (\d{1,2})", t.text) or re.search(r"less than (\d{1,2})", t.text)
+    version = known(t.s.cuda.nvcc_version)
+    limit = int(said[1]) if said else (gcc_limit(t.m, version) if version else None)
+    if limit is None:
+        limit = 12
+    module = _module(t, "gcc", f"{limit}") if batch_job(t.s) else None
+    conda = None
+    if known(t.s.python.patient.kind) == "conda":
+        conda = one_step("older-gcc-conda", f"Compile with gcc {limit} of conda", "Into the environment that compiles.",
+                         f"conda install --yes -c conda-forge gxx_linux-64={limit}", "environment",
+                         changes={"cuda.gcc_version": RECHECK})  # fmt: skip
+    return (conda, module, older_gcc(t.s, limit))
+
+
+def _module(t: Told, name: str, version: str) -> Fix:
+    """A module of the cluster: its users install no packages of the system."""
+    exact = f"{name}/{version}" if version else name
+    return one_step(f"load-{name}-module", f"Load the cluster's {name} module", f"'module avail {name}' lists what "
+                    "there is.", f"module load {exact}", changes={"cuda.c_compiler": RECHECK})  # fmt: skip
+
+
+def _build_tools(text: str) -> Fix:
+    return one_step(
+        "visual-studio-build-tools", "Install the Visual Studio Build Tools",
+        f"{text} Then compile in its 'x64 Native Tools Command Prompt'.",
+        "winget install Microsoft.VisualStudio.2022.BuildTools --override "
+        '"--wait --add Microsoft.VisualStudio.Workload.VCTools --includeRecommended"',
+        changes={"cuda.c_compiler": RECHECK},
+    )  # fmt: skip
+
+
+def _toolchain(t: Told) -> Iterable[Fix | None]:
+    """What is missing by its name: Python.h, ninja, CUDA's headers, a compiler."""
+    lower = t.text.lower()
+    if known(t.s.host.system) == "windows" or "visual c++" in lower or "compiler version for cl" in lower:
+        return (_build_tools("It brings the compiler cl.exe."),)
+    if "ninja" in lower:
+        return (one_step("install-ninja", "Install ninja", "torch builds extensions with it.",
+                         install_command(t.s, ("ninja",)), "environment", changes=recheck_run(t.s)),)  # fmt: skip
+    if "python.h" in lower:
+        return (python_headers(t.s),)
+    if "cuda_runtime" in lower or "cuda.h" in lower:
+        return _toolkit(t)
+    return (_module(t, "gcc", "") if batch_job(t.s) else None, c_compiler(t.s))
+
+
+def _triton_gpu(t: Told) -> Iterable[Fix | None]:
+    if t.said.id == "triton-gpu-too-old":
+        return (one_step("without-compile", "Do without torch.compile on this GPU", "Triton needs compute capability "
+                         "7.0 or newer; torch's own kernels do not.", "export TORCHDYNAMO_DISABLE=1",
+                         changes=recheck_run(t.s)),)  # fmt: skip
+    title = "Install a newer torch, with the Triton that belongs to it"
+    newer = install_torch(t.s, t.m, gpus=capabilities(t.s, t.m) or ("9.0", "12.0"), newest=True, title=title)
+    ptxas = one_step("set-triton-ptxas-path", "Use the ptxas of a newer CUDA toolkit", "Where a toolkit that knows the "
+                     "GPU is installed.", "export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
+                     changes=recheck_run(t.s))  # fmt: skip
+    return (newer, ptxas)
+
+
+def _triton_link(t: Told) -> Iterable[Fix]:
+    """Where the driver's library lies: Apptainer's folder, WSL's, the distribution's."""
+    if known(t.s.host.system) == "windows":
+        return (one_step("install-triton-windows", "Install the Triton that is made for Windows", "Triton's own wheels "
+                         "are for Linux; this build brings what it links with.",
+                         install_command(t.s, ("triton-windows",)), "environment",
+                         changes=recheck_run(t.s)),)  # fmt: skip
+    found = installed(t.s, ("triton", "pytorch-triton"))
+    version = found[0].version if found else ""
+    folder = "/usr/lib/x86_64-linux-gnu"
+    if known(t.s.host.os_id) in RPM:
+        folder = "/usr/lib64"
+    elif known(t.s.host.architecture) == "aarch64":
+        folder = "/usr/lib/aarch64-linux-gnu"
+    if known(t.s.host.wsl) == 2:
+        folder, version = "/usr/lib/wsl/lib", version or "3.0"
+    if container_kind(t.s) == "apptainer":
+        folder = "/.singularity.d/libs"
+    fixes = link_libcuda(t.s, folder, "libcuda.so", version, recheck_run(t.s))
+    link = one_step(
+        "link-libcuda-for-user", "Give the linker the name libcuda.so in a folder of your own",
+        "No root is needed.", f"mkdir -p ~/lib && ln -sf {folder}/libcuda.so.1 ~/lib/libcuda.so\n"
+        "export LIBRARY_PATH=~/lib:$LIBRARY_PATH TRITON_LIBCUDA_PATH=$HOME/lib", changes=recheck_run(t.s),
+    )  # fmt: skip
+    rooted = [fix for fix in fixes if fix.id != "link-libcuda"]
+    if container_kind(t.s) == "apptainer" or batch_job(t.s):
+        return (*rooted, link)
+    return (*rooted, *(fix for fix in fixes if fix.id == "link-libcuda"), link)
+
+
+FIXES = {
+    "libc-incompatible": _libc, "cuda-toolkit-missing": _toolkit, "nvcc-torch-cuda-mismatch": _toolkit,
+    "nvcc-host-compiler-unsupported": _host_compiler, "jit-build-toolchain-missing": _toolchain,
+    "triton-lacks-gpu-arch": _triton_gpu, "triton-libcuda-link-missing": _triton_link,
+}  # fmt: skip

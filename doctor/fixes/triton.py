@@ -1,0 +1,31 @@
+"""Fixes of what Triton links and assembles with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_matrix.versions import numbers
+
+from ..findings import Fix, Step
+from ..snapshot import LibraryFile, Snapshot, known
+from .place import sudo
+from .selection import environment_with
+
+
+def link_libcuda(s: Snapshot, folder: str, name: str, version: str, again: dict[str, Any]) -> tuple[Fix, ...]:
+    """Tell Triton the folder of libcuda, or make the name that it links there; `again`: facts to be asked again."""
+    link = LibraryFile(soname=name, path=f"{folder}/{name}", size=1, found_by="ld.so.cache")
+    changes = {"driver.libcuda_candidates": (*(known(s.driver.libcuda_candidates) or ()), link)}
+    make = "" if name.endswith(".1") else f"{sudo(s)}ln -s libcuda.so.1 {folder}/libcuda.so && "
+    step = Step(
+        text="Make the name that Triton links known to ldconfig.", where="shell", needs_root=True,
+        possible_here=known(s.host.user_is_root) is not False, command=f"{make}{sudo(s)}ldconfig {folder}",
+        changes={**changes, **again},
+    )  # fmt: skip
+    linked = Fix(id="link-libcuda", title=f"Give Triton {name}", steps=(step,))
+    if name.endswith(".1") or numbers(version)[:2] >= (2, 2):
+        value = Step(text="Before the program starts.", where="shell", command=f"export TRITON_LIBCUDA_PATH={folder}",
+                     changes={"host.environment": environment_with(s, "TRITON_LIBCUDA_PATH", folder),
+                              **again})  # fmt: skip
+        return Fix(id="set-triton-libcuda-path", title="Tell Triton the folder", steps=(value,)), linked
+    return (linked,)

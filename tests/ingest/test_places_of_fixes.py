@@ -1,0 +1,268 @@
+"""A fix fits the place that the text comes from: every message that decides, in every place, and exact ones of each."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from doctor.findings import Finding, Fix
+from doctor.fixes.told import builders
+from doctor.ingest import read
+from doctor.ingest.messages import catalogue
+from doctor.snapshot import Snapshot
+
+from ..judging import assert_fix_works, report
+
+SAMPLES = [s for s in json.loads((Path(__file__).parent / "samples.json").read_text("utf-8")) if s["decides"]]
+HOST = r"\bsudo \b|\breboot\b|modprobe|rmmod|systemctl|ubuntu-drivers|nvidia-driver-\d"
+PLACES = {
+    "colab": ('File "/content/train.py", line 3', rf"docker |podman |apptainer |uv venv|{HOST}"),
+    "kaggle": ('File "/kaggle/working/train.py", line 3', rf"docker |podman |apptainer |uv venv|{HOST}"),
+    "runpod": ("RUNPOD_POD_ID=abc", rf"docker |podman |{HOST}"),
+    "vast": ("VAST_CONTAINERLABEL=C.123", rf"docker |podman |{HOST}"),
+    "kubernetes": ("kubernetes: True\ncontainer: True", rf"docker |podman |{HOST}"),
+    "docker": ("container: docker", rf"podman |apptainer |{HOST}"),
+    "podman": ("container: podman", rf"docker |apptainer |{HOST}"),
+    "apptainer": ("container_runtime: apptainer", rf"docker |podman |{HOST}"),
+    "slurm": ("scheduler: slurm", HOST),
+    "wsl": ("OS: Ubuntu 22.04\nwsl: 2", r"ubuntu-drivers|nvidia-driver-\d|modprobe|rmmod|dkms|mokutil|sudo reboot"),
+    "windows": ("OS: Windows 11", r"\bapt|\bsudo\b|export |unset |LD_LIBRARY_PATH| && |/usr/|python3|systemctl|fuser"),
+    "conda": ("OS: Ubuntu 22.04\ninstaller: conda", r"Restart-Computer|Remove-Item"),
+    "ubuntu": ("OS: Ubuntu 22.04.4 LTS (x86_64)", r"Restart-Computer|\bdnf "),
+    "fedora": ("OS: Fedora Linux 40", r"Restart-Computer|apt-get"),
+}
+"""Place: a line that tells it, and what its user cannot do or would not type there."""
+ENGINE = ("container-runtime-not-configured", "container-device-permission-denied", "device-nodes-missing")
+"""Causes that the engine tells before a container exists: its user stands on the host."""
+ELSEWHERE = {
+    "apptainer": (*ENGINE, "container-no-gpu-flag", "container-driver-capabilities-missing"),
+    "slurm": (*ENGINE, "container-no-gpu-flag"),
+    "docker": ENGINE, "podman": ENGINE,
+    "windows": ("fabric-manager-not-running", "cuda-compat-on-unsupported-gpu", "cuda-compat-conflict"),
+}  # fmt: skip
+"""Place: causes that do not occur there, or are told on its host."""
+
+
+OWN_PLACE = re.compile("container:|container_runtime:|WSL")
+"""Samples that tell another place themselves."""
+
+
+def failures(text: str) -> tuple[Snapshot, list[Finding]]:
+    s = read(text)
+    return s, [f for f in report(s).findings if f.status == "fail"]
+
+
+def fix_of(text: str, check: str) -> Fix:
+    _, found = failures(text)
+    return next(f for f in found if f.id == check).fixes[0]
+
+
+def commands(fix: Fix) -> str:
+    return "\n".join(step.command for step in fix.steps)
+
+
+def words(fix: Fix) -> str:
+    return "\n".join((fix.title, *(step.text for step in fix.steps)))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_first_fix_can_be_carried_out_where_the_text_comes_from(place: str) -> None:
+    line, never = PLACES[place]
+    for sample in SAMPLES:
+        _, found = failures(f"{line}\n{sample['text']}")
+        for finding in found:
+            told = f"{finding.id} of {sample['text'][:60]!r}"
+            assert finding.fixes, told
+            first = finding.fixes[0]
+            assert first.possible_here or not any(fix.possible_here for fix in finding.fixes), told
+            if finding.id in ELSEWHERE.get(place, ()) or OWN_PLACE.search(sample["text"]):
+                continue
+            typed = "\n".join(row for row in commands(first).splitlines() if not row.startswith("RUN "))
+            wrong = re.search(never, typed)
+            assert wrong is None, f"{told}: {wrong and wrong[0]!r} in {typed!r}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_told_finding_is_gone_after_its_first_fix(place: str) -> None:
+    for sample in SAMPLES:
+        s, found = failures(f"{PLACES[place][0]}\n{sample['text']}")
+        for finding in found:
+            assert_fix_works(s, finding)
+
+
+def test_every_check_that_a_message_decides_offers_its_own_fixes() -> None:
+    decided = {check for message in catalogue() for check, _ in message.decides}
+    assert decided - set(builders()) == set()
+
+
+def test_no_sample_is_left_with_the_catalogues_words() -> None:
+    for sample in SAMPLES:
+        for finding in failures(sample["text"])[1]:
+            assert not finding.fixes[0].id.startswith("by-") or finding.id == "gpu-path-not-available", sample["text"][:60]
+
+
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
+FELL_OFF = "NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus."
+HELD = ("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 4.31 MiB is "
+        "free. Process 1234 has 22.90 GiB memory in use. Including non-PyTorch memory, this process has 500.00 MiB "
+        "memory in use.")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("ubuntu", "sudo reboot"), ("wsl", "wsl --shutdown"), ("windows", "Restart-Computer"),
+        ("docker", "docker restart CONTAINER"), ("podman", "podman restart CONTAINER"),
+        ("kubernetes", "kubectl delete pod POD"), ("slurm", "sbatch --exclude=NODE JOB"),
+    ],
+)  # fmt: skip
+def test_a_driver_that_must_start_anew_in_the_words_of_the_place(place: str, said: str) -> None:
+    assert said in commands(fix_of(f"{PLACES[place][0]}\n{MISMATCH}", "driver-library-version-mismatch"))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("colab", "Disconnect and delete runtime"), ("kaggle", "Stop the session"), ("runpod", "stop this pod")],
+)
+def test_a_container_of_a_provider_starts_anew_in_its_console(place: str, said: str) -> None:
+    fix = fix_of(f"{PLACES[place][0]}\n{MISMATCH}", "driver-library-version-mismatch")
+    assert said in words(fix) and not commands(fix)
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("colab", "Change runtime type"), ("kaggle", "Accelerator"), ("runpod", "RunPod"), ("vast", "Vast.ai"),
+        ("kubernetes", "Schedule the pod on a node"), ("slurm", "Submit the job to a node"),
+        ("ubuntu", "Switch it off"), ("windows", "Switch it off"),
+    ],
+)  # fmt: skip
+def test_a_lost_gpu_is_left_to_whose_machine_it_is(place: str, said: str) -> None:
+    assert said in words(fix_of(f"{PLACES[place][0]}\n{FELL_OFF}", "gpu-fell-off-bus"))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("colab", "Restart session"), ("kaggle", "Restart & clear"), ("windows", "Stop-Process -Id PID"),
+        ("wsl", "Task Manager"), ("docker", "ps aux"), ("ubuntu", "sudo fuser -v /dev/nvidia*"),
+    ],
+)  # fmt: skip
+def test_held_memory_is_freed_as_the_place_does_it(place: str, said: str) -> None:
+    fix = fix_of(f"{PLACES[place][0]}\n{HELD}", "gpu-memory-held-by-stale-process")
+    assert said in words(fix) + commands(fix)
+
+
+NOT_COMPILED = "GPU 0: NVIDIA GeForce RTX 4090\nPyTorch version: 2.7.1+cpu\nAssertionError: Torch not compiled with CUDA enabled"
+
+
+def test_torch_is_replaced_by_a_build_of_the_matrix_with_the_places_own_python() -> None:
+    linux = commands(fix_of(f"OS: Ubuntu 22.04\n{NOT_COMPILED}", "cpu-only-torch"))
+    windows = commands(fix_of(f"OS: Windows 11\n{NOT_COMPILED}", "cpu-only-torch"))
+    assert linux.splitlines()[0] == "python3 -m pip uninstall -y torch torchvision torchaudio"
+    assert "python3 -m pip install torch==2.7.1 torchvision==0.22.1" in linux
+    assert windows.replace("python ", "python3 ").startswith("python3 -m pip uninstall") and "python3" not in windows
+    portable = rf'{NOT_COMPILED}{chr(10)}File "C:\ui\python_embeded\Lib\site-packages\torch\x.py"'
+    assert commands(fix_of(portable, "cpu-only-torch")).startswith("./python_embeded/python.exe -m pip uninstall")
+
+
+def test_in_a_notebook_it_is_said_how_a_cell_runs_it_and_that_the_session_starts_anew() -> None:
+    fix = fix_of(f"{PLACES['colab'][0]}\n{NOT_COMPILED}", "cpu-only-torch")
+    assert "put ! before" in fix.note and "restart the session" in fix.note and "RUN " not in fix.note
+
+
+def test_a_driver_that_is_not_told_is_named_with_the_build() -> None:
+    assert re.search(r"It takes NVIDIA driver \d{3}\.\d+", fix_of(NOT_COMPILED, "cpu-only-torch").note)
+
+
+def test_conda_takes_what_it_brought_away_itself() -> None:
+    fix = fix_of(f"OS: Ubuntu 22.04\ninstaller: conda\n{NOT_COMPILED}", "cpu-only-torch")
+    assert commands(fix).startswith("conda remove --yes pytorch torchvision torchaudio")
+    toolkit = fix_of("installer: conda\nPyTorch version: 2.7.1+cu128\nThe detected CUDA version (11.2) mismatches the version that was "
+                     "used to compile\nPyTorch (12.8). Please make sure to use the same CUDA versions.", "nvcc-torch-cuda-mismatch")  # fmt: skip
+    assert "conda install --yes -c nvidia cuda-toolkit=12.8" in commands(toolkit)
+
+
+def test_an_old_gpu_gets_a_build_that_the_matrix_lists_for_it() -> None:
+    text = "GPU 0: NVIDIA GeForce GTX 1080\nPyTorch version: 2.9.0+cu128\nCUDA error: no kernel image is available for execution on the device"
+    assert "torch==2.9.0" in commands(fix := fix_of(text, "torch-dropped-old-gpu-sm"))
+    assert "whl/cu126" in commands(fix)
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "said"),
+    [
+        ("OS: Ubuntu 22.04", "docker", "apt-get install -y nvidia-container-toolkit"),
+        ("OS: Fedora Linux 40", "docker", "dnf install -y nvidia-container-toolkit"),
+        ("OS: Ubuntu 22.04\ncontainer_runtime: podman", "podman", "nvidia-ctk cdi generate"),
+        ("OS: Ubuntu 22.04\nwsl: 2", "docker", "sudo service docker restart"),
+        ("OS: Windows 11", "docker", "wsl --update"),
+    ],
+)  # fmt: skip
+def test_the_toolkit_is_set_up_for_engine_and_system(text: str, engine: str, said: str) -> None:
+    error = f'{engine}: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
+    fix = fix_of(f"{text}\n{error}", "container-runtime-not-configured")
+    assert said in commands(fix) and fix.possible_here
+
+
+def test_docker_of_snap_is_replaced() -> None:
+    text = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]]. (snap)'
+    fix = fix_of(f"OS: Ubuntu 22.04\n{text}", "container-runtime-not-configured")
+    assert fix.steps[0].command.startswith("sudo snap remove docker") and fix.steps[0].destructive
+
+
+REQUIRE = "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4, please update your driver to a newer version"
+
+
+def test_an_unmet_requirement_names_image_and_driver_that_meet_it() -> None:
+    _, found = failures(f"OS: Ubuntu 22.04\nNvidia driver version: 535.104.05\n{REQUIRE}")
+    fixes = next(f for f in found if f.id == "container-require-cuda-unsatisfied").fixes
+    assert fixes[0].id == "older-image" and fixes[0].possible_here
+    assert any("branch 550 or newer" in fix.title and fix.possible_here for fix in fixes)
+    pod = fix_of(f"RUNPOD_POD_ID=a\n{REQUIRE}", "container-require-cuda-unsatisfied")
+    assert "CUDA Versions" in words(pod) and "12.4" in words(pod)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "line"),
+    [("slurm", "--gres=gpu:1"), ("pbs", "ngpus=1"), ("sge", "#$ -l gpu=1"), ("lsf", "#BSUB -gpu"), ("htcondor", "request_gpus")],
+)
+def test_a_gpu_is_asked_for_in_the_batch_systems_words(scheduler: str, line: str) -> None:
+    text = f"scheduler: {scheduler}\nCUDA_VISIBLE_DEVICES=NoDevFiles"
+    assert line in commands(fix_of(text, "scheduler-gpu-allocation"))
+
+
+def test_triton_links_what_apptainer_and_wsl_bring() -> None:
+    error = "/usr/bin/ld: cannot find -lcuda: No such file or directory"
+    apptainer = commands(fix_of(f"container_runtime: apptainer\n{error}", "triton-libcuda-link-missing"))
+    assert "/.singularity.d/libs/libcuda.so.1" in apptainer and "sudo" not in apptainer
+    wsl = commands(fix_of(f"wsl: 2\n{error}", "triton-libcuda-link-missing"))
+    assert wsl == "export TRITON_LIBCUDA_PATH=/usr/lib/wsl/lib"
+
+
+@pytest.mark.parametrize(
+    ("text", "wheel"),
+    [
+        ("Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open", "nvidia-cudnn-cu12==8.*"),
+        ("Could not locate cudnn_ops64_9.dll. Please make sure it is in your library path!", "nvidia-cudnn-cu12==9.*"),
+        ("Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.", "nvidia-cudnn-cu11>=8.1,<9"),
+    ],
+)
+def test_cudnn_is_asked_for_in_the_version_that_the_message_names(text: str, wheel: str) -> None:
+    assert wheel in commands(fix_of(text, "cudnn-shadowed-or-mismatched"))
+
+
+def test_a_reset_names_the_gpu_by_the_address_of_the_kernel_log() -> None:
+    text = "[1234.5] NVRM: Xid (PCI:0000:3b:00): 48, pid=1234, An uncorrectable double bit error"
+    assert "-i 0000:3b:00.0 --gpu-reset" in commands(fix_of(text, "gpu-hardware-ecc-fault"))
+
+
+def test_an_extension_is_named_by_the_file_of_the_message() -> None:
+    error = "/site-packages/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs"
+    fix = fix_of(f"PyTorch version: 2.6.0+cu124\nImportError: {error}", "extension-built-for-other-torch")
+    assert "flash-attn" in commands(fix) and "EXTENSION" not in commands(fix)
+    own = error.replace("flash_attn_2_cuda.", "my_ops/_C.")
+    assert commands(fix_of(f"ImportError: /opt/v{own}", "extension-built-for-other-torch")).endswith("my_ops")
