@@ -13,6 +13,8 @@ from doctor.ingest.messages import Message, catalogue
 from doctor.judge import check_ids
 from doctor.snapshot import Snapshot
 
+from ..soundness.sound import assert_fixes_are_sound
+
 try:
     from re import _parser as parser  # type: ignore[attr-defined]
 except ImportError:  # Python 3.10
@@ -41,6 +43,11 @@ def test_ids_are_unique_and_are_no_checks() -> None:
 def test_what_a_text_decides(sample: dict[str, str]) -> None:
     decided = [symptom.decides for symptom in read(sample["text"]).symptoms if symptom.decides]
     assert decided[:1] == ([sample["decides"]] if sample["decides"] else [])
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
+def test_fixes_of_what_a_text_decides_are_sound(sample: dict[str, str]) -> None:
+    assert_fixes_are_sound(read(sample["text"]))
 
 
 def _repeats(node: object, outer: int = 1) -> Iterator[int]:

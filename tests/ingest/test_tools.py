@@ -9,6 +9,7 @@ import pytest
 from doctor.ingest import judgeable, read
 from doctor.snapshot import Gpu, Missing, PciDevice, Snapshot, Toolkit
 
+from ..soundness.sound import assert_fixes_are_sound
 from .texts import NAMES, text
 
 GONE = Missing("absent", "the text says so")
@@ -137,6 +138,11 @@ def test_what_a_tool_decides(name: str) -> None:
     if name == "colab-tpu":
         decided = [check for check in decided if check != "cpu-only-torch"]  # also true, and told below it
     assert decided[:1] == ([DECIDED[name]] if name in DECIDED else [])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "apple"])  # for which there is no CUDA build
+def test_fixes_for_a_tool_are_sound(name: str) -> None:
+    assert_fixes_are_sound(read(text(name)))
 
 
 def test_topology() -> None:
