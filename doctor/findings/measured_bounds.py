@@ -157,11 +157,14 @@ def _launching(p: BatchPoint, issue: float | None, launch_us: float | None) -> b
 
 
 class Watched(NamedTuple):
-    """What bound a watched run; `reason` is a sentence. disk: it waited for a disk."""
+    """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
+    pauses: neither had much to do."""
 
     bound: Literal["gpu", "cpu", "dataloader", "unclear", "unknown"]
     reason: str
     disk: bool = False
+    turns: bool = False
+    pauses: bool = False
 
 
 _KEPT_PERCENT = 10.0
@@ -179,7 +182,7 @@ def watched(w: Watch) -> Watched:
     if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
         return Watched("unclear", f"the GPU was busy {busy:.0f} % of the time, and others were on it too")
     if busy >= BUSY_PERCENT:
-        return Watched("gpu", f"the GPU was busy {busy:.0f} % of the time: it sets the pace")
+        return Watched("gpu", f"the GPU was busy {busy:.0f} % of the time")
     main = known(w.main_cores)
     if main is None and not known(w.workers):
         main = known(w.busiest_thread)
@@ -201,7 +204,12 @@ def watched(w: Watch) -> Watched:
             return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
         if total is not None and cores and total >= _WORKERS_FULL * cores:
             return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
-    return Watched("unclear", f"{waits}; neither its main process nor its loader workers were at their limit")
+    if main is None and total is None:
+        return Watched("unclear", f"{waits}; how busy its processor cores were is not known")
+    if busy >= IDLE_PERCENT:
+        return Watched("unclear", f"{waits}: neither it nor the host is the limit alone", turns=True)
+    neither = "neither its main process nor its loader workers were at their limit"
+    return Watched("unclear", f"{waits}; {neither}", pauses=True)
 
 
 def slow_host(m: Measured, step: Step, python: str = "", limits: dict[str, float] | None = None) -> str:

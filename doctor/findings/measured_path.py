@@ -13,6 +13,8 @@ BUSY_PERCENT = 1.0
 """Of a watched run: a GPU with less to do than this had nothing to do."""
 SHORT_S = 2.0
 """A program that is watched for less may not have come to its GPU part."""
+STOPPED_S = 30.0
+"""The same for one that a signal ended: imports and loading of a model may take that long."""
 
 
 class Path(NamedTuple):
@@ -186,10 +188,12 @@ def _watched(w: Watch) -> Path:
         why = f": {detail}" if detail else ""
         return Path("unknown", f"whether {w.program} used a GPU could not be seen{why}", "watch", key)
     if not used:
-        ran = f"{w.program} ran {w.seconds:.0f} s and held no GPU"
-        code = known(w.exit_code)
-        if code or w.seconds < SHORT_S:
-            end = f"ended with exit code {code}" if code else "was watched too shortly"
+        span = f"{w.seconds:.0f} s" if w.seconds >= 1 else "less than a second"
+        ran = f"{w.program} {'was watched for' if w.attached else 'ran'} {span} and held no GPU"
+        code, stopped = known(w.exit_code), known(w.signal) is not None and w.seconds < STOPPED_S
+        if code or stopped or w.seconds < SHORT_S:
+            end = "was stopped early" if stopped else "was watched too shortly"
+            end = f"ended with exit code {code}" if code else end
             return Path("unknown", f"{ran}; it {end}, so this proves nothing", "watch", key)
         return Path("gpu-path-unused", ran, "watch", key)
     if busy is None:

@@ -77,13 +77,20 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
 
 def _of_run(run: Watched) -> Iterator[str]:
     if run.bound == "gpu":
-        yield "The GPU sets the pace: only a faster GPU, lower precision or less work makes it faster."
+        yield ("The GPU has work nearly all the time: a faster core or more loader workers do not help; larger "
+               "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU do.")  # fmt: skip
     elif run.bound == "cpu":
         yield ("One processor core sets the pace: a larger batch, torch.compile or CUDA graphs, work moved into loader "
                "workers, or a faster core would help; another GPU would not.")  # fmt: skip
     elif run.bound == "dataloader":
         what = "data on a faster disk" if run.disk else "more loader workers or less work for each sample"
         yield f"The data come too slowly: {what} would help; another GPU would not."
+    elif run.bound == "unclear" and run.turns:
+        yield ("GPU and host take turns: let them overlap (loader workers, pinned memory and non_blocking copies, no "
+               ".item() or print in the loop), or give the GPU a larger batch.")  # fmt: skip
+    elif run.bound == "unclear" and run.pauses:
+        yield ("Neither GPU nor CPU was at its limit: it waited for something else, such as a network, a remote disk, "
+               "other ranks, a lock or a sleep. Where its threads stand, py-spy dump --pid PID shows.")  # fmt: skip
 
 
 def _shared(s: Snapshot, device: str) -> bool:

@@ -34,3 +34,9 @@ def memory(mib: float | Missing) -> str:
     if isinstance(mib, Missing):
         return ""
     return f"{number(mib / 1024)} GiB" if mib >= 10 * 1024 else f"{mib:,.0f} MiB"
+
+
+def several(count: float, word: str) -> str:
+    """`1 core`, `1.05 cores`, `2 processes`."""
+    said = number(count)
+    return f"{said} {word}" if said == "1" else f"{said} {word}es" if word.endswith("ss") else f"{said} {word}s"

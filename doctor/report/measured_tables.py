@@ -13,6 +13,8 @@ from .lines import Line, Span, line, wrap
 from .table import Row, table
 
 _UNITS = {"cuda-cores": "CUDA cores", "tensor-cores": "tensor cores", "cpu": ""}
+_WILD = 30.0
+"""Spread of a rate, in percent of its median, from which on it says little: something else was at work."""
 _COPIES = {
     "h2d-pinned": "to GPU", "d2h-pinned": "from GPU", "h2d-pageable": "to GPU, pageable",
     "d2h-pageable": "from GPU, pageable",
@@ -77,7 +79,8 @@ def _row(report: Report, found: Rate, label: str, whole: float, more: str) -> Ro
     expected = band(report, found)
     tops = expected.peak if expected else None
     mark = ("▲", "warn") if _is_low(report, found) else ("", "")
-    words = [range_words(found, expected), more]
+    wild = f"varied by {percent(found.spread_percent)}" if found.spread_percent >= _WILD else ""
+    words = [range_words(found, expected), more, wild]
     value, unit = shown(found)
     share = found.value / tops if tops else found.value / whole if whole else None
     return Row(label, number(value), unit, ", ".join(w for w in words if w), share, mark=mark)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..judge.report import Report
-from ..snapshot import known
+from ..snapshot import Missing, known
 from ..snapshot.measured import BatchPoint, Measured, TrainingStep
 from .amounts import amount, memory, number, percent
 from .bars import SHADES, stacked
@@ -35,7 +35,8 @@ def training_lines(report: Report, width: int, verbose: int) -> list[Line]:
 def _step(step: TrainingStep, width: int) -> list[Line]:
     speed = [amount(step.samples_per_s, "samples/s"), amount(step.step_ms, "ms a step")]
     head = f"Training step on {printable(step.device)}"
-    rows = headed(Span(f"{head}  ", "bold"), ", ".join(w for w in speed if w) or "not timed", width)
+    why = f" ({step.step_ms.detail or step.step_ms.reason})" if isinstance(step.step_ms, Missing) else ""
+    rows = headed(Span(f"{head}  ", "bold"), ", ".join(w for w in speed if w) or f"not timed{why}", width)
     rows += wrap(model_of(step), width, "  ", style="dim")
     parts = memory_parts(step)
     if parts:
@@ -51,8 +52,10 @@ def _sweep(report: Report, device: str, width: int, verbose: int) -> list[Line]:
     points = sweep(report.snapshot.measured, device)
     bounds = limits(report, device)
     head = Span(f"Batch sweep on {printable(device)}  ", "bold")
-    rows = headed(head, "the bar: what the time of a step goes to", width)
     found = [_point(p, bounds.get(p.batch, ""), verbose) for p in points]
+    split = any(row.parts for row in found)
+    bars = ", the bar: what its time goes to" if split else ""
+    rows = headed(head, f"one training step of a small model{bars}", width)
     rows += table(found, width)
     there = [name for i, name in enumerate(STEP_PARTS) if any(p.parts and p.parts[i] > 0 for p in found)]
     if there:

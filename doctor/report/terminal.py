@@ -92,7 +92,8 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     unknown = any(c.status == "unknown" for c in report.checks)
     if report.verdict == "fail":
         proven = known(s.measured.level) in ("proof", "quick", "standard", "full")
-        again = f"Carry out the fix at the top, then run: gpudoctor {'prove' if proven else 'check'}"
+        command = "watch" if watched else "prove" if proven else "check"
+        again = f"Carry out the fix at the top, then run: gpudoctor {command}"
     elif report.verdict == "unknown":
         again = "Nothing failed, but something that is needed for a verdict could not be read: see above."
     elif unknown:

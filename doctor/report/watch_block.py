@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..judge.report import Report
 from ..snapshot import known
 from ..snapshot.measured import Load, Measured, Watch
-from .amounts import amount, memory, number, percent
+from .amounts import amount, memory, number, percent, several
 from .expected import PACE
 from .lines import Line, Span, wrap
 from .measured_tables import celsius, reasons, watts
@@ -50,12 +50,14 @@ def watch_rows(w: Watch) -> list[Row]:
     if busy is not None:
         by = "by this process" if w.gpu_busy_by == "process" else "by all programs on it" if w.gpu_busy_by else ""
         rows.append(Row("GPU busy", number(round(busy)), "%", by, busy / 100))
-    if idle is not None:
-        rows.append(Row("GPU had nothing to do", number(round(idle)), "%", "", idle / 100))
+        alone = w.gpu_busy_by != "process" or not known(w.others_on_gpu)
+        none = f"no work at all in {percent(idle)} of the samples" if idle is not None else ""
+        label = "GPU waited" if alone else "GPU without its work"
+        rows.append(Row(label, number(max(0, 100 - round(busy))), "%", none, max(0.0, 1 - busy / 100)))
     cpu, cores = known(w.cpu_cores), known(w.cores)
     if cpu is not None:
         note = f"of {number(cores)} available" if cores else ""
-        rows.append(Row("CPU", number(cpu), "cores", note, cpu / cores if cores else None))
+        rows.append(Row("CPU", number(cpu), several(cpu, "core").split()[1], note, cpu / cores if cores else None))
     thread = known(w.busiest_thread)
     if thread is not None:
         full = known(w.busiest_thread_saturated_percent)
@@ -82,13 +84,15 @@ def watch_notes(m: Measured, w: Watch, verbose: int) -> list[tuple[str, str]]:
 def _programs(w: Watch) -> list[str]:
     main, workers, their = known(w.main_cores), known(w.workers), known(w.workers_cores)
     disk, core = known(w.blocked_percent), known(w.core_wait_percent)
-    used = f" with {number(their)} cores" if their is not None else ""
+    used = f" with {several(their, 'core')}" if their is not None else ""
+    most = f"{several(w.processes_max, 'process')} and {several(w.threads_max, 'thread')}"
+    loaders = f"{several(workers, 'loader worker')}{used}" if workers else "no loader workers"
     return [
-        f"main process {number(main)} cores" if main is not None else "",
-        f"{workers} loader workers{used}" if workers else "no loader workers" if workers == 0 else "",
-        f"at most {w.processes_max} processes and {w.threads_max} threads" if w.processes_max else "",
+        f"main process {several(main, 'core')}" if main is not None else "",
+        loaders if workers is not None else "",
+        f"at most {most}" if w.processes_max else "",
         f"waited for a disk in {percent(disk)} of the samples" if disk else "",
-        f"ready and without a core in {percent(core)} of the time" if core else "",
+        f"ready and without a core in {percent(core)} of the time" if core and core >= 1 else "",
     ]
 
 
@@ -98,4 +102,4 @@ def _gpu(w: Watch, load: Load | None) -> list[str]:
     words += [watts(load), celsius(load)] if load else []
     words += [f"copies to it {amount(rate, 'MB/s')}" if rate else ""]
     words += reasons(load.reasons_percent) if load else []
-    return [*words, f"{others} other programs on it" if others else ""]
+    return [*words, f"{several(others, 'other program')} on it" if others else ""]

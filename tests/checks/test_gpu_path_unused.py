@@ -220,6 +220,9 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
         ({"uses_gpu": Missing("denied", "no permission")}, "unknown", "no permission"),
         ({"uses_gpu": False, "exit_code": 1}, "unknown", "exit code 1"),
         ({"uses_gpu": False, "seconds": 1.0}, "unknown", "too shortly"),
+        ({"uses_gpu": False, "seconds": 8.0, "exit_code": ABSENT, "signal": 2}, "unknown", "stopped early"),
+        ({"uses_gpu": False, "seconds": 80.0, "exit_code": ABSENT, "signal": 2}, "fail", "held no GPU"),
+        ({"uses_gpu": False, "attached": True}, "fail", "was watched for 60 s"),
     ],
 )  # fmt: skip
 def test_a_watched_program(watch: dict[str, Any], status: str, words: str) -> None:

@@ -277,3 +277,9 @@ def test_of_a_sick_or_shared_gpu_no_speed_is_advised() -> None:
     shared = report(proven(board, loads=loads(board, others=1)))
     assert not any("faster GPU would help" in line for line in verdict(shared).advice)
     assert any("faster GPU would help" in line for line in verdict(report(proven(board))).advice)
+
+
+@pytest.mark.parametrize(("busy", "words"), [(20.0, "waited for something else"), (65.0, "take turns")])
+def test_a_run_that_nothing_bounds_gets_a_hint(busy: float, words: str) -> None:
+    done = report(watched("h100", gpu_busy_percent=busy, main_cores=0.3, cpu_cores=0.4, busiest_thread=0.3))
+    assert verdict(done).watch_bound == "unclear" and words in verdict(done).advice[0]

@@ -103,6 +103,19 @@ def test_a_rate_below_its_range_is_marked() -> None:
     assert marks == {"bf16": True, "fp32": False}
 
 
+def test_a_rate_that_varied_says_so() -> None:
+    wild = replace(cpu_measured(), rates=(rate("matmul", "fp32", 0.1, "TFLOP/s", "cpu", spread_percent=45.0),))
+    assert "varied by 45 %" in flat(wild) and "varied" not in flat(cpu_measured())
+
+
+def test_a_step_that_was_not_timed_says_why() -> None:
+    cut = replace(full_measured(), training=(training(samples_per_s=LATE, step_ms=LATE),))
+    assert "not timed (no time left)" in flat(cut)
+
+
+LATE = Missing("timeout", "no time left")
+
+
 def test_what_is_folded_is_there_with_v() -> None:
     closed, opened = flat(full_measured()), flat(full_measured(), verbose=1)
     for words in ("pageable", "tensor cores", "FLOP/byte", "our PTX kernel is right on 1,048,576 elements", "212 kernels"):
@@ -182,12 +195,16 @@ def test_measured_on_the_cpu_as_asked_is_no_failure() -> None:
 def test_a_watched_run_says_who_waits_for_whom() -> None:
     lines = block(watched())
     assert "What was watched  python, 118 s, exit code 0" in lines
-    bars = {row[2:23].strip(): row.count("█") for row in lines if "█" in row}
-    assert bars["busiest thread"] > bars["GPU had nothing to do"] > bars["CPU"] > bars["GPU busy"]
+    bars = {row[2:].partition("  ")[0]: row.count("█") for row in lines if "█" in row}
+    assert bars["busiest thread"] > bars["GPU waited"] > bars["CPU"] > bars["GPU busy"]
     text = flat(watched())
-    for words in ("15 % by this process", "1.31 cores of 4 available", "MainThread, full in 93 % of the samples",
+    for words in ("15 % by this process", "85 % no work at all in 81 % of the samples", "1.31 cores of 4 available", "MainThread, full in 93 % of the samples",
                   "2 loader workers with 0.22 cores", "1,532 MiB of memory at most, 58 of 150 W", "The CPU sets the pace"):  # fmt: skip
         assert words in text
+    assert "GPU without its work" in flat(watched(others_on_gpu=1))
+    one = flat(watched(workers=1, workers_cores=1.0, main_cores=1.0, processes_max=1, threads_max=2, others_on_gpu=1))
+    for words in ("main process 1 core,", "1 loader worker with 1 core,", "at most 1 process and 2 threads", "1 other program on it"):
+        assert words in one
     assert "ready and without a core in 31 % of the time" in flat(watched(core_wait_percent=31.0))
     assert "stopped by signal 15" in flat(watched(signal=15, exit_code=Missing("absent")))
     hot = replace(watched(), loads=(replace(loads()[0], key=KEY, phase="watch", reasons_percent={"hw-thermal": 40.0, "idle": 90.0}),))
