@@ -49,6 +49,14 @@ class Haystack:
                 end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._text) + 1
                 at = self._text.find(needle, max(end - 1, at + 1))
 
+    def holds(self, text: str) -> bool:
+        """Whether a line holds this text (lower case)."""
+        if not self._words.may_hold(text):
+            return False
+        if not self._starts:
+            self._prepare()
+        return text in self._text
+
     def _prepare(self) -> None:
         self._lines = _distinct(self._all)
         rows = [line.text.lower() for line in self._lines]

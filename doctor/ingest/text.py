@@ -14,6 +14,7 @@ from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
 from .statement import Line, Statement
+from .where import read_where
 from .words import Words
 
 
@@ -40,18 +41,9 @@ class Reader(NamedTuple):
 
 
 _CSV = ("driver_version", "memory.", "uuid", "compute_cap", "name", "bus_id", "nvidia", "tesla", "quadro", "geforce")
-_PACKAGES = (
-    "ii",
-    "hi",
-    "[installed",
-    ".x86_",
-    ".aarch",
-    ".noarch",
-    "nvidia-open",
-    "nvidia-dkms",
-    "nvidia-lts",
-    "nvidia-utils",
-)
+_PACKAGES = ("nvidia-driver", "nvidia-dkms", "nvidia-open", "nvidia-kernel", "nvidia-headless", "nvidia-lts",
+             "nvidia-utils", "nvidia-smi", "libnvidia-", "kmod-nvidia", "drv-nvidia", "cuda-toolkit", "cuda-nvcc",
+             "cuda-drivers", "libcuda1")  # fmt: skip
 READERS = (
     Reader("keyed", "read_keyed"),
     Reader("gpus", "read_gpus", ("gpu", "device")),
@@ -67,7 +59,6 @@ READERS = (
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),
     Reader("prose", "read_prose", most_lines=400),
-    Reader("where", "read_where"),
 )
 """All read every text, in any order of its parts."""
 
@@ -77,7 +68,7 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
     lines = lines_of(data if isinstance(data, str) else text_of(data))
     words = Words(lines)
     haystack = Haystack(lines, words)
-    statements = list(read_shapes(haystack))
+    statements = [*read_shapes(haystack), *read_where(haystack)]
     for reader in READERS:
         if reader.may_read(lines, words):
             statements += reader.read(lines)

@@ -9,14 +9,12 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import Any, NamedTuple
 
-from .statement import Line, Statement, say
-
-_MOST_LINES = 8
-"""Lines with a mark's text that are looked at: what does not stand among the first says nothing of the place."""
+from .search import Haystack
+from .statement import Statement, say
 
 
 class Mark(NamedTuple):
-    """`find`: lower-case texts one of which must stand in the line; `pattern`: on that line; `unless`: not on it.
+    """`find`: lower-case texts one of which must stand in the line; `expression`: on that line; `unless`: not on it.
 
     `alone`: lower-case texts none of which may stand anywhere in the input.
     """
@@ -24,9 +22,14 @@ class Mark(NamedTuple):
     path: str
     value: Any
     find: tuple[str, ...]
-    pattern: re.Pattern[str] | None
-    unless: re.Pattern[str] | None
+    expression: str
+    unless: str
     alone: tuple[str, ...]
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The expression compiled, when it is needed."""
+        return re.compile(self.expression, re.I) if self.expression else None
 
 
 @lru_cache(maxsize=1)
@@ -35,41 +38,19 @@ def marks() -> tuple[Mark, ...]:
     return tuple(
         Mark(
             row["path"], row["value"], tuple(row["find"]),
-            re.compile(row["pattern"], re.I) if "pattern" in row else None,
-            re.compile(row["unless"], re.I) if "unless" in row else None,
-            tuple(row.get("alone", ())),
+            row.get("pattern", ""), row.get("unless", ""), tuple(row.get("alone", ())),
         )
         for row in json.loads(get_data(__package__, "marks.json") or b"[]")
     )  # fmt: skip
 
 
-def read_where(lines: list[Line]) -> Iterator[Statement]:
+def read_where(haystack: Haystack) -> Iterator[Statement]:
     """A weak statement for the first line that carries each mark: what is said in so many words comes first."""
-    text = "\n".join(line.text for line in lines).lower()
     for mark in marks():
-        if any(word in text for word in mark.alone):
-            continue
-        line = _first(mark, lines, text)
-        if line is not None:
-            yield say(mark.path, mark.value, line, weak=True)
-
-
-def _first(mark: Mark, lines: list[Line], text: str) -> Line | None:
-    found: set[int] = set()
-    for needle in mark.find:
-        at, count = text.find(needle), 0
-        while at >= 0 and count < _MOST_LINES:
-            index = text.count("\n", 0, at)
-            if _carries(mark, lines[index].text):
-                found.add(index)
-                break
-            count += 1
-            end = text.find("\n", at)
-            at = text.find(needle, end) if end >= 0 else -1
-    return lines[min(found)] if found else None
-
-
-def _carries(mark: Mark, text: str) -> bool:
-    if mark.pattern is not None and not mark.pattern.search(text):
-        return False
-    return mark.unless is None or not mark.unless.search(text)
+        lines = [
+            line
+            for line, _ in haystack.lines_with(mark.find, mark.expression)
+            if not (mark.unless and re.search(mark.unless, line.text, re.I))
+        ]
+        if lines and not any(haystack.holds(word) for word in mark.alone):
+            yield say(mark.path, mark.value, min(lines, key=lambda line: line.number), weak=True)
