@@ -19,7 +19,7 @@ _TAG = re.compile(
 )
 _QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
-_BULLET = re.compile(r"\s{0,12}[-*•+]\s{1,3}(?=\S)")
+_BULLET = re.compile(r"\s{0,12}(?:[-•+]|\*{1,3})\s{1,3}(?=\S)")
 _PAIR = re.compile(r"\s{0,12}\"([A-Za-z][\w .()-]{0,60})\"\s?:\s?\"?([^\"]{0,400})\"?,?")
 """A line of JSON."""
 _CELLS = re.compile(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,60}([^|]{1,400}?)\s{0,60}\|")

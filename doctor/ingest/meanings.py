@@ -131,6 +131,23 @@ def _capability_list(value: str, line: Line) -> Iterator[Statement]:
         yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia", "compute_capability": cc}, line)
 
 
+def _capability_of(value: str, line: Line) -> Iterator[Statement]:
+    """`0,1,2=9.0`: of these GPUs."""
+    numbers, _, capability = value.partition("=")
+    for number in numbers.split(",")[:64]:
+        if number.isdecimal():
+            fields = {"index": int(number), "name": None, "count": 1, "vendor": "nvidia"}
+            yield say("gpu", {**fields, "compute_capability": values.capability(capability)}, line)
+
+
+def _driver_cuda(value: str, line: Line) -> Iterator[Statement]:
+    """Some tools say 'CUDA driver version' and mean the driver's."""
+    if version := values.cuda(value):
+        yield say("driver.nvml_cuda_version", version, line)
+    elif re.match(r"\d{3}\.\d", value):
+        yield from _driver(value, line)
+
+
 def _package(value: str, line: Line) -> Iterator[Statement]:
     from .packages import package_statements
 
@@ -194,7 +211,6 @@ _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "gcc": ("cuda.gcc_version", _gcc),
     "python": ("python.patient.version", values.python),
     "nvcc": ("cuda.nvcc_version", values.cuda),
-    "driver_cuda": ("driver.nvml_cuda_version", values.cuda),
     "driver_cuda_int": ("driver.cuda_version", _driver_cuda_int),
     "arch": ("host.architecture", places.arch),
     "module_version": ("driver.kernel_version", values.driver),
@@ -225,6 +241,7 @@ _READERS: dict[str, Reader] = {
     "scheduler": places.scheduler, "flavour": _flavour, "modules": _modules, "arch_list": _arch_list,
     "cuda_code": _cuda_code, "compute_mode": _compute_mode, "mig": _mig, "gpu_name": _gpu_name,
     "gpus_line": _gpu_name, "capability": _capability, "jetpack": _jetpack, "memlock": places.memlock,
-    "shm": places.shm, "driver": _driver, "capability_list": _capability_list, "package": _package,
+    "shm": places.shm, "driver": _driver, "driver_cuda": _driver_cuda,
+    "capability_of": _capability_of, "capability_list": _capability_list, "package": _package,
     "variable": _variable,
 }  # fmt: skip

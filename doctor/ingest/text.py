@@ -52,7 +52,7 @@ READERS = (
     Reader("query_csv", "read_csv", _CSV),
     Reader("smi", "read_nvcc", ("compilation",)),
     Reader("packages", "read_packages"),
-    Reader("topo", "read_topo", ("affinity",)),
+    Reader("topo", "read_topo", ("gpu",)),
     Reader("built_with", "read_built_with", ("code=sm_",)),
     Reader("os_packages", "read_os_packages", _PACKAGES),
     Reader("modinfo", "read_modinfo", ("filename:",)),

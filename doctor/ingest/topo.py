@@ -17,10 +17,12 @@ def read_topo(lines: list[Line]) -> Iterator[Statement]:
     """A GPU for each row, and a `pair` (its index, the other's index, level) for each cell above the diagonal."""
     columns: list[int] = []
     for line in lines:
-        cells = line.text.split()
-        if not cells or not (name := _GPU.fullmatch(cells[0])):
+        if "GPU" not in line.text[:24]:
             continue
-        if "Affinity" in cells:
+        cells = line.text.split()
+        if not (name := _GPU.fullmatch(cells[0])):
+            continue
+        if "Affinity" in cells or (len(cells) > 1 and _GPU.fullmatch(cells[1])):
             columns = []
             for cell in cells[:_MOST_GPUS]:
                 if not (found := _GPU.fullmatch(cell)):
