@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from ..snapshot import Missing, Snapshot
 from .finding import Check, Finding, Fix, Step
 
+_NAMES = ("cuDNN", "nvidia-", "bitsandbytes", "flash-attn", "libcuda", "libnvidia", "torch ", "torch'", "torchvision",
+          "xformers", "nouveau", "nvcc")  # fmt: skip
+"""Names that are written so at the beginning of a title too."""
 _WHERE = ("shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code")
 
 
@@ -42,9 +45,10 @@ def told(about: Check, s: Snapshot) -> Iterator[Finding]:
         step = Step(text=first.fix, command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
         fixes = (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)
     severity = about.severity if about.severity in ("critical", "error") else "error"
+    means = first.means if first.means.startswith(_NAMES) else f"{first.means[:1].upper()}{first.means[1:]}"
     lines = "; ".join(f"line {symptom.line}: {symptom.text}" for symptom in deciding[:3])
     yield about.fail(
-        f"{first.means[:1].upper()}{first.means[1:]}",
+        means,
         f"The text says so. {lines[:1].upper()}{lines[1:]}",
         facts={"message": first.id, "line": first.line}, severity=severity, fixes=fixes,
     )  # fmt: skip

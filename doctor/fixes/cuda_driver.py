@@ -30,7 +30,7 @@ def fixes_for(s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None) -> t
         compat = forward_compat(s, m, cuda)
         found += [compat] if compat else []
     floor = numbers((grade.floor_minor or grade.floor_full) if grade else "")
-    found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "")
+    found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "", newer=True)
     return tuple(found)
 
 

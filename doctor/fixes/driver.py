@@ -54,13 +54,18 @@ def install_note(s: Snapshot) -> str:
 
 
 def install_driver(
-    s: Snapshot, branch: int | None = None, flavour: str = "", title: str = "", why: str = ""
+    s: Snapshot, branch: int | None = None, flavour: str = "", title: str = "", why: str = "", newer: bool = False
 ) -> tuple[Fix, ...]:
-    """Install a driver on the host and reboot; inside a container, first take another host; in WSL: in Windows."""
+    """Install a driver on the host and reboot; inside a container, first take another host; in WSL: in Windows.
+
+    `newer`: the one that is there is too old, and which branch is needed is not known.
+    """
     if driver_platform(s) == "windows":
         return (update_windows_driver(s, branch),)
     changes = driver_changes()
-    words = f"the NVIDIA driver (branch {branch} or newer)" if branch else "the NVIDIA driver"
+    newer = newer and not branch
+    words = f"the NVIDIA driver (branch {branch} or newer)" if branch else (
+        "a newer NVIDIA driver" if newer else "the NVIDIA driver")  # fmt: skip
     if flavour:
         words += f" with the {flavour} kernel module"
     command = install_command(s, branch, flavour)
@@ -76,7 +81,8 @@ def install_driver(
     )
     if not guest(s):
         return (install,)
-    what = f"with NVIDIA driver {branch} or newer" if branch else "whose NVIDIA driver works"
+    what = f"with NVIDIA driver {branch} or newer" if branch else (
+        "with a newer NVIDIA driver" if newer else "whose NVIDIA driver works")  # fmt: skip
     return (other_host(s, what, changes), install)
 
 

@@ -43,9 +43,9 @@ def disable_require(s: Snapshot) -> Fix:
     return Fix(id="disable-require", title="Start the container without judging the requirement", steps=(step,))
 
 
-def older_image(s: Snapshot, cuda: str) -> Fix:
-    """An image for the driver's CUDA."""
-    which = f"CUDA {cuda} or older" if cuda else "an older CUDA"
+def older_image(s: Snapshot, cuda: str, below: str = "") -> Fix:
+    """An image for the driver's CUDA; where that is not known, for one `below` the version that was refused."""
+    which = f"CUDA {cuda} or older" if cuda else f"a CUDA older than {below}" if below else "an older CUDA"
     step = Step(
         text=f"Take the tag of the image that is made for {which}.", where="container-start",
         changes={"container.image_cuda": cuda or ABSENT, "container.requirements": ()},

@@ -72,7 +72,7 @@ def _requirement(t: Told) -> Iterable[Fix]:
     found = re.search(r"cuda\s?>=\s?(\d{1,2}\.\d{1,2})", t.text)
     newer = newer_driver_for(t.s, t.m, found[1] if found else "", whole=True)
     have = known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version)
-    image = older_image(t.s, have or "")
+    image = older_image(t.s, have or "", found[1] if found else "")
     if _at_provider(t):
         return (*newer[:1], image, disable_require(t.s))
     own = [fix for fix in newer if fix.id != "choose-another-host"]
@@ -165,8 +165,13 @@ def _loader_path(t: Told) -> Iterable[Fix]:
 
 
 def _not_advertised(t: Told) -> Iterable[Fix]:
-    if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices"):
+    if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices", "k8s-plugin-default-runtime"):
         return (*runtime_for_plugin(t.s), look_at_plugin(t.s))
+    if t.said.id == "k8s-allocate-failed":
+        look = look_at_plugin(t.s)
+        again = Step(text="Once the node offers healthy GPUs again, delete the pod that was rejected.",
+                     command="kubectl delete pod POD", where="container-start", changes=start_changes())  # fmt: skip
+        return (Fix(id=look.id, title=look.title, steps=(*look.steps, again), source=look.source),)
     return (look_at_plugin(t.s), *runtime_for_plugin(t.s))
 
 
@@ -175,6 +180,12 @@ def _runtime_class(t: Told) -> Iterable[Fix]:
 
 
 def _allocation(t: Told) -> Iterable[Fix]:
+    """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
+    if t.said.id == "slurm-gres":
+        text = "See which GPUs each partition has, and ask for one of those: the names after gpu: count."
+        return (one_step("ask-for-known-gpus", "Ask for GPUs that a partition has", text,
+                         "sinfo -o '%P %G'\n#SBATCH --partition=PARTITION --gres=gpu:1", "container-start",
+                         changes=start_changes()),)  # fmt: skip
     return (ask_for_gpus(t.s),)
 
 

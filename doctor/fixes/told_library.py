@@ -30,6 +30,11 @@ _CUDNN_PART = lazy(r"64_(\d{1,2})\b|\.so\.(\d{1,2})\b")
 
 
 def _pinned_again(t: Told) -> Iterable[Fix]:
+    if t.said.id == "nccl-versions":
+        again = torch_again(t, "with its NCCL")
+        return (one_step("same-nccl-everywhere", "Give every machine of the job the same NCCL", "One image for all, or "
+                         "the same versions: on each machine.", again.steps[-1].command, "environment",
+                         changes=recheck_run(t.s)),)  # fmt: skip
     if t.said.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
         return (_system_nccl(t),)
     return (torch_again(t, "with its CUDA libraries"),)

@@ -12,7 +12,7 @@ from ..snapshot import known
 from .driver import other_host
 from .gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from .machine import driver_platform
-from .place import RECHECK, batch_job, container_kind, cuda_changes, driver_changes, guest, notebook, on_host
+from .place import RECHECK, batch_job, container_kind, cuda_changes, driver_changes, guest, host_sudo, notebook, on_host
 from .restart import reboot
 from .selection import unset_variable
 from .told import Told, one_step
@@ -47,9 +47,18 @@ def _memory_fault(t: Told) -> Iterable[Fix]:
 
 
 def _needs_reset(t: Told) -> Iterable[Fix]:
+    """A switch takes all GPUs with it: they are reset together, without the fabric manager."""
     if driver_platform(t.s) == "windows":
         return (reboot(t.s, ""),)
-    return reset(t.s, "", _address(t.text))
+    if t.said.id != "sxid-fatal":
+        return reset(t.s, "", _address(t.text))
+    root = host_sudo(t.s)
+    step = on_host(t.s, "Stop every program that uses a GPU, then reset all of them together, or reboot. If it comes "
+                   "back, have the machine checked.",
+                   f"{root}systemctl stop nvidia-fabricmanager && {root}nvidia-smi --gpu-reset && "
+                   f"{root}systemctl start nvidia-fabricmanager", driver_changes())  # fmt: skip
+    fix = Fix(id="reset-all-gpus", title="Reset all GPUs of the machine", steps=(step,))
+    return (elsewhere(t.s), fix) if guest(t.s) else (fix,)
 
 
 def _slowed(t: Told) -> Iterable[Fix]:

@@ -51,7 +51,7 @@ def _ptx(t: Told) -> Iterable[Fix | None]:
     image = t.s.container.image_cuda
     cuda = torch_cuda(t.s, t.m) or (image if isinstance(image, str) else known(t.s.cuda.nvcc_version)) or ""
     floor = numbers(t.m.driver_for_cuda("1", cuda, driver_platform(t.s)).floor_full) if cuda else ()
-    return (build, *install_driver(t.s, floor[0] if floor else None))
+    return (build, *install_driver(t.s, floor[0] if floor else None, newer=True))
 
 
 def _jetson(t: Told) -> Iterable[Fix]:

@@ -36,10 +36,10 @@ def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
 
 
 def without_causes(findings: list[Finding]) -> list[Finding]:
-    """Effects whose cause the text does not hold become UNKNOWN."""
+    """Effects whose cause the text does not hold become UNKNOWN; beside a proven cause, what it left untold is none."""
     causes = any(f.status == "fail" and f.id not in EFFECTS for f in findings)
     if causes:
-        return findings
+        return [f for f in findings if f.id != "required-fact-missing" or f.facts.get("reason") != "not-asked"]
     return [
         replace(f, status="unknown", severity="warning", fixes=()) if f.id in EFFECTS and f.status == "fail" else f
         for f in findings
