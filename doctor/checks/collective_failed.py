@@ -8,8 +8,8 @@ losses are wrong.
 Why it happens: an IOMMU or ACS in the way of peer-to-peer copies, an NVLink or fabric that is not up, a /dev/shm that
 is too small, a network interface that NCCL should not take, an NCCL without code for this GPU.
 
-How to fix it: what stands above this finding; else run once with NCCL_DEBUG=INFO and read its last lines, and with
-NCCL_P2P_DISABLE=1: if that works, peer-to-peer is the cause.
+How to fix it: what stands above this finding; a larger /dev/shm in a container; else run once with NCCL_DEBUG=INFO into
+a file and read its last lines, and with NCCL_P2P_DISABLE=1: if that works, peer-to-peer is the cause.
 
 Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`; NCCL user guide, troubleshooting.
 """
@@ -20,8 +20,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip
+from ..fixes.place import container_kind
 from ..snapshot import Snapshot, known
 from ._measured import measured
+from ._readings import limit
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -53,29 +55,72 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         how = "arrives damaged" if known(first.right) is False else f"{_FAULT[first.fault or 'failed']}"
         others = f" and {len(bad) - 1} other pair{'s' * (len(bad) > 2)}" if len(bad) > 1 else ""
         peer = known(first.peer_access)
-        direct = "" if peer is None else f" They {'copy' if peer else 'do not copy'} directly (peer access)."
+        direct = "" if peer is None else f"They {'copy' if peer else 'do not copy'} directly (peer access)."
+        likely = "Likeliest an IOMMU or ACS in the way, or a link between them that is not up." if peer else ""
         yield CHECK.fail(
-            f"Data from {first.source} to {first.target}{others} {how}", f"{first.error}{direct}".strip(),
+            f"Data from {first.source} to {first.target}{others} {how}",
+            " ".join(word for word in (_sentence(first.error), direct, likely) if word),
             facts={"pairs": [[pair.source, pair.target] for pair in bad], "peer_access": peer},
-            subject=f"{first.source}>{first.target}", fixes=_fixes(),
+            subject=f"{first.source}>{first.target}", fixes=_of_pairs(s) if peer else _of_nccl(s),
         )  # fmt: skip
     if ring and ring_bad:
         how = "gives wrong values" if known(ring.right) is False else _FAULT[ring.fault or "failed"]
+        small = _small_shm(s, p)
+        shm = f"/dev/shm has only {known(s.host.shm_mib)} MiB, where NCCL puts its buffers: the likeliest cause."
         yield CHECK.fail(
-            f"An all-reduce of {ring.ranks} ranks by {ring.backend.upper()} {how}", ring.error,
+            f"An all-reduce of {ring.ranks} ranks by {_NAMES.get(ring.backend, ring.backend)} {how}",
+            " ".join(word for word in (_sentence(ring.error), shm if small else "") if word),
             facts={"backend": ring.backend, "ranks": ring.ranks, "fault": ring.fault}, subject=ring.backend,
-            fixes=_fixes(),
+            fixes=(*_more_shm(s), *_of_nccl(s)) if small else _of_nccl(s),
         )  # fmt: skip
 
 
 _FAULT = {"hang": "does not come to an end", "crash": "kills its process", "failed": "fails", "skipped": "was left out"}
+_NAMES = {"nccl": "NCCL"}
 
 
-def _fixes() -> tuple[Fix, ...]:
+def _sentence(words: str) -> str:
+    """An agent's words with a capital and a full stop."""
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}" if words else ""
+
+
+def _small_shm(s: Snapshot, p: Policy) -> bool:
+    size = known(s.host.shm_mib)
+    return bool(container_kind(s)) and size is not None and size <= limit(p, "shm_warn_mib", 64)
+
+
+def _more_shm(s: Snapshot) -> tuple[Fix, ...]:
+    from ..fixes.limits import more_shm
+    from ..fixes.speed import measured_again
+
+    return measured_again((more_shm(s),))
+
+
+def _of_nccl(s: Snapshot) -> tuple[Fix, ...]:
     from ..fixes.speed import here
 
+    log = "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=/tmp/nccl.%p.log gpudoctor prove --quick"
+    if known(s.host.env("NCCL_P2P_DISABLE")) == "1":
+        words = "Peer-to-peer is off already (NCCL_P2P_DISABLE). The last lines of /tmp/nccl.*.log name what failed."
+        return (here("nccl-log", "Let NCCL tell what it does", words, log),)
     return (
         here("without-p2p", "Prove it again without peer-to-peer",
-             "If that works, peer-to-peer is the cause: switch ACS and the IOMMU off in the firmware, or keep it so.",
-             "NCCL_P2P_DISABLE=1 NCCL_DEBUG=INFO gpudoctor prove"),
+             "If that works, peer-to-peer is the cause: switch ACS and the IOMMU off in the firmware, or keep it so. "
+             "If not, the last lines of /tmp/nccl.*.log name what failed.", f"NCCL_P2P_DISABLE=1 {log}"),
+    )  # fmt: skip
+
+
+def _of_pairs(s: Snapshot) -> tuple[Fix, ...]:
+    from ..fixes.gpu_state import elsewhere
+    from ..fixes.place import on_host
+    from ..fixes.speed import AGAIN, here, measured_again
+
+    step = on_host(s, "Switch ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
+                      "(Xid) show a link that is down.", "", dict(AGAIN), needs_root=False)  # fmt: skip
+    repair = Fix(id="repair-p2p", title="Repair the path between the GPUs", steps=(step,))
+    return (
+        here("train-without-p2p", "Train without peer-to-peer until it is repaired",
+             "NCCL then passes data through host memory, which is slower. Prove its all-reduce so before you trust it.",
+             "export NCCL_P2P_DISABLE=1 && gpudoctor prove --quick"),
+        *(measured_again((elsewhere(s),)) if container_kind(s) else ()), repair,
     )  # fmt: skip

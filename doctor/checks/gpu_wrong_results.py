@@ -60,7 +60,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for path in paths(s):
         gpu = gpu_of(s, path.device, path.key)
         if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in said:
-            yield _finding(s, gpu, path.device, f"{path.reason[0].upper()}{path.reason[1:]}.", {"device": path.device})
+            yield _finding(s, gpu, path.device, f"{path.reason}.", {"device": path.device})
+    gpus = [d.right for d in drivers] + [t.right for t in proofs if t.device != "cpu"]
     for proof in proofs:
         if proof.device == "cpu" and known(proof.right) is False:
             yield CHECK.fail(
@@ -68,6 +69,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 facts={"matmul_error": known(proof.matmul_error), "conv_error": known(proof.conv_error)},
                 subject="cpu", fixes=_cpu(),
             )  # fmt: skip
+    if all(known(right) is None for right in gpus):
+        raise Skip("only the CPU was measured, and no GPU")
 
 
 def _finding(s: Snapshot, gpu: Gpu | None, name: str, detail: str, facts: dict[str, Any]) -> Finding:

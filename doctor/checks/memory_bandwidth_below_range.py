@@ -53,11 +53,18 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
 
     gpu, load = low[0].gpu, low[0].load
     clock, most = known(load.clock_memory_mhz) if load else None, known(gpu.clock_memory_max_mhz) if gpu else None
-    words = "Likeliest: memory clocks below their maximum, or another program that NVML does not show here."
+    free = here("prove-again", "Measure on a free GPU", "End other programs on it first, in other containers too.")
+    locked = measured_again((clocks_reset(s, gpu.key, memory=True),)) if gpu else ()
     if clock and most and clock < 0.95 * most:
         words = f"Its memory clock was {clock:.0f} MHz of at most {most} MHz: locked clocks, a power state or heat."
-    elif load and share(load, "sw-thermal", "hw-thermal") > 0:
-        words = "It was slowed down by heat meanwhile; memory often is hotter than the chip."
-    if gpu is None:
-        return words, (here("prove-again", "Measure on a free GPU", "End other programs on it first."),)
-    return words, measured_again((clocks_reset(s, gpu.key, memory=True),))
+        return words, locked
+    if load and share(load, "sw-thermal", "hw-thermal") > 0:
+        return "It was slowed down by heat meanwhile; memory often is hotter than the chip.", locked or (free,)
+    if clock and most:
+        from ..fixes.gpu_state import replace_board
+
+        words = f"Its memory clock was {clock:.0f} MHz, as high as it can be: likeliest another program that NVML "
+        words += "does not show here, else a defect of its memory."
+        return words, (free, *measured_again(replace_board(s, gpu.key) if gpu else ()))
+    words = "Likeliest: memory clocks below their maximum, or another program that NVML does not show here."
+    return words, (free, *locked)

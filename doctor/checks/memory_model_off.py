@@ -28,6 +28,8 @@ from ._readings import limit
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+    from ..snapshot import TrainingStep
+
 CHECK = Check(
     __name__,
     title="Training memory is off the rule",
@@ -70,10 +72,29 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                    f"unset {' '.join(names)} && gpudoctor prove" if names else "gpudoctor prove")  # fmt: skip
         yield CHECK.warn(
             f"A training step takes {now:.1f} bytes for each parameter, {rule:.0f} by the rule",
-            f"{step.parameters / 1e6:.1f} million parameters, {step.precision or 'mixed precision'}: {split}."
-            + (f" Set here: {', '.join(names)}." if names else ""),
+            f"{step.parameters / 1e6:.1f} million parameters, {step.precision or 'mixed precision'}: {split}. "
+            + _cause(step, off > 0, names),
             facts={"bytes_per_parameter": now, "expected": rule, "off_percent": round(off, 1), **parts},
             subject=gpu.key if gpu else step.device, fixes=(fix,),
         )  # fmt: skip
     if not judged:
         raise Skip("no training step on a GPU was measured")
+
+
+_RULE_BYTES = {"weights": 4.0, "gradients": 4.0, "optimizer": 8.0}
+"""Of AdamW in float32, for each parameter; copies in half precision take 2 more."""
+
+
+def _cause(step: TrainingStep, more: bool, names: list[str]) -> str:
+    """The likeliest cause: a variable that is set here, else the part that is furthest from the rule."""
+    if names:
+        return f"Set here, and the likeliest cause: {', '.join(names)}."
+    there = (("weights", step.weights_mib), ("gradients", step.gradients_mib), ("optimizer", step.optimizer_mib))
+    each = {name: mib * (1 << 20) / max(1, step.parameters) for name, mib in there if not isinstance(mib, Missing)}
+    worst = max(each, key=lambda name: abs(each[name] - _RULE_BYTES[name]), default="")
+    if worst and abs(each[worst] - _RULE_BYTES[worst]) >= 1:
+        part = {"optimizer": "The optimizer's state takes"}.get(worst, f"Its {worst} take")
+        return f"{part} {each[worst]:.1f} of these bytes, {_RULE_BYTES[worst]:.0f} by the rule."
+    if more:
+        return "Each part is as the rule says: likeliest an old torch that makes temporary copies of them."
+    return "Each part is as the rule says: likeliest this torch keeps no copies in half precision."

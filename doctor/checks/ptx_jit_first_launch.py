@@ -53,7 +53,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 
             gpu = gpu_of(s, proof.device, proof.key)
             first, cache = known(proof.first_launch_ms), known(proof.jit_cache_bytes)
-            words = [f"The first launch took {first:.0f} ms"] if first is not None else []
+            took = f"{first / 1000:.1f} s" if first is not None and first >= 1000 else f"{first or 0:.0f} ms"
+            words = [f"The first launch took {took}"] if first is not None else []
             if cache:
                 words.append(f"the driver's cache of compiled kernels grew by {cache / 1e6:.1f} MB")
             forced = known(s.host.env("CUDA_FORCE_PTX_JIT")) or known(s.host.env("CUDA_FORCE_JIT"))

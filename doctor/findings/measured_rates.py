@@ -10,6 +10,7 @@ from .measured_path import gpu_of
 
 H2D = "h2d-pinned"
 """The copy that a link can be judged by; pageable copies are the CPU's."""
+_WORDS = {H2D: "from pinned host memory"}
 THERMAL = ("sw-thermal", "hw-thermal")
 SHARE = 25.0
 """Percent of the samples with a reason, from which on that reason explains a low rate."""
@@ -62,7 +63,7 @@ class Ranged(NamedTuple):
 
     def figures(self) -> str:
         """`bf16 742 TFLOP/s (normal: 632 to 790)`."""
-        said = f"{self.rate.what} {number(self.rate.value)} {self.rate.unit}"
+        said = f"{_WORDS.get(self.rate.what, self.rate.what)} {number(self.rate.value)} {self.rate.unit}"
         if self.band.basis == "unknown":
             return said
         return f"{said} (normal: {number(self.band.low)} to {number(max(self.band.high, self.band.typical))})"

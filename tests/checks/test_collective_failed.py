@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from doctor.snapshot import CollectiveProof, Missing, PairProof
+from doctor.snapshot import CollectiveProof, EnvVar, Missing, PairProof
 
 from ..judging import ids, report, run
 from ..proof.stories import assert_every_fix_is_looked_at_again, proven
@@ -27,7 +27,7 @@ def pair(**more: Any) -> tuple[PairProof, ...]:
         ({"pairs": pair(right=Missing("timeout"), fault="hang")}, "does not come to an end"),
         ({"pairs": pair(right=Missing("error"), fault="failed", error="peer access is not supported")}, "fails"),
         ({"collective": CollectiveProof(backend="nccl", ranks=2, fault="hang", error="no answer within 20 s")}, "by NCCL does not come"),
-        ({"collective": CollectiveProof(backend="gloo", ranks=2, right=False)}, "by GLOO gives wrong values"),
+        ({"collective": CollectiveProof(backend="gloo", ranks=2, right=False)}, "by gloo gives wrong values"),
     ],
 )  # fmt: skip
 def test_what_does_not_arrive_fails(measured: dict[str, Any], words: str) -> None:
@@ -43,6 +43,23 @@ def test_a_small_shared_memory_is_told_above_it_only_as_the_weaker_finding() -> 
     s = proven("h100", collective=CollectiveProof(backend="nccl", ranks=2, fault="crash", error="bus error"))
     done = report(s.replace({"host.shm_mib": 64, "container.kind": "docker"}))
     assert done.findings[0].id == ID
+    assert "64 MiB" in done.findings[0].detail and done.findings[0].fixes[0].id == "more-shared-memory"
+    assert_every_fix_is_looked_at_again(s, done.findings[0])
+
+
+def test_peer_to_peer_that_is_off_is_not_switched_off_again() -> None:
+    s = proven("h100", collective=CollectiveProof(backend="nccl", ranks=2, fault="hang"))
+    off = s.replace({"host.environment": (EnvVar("NCCL_P2P_DISABLE", "1"),)})
+    assert [run(ID, x)[2][0].fixes[0].id for x in (s, off)] == ["without-p2p", "nccl-log"]
+    assert_every_fix_is_looked_at_again(off, run(ID, off)[2][0])
+
+
+def test_pairs_that_copy_directly_name_the_path_between_them() -> None:
+    s = proven("h100", pairs=pair(right=False, peer_access=True, error="wrong data"))
+    (finding,) = run(ID, s)[2]
+    assert finding.detail.startswith("Wrong data. They copy directly") and "IOMMU or ACS" in finding.detail
+    assert [fix.id for fix in finding.fixes] == ["train-without-p2p", "repair-p2p"]
+    assert_every_fix_is_looked_at_again(s, finding)
 
 
 def test_right_left_out_or_not_measured() -> None:

@@ -60,3 +60,9 @@ def test_right_or_not_known() -> None:
     finding = run(ID, unlisted)[2][0]
     assert finding.subject == "cuda:0"
     assert_every_fix_is_looked_at_again(unlisted, finding)
+
+
+def test_of_a_gpu_that_nobody_asked_nothing_is_said() -> None:
+    cpu = torch_proof(B, device="cpu", key="", tensor_device="cpu")
+    assert run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(cpu,)))[0] == "skipped"
+    assert run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(torch_proof(B, device="cpu", right=False),)))[0] == "fail"

@@ -35,3 +35,12 @@ def test_missing_measurements() -> None:
         assert run(ID, proven("h100", training=(step,)))[0] == "skipped"
     assert run(ID, proven("h100", training=NOT_ASKED))[0] == "skipped"
     assert run(ID, proven("h100", training=Missing("error", "out of memory")))[0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [({"optimizer_mib": 290.0}, "optimizer's state takes 16.0"), ({"weights_mib": 145.0}, "Its weights take 8.0"), ({}, "temporary copies")],
+)  # fmt: skip
+def test_the_part_that_is_off_is_named(parts: dict[str, float], words: str) -> None:
+    (finding,) = run(ID, proven("h100", training=(replace(STEP, bytes_per_parameter=26.0, **parts),)))[2]
+    assert words in finding.detail

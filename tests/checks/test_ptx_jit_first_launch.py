@@ -16,7 +16,7 @@ def test_compiled_kernels_warn_with_the_figures() -> None:
     s = proven(B, torch=JIT)
     done = report(s)
     assert ids(s) == [ID] and done.exit_code == 0 and done.findings[0].subject == KEY
-    assert "38500 ms" in done.findings[0].detail and "212.0 MB" in done.findings[0].detail
+    assert "38.5 s" in done.findings[0].detail and "212.0 MB" in done.findings[0].detail
     assert done.measured is not None and done.measured.cuda_compatibility == "suspect"
     assert_every_fix_is_looked_at_again(s, done.findings[0])
 

@@ -221,7 +221,7 @@ def test_an_unlisted_gpu_is_unknown_with_its_figures() -> None:
     done = report(s)
     assert ids(s) == []
     for name, figure in (("matmul-below-range", "bf16 300 TFLOP/s"), ("memory-bandwidth-below-range", "1300 GB/s"),
-                         ("h2d-below-range", "h2d-pinned 50.0 GB/s")):  # fmt: skip
+                         ("h2d-below-range", "from pinned host memory 50.0 GB/s")):  # fmt: skip
         result = next(c for c in done.checks if c.id == name)
         assert result.status == "unknown" and figure in result.reason and "not listed" in result.reason
     assert verdict(done).expected == () and verdict(done).cuda_compatibility == "cleared"
