@@ -32,6 +32,15 @@ torch @ https://host.example/whl/torch-2.5.1%2Bcu121-cp311-cp311-linux_x86_64.wh
 [pip3] nvidia-nccl-cu12==2.26.2
 flash-attn (not installed)
 """
+PLACES = """\
+/content/train.py:7: UserWarning, running in Google Colab
+File "/kaggle/working/run.py", line 3
+jane@RUNPOD_POD_ID:/workspace$ docker run --gpus all nvcr.io/nvidia/pytorch:24.05-py3
+C:\\Users\\jane\\miniconda3\\envs\\ml\\python.exe
+Warning  Failed  pod/train-0  kubelet  containerd  nvidia.com/gpu
+slurmstepd: error: execve(): x
+apptainer exec --nv image.sif
+"""
 CSV = """\
 $ nvidia-smi --query-gpu=index,name,memory.used,driver_version --format=csv,noheader
 0, NVIDIA H100 PCIe, 3 MiB, 570.86.10
@@ -60,6 +69,10 @@ def packages() -> list[bytes]:
 
 def sentences() -> list[bytes]:
     return [SENTENCES.encode()]
+
+
+def places() -> list[bytes]:
+    return [PLACES.encode(), *named("vllm", "trace", "colab")()]
 
 
 def messages() -> list[bytes]:

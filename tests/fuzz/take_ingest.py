@@ -18,6 +18,7 @@ from doctor.ingest.search import Haystack
 from doctor.ingest.shapes import read_shapes
 from doctor.ingest.statement import Line, Statement
 from doctor.ingest.text import READERS
+from doctor.ingest.where import read_where
 from doctor.ingest.words import Words
 
 from .take import judged
@@ -45,9 +46,11 @@ def reader(function: str) -> Callable[[bytes], object]:
 
 
 def shapes(data: bytes) -> object:
-    lines = lines_of(text_of(data))
-    said = _well_formed(read_shapes(Haystack(lines, Words(lines))), lines)
-    return msgspec.json.encode(merge(said, "fuzz"))
+    return _searched(read_shapes, data)
+
+
+def where(data: bytes) -> object:
+    return _searched(read_where, data)
 
 
 def messages(data: bytes) -> object:
@@ -63,6 +66,11 @@ def read(data: bytes) -> object:
     """All of it; now and then to the end of the report."""
     s = read_text(data)
     return judgeable(s), judged(s, Policy(judged_on="2026-11-20"), data)
+
+
+def _searched(read: Callable[[Haystack], Iterable[Statement]], data: bytes) -> object:
+    lines = lines_of(text_of(data))
+    return msgspec.json.encode(merge(_well_formed(read(Haystack(lines, Words(lines))), lines), "fuzz"))
 
 
 def _well_formed(statements: Iterable[Statement], lines: list[Line]) -> list[Statement]:

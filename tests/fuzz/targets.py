@@ -74,6 +74,7 @@ TARGETS: dict[str, Target] = {
     },
     "text-clean": Target(take_ingest.clean, seeds_ingest.every, mutate_bytes, (b"<pre>", b"&gt;", b"\x1b[", b"**", b"__", b"1: ", b"```", b"\xff\xfe")),
     "text-shapes": Target(take_ingest.shapes, seeds_ingest.named(""), mutate_text, (b"NCCL version ", b"+cuda12.4", b"name: ", b" .....", b"v0.46")),
+    "text-where": Target(take_ingest.where, seeds_ingest.places, mutate_text, (b"on colab", b"/content/", b"docker", b"C:\\Users\\", b"kubectl")),
     "text-messages": Target(take_ingest.messages, seeds_ingest.messages, mutate_text, (b"Xid", b"CUDA error", b"undefined symbol: ", b"no such file")),
     "text": Target(take_ingest.read, seeds_ingest.every, mutate_text, (b"driver: ", b"GPU 0: ", b"torch 2.", b"Xid", b"| ", b"container: docker")),
 }  # fmt: skip
