@@ -22,11 +22,7 @@ class Mark(NamedTuple):
     path: str
     value: Any
     find: tuple[str, ...]
-<<<<<<< HEAD
-    pattern: str
-=======
     expression: str
->>>>>>> origin/main
     unless: str
     alone: tuple[str, ...]
 
@@ -51,34 +47,6 @@ def marks() -> tuple[Mark, ...]:
 def read_where(haystack: Haystack) -> Iterator[Statement]:
     """A weak statement for the first line that carries each mark: what is said in so many words comes first."""
     for mark in marks():
-<<<<<<< HEAD
-        if any(word in text for word in mark.alone):
-            continue
-        line = _first(mark, lines, text)
-        if line is not None:
-            yield say(mark.path, mark.value, line, weak=True)
-
-
-def _first(mark: Mark, lines: list[Line], text: str) -> Line | None:
-    found: set[int] = set()
-    for needle in mark.find:
-        at, count = text.find(needle), 0
-        while at >= 0 and count < _MOST_LINES:
-            index = text.count("\n", 0, at)
-            if _carries(mark, lines[index].text):
-                found.add(index)
-                break
-            count += 1
-            end = text.find("\n", at)
-            at = text.find(needle, end) if end >= 0 else -1
-    return lines[min(found)] if found else None
-
-
-def _carries(mark: Mark, text: str) -> bool:
-    if mark.pattern and not re.search(mark.pattern, text, re.I):  # compiled for the few texts that need it
-        return False
-    return not (mark.unless and re.search(mark.unless, text, re.I))
-=======
         lines = [
             line
             for line, _ in haystack.lines_with(mark.find, mark.expression)
@@ -86,4 +54,3 @@ def _carries(mark: Mark, text: str) -> bool:
         ]
         if lines and not any(haystack.holds(word) for word in mark.alone):
             yield say(mark.path, mark.value, min(lines, key=lambda line: line.number), weak=True)
->>>>>>> origin/main
