@@ -13,9 +13,8 @@ _TORCH = re.compile(
     r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I
 )
 _ASKED = re.compile(
-    r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgraded? to|update to|until|since|before"
-    r"|after|below|above|under|older than|newer than|satisf\w{2,4}|(?:add|introduc|remov)ed in"
-    r"|compatible with|built for|compiled for)\b"
+    r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgrade to|update to|until|before|below|above"
+    r"|older than|newer than|satisf\w{2,4}|(?:add|introduc|remov)ed in|compatible with|built for|compiled for)\b"
     r"[^.;]{0,24}$", re.I,
 )  # fmt: skip
 """Before a version: what is asked for, or spoken of, not what is there."""

@@ -20,7 +20,7 @@ _TORCH = re.compile(
 _PYTHON = re.compile(r"(?<![\w.])([23]\.\d{1,2}(?:\.\d{1,2})?)(?:t)?(?![\w.]*\d)")
 _ARCH = re.compile(r"\b(sm|compute)_(\d{2,3}[af]?)\b")
 _BOUND = re.compile(
-    r"[<>~!^≤≥]|.{0,40}?(?:,\s?[<>=!~]|\*|[\d.]x\b|\d\+(?:$|[\s)])|\b(?:at least|at most|minimum|maximum)\b"
+    r"[<>~!^≤≥]|.{0,40}?(?:,\s?[<>=!~]|[\d.]\*|[\d.]x\b|\d\+(?:$|[\s)])|\b(?:at least|at most|minimum|maximum)\b"
     r"|\b(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below|earlier)\b)",
     re.I,
 )

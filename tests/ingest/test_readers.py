@@ -214,6 +214,19 @@ def test_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
+    "sentence",
+    [
+        "after I upgraded to torch 2.5.1+cu121 it fails on my RTX 4090",
+        "On an RTX 4090 with torch==2.5.1+cu121, under WSL 2",
+        "my setup: RTX 4090, pytorch version 2.5.1+cu121",
+    ],
+)
+def test_what_a_sentence_says_is_there(sentence: str) -> None:
+    s = read(sentence)
+    assert s.torch.version == "2.5.1+cu121" and [g.name for g in gpus(s)] == ["RTX 4090"]
+
+
+@pytest.mark.parametrize(
     ("line", "path", "value"),
     [
         ("host driver: 470.57.02", "driver.nvml_driver_version", "470.57.02"),
