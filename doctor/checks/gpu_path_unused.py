@@ -45,6 +45,9 @@ CHECK = Check(
     needs_gpu=False,
 )  # fmt: skip
 
+_UNAVAILABLE = 46
+"""CUDA_ERROR_DEVICE_UNAVAILABLE: another program has the GPU for itself."""
+
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for every device (and watched program) that was shown not to have used the GPU."""
@@ -177,7 +180,8 @@ def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
     torch_died = any(p.device == path.device and p.fault in ("hang", "crash") for p in known(m.torch) or ())
     step_died = any(e.device == path.device and e.fault in ("hang", "crash") for e in m.ended)
     return torch_died or step_died or any(
-        f"cuda:{proof.device}" == path.device and driver_failed(proof) for proof in known(m.driver) or ()
+        f"cuda:{proof.device}" == path.device and driver_failed(proof) and known(proof.error_code) != _UNAVAILABLE
+        for proof in known(m.driver) or ()
     )  # fmt: skip
 
 

@@ -27,7 +27,8 @@ def measured_again(fixes: Iterable[Fix | None]) -> tuple[Fix, ...]:
         if fix is not None:
             *before, last = fix.steps
             changes = {path: value for path, value in last.changes.items() if (path, value) != ("gpus", ())}
-            found.append(replace(fix, steps=(*before, replace(last, changes={**changes, **AGAIN}))))
+            text = last.text.replace("gpudoctor check again", "gpudoctor prove again")
+            found.append(replace(fix, steps=(*before, replace(last, text=text, changes={**changes, **AGAIN}))))
     return tuple(found)
 
 

@@ -92,3 +92,8 @@ def summary(s: Snapshot, layer: Layer) -> str:
         names = list(dict.fromkeys(library.package for library in s.python.extensions if library.package))
         return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return ""
+
+
+def exit_words(report: Report) -> str:
+    """`exit 1`; empty for a watched run, whose exit code is the command's."""
+    return "" if report.snapshot.measured.level == "watch" else f"exit {report.exit_code}"

@@ -11,7 +11,7 @@ from . import facts
 from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
-from .groups import counted, groups
+from .groups import counted, exit_words, groups
 from .terminal import SMI_NOTE
 
 _SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔", "pass": "✅", "skipped": "➖"}
@@ -21,7 +21,8 @@ _TABLE = str.maketrans(_ESCAPED)
 
 def render_markdown(report: Report, layers: Mapping[str, Layer]) -> str:
     """The whole report; `layers` is the catalogue's check id to layer."""
-    rows = [f"### gpudoctor: {report.verdict.upper()} (exit {report.exit_code})", ""]
+    code = exit_words(report)
+    rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
     for index, (root, under) in enumerate(families(report.findings)):
         rows += ["#### Also found" if index else "#### Root cause", ""] if index < 2 else []
         rows += _cause(root, under)

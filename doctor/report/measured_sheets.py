@@ -53,7 +53,8 @@ def _paths(report: Report) -> Sheet:
     for path in path_of(report):
         proof = proofs.pop(path.device, None)
         said = evidence(proof) if proof and path.word == "gpu-path-used" else path.reason
-        rows.append((path.device or known(m.device) or "", _VERDICTS[path.word], said))
+        name = m.watch.program if m.watch and path.device == "watch" else path.device or known(m.device) or ""
+        rows.append((name, _VERDICTS[path.word], said))
     rows += [(p.device, _PROVED[known(p.right)], evidence(p) or p.error) for p in proofs.values()]
     told = report.measured
     if told and told.cuda_compatibility_reason:

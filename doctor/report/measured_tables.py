@@ -79,7 +79,8 @@ def _row(report: Report, found: Rate, label: str, whole: float, more: str) -> Ro
     expected = band(report, found)
     tops = expected.peak if expected else None
     mark = ("▲", "warn") if _is_low(report, found) else ("", "")
-    wild = f"varied by {percent(found.spread_percent)}" if found.spread_percent >= _WILD else ""
+    spread = found.spread_percent
+    wild = "varied widely" if spread >= 100 else f"varied by {percent(spread)}" if spread >= _WILD else ""
     words = [range_words(found, expected), more, wild]
     value, unit = shown(found)
     share = found.value / tops if tops else found.value / whole if whole else None

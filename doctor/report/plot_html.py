@@ -10,7 +10,7 @@ from ..snapshot import known
 from . import facts
 from .blocks import SIGNS, WHERE, alike, families, seen
 from .clean import printable
-from .groups import MARK, counted
+from .groups import MARK, counted, exit_words
 from .measured_sheets import Sheet, sheets
 from .measured_words import about
 from .plot_svg import drawable, render_svg
@@ -41,10 +41,11 @@ def _head(report: Report) -> list[str]:
     s = report.snapshot
     words = [facts.place(s), facts.driver(s), facts.torch(s), facts.python(s)]
     badge = f'<span class="badge {report.verdict}">{report.verdict.upper()}</span>'
+    code = exit_words(report)
     return [
         f"<h1>{escape(facts.gpus(s))}</h1>",
         f'<p class="muted">{escape(" · ".join(words))}</p>',
-        f"<p>{badge}exit {report.exit_code}; {escape(counted(report.checks))}</p>",
+        f"<p>{badge}{f'{code}; ' if code else ''}{escape(counted(report.checks))}</p>",
     ]
 
 

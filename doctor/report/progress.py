@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
 
 TICK_S = 0.5
+
+
+def _columns() -> int:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return max(20, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
+    return 80
 
 
 class Progress:
@@ -45,7 +52,8 @@ class Progress:
     def _draw(self) -> None:
         seconds = int(monotonic() - self._start)
         since = f" ({seconds} s)" if seconds else ""
-        self._write(f"\r\x1b[Kgpudoctor: looking at {self._words}{since}"[:100])
+        line = f"gpudoctor: looking at {self._words}{since}"
+        self._write(f"\r\x1b[K{line[: _columns() - 1]}")  # a line that wraps cannot be taken back
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):

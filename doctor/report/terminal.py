@@ -10,7 +10,7 @@ from ..judge.report import Report
 from ..snapshot import known
 from . import facts
 from .blocks import cause, families
-from .groups import counted, group_lines
+from .groups import counted, exit_words, group_lines
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
 
 SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
@@ -86,9 +86,9 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     """What it comes to, what the exit code says, and what to do next."""
     word, style = _VERDICT[report.verdict]
     s = report.snapshot
-    watched = s.measured.level == "watch"  # whose exit code is the command's
-    code = "" if watched else f"exit {report.exit_code}; "
-    rows = wrap(code + counted(report.checks), width, first=Span(f"{word}  ", style))
+    watched = s.measured.level == "watch"
+    words = "; ".join(filter(None, (exit_words(report), counted(report.checks))))
+    rows = wrap(words, width, first=Span(f"{word}  ", style))
     unknown = any(c.status == "unknown" for c in report.checks)
     if report.verdict == "fail":
         proven = known(s.measured.level) in ("proof", "quick", "standard", "full")

@@ -131,6 +131,8 @@ def test_a_watched_run_has_its_table() -> None:
     text = page(told(watched())).text
     for words in ("What was watched", "python, 118 s, exit code 0", "GPU busy 15 % (by this process)", "The CPU sets the pace"):
         assert words in text
+    assert "(exit" not in text and "exit 0;" not in text  # the command's own exit code is the process's
+    assert sheets(told(watched()))[0].rows[0][0] == "python"
 
 
 @pytest.mark.parametrize("name", SAMPLES)
