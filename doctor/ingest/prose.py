@@ -12,6 +12,10 @@ _DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2
 _TORCH = re.compile(
     r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I
 )
+_KEY = r"\s{0,8}([A-Za-z][\w .()-]{0,60})(?::|=(?!=))"
+_MOST_WORDS = 3
+"""Of what stands before a colon, if it is a key: longer ones begin a sentence."""
+_HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
 _ASKED = re.compile(
     r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgrade to|update to|until|before|below|above"
     r"|older than|newer than|satisf\w{2,4}|(?:add|introduc|remov)ed in|compatible with|built for|compiled for)\b"
@@ -44,11 +48,8 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
         text = line.text
         if len(text) > 600 or " .." in text or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
             continue
-        named = re.match(r"\s{0,8}[A-Za-z][\w .()-]{0,60}[:=]", text) and not re.match(
-            r"\s{0,8}(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", text, re.I
-        )
-        if named:
-            continue
+        if (key := re.match(_KEY, text)) and len(key[1].split()) <= _MOST_WORDS and not re.match(_HEADING, text, re.I):
+            continue  # a line of its own kind
         if (found := _DRIVER.search(text)) and _told(text, found):
             yield from (s._replace(weak=True) for s in meanings.statements("driver", found[1], line))
         if (found := _TORCH.search(text)) and _told(text, found):
