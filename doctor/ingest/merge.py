@@ -99,11 +99,12 @@ def _installed(groups: dict[str, list[Statement]], changes: dict[str, Any], witn
     wsl = changes.get("host.wsl") in (1, 2)
     container = changes.get("container.kind", "none") != "none"
     running = any(path in groups for path in ("driver.nvml_driver_version", "driver.kernel_version"))
+    answers = any(row.value == 0 for row in groups.get("driver.nvml_init", []))  # so the library fits the module
     for path, said, counts in (
         ("driver.nvml_driver_version", "installed.driver", not wsl and not running),
         ("driver.kernel_flavour", "installed.flavour", not wsl and "driver.kernel_flavour" not in groups),
         ("driver.nvml_library_version", "installed.library",
-         not wsl and not container and "driver.nvml_library_version" not in groups),
+         not wsl and not container and not answers and "driver.nvml_library_version" not in groups),
     ):  # fmt: skip
         if counts and (rows := groups.get(said, [])):
             changes[path] = agree(path, rows)

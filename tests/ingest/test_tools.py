@@ -188,6 +188,11 @@ def test_packages_tell_of_the_driver_only_where_nothing_tells_what_runs() -> Non
     assert isinstance(container.driver.nvml_library_version, Missing)
 
 
+def test_a_library_that_answers_fits_the_module_whatever_the_packages_say() -> None:
+    s = read(text("dpkg") + "| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n")
+    assert isinstance(s.driver.nvml_library_version, Missing) and s.driver.version == "550.90.07"
+
+
 def test_two_driver_packages_are_a_conflict() -> None:
     s = read("ii  nvidia-driver-535  535.183.01-0ubuntu1  amd64\nii  nvidia-dkms-550  550.107.02-0ubuntu1  amd64\n")
     assert s.driver.version == Missing("conflict", "line 1 says 535.183.01, line 2 says 550.107.02")
