@@ -46,7 +46,8 @@ def told(about: Check, s: Snapshot) -> Iterator[Finding]:
         fixes = (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)
     severity = about.severity if about.severity in ("critical", "error") else "error"
     means = first.means if first.means.startswith(_NAMES) else f"{first.means[:1].upper()}{first.means[1:]}"
-    lines = "; ".join(f"line {symptom.line}: {symptom.text}" for symptom in deciding[:3])
+    said = dict.fromkeys(f"line {symptom.line}: {symptom.text}" for symptom in deciding)
+    lines = "; ".join(list(said)[:3])
     yield about.fail(
         means,
         f"The text says so. {lines[:1].upper()}{lines[1:]}",

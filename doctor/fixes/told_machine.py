@@ -101,12 +101,12 @@ def _held(t: Told) -> Iterable[Fix]:
         return (one_step("end-holder", "Find what holds the memory and end it",
                          "Programs of Windows hold the same memory: look in the Task Manager (Details, dedicated GPU "
                          "memory), and here for your own; end those not needed.",
-                         "ps aux | grep python", destructive=True, changes=changes),)  # fmt: skip
+                         "ps aux | grep python\nkill PID", destructive=True, changes=changes),)  # fmt: skip
     if container_kind(s) or batch_job(s):
         own = one_step(
             "end-own-programs", "End your own leftovers, or take a free GPU",
             "In here only your own processes can be ended; what others hold (other containers, the host) is seen on "
-            "the host.", "ps aux | grep python", changes=changes,
+            "the host.", "ps aux | grep python\nkill PID", destructive=True, changes=changes,
         )  # fmt: skip
         return (own, *(on_the_host(fix) for fix in fixes[:1]))
     return fixes

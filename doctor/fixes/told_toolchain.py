@@ -41,7 +41,9 @@ def _libc(t: Told) -> Iterable[Fix]:
 
 def _toolkit(t: Told) -> Iterable[Fix | None]:
     """One that is there already, named; else one of torch's CUDA version."""
-    cuda = torch_cuda(t.s, t.m) or known(t.s.cuda.nvcc_version) or _USUAL_CUDA
+    built = torch_cuda(t.s, t.m)
+    major = f" (torch wants CUDA {built.partition('.')[0]}.x)" if built else ""
+    cuda = built or known(t.s.cuda.nvcc_version) or _USUAL_CUDA
     cuda = ".".join(cuda.split(".")[:2])
     if known(t.s.host.system) == "windows":
         folder = f"C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v{cuda}"
@@ -53,8 +55,8 @@ def _toolkit(t: Told) -> Iterable[Fix | None]:
     changes = {"cuda.cuda_home": RECHECK}
     module = _module(t, "cuda", cuda) if batch_job(t.s) else None
     named = one_step("name-installed-toolkit", "Name the toolkit that is there: CUDA_HOME and PATH",
-                     f"Where one of these is there, name its folder (torch wants CUDA {cuda.partition('.')[0]}.x).",
-                     "ls -d /usr/local/cuda*/bin/nvcc /opt/cuda/bin/nvcc\n"
+                     f"Where one of these is there, name its folder{major}.",
+                     "ls -d /usr/local/cuda*/bin/nvcc /opt/cuda/bin/nvcc 2>/dev/null\n"
                      "export CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH",
                      changes=changes) if t.said.id == "cuda-home-unset" else None  # fmt: skip
     return (module, named, *fixes)

@@ -57,7 +57,7 @@ def place(s: Snapshot) -> str:
         words.append(f"(WSL{known(s.host.wsl)})")
     kind = known(s.container.kind)
     if kind and kind != "none":
-        words.append(f"in {kind}")
+        words.append("in a container" if kind == "other" else f"in {kind}")
     if provider := known(s.host.provider):
         words.append(f"on {provider}")
     return " ".join(words)

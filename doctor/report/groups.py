@@ -81,7 +81,7 @@ def summary(s: Snapshot, layer: Layer) -> str:
         return ", ".join(words).removeprefix("driver ")
     if layer == "container":
         kind = known(s.container.kind)
-        return "" if kind is None else "no container" if kind == "none" else kind
+        return "" if kind is None else {"none": "no container", "other": "in a container"}.get(kind, kind)
     if layer == "libraries":
         version = known(s.torch.cudnn_bundled)
         return f"cuDNN {version}" if version else ""
