@@ -100,7 +100,7 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
     if how == "differ":
         return len(groups) >= 2 and groups[0] != groups[1]
     if how == "second-over-0.8-of-first":
-        return len(numbers) >= 2 and numbers[0] > 0 and numbers[1] / numbers[0] >= 0.8
+        return len(numbers) >= 2 and numbers[0] > 0 and 0.8 <= numbers[1] / numbers[0] <= 1
     if how == "most-held-elsewhere":  # total GiB, allocated MiB, free MiB
         return (
             len(numbers) >= 3

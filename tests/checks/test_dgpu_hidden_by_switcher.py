@@ -1,0 +1,38 @@
+"""dgpu-hidden-by-switcher."""
+
+from __future__ import annotations
+
+import pytest
+
+from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
+
+ID = "dgpu-hidden-by-switcher"
+
+
+def test_a_machine_does_not_show_it() -> None:
+    assert_silent_on_machines(ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("prime-select query: intel", "sudo prime-select nvidia"),
+        ("supergfxctl mode: Integrated", "supergfxctl --mode Hybrid"),
+        ("envycontrol --query\nenvycontrol mode: integrated", "envycontrol -s nvidia"),
+    ],
+)
+def test_words_that_decide(text: str, command: str) -> None:
+    assert command in commands(the_only_failure(text, ID))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prime-select query: nvidia",
+        "prime-select query: on-demand",
+        "supergfxctl mode: Hybrid",
+        "00:02.0 VGA compatible controller: Intel Corporation\n01:00.0 3D controller: NVIDIA Corporation",
+    ],
+)
+def test_words_that_only_look_like_it(text: str) -> None:
+    assert_not_told(text, ID)

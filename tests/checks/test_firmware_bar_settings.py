@@ -1,0 +1,36 @@
+"""firmware-bar-settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
+
+ID = "firmware-bar-settings"
+
+
+def test_a_machine_does_not_show_it() -> None:
+    assert_silent_on_machines(ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:", "dmesg"),
+        ("pci 0000:01:00.0: BAR 1: no space for [mem size 0x1000000000 64bit pref]", "dmesg"),
+        ("virtualization: kvm\npci 0000:06:00.0: can't assign mem pref", "X-PciMmio64Mb"),
+    ],
+)
+def test_words_that_decide(text: str, command: str) -> None:
+    assert command in commands(the_only_failure(text, ID))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pci 0000:01:00.0: BAR 1: assigned [mem 0x6000000000-0x6fffffffff 64bit pref]",
+        "BAR1 Memory Usage\n    Total : 65536 MiB",
+    ],
+)
+def test_words_that_only_look_like_it(text: str) -> None:
+    assert_not_told(text, ID)

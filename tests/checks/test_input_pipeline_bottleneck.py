@@ -1,0 +1,36 @@
+"""input-pipeline-bottleneck."""
+
+from __future__ import annotations
+
+import pytest
+
+from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
+
+ID = "input-pipeline-bottleneck"
+
+
+def test_a_machine_does_not_show_it() -> None:
+    assert_silent_on_machines(ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("Epoch: [0][10/5005] Time 0.50 Data 0.45", "num_workers="),
+        ("cpu_cores: 16\nthreads per process: 64", "export OMP_NUM_THREADS=16"),
+    ],
+)
+def test_words_that_decide(text: str, command: str) -> None:
+    assert command in commands(the_only_failure(text, ID))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Epoch: [0][10/5005] Time 0.50 Data 0.01",
+        "cpu_cores: 64\nthreads per process: 8",
+        "time 12:30 data 2024-05-01",
+    ],
+)
+def test_words_that_only_look_like_it(text: str) -> None:
+    assert_not_told(text, ID)

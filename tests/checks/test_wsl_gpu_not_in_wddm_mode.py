@@ -1,0 +1,40 @@
+"""wsl-gpu-not-in-wddm-mode."""
+
+from __future__ import annotations
+
+import pytest
+
+from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
+
+ID = "wsl-gpu-not-in-wddm-mode"
+
+
+def test_a_machine_does_not_show_it() -> None:
+    assert_silent_on_machines(ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("wsl: 2\n|   0  Tesla T4    TCC  | 00000000:01:00.0 Off |\nNo devices were found", "nvidia-smi -g 0 -dm 0"),
+        (
+            "wsl: 2\n|   1  Quadro RTX 6000    TCC  | 00000000:21:00.0 Off |\nNo devices were found",
+            "nvidia-smi -g 1 -dm 0",
+        ),
+        ("wsl: 2\nDriver Model: Current TCC\nNo devices were found", "nvidia-smi -g 0 -dm 0"),
+    ],
+)
+def test_words_that_decide(text: str, command: str) -> None:
+    assert command in commands(the_only_failure(text, ID))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wsl: 2\n|   0  Quadro RTX 6000   WDDM  | 00000000:01:00.0 Off |\nNo devices were found",
+        "OS: Windows Server 2022\n|   0  Tesla T4    TCC  | 00000000:01:00.0 Off |\nNo devices were found",
+        "wsl: 2\nNo devices were found",
+    ],
+)
+def test_words_that_only_look_like_it(text: str) -> None:
+    assert_not_told(text, ID)

@@ -1,0 +1,36 @@
+"""wsl-pinned-memory-limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
+
+ID = "wsl-pinned-memory-limit"
+
+
+def test_a_machine_does_not_show_it() -> None:
+    assert_silent_on_machines(ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("wsl: 2\ntensor = tensor.pin_memory()\nRuntimeError: CUDA error: out of memory", "pin_memory=False"),
+        ("wsl: 2\ncudaHostAlloc(&p, 40 GiB) failed\nCUDA error: out of memory", "pin_memory=False"),
+    ],
+)
+def test_words_that_decide(text: str, command: str) -> None:
+    assert command in commands(the_only_failure(text, ID))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OS: Ubuntu 22.04\ntensor = tensor.pin_memory()\nRuntimeError: CUDA error: out of memory",
+        "wsl: 2\nRuntimeError: CUDA error: out of memory",
+        "wsl: 2\nDataLoader(dataset, pin_memory=True)",
+    ],
+)
+def test_words_that_only_look_like_it(text: str) -> None:
+    assert_not_told(text, ID)
