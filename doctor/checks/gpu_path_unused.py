@@ -52,6 +52,8 @@ _UNAVAILABLE = 46
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for every device (and watched program) that was shown not to have used the GPU."""
     found_by = measured(s)
+    if found_by.device == "cpu":
+        yield from _on_cpu(s)
     if p.expect.kind == "none":
         raise Skip("--expect none: no GPU is expected where this runs")
     from ..findings.measured_path import asked_cpu, driver_words, overall, paths
@@ -85,6 +87,33 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if unknown.word == "unknown":
         raise NeedsFact("measured.watch" if unknown.device == "watch" else "measured.torch",
                         Missing("error", unknown.reason))  # fmt: skip
+
+
+def _on_cpu(s: Snapshot) -> Iterator[Finding]:
+    """Where the CPU was asked for and torch's proof did not come to a result there."""
+    from ..fixes.speed import here
+
+    proof = next((p for p in known(s.measured.torch) or () if p.device == "cpu"), None)
+    if (proof and isinstance(proof.right, bool)) or isinstance(s.torch.version, Missing) or not s.torch_run.imported:
+        return  # right, or another finding tells
+    end = next((e for e in s.measured.ended if e.agent == "torch_proof"), None)
+    fault, step = (proof.fault, proof.failed_step) if proof else (end.fault, end.step) if end else (None, "")
+    error = (proof.error if proof else "") or (end.detail if end else "")
+    words = f"It ended{f' in {step}' if step else ''}{f': {error}' if error else ''}."
+    facts = {"device": "cpu", "fault": fault, "step": step}
+    if fault in ("crash", "failed"):
+        yield CHECK.fail(
+            f"torch {'crashes' if fault == 'crash' else 'fails'} on the CPU", words, facts=facts, subject="cpu",
+            fixes=(here("prove-again", "Install torch anew and prove it again",
+                        "In a new environment first: a library is damaged, or the processor too old for the build.",
+                        "gpudoctor prove --device cpu"),),
+        )  # fmt: skip
+    else:
+        yield CHECK.unknown(
+            "Not proven that torch can compute on the CPU", words, facts=facts, subject="cpu",
+            fixes=(here("prove-again", "Prove it again with more time", "Say how much in seconds.",
+                        "gpudoctor prove --device cpu --timeout 600"),),
+        )  # fmt: skip
 
 
 def _causes(s: Snapshot, path: Path) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ class _Prover:
             return None
         if self.end - monotonic() < LEAST_S:
             before = f" before cuda:{arguments[-1]}" if "--first" in arguments else ""
-            self.leave_out(agent, "timeout", f"the {self.plan.total_s:.0f} s for the proof were over{before}")
+            self.leave_out(agent, "timeout", f"the {self.plan.total_s:.3g} s for the proof were over{before}")
             return None
         words = _WORDS[agent]
         self.say(words)
@@ -134,9 +134,13 @@ class _Prover:
     def why_none(self) -> tuple[str, str]:
         """Why there is no device to measure on."""
         lines = [line for result in self.proof["torch_proof"] for line in result.lines]
+        fault = next((result.fault for result in self.proof["torch_proof"] if result.fault), None)
+        if fault is not None:
+            return ("timeout" if fault == "hang" else "error"), "torch's proof did not come to its end"
         if any(line.get("field") == "import" and "error" in line for line in lines):
             return "error", "torch does not import"
-        if any(line.get("field") == "torch_devices" and line.get("value") == [] for line in lines):
+        offered = [line.get("value") for line in lines if line.get("field") == "torch_devices"]
+        if [] in offered and self.plan.device != "cpu":
             return "absent", "torch has no GPU here"
         return "error", "torch computed right results on no device"
 

@@ -189,11 +189,12 @@ def test_the_driver_is_blamed_for_its_own_gpu_alone() -> None:
 
 
 def test_the_cpu_as_asked_is_a_remark() -> None:
-    s = without_gpu(healthy()).replace({"measured": without(device="cpu", driver=NOT_ASKED).measured})
+    cpu = torch_proof(B, device="cpu", key="", tensor_device="cpu")
+    s = without_gpu(healthy()).replace({"measured": without(device="cpu", driver=NOT_ASKED, torch=(cpu,)).measured})
     status, _, findings = run(ID, s, ANY)
     assert (status, [f.severity for f in findings]) == ("pass", ["info"])
     assert report(s, ANY).exit_code == 0
-    assert run(ID, proven(B, device="cpu", torch=()))[0] == "skipped"  # torch has a GPU, nobody asked for it
+    assert run(ID, proven(B, device="cpu", torch=(cpu,)))[0] == "skipped"  # torch has a GPU, nobody asked for it
 
 
 def test_expectations() -> None:
@@ -239,3 +240,14 @@ def test_a_watched_program_whose_torch_has_no_gpu() -> None:
     finding = run(ID, s)[2][0]
     assert "no usable GPU" in finding.detail and finding.fixes[0].id != "move-to-gpu"
     assert ids(s)[0] == "cpu-only-torch"
+
+
+@pytest.mark.parametrize(("fault", "status", "code"), [("crash", "fail", 1), ("failed", "fail", 1), ("hang", "unknown", 3)])
+def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str, status: str, code: int) -> None:
+    broken = torch_proof(B, device="cpu", key="", right=Missing("error"), fault=fault, failed_step="matmul", error="signal 4")
+    s = without_gpu(healthy()).replace({"measured": without(device="cpu", driver=NOT_ASKED, torch=(broken,)).measured})
+    finding = run(ID, s, ANY)[2][0]
+    assert (finding.status, report(s, ANY).exit_code) == (status, code) and finding.detail == "It ended in matmul: signal 4."
+    end = StepEnd(agent="torch_proof", step="import torch", fault="hang")
+    assert run(ID, s.replace({"measured.torch": (), "measured.ended": (end,)}), ANY)[0] == "unknown"
+    assert report(s.replace({"torch.version": ABSENT}), ANY).exit_code == 0  # torch-not-installed tells
