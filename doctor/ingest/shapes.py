@@ -40,8 +40,13 @@ def shapes() -> tuple[Shape, ...]:
 def read_shapes(haystack: Haystack) -> Iterator[Statement]:
     """Statements of every line that has one of the shapes."""
     for shape in shapes():
-        for line, groups in islice(haystack.lines_with(shape.find, shape.pattern), _MOST_LINES):
-            for kind, template in shape.means.items():
-                value = _GROUP.sub(lambda found, groups=groups: groups[int(found[1]) - 1], template)  # type: ignore[misc]
-                for said in meanings.statements(kind, value, line):
-                    yield said._replace(weak=True) if shape.weak else said
+        yield from statements_of(shape, haystack)
+
+
+def statements_of(shape: Shape, haystack: Haystack) -> Iterator[Statement]:
+    """What the lines of one shape say."""
+    for line, groups in islice(haystack.lines_with(shape.find, shape.pattern), _MOST_LINES):
+        for kind, template in shape.means.items():
+            value = _GROUP.sub(lambda found, groups=groups: groups[int(found[1]) - 1], template)  # type: ignore[misc]
+            for said in meanings.statements(kind, value, line):
+                yield said._replace(weak=True) if shape.weak else said

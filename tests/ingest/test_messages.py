@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from doctor.ingest import read
 from doctor.ingest.messages import Message, catalogue
+from doctor.ingest.shapes import Shape, shapes
 from doctor.judge import check_ids
 from doctor.snapshot import Snapshot
 
@@ -71,6 +73,15 @@ def test_patterns_cannot_backtrack_badly(message: Message) -> None:
     if message.pattern is not None:
         parsed = parser.parse(message.pattern.pattern, message.pattern.flags)
         assert all(bound <= 1000 for bound in _repeats(parsed))
+
+
+@pytest.mark.parametrize("shape", shapes(), ids=lambda shape: f"{shape.tool}: {shape.find[0]}")
+def test_shapes_are_well_formed_and_bounded(shape: Shape) -> None:
+    parsed = parser.parse(shape.pattern, re.I)
+    assert all(bound <= 2000 for bound in _repeats(parsed))
+    assert shape.find and all(text == text.lower() for text in shape.find)
+    groups = re.compile(shape.pattern).groups
+    assert all(int(number) <= groups for template in shape.means.values() for number in re.findall(r"\$(\d)", template))
 
 
 def test_a_judge_of_patterns_sees_a_bomb() -> None:

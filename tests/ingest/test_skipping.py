@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from doctor.ingest.clean import lines_of
 from doctor.ingest.messages import catalogue
 from doctor.ingest.search import Haystack
-from doctor.ingest.shapes import shapes
+from doctor.ingest.shapes import shapes, statements_of
 from doctor.ingest.statement import Line
 from doctor.ingest.text import READERS, Reader
 from doctor.ingest.words import Words
@@ -63,3 +63,10 @@ def test_every_entry_is_found_in_a_long_log_too() -> None:
     haystack = Haystack(lines, Words(lines))
     for place, entry in enumerate(entries):
         assert 20 * place in [line.number for line, _ in haystack.lines_with(entry.find, "")]
+
+
+def test_every_shape_is_in_a_text_and_says_something() -> None:
+    texts = [(lines, Words(lines)) for lines in map(lines_of, TEXTS)]
+    haystacks = [Haystack(lines, words) for lines, words in texts]
+    silent = [shape for shape in shapes() if not any(list(statements_of(shape, haystack)) for haystack in haystacks)]
+    assert not [(shape.tool, shape.pattern) for shape in silent]
