@@ -11,11 +11,13 @@ _LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50, "SOC": 50}
 """As NVML numbers them (nvmlGpuTopologyLevel_t); SOC is the older name of SYS. NVLinks (NV4) have no level."""
 _GPU = re.compile(r"GPU(\d{1,3})")
 _MOST_GPUS = 256
+_MOST_ROWS = 1024
 
 
 def read_topo(lines: list[Line]) -> Iterator[Statement]:
     """A GPU for each row, and a `pair` (its index, the other's index, level) for each cell above the diagonal."""
     columns: list[int] = []
+    rows = 0
     for line in lines:
         if "GPU" not in line.text[:24]:
             continue
@@ -29,7 +31,9 @@ def read_topo(lines: list[Line]) -> Iterator[Statement]:
                     break
                 columns.append(int(found[1]))
         elif columns and len(cells) > len(columns) and cells[1 + _at(columns, int(name[1]))] == "X":
-            row = int(name[1])
+            row, rows = int(name[1]), rows + 1
+            if rows > _MOST_ROWS:
+                return
             yield say("gpu", {"index": row, "name": None, "count": 1, "vendor": "nvidia"}, line)
             for column, cell in zip(columns, cells[1:], strict=False):
                 if column > row and cell in _LEVELS:
