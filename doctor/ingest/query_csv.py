@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from . import values
+from .gpus import MOST_GPUS
 from .statement import Line, Statement, say
 
 _COLUMNS = {
@@ -55,7 +56,7 @@ def read_csv(lines: list[Line]) -> Iterator[Statement]:
             continue
         if not _fits(columns, cells):
             columns = _by_values(cells, row_number) if comma else []
-        if columns:
+        if columns and row_number < MOST_GPUS:
             yield from _row(columns, cells, row_number, line)
             row_number += 1
 
