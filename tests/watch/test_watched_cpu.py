@@ -34,9 +34,9 @@ WORKERS = (
 def test_a_busy_loop_on_one_thread(tmp_path: Path) -> None:
     facts, said, _ = measured(tmp_path, [], python(BUSY))
     watch, share = facts["watch"], float(said)
-    assert abs(watch["cpu_cores"] - share) < 0.15
-    assert abs(watch["busiest_thread"] - share) < 0.15
-    assert abs(watch["main_cores"] - share) < 0.15
+    assert abs(watch["cpu_cores"] - share) < 0.3
+    assert abs(watch["busiest_thread"] - share) < 0.3
+    assert abs(watch["main_cores"] - share) < 0.3
     assert watch["busiest_thread_name"].startswith("main thread of ")
     assert (watch["processes_max"], watch["threads_max"], watch["workers"]) == (1, 1, 0)
     assert watch["seconds"] >= 1.8 and 0 < watch["sampler_cpu_s"] < 1.8
