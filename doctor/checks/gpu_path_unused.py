@@ -12,7 +12,9 @@ it.
 How to fix it: the cause above first. In a program: `.to("cuda")` for the model and for every batch, an error where
 there is no GPU in the place of a silent change to the CPU.
 
-With `--device cpu` it is a remark. Judged from `gpudoctor prove` and `gpudoctor watch`.
+With `--device cpu` it is a remark, and a torch that crashes on the CPU fails. Where memory or time ran out before a GPU
+was proven it is unknown. Without torch, a GPU on which a kernel through libcuda alone runs right is a warning at most.
+Judged from `gpudoctor prove` and `gpudoctor watch`.
 
 Source: results computed by torch on the device, the device of their tensor, NVML's list of processes, a kernel through
 libcuda alone.

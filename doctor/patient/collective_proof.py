@@ -2,7 +2,7 @@
 
 Run under the patient's Python: `python collective_proof.py [--devices 0,1] [--seconds S] [--cwd-first]`, or with
 `--device cpu --ranks N` for an all-reduce between processes on the CPU. It starts torch in children of its own, so a
-copy that never ends costs one child: first the pairs (each ordered pair of up to four devices, neighbours in the ring
+copy that never ends costs one child: first the pairs (each ordered pair of up to eight devices, neighbours in the ring
 above), then one all-reduce with a rank a device: NCCL, else gloo. Each of the two may take S seconds. Lines: {"begin":
 STEP, "device": D}, again and again while a child is waited for; {"field": "pids", "value": [...]} for the children's
 numbers; {"field": "import", "error": TYPE, "text": T}; {"pair": {...}}, {"collective": {...}}, {"ended": {...}}.
@@ -34,8 +34,8 @@ AGENT = "collective_proof"
 SECONDS = 45.0
 TEXT_LIMIT = 2000
 MAX_RANKS = 64
-ALL_PAIRS = 4
-"""Up to so many devices every pair is tried."""
+ALL_PAIRS = 8
+"""Up to so many devices every pair is tried: the GPUs of one host."""
 COPY_BYTES = (64 << 20, 4 << 20)
 """Bytes that pass between two devices; fewer where memory is out."""
 COPIES = 5
@@ -256,12 +256,11 @@ class Parent:
 
 
 def pairs_of(names: Sequence[str]) -> List[Tuple[str, str]]:
-    """Ordered pairs of up to four devices; above, neighbours in the ring, both ways."""
+    """Ordered pairs of up to eight devices; above, neighbours in the ring, both ways. Each device comes early: the ring
+    first, then those further apart, so that little is left out where the time is over."""
     count = len(names)
-    if count <= ALL_PAIRS:
-        return [(a, b) for a in names for b in names if a != b]
-    ring = [(names[n], names[(n + 1) % count]) for n in range(count)]
-    return ring + [(b, a) for a, b in ring]
+    steps = range(1, count) if count <= ALL_PAIRS else (1, count - 1)
+    return [(names[n], names[(n + step) % count]) for step in steps for n in range(count)]
 
 
 def pairs_child(out: Out, flags: Any) -> None:

@@ -11,9 +11,10 @@ from .clean import printable
 from .expected import crossover, limits
 from .figures import STEP_PARTS, counts, devices, memory_parts, step_parts, sweep
 from .lines import Line, Span, line, wrap
-from .measured_words import bytes_rule, collective_words, headed, mark, model_of, pair_words
+from .measured_words import bytes_rule, collective_words, headed, mark, model_of, pair_words, pairs_words
 from .table import Row, table
 
+_FEW_PAIRS = 2
 _LEGEND = dict(zip(STEP_PARTS, ("GPU at work", "copy", "making the batch", "GPU waits for the host"), strict=True))
 
 
@@ -29,7 +30,7 @@ def training_lines(report: Report, width: int, verbose: int) -> list[Line]:
         rows += _sweep(report, device, width, verbose)
     rows += _counted(m, "loader", "loader workers", width, verbose)
     rows += _counted(m, "copies", "copies of a model at once", width, verbose)
-    return rows + _cpu(m, width) + _together(m, width)
+    return rows + _cpu(m, width) + _together(m, width, verbose)
 
 
 def _step(step: TrainingStep, width: int) -> list[Line]:
@@ -109,10 +110,15 @@ def _cpu(m: Measured, width: int) -> list[Line]:
     return wrap(", ".join(w for w in words if w), width, first=Span("CPU  ", "bold"), hang=2)
 
 
-def _together(m: Measured, width: int) -> list[Line]:
-    """Pairs of GPUs and the all-reduce."""
+def _together(m: Measured, width: int, verbose: int) -> list[Line]:
+    """Pairs of GPUs and the all-reduce. Many pairs that are right are one line, with -v each has its own."""
     rows: list[Line] = []
-    for pair in known(m.pairs) or ():
+    pairs = known(m.pairs) or ()
+    right = [pair for pair in pairs if known(pair.right)]
+    if len(right) > _FEW_PAIRS and not verbose:
+        pairs = tuple(pair for pair in pairs if not known(pair.right))
+        rows += wrap(pairs_words(m, right), width, "  ", first=mark(True))
+    for pair in pairs:
         text = f"{pair.source} to {pair.target}: {pair_words(m, pair)}"
         rows += wrap(text, width, "  ", first=mark(known(pair.right), pair.fault is not None))
     c = m.collective

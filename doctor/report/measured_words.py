@@ -112,13 +112,28 @@ def bytes_rule(step: TrainingStep) -> str:
 
 def pair_words(m: Measured, pair: PairProof) -> str:
     """`data right, 371 GB/s, peer access`."""
-    name = f"{pair.source}>{pair.target}"
-    measured = next((r.value for r in known(m.rates) or () if r.kind == "pair" and r.what == name), None)
-    speed = known(pair.gb_s) or measured
+    speed = _speed_of(m, pair)
     right = known(pair.right)
     said = "data right" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
     words = [said, amount(speed, "GB/s") if speed else "", "peer access" if known(pair.peer_access) else ""]
     return ", ".join(word for word in words if word)
+
+
+def pairs_words(m: Measured, right: list[PairProof]) -> str:
+    """`56 pairs of GPUs: data right, 318 to 371 GB/s, peer access`."""
+    speeds = [speed for pair in right if (speed := _speed_of(m, pair))]
+    peers = sum(known(pair.peer_access) is True for pair in right)
+    words = [f"{len(right)} pairs of GPUs: data right"]
+    if speeds:
+        words.append(f"{number(min(speeds))} to {number(max(speeds))} GB/s")
+    words.append("peer access" if peers == len(right) else f"peer access between {peers}" if peers else "")
+    return ", ".join(word for word in words if word)
+
+
+def _speed_of(m: Measured, pair: PairProof) -> float | None:
+    name = f"{pair.source}>{pair.target}"
+    measured = next((r.value for r in known(m.rates) or () if r.kind == "pair" and r.what == name), None)
+    return known(pair.gb_s) or measured
 
 
 def collective_words(c: CollectiveProof) -> str:

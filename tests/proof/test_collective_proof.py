@@ -99,8 +99,14 @@ def test_all_pairs_and_an_all_reduce(tmp_path: Path) -> None:
 
 
 def test_many_devices_are_a_ring(tmp_path: Path) -> None:
-    result = run("collective_proof", environment(tmp_path, devices=5, distributed=False))
-    assert sorted(pairs(result)) == ["0>1", "0>4", "1>0", "1>2", "2>1", "2>3", "3>2", "3>4", "4>0", "4>3"]
+    result = run("collective_proof", environment(tmp_path, devices=9, distributed=False))
+    ring = [f"{n}>{(n + 1) % 9}" for n in range(9)]
+    assert list(pairs(result)) == [*ring, *(f"{n}>{(n - 1) % 9}" for n in range(9))]
+
+
+def test_of_the_gpus_of_a_host_every_pair_is_tried(tmp_path: Path) -> None:
+    found = list(pairs(run("collective_proof", environment(tmp_path, devices=8, distributed=False))))
+    assert len(set(found)) == 56 and found[:8] == [f"{n}>{(n + 1) % 8}" for n in range(8)]
 
 
 def test_only_the_devices_asked_for(tmp_path: Path) -> None:
@@ -167,7 +173,7 @@ def test_behind_a_pair_that_ends_the_process_the_next_is_tried(
     result = run("collective_proof", env, "--seconds", "6")
     assert result.fault is None
     found = pairs(result)
-    assert list(found) == ["0>1", "0>2", "1>0", "1>2", "2>0", "2>1"]
+    assert list(found) == ["0>1", "1>2", "2>0", "0>2", "1>0", "2>1"]
     sick = found.pop("1>0")
     assert (sick.fault, sick.error) == (ending, words) and isinstance(sick.right, Missing)
     assert all(pair.right is True for pair in found.values())

@@ -21,7 +21,7 @@ from doctor.report.measured_blocks import measured_lines
 from doctor.report.table import Row, table
 from doctor.report.terminal import Look, render_terminal
 from doctor.snapshot import Missing
-from doctor.snapshot.measured import Measured, StepEnd
+from doctor.snapshot.measured import Measured, PairProof, StepEnd
 
 from ..healthy import healthy
 from ..judging import report
@@ -157,6 +157,16 @@ def test_of_several_gpus_the_first_is_told_in_full_and_all_with_v() -> None:
     assert flat(two_gpus()).count("ran native code") == 1 and flat(two_gpus(), verbose=1).count("ran native code") == 2
     opened = block(two_gpus(), verbose=1)
     assert sum(row.lstrip().startswith("bf16 ") for row in opened) == 2
+
+
+def test_many_pairs_that_are_right_are_one_line() -> None:
+    found = [PairProof(source=f"cuda:{a}", target=f"cuda:{b}", right=True, peer_access=a < 3, gb_s=300.0 + a) for a in range(4)
+             for b in range(4) if a != b]  # fmt: skip
+    bad = replace(found[0], right=False, error="wrong data")
+    many = replace(two_gpus(), pairs=(bad, *found[1:]))
+    assert "✓ 11 pairs of GPUs: data right, 300 to 303 GB/s, peer access between 8" in flat(many)
+    assert "✗ cuda:0 to cuda:1: wrong data" in flat(many) and "cuda:2 to cuda:3" not in flat(many)
+    assert "✓ cuda:2 to cuda:3: data right, 302 GB/s, peer access" in flat(many, verbose=1)
 
 
 def test_what_is_between_gpus_is_told() -> None:
