@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ..judge.registry import check_ids, load
 from .suggest import did_you_mean
@@ -33,6 +34,8 @@ def _check(name: str) -> str:
         lines.append(f"Told under its cause where one of these is found: {', '.join(about.downstream_of)}")
     if about.needs_gpu:
         lines.append("Not judged under --expect none.")
+    lines += ["", "What to do: on the machine, the steps that fit it; for a text that shows it, the fix for its place:",
+              f"  gpudoctor fix {check.id}", "  gpudoctor explain FILE"]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
@@ -42,30 +45,83 @@ def _message(name: str) -> str | None:
     found = next((message for message in catalogue() if message.id == name), None)
     if found is None:
         return None
-    lines = [f"{found.id} - {found.means}", "", f"Found by: {' | '.join(found.find)}"]
+    always = not found.decides or any(not when for _, when in found.decides)
+    means = found.means if always else f"where it decides: {found.means}"
+    lines = [f"{found.id} - {means}", "", f"Found by: {' | '.join(found.find)}"]
     for path, value in found.proves.items():
-        lines.append(f"Proves: {path} = {value}")
+        taken = isinstance(value, str) and value.startswith("$")
+        lines.append(f"Proves: {path} is {'what it names' if taken else _value(value)}")
     for check, when in found.decides:
-        more = "; ".join(f"{key} {value}" for key, value in when.items())
-        lines.append(f"Decides: {check}{f' (with {more})' if more else ''}")
+        more = "; ".join(condition(key, value) for key, value in when.items())
+        lines.append(f"Decides: {check}{f' ({more})' if more else ''}")
     if found.suggests:
         lines.append(f"Allows: {', '.join(found.suggests)}")
-    lines += [f"What to do: {found.fix}"] if found.fix else []
+    lines += [f"Source: {found.source}", ""]
+    if not found.fix:
+        return "\n".join([*lines, *_to_decide(found.suggests)]) + "\n"
+    lines += [f"What to do{'' if always else ' where it decides'}: {found.fix}"]
     lines += [f"  {found.command}"] if found.command else []
-    return "\n".join([*lines, f"Source: {found.source}"]) + "\n"
+    checks = dict.fromkeys(check for check, _ in found.decides)
+    lines += ["The fix for a place, by the whole text:", "  gpudoctor explain FILE"]
+    lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
+    if not always:
+        lines += _to_decide(found.suggests, "where it does not decide, more is needed")
+    return "\n".join(lines) + "\n"
+
+
+def _to_decide(suggests: tuple[str, ...], alone: str = "these words alone do not decide it") -> list[str]:
+    """What settles a message that decides nothing alone: the commands whose answers do."""
+    from ..judge.text import needs
+
+    rows = [f"What to do: {alone}. Give the whole text (gpudoctor explain FILE), with the output of:"]
+    return rows + [f"  {need.command}\n      {need.why}" for need in needs(suggests)]
+
+
+_WORDS = {
+    "said": "beside {}", "any": "beside one of {}", "unsaid": "without {}", "gpu-below": "GPUs are below {}",
+    "gpu-above": "GPUs are above {}", "set": "{} is set", "names": "a GPU is named {}",
+    "versions-differ": "{} differ", "code": "torch's code is {} than the GPUs",
+    "group-above": "its number is above {}", "group-at-most": "its version is at most {}",
+    "group-not-start-of": "it names another version than {}",
+}  # fmt: skip
+_HOW = {"not": "{} is not {}", "not-now": "{} is not {}", "<": "{} is below {}", ">=": "{} is {} or newer"}
+
+
+def condition(key: str, value: Any) -> str:
+    """A condition of the catalogue in words: `{"host.wsl": 2}` is `host.wsl is 2`."""
+    values = value if isinstance(value, list) else [value]
+    text = (" and " if key in ("said", "versions-differ") else " or ").join(map(_value, values))
+    if key in ("container", "jetson"):
+        return f"{'' if value else 'not '}{'in a container' if key == 'container' else 'on a Jetson'}"
+    if key in _WORDS:
+        return _WORDS[key].format(text)
+    path, _, how = key.partition(" ")
+    if how in ("known", "conflict"):
+        told = "told" if how == "known" else "told in two ways"
+        return f"{path} is {'' if value else 'not '}{told}"
+    return _HOW[how].format(path, text) if how in _HOW else f"{path} is {text}"
+
+
+def _value(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _xid(word: str) -> str | None:
     """`xid-79`, `xid 79`, `nvrm: xid 79`: what the kernel module's code means, and who must act."""
+    from ..ingest import read
     from ..ingest.xids import xid
 
     found = re.fullmatch(r"(?:nvrm:?[ -]?)?xid[ :#-]{0,3}(\d{1,3})", word)
     row = xid(int(found[1])) if found else None
     if found is None or row is None:
         return None
-    lines = [f"Xid {found[1]} - {row.meaning}", "", f"Severity: {row.severity}", f"Who must act: {row.who}",
-             f"What to do: {row.do}", "", "In the kernel log: NVRM: Xid (PCI:ADDRESS): CODE, pid=..., name=...",
-             "Source: NVIDIA's catalogue of Xid codes (docs.nvidia.com/deploy/xid-errors)"]  # fmt: skip
+    lines = [f"Xid {found[1]} - {row.meaning}", "", f"Severity: {row.severity}",
+             "In the kernel log: NVRM: Xid (PCI:ADDRESS): CODE, pid=..., name=...",
+             "Source: NVIDIA's catalogue of Xid codes (docs.nvidia.com/deploy/xid-errors)", "",
+             f"Who must act: {row.who}", f"What to do: {row.do}"]  # fmt: skip
+    said = read(f"NVRM: Xid (PCI:0000:01:00): {found[1]}, pid=1, name=python").symptoms
+    checks = dict.fromkeys(check for x in said for check in ([x.decides] if x.decides else x.suggests[:1]))
+    lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)] if checks else []
     return "\n".join(lines) + "\n"
 
 
@@ -84,12 +140,34 @@ def _error(text: str) -> str | None:
         row = m.cuda_error(key)
         if row:
             names = " / ".join(n for n in (row.runtime_name, row.driver_name) if n)
-            pages.append([f"CUDA error {row.code} - {names}: {row.message}", "", f"Usual causes: {row.causes}",
-                          f"What to try first: {row.first_fix}", f"Source: {row.source}"])  # fmt: skip
+            title = f"CUDA error {row.code} - {names}: {row.message}"
+            checks = _checks_of("torch_run.first_call_code", row.code, names)
+            pages.append(_error_page(title, row, m.source(row.source), checks))
     if not found or (found[1] or "").lower() == "nvml" or (not found[1] and not pages):
         other = m.nvml_error(key)
         if other:
-            pages.append([f"NVML error {other.code} - {other.name}: {other.message}", "",
-                          f"Usual causes: {other.causes}",
-                          f"What to try first: {other.first_fix}", f"Source: {other.source}"])  # fmt: skip
-    return "\n".join("\n".join(lines) + "\n" for lines in pages) or None
+            title = f"NVML error {other.code} - {other.name}: {other.message}"
+            checks = _checks_of("driver.nvml_init", other.code, other.name)
+            pages.append(_error_page(title, other, m.source(other.source), checks))
+    return "\n".join(pages) or None
+
+
+def _error_page(title: str, row: Any, source: str, checks: list[str]) -> str:
+    lines = [title, "", "Usual causes:", *(f"  - {cause}" for cause in row.causes.split("; ")), f"Source: {source}", "",
+             f"What to do first: {row.first_fix}", "Which cause it is here:", "  gpudoctor check"]  # fmt: skip
+    if checks:
+        lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
+    return "\n".join(lines) + "\n"
+
+
+def _checks_of(fact: str, code: int | None, names: str) -> list[str]:
+    """Checks that messages with this code or name decide or allow, likeliest first."""
+    from ..ingest.messages import catalogue
+
+    words = [name.lower() for name in names.split(" / ") if name]
+    found: dict[str, None] = {}
+    for message in catalogue():
+        if message.proves.get(fact) == code or any(word in message.find for word in words):
+            found.update(dict.fromkeys([check for check, _ in message.decides]))
+            found.update(dict.fromkeys(message.suggests))
+    return list(found)[:5]
