@@ -72,6 +72,8 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         words = "NVML showed nothing of its clocks meanwhile."
     elif clock and most and clock >= 0.9 * most:
         words = f"Its SM clock was {clock:.0f} of at most {most} MHz, and neither heat nor power slowed it down: "
+        if known(load.others) == 0:
+            return f"{words}likeliest a torch with poor kernels for it. No other program was on it.", (again,)
         words += "likeliest another program that NVML does not show here, else a torch with poor kernels for it."
         free = here("prove-again", "Measure on a free GPU", "End other programs on it first, in other containers too.")
         return words, (free, again)

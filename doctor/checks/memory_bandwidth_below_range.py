@@ -63,8 +63,12 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     if clock and most:
         from ..fixes.gpu_state import replace_board
 
-        words = f"Its memory clock was {clock:.0f} MHz, as high as it can be: likeliest another program that NVML "
-        words += "does not show here, else a defect of its memory."
-        return words, (free, *measured_again(replace_board(s, gpu.key) if gpu else ()))
+        words = f"Its memory clock was {clock:.0f} MHz, as high as it can be"
+        away = measured_again(replace_board(s, gpu.key)) if gpu else ()
+        if load and known(load.others) == 0:
+            again = here("prove-again", "Measure it again", "A defect gives the same figures each time.")
+            return f"{words}, and no other program was on it: likeliest a defect of its memory.", (again, *away)
+        words += ": likeliest another program that NVML does not show here, else a defect of its memory."
+        return words, (free, *away)
     words = "Likeliest: memory clocks below their maximum, or another program that NVML does not show here."
     return words, (free, *locked)
