@@ -193,9 +193,10 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
     if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
         from ..findings.measured_path import gpu_of
         from ..fixes.gpu_state import reset
+        from ..fixes.speed import leave_out
 
         gpu = gpu_of(s, path.device, path.key)
-        return (*_without(s, path), *measured_again(reset(s, gpu.key) if gpu else ()), again)
+        return (*leave_out(s, path.device), *measured_again(reset(s, gpu.key) if gpu else ()), again)
     if known(s.torch.build) == "cpu" or isinstance(s.torch.version, Missing):
         from ..fixes.fitting import fitting_torch
 
@@ -213,24 +214,4 @@ def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
     return torch_died or step_died or any(
         f"cuda:{proof.device}" == path.device and driver_failed(proof) and known(proof.error_code) != _UNAVAILABLE
         for proof in known(m.driver) or ()
-    )  # fmt: skip
-
-
-def _without(s: Snapshot, path: Path) -> tuple[Fix, ...]:
-    """Work goes on with the GPUs that were proven right."""
-    from ..fixes.speed import here
-
-    good = [p.device[5:] for p in known(s.measured.torch) or () if p.right is True and p.device.startswith("cuda:")]
-    good = good or [str(p.device) for p in known(s.measured.driver) or () if p.right is True]
-    bad = {path.device, *(f"cuda:{p.device}" for p in known(s.measured.driver) or () if p.right is not True)}
-    numbers = [int(number) for number in good if number.isdigit() and f"cuda:{number}" not in bad]
-    set_now = known(s.host.env("CUDA_VISIBLE_DEVICES"))
-    names = set_now.split(",") if set_now else [str(number) for number in range(1 + max(numbers, default=0))]
-    if not numbers or max(numbers) >= len(names):
-        return ()
-    listed = ",".join(names[number].strip() for number in numbers)
-    return (
-        here("leave-gpu-out", "Leave this GPU out until it is repaired",
-             "Programs started from here use the GPUs that were proven right. What became of this one is in the host's "
-             "kernel log (sudo dmesg | grep -i -e xid -e nvrm).", f"export CUDA_VISIBLE_DEVICES={listed}"),
     )  # fmt: skip

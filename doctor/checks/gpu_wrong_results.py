@@ -53,14 +53,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             said.add(gpu.key if gpu else f"cuda:{driver.device}")
             wrong = f"{driver.wrong_elements} of {driver.elements} elements" if driver.elements else "Elements"
             yield _finding(
-                s, gpu, driver.name or f"device {driver.device}",
+                s, gpu, f"cuda:{driver.device}", driver.name or f"device {driver.device}",
                 f"{wrong} of a small kernel through libcuda alone are wrong: torch has no part in it.",
                 {"elements": driver.elements, "wrong_elements": driver.wrong_elements},
             )  # fmt: skip
     for path in paths(s):
         gpu = gpu_of(s, path.device, path.key)
         if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in said:
-            yield _finding(s, gpu, path.device, f"{path.reason}.", {"device": path.device})
+            yield _finding(s, gpu, path.device, path.device, f"{path.reason}.", {"device": path.device})
     gpus = [d.right for d in drivers] + [t.right for t in proofs if t.device != "cpu"]
     for proof in proofs:
         if proof.device == "cpu" and known(proof.right) is False:
@@ -73,9 +73,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("only the CPU was measured, and no GPU")
 
 
-def _finding(s: Snapshot, gpu: Gpu | None, name: str, detail: str, facts: dict[str, Any]) -> Finding:
+def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, facts: dict[str, Any]) -> Finding:
     from ..fixes.gpu_state import replace_board, reset
-    from ..fixes.speed import here, measured_again
+    from ..fixes.speed import here, leave_out, measured_again
 
     words = [detail]
     if gpu:
@@ -91,7 +91,8 @@ def _finding(s: Snapshot, gpu: Gpu | None, name: str, detail: str, facts: dict[s
              "Take back every overclocking and undervolting first."),
     )  # fmt: skip
     if gpu:
-        fixes = measured_again((*reset(s, gpu.key), *replace_board(s, gpu.key)[-1:]))
+        sick = measured_again((*reset(s, gpu.key), *replace_board(s, gpu.key)[-1:]))
+        fixes = (*leave_out(s, device), *sick)
     title = f"{name_of(gpu) if gpu else name} computes wrong values"
     return CHECK.fail(title, " ".join(words), facts=facts, subject=gpu.key if gpu else name, fixes=fixes)
 

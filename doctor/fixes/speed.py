@@ -43,6 +43,29 @@ def here(fix_id: str, title: str, text: str, command: str = PROVE) -> Fix:
     return Fix(id=fix_id, title=title, steps=(Step(text=text, command=command, where="shell", changes=AGAIN),))
 
 
+def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
+    """Work goes on with the GPUs that were proven right; nothing where there are none. `device`: torch's name of the
+    sick one."""
+    m = s.measured
+    good = [p.device[5:] for p in known(m.torch) or () if p.right is True and p.device.startswith("cuda:")]
+    good = good or [str(p.device) for p in known(m.driver) or () if p.right is True]
+    bad = {device, *(f"cuda:{p.device}" for p in known(m.driver) or () if p.right is not True)}
+    numbers = [int(number) for number in good if number.isdigit() and f"cuda:{number}" not in bad]
+    set_now = known(s.host.env("CUDA_VISIBLE_DEVICES"))
+    names = set_now.split(",") if set_now else [str(number) for number in range(1 + max(numbers, default=0))]
+    if not numbers or max(numbers) >= len(names):
+        return ()
+    listed = [names[number].strip() for number in numbers]
+    plain = all(name.isdigit() for name in listed)  # the name of a GPU is masked in what is printed
+    what = "use" if plain else f"then use: in CUDA_VISIBLE_DEVICES leave {device} out and keep"
+    return (
+        here("leave-gpu-out", "Leave this GPU out until it is repaired",
+             f"Programs started from here {what} the GPUs that were proven right. What became of this one is in the "
+             "host's kernel log (sudo dmesg | grep -i -e xid -e nvrm).",
+             f"export CUDA_VISIBLE_DEVICES={','.join(listed)}" if plain else ""),
+    )  # fmt: skip
+
+
 def larger_batch(batch: int | None) -> Fix:
     """The cheapest cure of a GPU that waits for launches. `batch`: from which on the sweep's model fills it."""
     filled = f" The small model measured here needs about {batch} for that." if batch else ""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
 from doctor.report.healthline import healthline
-from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, StepEnd
+from doctor.snapshot import ABSENT, NOT_ASKED, EnvVar, Missing, Snapshot, StepEnd
 
 from ..healthy import healthy
 from ..judging import POLICY, ids, report, run
@@ -251,3 +251,12 @@ def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str,
     end = StepEnd(agent="torch_proof", step="import torch", fault="hang")
     assert run(ID, s.replace({"measured.torch": (), "measured.ended": (end,)}), ANY)[0] == "unknown"
     assert report(s.replace({"torch.version": ABSENT}), ANY).exit_code == 0  # torch-not-installed tells
+
+
+@pytest.mark.parametrize(("visible", "command"), [("4,6", "export CUDA_VISIBLE_DEVICES=6"), ("GPU-a,GPU-b", "")])
+def test_a_choice_of_gpus_is_narrowed_by_its_own_names(visible: str, command: str) -> None:
+    torches = (torch_proof(B, right=Missing("timeout"), fault="hang"), torch_proof(B, device="cuda:1", key="GPU-two"))
+    s = proven(B, machine(B, environment=(EnvVar("CUDA_VISIBLE_DEVICES", visible),)), torch=torches,
+               torch_devices=("cuda:0", "cuda:1"), driver=NOT_ASKED)  # fmt: skip
+    fix = next(f for f in run(ID, s)[2] if f.facts["device"] == "cuda:0").fixes[0]
+    assert (fix.id, fix.steps[0].command) == ("leave-gpu-out", command)
