@@ -34,7 +34,7 @@ CHECK = Check(
     severity="critical",
     layer="hardware",
     tags=("measured", "multi-gpu"),
-    downstream_of=("gpu-path-unused", "gpu-wrong-results", "fabric-manager-not-running", "nvlink-inactive",
+    downstream_of=("gpu-wrong-results", "fabric-manager-not-running", "nvlink-inactive",
                    "p2p-blocked-by-iommu-acs", "nccl-lacks-gpu-arch", "nccl-version-conflict", "nccl-wrong-interface",
                    "shm-too-small", "memlock-limit"),
 )  # fmt: skip
@@ -50,6 +50,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if not any(known(pair.right) for pair in pairs) and not (ring and known(ring.right)):
             raise Skip("no data was passed between GPUs")
         return
+    # GPUs that torch did not prove right take no part in it.
+    by_driver = any(known(proof.right) is False for proof in known(found_by.driver) or ())
+    causes = tuple(cause for cause in CHECK.downstream_of if by_driver or cause != "gpu-wrong-results")
     if bad:
         first = bad[0]
         how = "arrives damaged" if known(first.right) is False else f"{_FAULT[first.fault or 'failed']}"
@@ -62,6 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             " ".join(word for word in (_sentence(first.error), direct, likely) if word),
             facts={"pairs": [[pair.source, pair.target] for pair in bad], "peer_access": peer},
             subject=f"{first.source}>{first.target}", fixes=_of_pairs(s) if peer else _of_nccl(s),
+            downstream_of=causes,
         )  # fmt: skip
     if ring and ring_bad:
         how = "gives wrong values" if known(ring.right) is False else _FAULT[ring.fault or "failed"]
@@ -71,7 +75,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"An all-reduce of {ring.ranks} ranks by {_NAMES.get(ring.backend, ring.backend)} {how}",
             " ".join(word for word in (_sentence(ring.error), shm if small else "") if word),
             facts={"backend": ring.backend, "ranks": ring.ranks, "fault": ring.fault}, subject=ring.backend,
-            fixes=(*_more_shm(s), *_of_nccl(s)) if small else _of_nccl(s),
+            fixes=(*_more_shm(s), *_of_nccl(s)) if small else _of_nccl(s), downstream_of=causes,
         )  # fmt: skip
 
 

@@ -9,10 +9,13 @@ import pytest
 from doctor.snapshot import CollectiveProof, EnvVar, Missing, PairProof
 
 from ..judging import ids, report, run
-from ..proof.stories import assert_every_fix_is_looked_at_again, proven
+from ..proof.stories import BOARDS, assert_every_fix_is_looked_at_again, driver_proof, proven, torch_proof
 
 ID = "collective-failed"
-PAIRS = tuple(PairProof(source=a, target=b, right=True, peer_access=True, gb_s=300.0) for a, b in (("cuda:0", "cuda:1"), ("cuda:1", "cuda:0")))
+PAIRS = tuple(
+    PairProof(source=a, target=b, right=True, peer_access=True, gb_s=300.0)
+    for a, b in (("cuda:0", "cuda:1"), ("cuda:1", "cuda:0"))
+)
 RING = CollectiveProof(backend="nccl", ranks=2, right=True, seconds=0.4)
 
 
@@ -66,3 +69,18 @@ def test_right_left_out_or_not_measured() -> None:
     assert run(ID, proven("h100", pairs=PAIRS, collective=RING)) == ("pass", "", [])
     assert run(ID, proven("h100"))[0] == "skipped"
     assert run(ID, proven("h100", collective=CollectiveProof(backend="nccl", ranks=2, fault="skipped")))[0] == "skipped"
+
+
+def test_a_gpu_that_took_no_part_is_no_cause() -> None:
+    board = BOARDS["h100"]
+    wrong = torch_proof(board, device="cuda:2", key="GPU-three", right=False, matmul_error=0.4)
+    s = proven(
+        board,
+        torch_devices=("cuda:0", "cuda:2"),
+        torch=(torch_proof(board), wrong),
+        collective=CollectiveProof(backend="nccl", ranks=2, fault="hang"),
+    )
+    (mine,) = [f for f in report(s).findings if f.id == ID]
+    assert mine.downstream_of == () and "gpu-wrong-results" in ids(s)
+    by_driver = s.replace({"measured.driver": (driver_proof(board, right=False, wrong_elements=9),)})
+    assert next(f for f in report(by_driver).findings if f.id == ID).downstream_of == ("gpu-wrong-results",)
