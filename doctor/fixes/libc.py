@@ -7,14 +7,23 @@ from ..snapshot import Snapshot, known
 from .place import RECHECK, container_kind
 from .torch import recheck_run
 
+_GLIBCXX = {29: 11, 30: 12, 31: 13, 32: 13, 33: 14, 34: 15}
+"""GLIBCXX_3.4.N to the first GCC whose C++ library has it (gcc.gnu.org: ABI policy and guidelines)."""
+
+
+def _gcc(wanted: str) -> int:
+    number = wanted.rpartition(".")[2]
+    return _GLIBCXX.get(int(number), 13) if wanted.startswith("GLIBCXX_3.4.") and number.isdigit() else 13
+
 
 def newer_libc(s: Snapshot, wanted: str) -> tuple[Fix, ...]:
     """A newer C or C++ library: conda's own, another image, another system."""
     changes = {**recheck_run(s), "host.libc": RECHECK}
     found = []
     if wanted.startswith(("GLIBCXX", "CXXABI")) and known(s.python.patient.kind) == "conda":
+        command = f"conda install --yes -c conda-forge 'libstdcxx-ng>={_gcc(wanted)}'"
         step = Step(text="Install a newer C++ library into this conda environment.", where="environment",
-                    command="conda install --yes -c conda-forge 'libstdcxx-ng>=13'", changes=changes)  # fmt: skip
+                    command=command, changes=changes)  # fmt: skip
         found.append(Fix(id="newer-libstdcxx", title="Install a newer C++ library", steps=(step,)))
     system = "Ubuntu 22.04 or newer, Debian 12, or another system with glibc 2.28 or newer"
     inside = bool(container_kind(s))

@@ -125,7 +125,8 @@ def another_machine(s: Snapshot, what: str, changes: dict[str, Any]) -> Step:
         text = f"Submit the job to a node {what}, and tell the administrators of this one"
         command = "sbatch --exclude=NODE JOB" if known(s.host.scheduler) == "slurm" else ""
     text += ", start there, and run gpudoctor check again."
-    return Step(text=text, command=command, where="provider", changes=changes)
+    own = not name and (container_kind(s) == "kubernetes" or batch_job(s))
+    return Step(text=text, command=command, where="container-start" if own else "provider", changes=changes)
 
 
 def lasting(s: Snapshot, line: str) -> list[str]:

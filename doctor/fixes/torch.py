@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from compat_matrix.builds import RankedBuild
 
 COMPANIONS = ("torchvision", "torchaudio")
+_A_LIST = 4
+"""Packages from which on a text's list is taken for all that matters to torch."""
 
 
 def choose(
@@ -81,9 +83,9 @@ def install_torch(
         return None
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
-    if "torch" not in old and _told(s):
-        unknown = known(s.python.distributions) is None
-        names += [name for name in COMPANIONS if unknown and name in build.companions]
+    if _told(s):  # a text names a few packages: those that go with torch may be there too
+        some = len(known(s.python.distributions) or ()) < _A_LIST
+        names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
     if old:
         steps.append(
@@ -114,7 +116,7 @@ def install_torch(
 
 
 def _told(s: Snapshot) -> bool:
-    """Whether a text speaks of a torch that is installed, without naming it in a list of packages."""
+    """Whether a text speaks of a torch that is installed."""
     if isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent":
         return False
     facts = (s.torch.version, s.torch.build, s.torch.cuda, s.torch_run.cuda_available, s.torch_run.first_call_code)

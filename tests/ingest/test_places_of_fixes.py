@@ -266,3 +266,15 @@ def test_an_extension_is_named_by_the_file_of_the_message() -> None:
     assert "flash-attn" in commands(fix) and "EXTENSION" not in commands(fix)
     own = error.replace("flash_attn_2_cuda.", "my_ops/_C.")
     assert commands(fix_of(f"ImportError: /opt/v{own}", "extension-built-for-other-torch")).endswith("my_ops")
+
+
+def test_conda_gets_the_library_that_has_the_missing_version() -> None:
+    text = "installer: conda\nImportError: libstdc++.so.6: version `GLIBCXX_3.4.33' not found (required by x.so)"
+    assert "'libstdcxx-ng>=14'" in commands(fix_of(text, "libc-incompatible"))
+
+
+def test_companions_go_with_torch_where_the_text_names_few_packages() -> None:
+    few = "GPU 0: NVIDIA GeForce RTX 5090\ntorch==2.5.1+cu121\nCUDA error: no kernel image is available for execution on the device"
+    assert "uninstall -y torch torchvision" in commands(fix_of(few, "torch-lacks-new-gpu-sm"))
+    listed = f"numpy==1.26.4\ntriton==3.1.0\npillow==10.0.0\n{few}"
+    assert "torchvision" not in commands(fix_of(listed, "torch-lacks-new-gpu-sm"))
