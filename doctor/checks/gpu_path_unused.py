@@ -58,7 +58,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield from _on_cpu(s)
     if p.expect.kind == "none":
         raise Skip("--expect none: no GPU is expected where this runs")
-    from ..findings.measured_path import asked_cpu, driver_words, overall, paths
+    from ..findings.measured_driver import driver_words
+    from ..findings.measured_path import asked_cpu, overall, paths
 
     found = paths(s)
     if not found:
@@ -120,7 +121,7 @@ def _on_cpu(s: Snapshot) -> Iterator[Finding]:
 
 def _causes(s: Snapshot, path: Path) -> tuple[str, ...]:
     """A driver that did not answer for one GPU in the proof is no cause on another."""
-    from ..findings.measured_path import driver_failed
+    from ..findings.measured_driver import driver_failed
 
     own = [proof for proof in known(s.measured.driver) or () if path.device in ("", f"cuda:{proof.device}")]
     if s.driver.faults or any(driver_failed(proof) for proof in own):
@@ -206,7 +207,7 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
 
 def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
     """Whether something hung or died on this GPU, or libcuda alone failed on it: not a matter of torch's build."""
-    from ..findings.measured_path import driver_failed
+    from ..findings.measured_driver import driver_failed
 
     m = s.measured
     torch_died = any(p.device == path.device and p.fault in ("hang", "crash") for p in known(m.torch) or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from ..snapshot import Snapshot, TorchProof, known
-from .measured_path import asked_cpu, cuda_proofs, gpu_of, overall, paths
+from .measured_path import asked_cpu, cuda_proofs, gpu_of, overall, paths, shared
 from .measured_rates import Knows, Ranged, ranged
 
 _PLAIN = ("bf16", "fp16", "tf32", "fp32")
@@ -31,6 +31,8 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     proofs = cuda_proofs(s.measured)
     if not proofs and (s.measured.watch is None or known(s.measured.watch.gpu_busy_percent) is None):
         return Compatibility("unknown", path.reason)
+    if not proofs and s.measured.watch and shared(s.measured.watch):
+        return Compatibility("unknown", "others were on the GPU too, and NVML does not tell whose kernels ran")
     if any(known(proof.code) == "ptx-jit" for proof in proofs):
         return Compatibility("suspect", "torch's kernels were compiled from PTX: it has no machine code for this GPU")
     native = _native(s, m, proofs)

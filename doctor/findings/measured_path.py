@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..snapshot import DriverProof, Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
+from ..snapshot import Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
+from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 
 Word: TypeAlias = Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
 _WORST: tuple[Word, ...] = ("gpu-wrong-results", "gpu-path-unused", "unknown", "gpu-path-used")
-OUT_OF_MEMORY = 2
 BUSY_PERCENT = 1.0
 """Of a watched run: a GPU with less to do than this had nothing to do."""
 SHORT_S = 2.0
@@ -87,13 +87,6 @@ def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
     return [Path("unknown", f"torch's proof was not made on {', '.join(left)}{why}")]
 
 
-def driver_failed(proof: DriverProof) -> bool:
-    """Whether a kernel through libcuda alone did not come to its end, and not for lack of memory."""
-    if not isinstance(proof.right, Missing) or proof.fault == "skipped" or known(proof.error_code) == OUT_OF_MEMORY:
-        return False
-    return bool(proof.fault or proof.error_name or proof.failed_call)
-
-
 def _failed_alone(m: Measured, told: set[str]) -> list[Path]:
     """GPUs on which the kernel by libcuda failed while it ran on others, and of which torch says nothing."""
     proofs = known(m.driver) or ()
@@ -103,13 +96,9 @@ def _failed_alone(m: Measured, told: set[str]) -> list[Path]:
     keys = {proof.key for proof in cuda_proofs(m) if proof.key}
     return [
         Path("gpu-path-unused", f"{_named(f'cuda:{proof.device}', proof.name)}: a kernel through libcuda alone failed, "
-             f"{_driver_error(proof)}", f"cuda:{proof.device}", proof.key)
+             f"{driver_error(proof)}", f"cuda:{proof.device}", proof.key)
         for proof in bad if f"cuda:{proof.device}" not in told and proof.key not in keys
     ]  # fmt: skip
-
-
-def _driver_error(proof: DriverProof) -> str:
-    return f"{proof.error_name or proof.fault or 'an error'}{f' in {proof.failed_call}' if proof.failed_call else ''}"
 
 
 def _nothing_ran(m: Measured) -> Path:
@@ -187,40 +176,39 @@ def _watched(w: Watch) -> Path:
         detail = w.uses_gpu.detail if isinstance(w.uses_gpu, Missing) else ""
         why = f": {detail}" if detail else ""
         return Path("unknown", f"whether {w.program} used a GPU could not be seen{why}", "watch", key)
+    early = _early(w)
     if not used:
         span = f"{w.seconds:.0f} s" if w.seconds >= 1 else "less than a second"
         ran = f"{w.program} {'was watched for' if w.attached else 'ran'} {span} and held no GPU"
-        code, stopped = known(w.exit_code), known(w.signal) is not None and w.seconds < STOPPED_S
-        if code or stopped or w.seconds < SHORT_S:
-            end = "was stopped early" if stopped else "was watched too shortly"
-            end = f"ended with exit code {code}" if code else end
-            return Path("unknown", f"{ran}; it {end}, so this proves nothing", "watch", key)
+        if early:
+            return Path("unknown", f"{ran}; it {early}, so this proves nothing", "watch", key)
         return Path("gpu-path-unused", ran, "watch", key)
     if busy is None:
         return Path("gpu-path-used", f"{w.program} held a GPU; how busy it was is not known", "watch", key)
     memory = known(w.gpu_memory_max_mib)
     held = f" and held {memory:.0f} MiB there" if memory is not None else ""
+    if busy < BUSY_PERCENT and early:
+        return Path("unknown", f"{w.program} opened a GPU{held}; it {early} before it gave it work", "watch", key)
     if busy < BUSY_PERCENT:
         return Path("gpu-path-unused", f"{w.program} opened a GPU{held}, and gave it no work", "watch", key)
+    if shared(w):
+        words = f"{w.program} opened a GPU{held}; all programs on it together kept it busy {busy:.0f} % of the time"
+        return Path("gpu-path-used", words, "watch", key)
     return Path("gpu-path-used", f"{w.program} kept a GPU busy {busy:.0f} % of the time{held}", "watch", key)
 
 
-def driver_words(m: Measured, device: str = "", key: str = "") -> str:
-    """What L0 adds on this device, or on all: whether the driver alone works. Empty where it was not asked."""
-    proofs: tuple[DriverProof, ...] = known(m.driver) or ()
-    own = tuple(p for p in proofs if (p.key == key if p.key and key else f"cuda:{p.device}" == device))
-    proofs = own or proofs
-    if not proofs:
-        return ""
-    right = [proof for proof in proofs if known(proof.right)]
-    if len(right) == len(proofs):
-        return "A kernel through libcuda alone gave right results: the driver works, torch does not."
-    if right:
-        return f"A kernel through libcuda alone gave right results on {len(right)} of {len(proofs)} GPUs."
-    bad = next(proof for proof in proofs if not known(proof.right))
-    if known(bad.right) is False:
-        return f"A kernel through libcuda alone gives wrong results too (device {bad.device})."
-    return f"A kernel through libcuda alone fails too: {_driver_error(bad)}. So the cause is the driver or the GPU."
+def shared(w: Watch) -> bool:
+    """Whether NVML could not tell this program's work on the GPU from that of others there."""
+    return w.gpu_busy_by == "device" and bool(known(w.others_on_gpu))
+
+
+def _early(w: Watch) -> str:
+    """How the run ended before it may have come to its GPU part; empty where it did not."""
+    if code := known(w.exit_code):
+        return f"ended with exit code {code}"
+    if known(w.signal) is not None and w.seconds < STOPPED_S:
+        return "was stopped early"
+    return "was watched too shortly" if w.seconds < SHORT_S else ""
 
 
 def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:

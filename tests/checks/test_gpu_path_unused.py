@@ -223,6 +223,7 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
         ({"uses_gpu": False, "seconds": 1.0}, "unknown", "too shortly"),
         ({"uses_gpu": False, "seconds": 8.0, "exit_code": ABSENT, "signal": 2}, "unknown", "stopped early"),
         ({"uses_gpu": False, "seconds": 80.0, "exit_code": ABSENT, "signal": 2}, "fail", "held no GPU"),
+        ({"gpu_busy_percent": 0.0, "exit_code": 1}, "unknown", "before it gave it work"),
         ({"uses_gpu": False, "attached": True}, "fail", "was watched for 60 s"),
     ],
 )  # fmt: skip

@@ -134,6 +134,8 @@ def test_a_run_beside_others_is_not_said_to_fill_the_gpu() -> None:
     alone = report(watched("h100", gpu_busy_by="process", others_on_gpu=1)).measured
     assert shared is not None and alone is not None
     assert (shared.watch_bound, alone.watch_bound) == ("unclear", "gpu")
+    assert "all programs on it together" in shared.gpu_path_reason and shared.cuda_compatibility == "unknown"
+    assert "kept a GPU busy" in alone.gpu_path_reason and alone.cuda_compatibility == "cleared"
 
 
 def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
