@@ -133,5 +133,5 @@ def _by_values(cells: list[str], row_number: int) -> list[str]:
 
 def _marketed(name: str, mib: int) -> bool:
     """Whether the size is the one in the name: a lone figure may be what is used or free."""
-    said = re.search(r"(\d{1,3}) ?GB", name)
-    return bool(said) and 0.9 < mib / 1024 / int(said[1]) < 1.02 if said else False
+    said = re.search(r"([1-9]\d{0,2}) ?GB", name)
+    return said is not None and 0.9 < mib / 1024 / int(said[1]) < 1.02
