@@ -15,6 +15,7 @@ from ..snapshot.measured import (
     CollectiveProof,
     CpuScore,
     DriverProof,
+    Fault,
     Measured,
     PairProof,
     Rate,
@@ -144,10 +145,11 @@ def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
             found["ended"].append(StepEnd(agent=agent, step="start", detail="it ended without a word"))
         return
     device = next((d for line in reversed(result.lines) for d in _devices(line)), "")
-    step = result.guilty or "start"
-    found["ended"].append(
-        StepEnd(agent=agent, step=step[:200], device=device, fault=result.fault, detail=_words(result))
-    )
+    step, words = result.guilty or "start", _words(result)
+    fault: Fault = result.fault
+    if agent == "nvml_sampler" and result.returncode == 0:  # it leaves when the proof is over
+        fault, words = "skipped", "the proof was over before NVML answered"
+    found["ended"].append(StepEnd(agent=agent, step=step[:200], device=device, fault=fault, detail=words))
     last = result.lines[-1] if result.lines else {}
     if device and "begin" in last:
         _unfinished(agent, result, device, found)

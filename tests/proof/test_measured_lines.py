@@ -184,3 +184,9 @@ AGENTS = st.sampled_from(["proof", "driver_proof", "torch_proof", "torch_speed",
 def test_any_lines_give_facts_that_can_be_written(lines: dict[str, list[dict[str, Any]]], about: Any) -> None:
     runs = {agent: [AgentResult(rows, -9, "hang", "matmul")] for agent, rows in lines.items()}
     assert encode(parse_measured(runs, about))
+
+
+def test_a_sampler_that_left_with_the_proof_did_not_fail() -> None:
+    early = AgentResult(lines=[{"begin": "import pynvml"}], fault="failed", guilty="import pynvml", returncode=0)
+    (end,) = parse_measured({"nvml_sampler": [early]}, {"level": "quick", "device": "cuda"}).ended
+    assert (end.step, end.fault) == ("import pynvml", "skipped") and "before NVML answered" in end.detail
