@@ -39,6 +39,7 @@ _LISTS = {
 _LEVELS = ("proof", "quick", "standard", "full")
 _MOST = 4096
 _LONGEST = 2000
+_EARLY = "the proof was over before NVML answered"
 _REASONS: tuple[Reason, ...] = ("absent", "denied", "timeout", "error")
 
 Runs = Mapping[str, Sequence[AgentResult]]
@@ -142,13 +143,15 @@ def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
     """How a child ended that did not end well, told as a step, and for the device that it was at work on."""
     if result.fault is None:
         if not any(line.keys() - {"run"} for line in result.lines):
-            found["ended"].append(StepEnd(agent=agent, step="start", detail="it ended without a word"))
+            end = StepEnd(agent=agent, step="start", detail="it ended without a word")
+            early = agent == "nvml_sampler" and result.returncode == 0
+            found["ended"].append(replace(end, fault="skipped", detail=_EARLY) if early else end)
         return
     device = next((d for line in reversed(result.lines) for d in _devices(line)), "")
     step, words = result.guilty or "start", _words(result)
     fault: Fault = result.fault
     if agent == "nvml_sampler" and result.returncode == 0:  # it leaves when the proof is over
-        fault, words = "skipped", "the proof was over before NVML answered"
+        fault, words = "skipped", _EARLY
     found["ended"].append(StepEnd(agent=agent, step=step[:200], device=device, fault=fault, detail=words))
     last = result.lines[-1] if result.lines else {}
     if device and "begin" in last:

@@ -42,6 +42,10 @@ class _Line(Struct, frozen=True):
     text: str = ""
 
 
+_STOPS = [getattr(signal, name) for name in ("SIGTSTP", "SIGTTIN", "SIGTTOU") if hasattr(signal, name)]
+"""Stopped before its exec, it would hold us for ever: posix_spawn returns after that."""
+
+
 class WatchSampler:
     """Start it, `read` now and then, `stop` it. It ends with us, whatever ends us: its stdin closes."""
 
@@ -73,8 +77,8 @@ class WatchSampler:
                 (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
             ]
             self.pid = os.posix_spawn(
-                command[0], command, dict(os.environ), file_actions=actions, setpgroup=0, setsigmask=[]
-            )  # of its own group: a terminal's signals are not for it
+                command[0], command, dict(os.environ), file_actions=actions, setpgroup=0, setsigmask=_STOPS
+            )  # of its own group: a terminal's signals are not for it, nor one that stopped ours a moment before
         finally:
             os.close(child_in)
             os.close(child_out)

@@ -188,5 +188,6 @@ def test_any_lines_give_facts_that_can_be_written(lines: dict[str, list[dict[str
 
 def test_a_sampler_that_left_with_the_proof_did_not_fail() -> None:
     early = AgentResult(lines=[{"begin": "import pynvml"}], fault="failed", guilty="import pynvml", returncode=0)
-    (end,) = parse_measured({"nvml_sampler": [early]}, {"level": "quick", "device": "cuda"}).ended
-    assert (end.step, end.fault) == ("import pynvml", "skipped") and "before NVML answered" in end.detail
+    for result, step in ((early, "import pynvml"), (AgentResult(returncode=0), "start")):
+        (end,) = parse_measured({"nvml_sampler": [result]}, {"level": "quick", "device": "cuda"}).ended
+        assert (end.step, end.fault) == (step, "skipped") and "before NVML answered" in end.detail

@@ -212,3 +212,16 @@ def test_a_sampler_that_does_not_start_is_told() -> None:
     sampler = WatchSampler(["/nowhere/python"], 0.5)
     assert sampler.read() == [] and sampler.stop() == []
     assert (sampler.end() or None) is not None
+
+
+def test_a_terminals_stop_does_not_hold_the_sampler_before_it_begins() -> None:
+    """posix_spawn returns after the child's exec: stopped before that, it would hold gpudoctor for ever."""
+    sampler = WatchSampler(["/bin/sleep", "20"], 1.0)
+    try:
+        status = Path(f"/proc/{sampler.pid}/status").read_text()
+        mask = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigBlk")), 16)
+        assert all(mask >> (number - 1) & 1 for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU))
+        assert not mask >> (signal.SIGTERM - 1) & 1
+    finally:
+        os.kill(sampler.pid, signal.SIGKILL)
+        sampler.stop()
