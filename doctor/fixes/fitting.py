@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,12 @@ def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
     if not wanted:
         usual = usual_gpus(s, m)
         title = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
-        return install_torch(s, m, gpus=usual, title=title) or new_python_fix(s, m, usual) or (
-            _after_driver(s, m, usual))  # fmt: skip
+        return (
+            install_torch(s, m, gpus=usual, title=title)
+            or new_python_fix(s, m, usual)
+            or _after_driver(s, m, usual)
+            or _other_platform(s)
+        )
     return (
         install_torch(s, m)
         or new_python_fix(s, m)
@@ -40,6 +45,14 @@ def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
         or _for_some(s, m, wanted)
         or other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
     )
+
+
+def _other_platform(s: Snapshot) -> Fix | None:
+    """A text's machine for which torch publishes no CUDA build: macOS, musl, a Python that no wheel is made for."""
+    if s.target.kind != "text":
+        return None
+    changes = {**driver_changes(), **_other_torch(s), "host.system": RECHECK, "host.libc": RECHECK}
+    return other_host(s, "with Linux (glibc) or Windows, for which torch publishes CUDA builds", changes)
 
 
 def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
@@ -116,7 +129,8 @@ def drivable(s: Snapshot, m: Matrix, capability: str) -> bool:
 
 def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
     """Show programs only these GPUs."""
-    value = ",".join(keys)
+    told = {key for key in keys if re.fullmatch(r"gpu-\d{1,3}", key)}  # a text numbers GPUs, it seldom has their UUIDs
+    value = ",".join(key[4:] if key in told else key for key in keys)
     others = tuple(v for v in known(s.host.environment) or () if v.name != "CUDA_VISIBLE_DEVICES")
     devices = known(s.driver.cuda_devices)
     changes: dict[str, Any] = {
@@ -124,6 +138,8 @@ def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
         "host.environment": (*others, EnvVar("CUDA_VISIBLE_DEVICES", value)),
         "driver.cuda_devices": tuple(d for d in devices if known(d.uuid) in keys) or RECHECK if devices else RECHECK,
     }
+    if told:
+        changes["gpus"] = tuple(g for g in known(s.gpus) or () if g.key in keys)
     if isinstance(s.driver.cu_init, Missing) or s.driver.cu_init != 0:
         changes["driver.cu_init"] = RECHECK
     command = f"export CUDA_VISIBLE_DEVICES={value}"

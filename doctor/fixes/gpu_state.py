@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..findings import Fix, Step
-from ..snapshot import Gpu, Snapshot, known
+from ..snapshot import Gpu, Missing, Snapshot, known
 from .driver import other_host
 from .place import RECHECK, container_kind, guest, host_sudo, on_host, sudo
 
@@ -24,8 +25,13 @@ _LOAD = ("temperature_c", "temperature_margin_c", "clock_event_reasons", "clock_
 
 def gpu_changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:
     """Facts of one GPU that a step sets."""
-    gpus: tuple[Gpu, ...] = known(s.gpus) or ()
-    return {"gpus": tuple(replace(g, **facts) if g.key == key else g for g in gpus)}
+    return {"gpus": with_gpus(s, lambda g: replace(g, **facts) if g.key == key else g)}
+
+
+def with_gpus(s: Snapshot, change: Callable[[Gpu], Gpu]) -> tuple[Gpu, ...] | Missing:
+    """The list of GPUs after a change of each; where nobody knows them, they are to be looked at again."""
+    gpus: tuple[Gpu, ...] | None = known(s.gpus)
+    return RECHECK if gpus is None else tuple(change(g) for g in gpus)
 
 
 def _again(s: Snapshot, key: str, names: tuple[str, ...]) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
 
 def persistence(s: Snapshot) -> Fix:
     """Keep the driver loaded while nobody uses the GPU."""
-    gpus = tuple(replace(g, persistence_mode=True) for g in known(s.gpus) or ())
+    gpus = with_gpus(s, lambda g: replace(g, persistence_mode=True))
     return Fix(
         id="persistence-mode",
         title="Switch persistence mode on",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
+from .gpu_state import gpu_changes
 from .place import RECHECK, container_kind, cuda_changes, guest, host_sudo, on_host
 
 _SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
@@ -43,5 +42,4 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
 
 
 def _changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:
-    gpus = tuple(replace(g, **facts) if g.key == key else g for g in known(s.gpus) or ())
-    return cuda_changes(gpus=gpus)
+    return cuda_changes(**gpu_changes(s, key, **facts))

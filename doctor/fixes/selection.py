@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
+from .gpu_state import gpu_changes
 from .place import cuda_changes, host_sudo, on_host
 
 
@@ -51,14 +52,14 @@ def environment_with(s: Snapshot, name: str, value: str | None) -> tuple[EnvVar,
 
 def default_compute_mode(s: Snapshot, key: str, index: int | None) -> Fix:
     """Set a GPU's compute mode to default."""
-    gpus = tuple(replace(g, compute_mode="default") if g.key == key else g for g in known(s.gpus) or ())
+    changes = cuda_changes(**gpu_changes(s, key, compute_mode="default"))
     choice = "" if index is None else f" -i {index}"
     return Fix(
         id="default-compute-mode",
         title="Set the compute mode to default",
         steps=(
             on_host(s, "Allow several processes on the GPU.",
-                    f"{host_sudo(s)}nvidia-smi{choice} -c DEFAULT", cuda_changes(gpus=gpus)),
+                    f"{host_sudo(s)}nvidia-smi{choice} -c DEFAULT", changes),
         ),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from .libraries import off_library_path
 from .machine import capabilities, torch_cuda
 from .packages import install_command
 from .place import RECHECK, container_kind, host_sudo, on_host
+from .selection import environment_with
 from .speed import local_data, more_workers
 from .told import Told, one_step
 from .told_python import torch_again
@@ -143,16 +144,17 @@ def _interface(t: Told) -> Iterable[Fix]:
     command = "export NCCL_SOCKET_IFNAME=^docker0,lo,virbr0"
     if container_kind(t.s) == "kubernetes":
         command = "env: [{name: NCCL_SOCKET_IFNAME, value: '^docker0,lo'}]"
-    return (one_step("name-nccl-interface", "Name the network interface for NCCL", text, command,
-                     changes={"host.environment": RECHECK}),)  # fmt: skip
+    changes = {"host.environment": environment_with(t.s, "NCCL_SOCKET_IFNAME", "^docker0")}
+    return (one_step("name-nccl-interface", "Name the network interface for NCCL", text, command, changes=changes),)
 
 
 def _peers(t: Told) -> Iterable[Fix]:
     """At once without peer-to-peer; for good in the firmware."""
+    changes = {"host.environment": environment_with(t.s, "NCCL_P2P_DISABLE", "1")}
     without = one_step("without-p2p", "Run without peer-to-peer copies", "Slower, and safe; also in the job script.",
-                       "export NCCL_P2P_DISABLE=1", changes={"host.environment": RECHECK})  # fmt: skip
+                       "export NCCL_P2P_DISABLE=1", changes=changes)  # fmt: skip
     step = on_host(t.s, "In the firmware switch ACS and the IOMMU (VT-d, AMD-Vi) off; virtual machines need them.",
-                   f"{host_sudo(t.s)}lspci -vvv | grep -i acsctl", {"host.environment": RECHECK})  # fmt: skip
+                   f"{host_sudo(t.s)}lspci -vvv | grep -i acsctl", changes)  # fmt: skip
     return (without, Fix(id="acs-off", title="Switch ACS off in the firmware", steps=(step,)))
 
 
@@ -160,9 +162,10 @@ def _pipeline(t: Told) -> Iterable[Fix]:
     if t.said.id == "threads-told":
         cores = known(t.s.host.cpu_cores)
         count = max(1, min(16, (cores or 8) // max(1, len(known(t.s.gpus) or ()) or 1)))
+        changes = {"host.environment": environment_with(t.s, "OMP_NUM_THREADS", str(count))}
         return (one_step("fewer-threads", "Give each process the threads of its own cores", "As many as the cores "
                          "divided by the processes; loader workers count too.", f"export OMP_NUM_THREADS={count}",
-                         changes={"host.environment": RECHECK}),)  # fmt: skip
+                         changes=changes),)  # fmt: skip
     return (more_workers(known(t.s.host.cpu_cores)), local_data())
 
 

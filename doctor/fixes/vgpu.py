@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
+from .gpu_state import gpu_changes
 from .place import container_kind, cuda_changes, guest, host_sudo, on_host
 
 _LINUX = "/etc/nvidia/ClientConfigToken"
@@ -16,7 +15,6 @@ _WINDOWS = r"C:\Program Files\NVIDIA Corporation\vGPU Licensing\ClientConfigToke
 def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Give the virtual machine its licence."""
     root, windows = host_sudo(s), known(s.host.system) == "windows"
-    gpus = tuple(replace(g, vgpu_licensed=True) if g.key == key else g for g in known(s.gpus) or ())
     fix = Fix(
         id="license-vgpu",
         title="Give the virtual GPU its licence" + (" on the host" if container_kind(s) else ""),
@@ -25,7 +23,7 @@ def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
                     f"{_WINDOWS if windows else _LINUX}, then restart the licence client and see what it says.",
                     "Restart-Service NVDisplay.ContainerLocalSystem\nnvidia-smi -q | Select-String License" if windows
                     else f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
-                    cuda_changes(gpus=gpus)),
+                    cuda_changes(**gpu_changes(s, key, vgpu_licensed=True))),
         ),
         source="docs.nvidia.com/vgpu: client licensing",
     )  # fmt: skip

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from doctor.findings import Finding, Fix
-from doctor.fixes.told import builders
+from doctor.findings import Finding, Fix, told
+from doctor.fixes.told import at_place, builders
 from doctor.ingest import read
 from doctor.ingest.messages import catalogue
+from doctor.judge import load
+from doctor.judge.text import with_capabilities
 from doctor.snapshot import Snapshot
 
-from ..judging import assert_fix_works, report
+from ..judging import assert_fix_works, matrix, report
 
 SAMPLES = [s for s in json.loads((Path(__file__).parent / "samples.json").read_text("utf-8")) if s["decides"]]
 HOST = r"\bsudo \b|\breboot\b|modprobe|rmmod|systemctl|ubuntu-drivers|nvidia-driver-\d"
@@ -278,3 +281,33 @@ def test_companions_go_with_torch_where_the_text_names_few_packages() -> None:
     assert "uninstall -y torch torchvision" in commands(fix_of(few, "torch-lacks-new-gpu-sm"))
     listed = f"numpy==1.26.4\ntriton==3.1.0\npillow==10.0.0\n{few}"
     assert "torchvision" not in commands(fix_of(listed, "torch-lacks-new-gpu-sm"))
+
+
+FACTS = (
+    "PyTorch version: 2.7.1+cu128", "PyTorch version: 1.8.0", "PyTorch version: 2.9.0.dev20250101+cu130",
+    "PyTorch version: 2.6.0a0+nv25.1", "Python version: 3.13t", "Python version: 2.7", "Nvidia driver version: 450.80.02",
+    "Nvidia driver version: 390", "GPU 0: Tesla K80", "GPU 0: NVIDIA GeForce RTX 5090", "GPU 0: something else",
+    "GPU 0: NVIDIA H100 80GB HBM3\nGPU 1: NVIDIA GeForce GTX 980", "LD_LIBRARY_PATH=/usr/local/cuda/lib64:/x", "wsl: 1",
+    "CUDA_VISIBLE_DEVICES=7", "nvcc release: 9.2", "arch: aarch64", "OS: Alpine Linux", "OS: macOS 14",
+    "flash-attn==other build", "xformers==0.0.20", "tensorflow==2.16.1", "virtualization: kvm", "provider: lambda",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_odd_facts_beside_a_message_neither_break_nor_spoil_its_fix(seed: int) -> None:
+    chance = Random(seed)
+    lines = [line for line, _ in PLACES.values()]
+    for _ in range(8):
+        parts = [chance.choice(lines), *chance.sample(FACTS, 4), *(s["text"] for s in chance.sample(SAMPLES, 2))]
+        s, found = failures("\n".join(parts))
+        judged = with_capabilities(s, matrix())
+        for finding in found:
+            for plain in told(load(finding.id).about, judged):
+                assert at_place(plain, judged, matrix()).fixes, parts
+            assert finding.fixes, parts
+            after = s
+            for step in finding.fixes[0].steps:
+                after = after.replace(step.changes)
+            left = [f for f in report(after).findings if f.status == "fail"]
+            assert (finding.id, finding.subject) not in [(f.id, f.subject) for f in left], parts
+            assert {f.id for f in left} <= {f.id for f in found}, parts
