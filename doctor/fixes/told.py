@@ -63,8 +63,8 @@ def at_place(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
 def _offered(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     """The check's own fixes for a finding that a message decides; empty where it has none to offer."""
     said = [symptom for symptom in s.symptoms if symptom.decides == finding.id]
-    build = builders().get(finding.id)
-    if build is None or not said or "message" not in finding.facts:
+    build = builders().get(finding.id) if said and "message" in finding.facts else None
+    if build is None:
         return ()
     lines = "\n".join(symptom.text for symptom in (*said, *s.symptoms))
     rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id)
