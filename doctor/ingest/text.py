@@ -53,7 +53,7 @@ READERS = (
     Reader("smi", "read_nvcc", ("compilation",)),
     Reader("packages", "read_packages"),
     Reader("topo", "read_topo", ("gpu",)),
-    Reader("built_with", "read_built_with", ("code=sm_",)),
+    Reader("built_with", "read_built_with", ("code=",)),
     Reader("os_packages", "read_os_packages", _PACKAGES),
     Reader("modinfo", "read_modinfo", ("filename:",)),
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
