@@ -195,7 +195,7 @@ def _build(
         args.append(f"{package}=={fit.version}" if fit.relation == "==" else f"{package}>={fit.versions[0]}")
     if url:
         args += ["--index-url", url]
-    by = ", ".join(f"{capability} by {target}" for capability, target in served.items())
+    by = ", ".join(gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in served.items())
     return RankedBuild(
         torch=build.torch, tag=build.tag, platform=build.platform, grade=grade, index_url=url,
         why=f"{why}; machine code for {by}", pypi_default=build.pypi_default, served_by=served, companions=versions,

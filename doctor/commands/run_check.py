@@ -75,15 +75,17 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
         return picture(report, flags["format_"])
     from ..judge.registry import load_all
 
-    layers = {check.id: check.about.layer for check in load_all()}
+    about = {check.id: check.about for check in load_all()}
+    layers = {name: check.layer for name, check in about.items()}
+    titles = {name: check.title for name, check in about.items()}
     if flags["format_"] == "markdown":
         from ..report.markdown import render_markdown
 
-        return render_markdown(report, layers).encode("utf-8", "backslashreplace")
+        return render_markdown(report, layers, titles).encode("utf-8", "backslashreplace")
     from ..report.terminal import render_terminal
     from .looks import look
 
-    return render_terminal(report, layers, look(flags)).encode("utf-8", "backslashreplace")
+    return render_terminal(report, layers, look(flags), titles).encode("utf-8", "backslashreplace")
 
 
 def _one_source(flags: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ def install_torch(
     if old:
         steps.append(
             Step(
-                text="Remove the build that is there (pip takes the same version for already installed).",
+                text="Remove the build that is there: pip would take it for the same version and change nothing.",
                 command=uninstall_command(s, list(dict.fromkeys(old))),
                 where="environment",
                 destructive=(t := torch_version(known(s.torch.version) or "")) is not None and t.kind != "release",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -60,12 +61,16 @@ def _root_of(finding: Finding, first: dict[str, Finding]) -> Finding | None:
     return finding
 
 
-def cause(finding: Finding, under: list[Finding], width: int, verbose: int) -> list[Line]:
-    """One root cause: what, evidence, the fix, and what follows from it."""
+def cause(
+    finding: Finding, under: list[Finding], width: int, verbose: int, lines: Sequence[str] = ()
+) -> list[Line]:
+    """One root cause: what, evidence (and the `lines` of a text that hold it), the fix, and what follows from it."""
     sign, style = SIGNS[finding.status]
     rows = wrap(finding.title, width, first=Span(f"{sign}  ", style), style="title")
     rows += wrap(finding.detail, width, "  ") if finding.detail else []
     rows += evidence(finding, width)
+    for text in lines:
+        rows += wrap(text, width, "  ", first=Span("From ", "bold"), style="dim")
     for fix in finding.fixes[: None if verbose else 1]:
         rows += [BLANK, *_fix(fix, width)]
     rest = finding.fixes[1:]

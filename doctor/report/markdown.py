@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
 from ..snapshot import known
-from . import facts
+from . import facts, told
 from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
@@ -19,13 +20,17 @@ _ESCAPED = {c: "\\" + c for c in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;", "&":
 _TABLE = str.maketrans(_ESCAPED)
 
 
-def render_markdown(report: Report, layers: Mapping[str, Layer]) -> str:
-    """The whole report; `layers` is the catalogue's check id to layer."""
+def render_markdown(
+    report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None
+) -> str:
+    """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     code = exit_words(report)
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
-    for index, (root, under) in enumerate(families(report.findings)):
+    if open_ := told.leaves_open(report):
+        rows += told.open_markdown(report, titles or {}, escape, fenced)
+    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
         rows += ["#### Also found" if index else "#### Root cause", ""] if index < 2 else []
-        rows += _cause(root, under)
+        rows += _cause(root, under, told.lines_of(root, report.snapshot) if told.is_text(report) else [])
     if not report.findings:
         rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
     rows += _machine(report)
@@ -60,7 +65,7 @@ def fenced(text: str, language: str = "sh") -> list[str]:
     return [fence + language, body, fence]
 
 
-def _cause(finding: Finding, under: list[Finding]) -> list[str]:
+def _cause(finding: Finding, under: list[Finding], lines: Sequence[str]) -> list[str]:
     rows = [f"{_SIGN[finding.status]} **{escape(finding.title)}** (`{finding.id}`)", ""]
     if finding.detail:
         rows += [escape(finding.detail), ""]
@@ -68,6 +73,7 @@ def _cause(finding: Finding, under: list[Finding]) -> list[str]:
         facts = [f"about {escape(finding.subject)}"] if finding.subject else []
         facts += [f"{escape(name)} = {escape(text)}" for name, text in seen(finding)]
         rows += [f"{'Seen' if finding.direct else 'Inferred'}: {'; '.join(facts)}", ""]
+    rows += [f"> {escape(text)}" for text in lines] + ([""] if lines else [])
     for index, fix in enumerate(finding.fixes):
         rows += _fix(fix, "Or" if index else "Fix")
     if under:
@@ -105,6 +111,8 @@ def _machine(report: Report) -> list[str]:
         "CUDA of torch": show(s.torch.cuda),
         "Python": facts.python(s).removeprefix("Python "),
     }
+    if told.is_text(report):
+        table = {name: value for name, value in table.items() if not re.match("unknown|not known", value)}
     rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table.items()), ""]
     return [*rows, SMI_NOTE, ""] if highest else rows
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..findings import Layer
 from ..judge.report import Report
 from ..snapshot import known
-from . import facts
+from . import facts, told
 from .blocks import cause, families
 from .groups import counted, exit_words, group_lines
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
@@ -28,19 +28,26 @@ class Look(NamedTuple):
     colour: bool = False
 
 
-def render_terminal(report: Report, layers: Mapping[str, Layer], look: Look = Look()) -> str:  # noqa: B008
-    """The whole report; `layers` is the catalogue's check id to layer."""
+def render_terminal(
+    report: Report, layers: Mapping[str, Layer], look: Look = Look(), titles: Mapping[str, str] | None = None  # noqa: B008
+) -> str:
+    """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     width = max(40, min(look.width, 110))
     rows = [*header(report, width), BLANK]
     if known(report.snapshot.measured.level) is not None:
         from .measured_blocks import measured_lines
 
         rows += [*measured_lines(report, width, look.verbose), BLANK]
-    for index, (root, under) in enumerate(families(report.findings)):
+    pasted = told.is_text(report)
+    if open_ := told.leaves_open(report):
+        rows += [*told.open_lines(report, titles or {}, width), BLANK]
+    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
         if index == 1:
             rows += [line(Span("Also found", "bold")), BLANK]
-        rows += [*cause(root, under, width, look.verbose), BLANK]
-    rows += [*group_lines(report, layers, width, look.verbose), BLANK]
+        lines = told.lines_of(root, report.snapshot) if pasted else []
+        rows += [*cause(root, under, width, look.verbose, lines), BLANK]
+    if look.verbose or not pasted:
+        rows += [*group_lines(report, layers, width, look.verbose), BLANK]
     for remark in report.remarks:
         text = f"{remark.title}. {remark.detail}" if remark.detail else remark.title
         rows += wrap(text, width, first=Span("i ", "dim"), style="dim")
@@ -56,10 +63,11 @@ def render_terminal(report: Report, layers: Mapping[str, Layer], look: Look = Lo
 def header(report: Report, width: int) -> list[Line]:
     """Which machine and which patient, in two or three lines."""
     s = report.snapshot
+    versions = [f"gpudoctor {report.tool.version}", f"matrix {report.matrix.version}"]
+    if told.is_text(report):
+        return packed([*told.origin(report), *versions], width, "dim") + packed(told.named(s), width, "bold")
     kind = "" if report.target.kind == "live" else f" ({report.target.kind} {report.target.name})".replace(" )", ")")
-    rows = packed(
-        [facts.place(s) + kind, f"gpudoctor {report.tool.version}", f"matrix {report.matrix.version}"], width, "dim"
-    )
+    rows = packed([facts.place(s) + kind, *versions], width, "dim")
     highest = facts.cuda(s)
     driver = facts.driver(s) + (f" (CUDA up to {highest})" if highest else "")
     rows += packed([facts.gpus(s), driver, facts.torch(s), facts.python(s)], width, "bold")
@@ -87,8 +95,10 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     word, style = _VERDICT[report.verdict]
     s = report.snapshot
     watched = s.measured.level == "watch"
-    words = "; ".join(filter(None, (exit_words(report), counted(report.checks))))
-    rows = wrap(words, width, first=Span(f"{word}  ", style))
+    count = told.counted(report) if told.is_text(report) and not verbose else counted(report.checks)
+    rows = wrap("; ".join(filter(None, (exit_words(report), count))), width, first=Span(f"{word}  ", style))
+    if told.is_text(report):
+        return rows + wrap(told.next_step(report), width)
     unknown = any(c.status == "unknown" for c in report.checks)
     if report.verdict == "fail":
         proven = known(s.measured.level) in ("proof", "quick", "standard", "full")

@@ -1,0 +1,70 @@
+"""The report of a pasted text: the lines a finding rests on, and where the cause stays open, what would decide it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from doctor.ingest import read
+from doctor.judge.registry import load_all
+from doctor.judge.report import Report
+from doctor.report.markdown import render_markdown
+from doctor.report.terminal import Look, render_terminal
+
+from ..judging import report
+
+ABOUT = {check.id: check.about for check in load_all()}
+LAYERS = {name: about.layer for name, about in ABOUT.items()}
+TITLES = {name: about.title for name, about in ABOUT.items()}
+NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+BLOCK = "some words\nPyTorch version: 2.5.1+cu121\nGPU 0: NVIDIA GeForce RTX 5080\nPython version: 3.11.9\n"
+
+
+def terminal(text: str, verbose: int = 0) -> str:
+    return render_terminal(judged(text), LAYERS, Look(verbose=verbose), TITLES)
+
+
+def markdown(text: str) -> str:
+    return render_markdown(judged(text), LAYERS, TITLES)
+
+
+def judged(text: str) -> Report:
+    return report(read(text, "ticket.txt"))
+
+
+def test_a_finding_names_the_lines_that_it_rests_on_and_no_others() -> None:
+    rows = terminal(BLOCK).split("\n")
+    assert [row.strip() for row in rows if row.strip().startswith("From ")] == [
+        "From line 2: PyTorch version: 2.5.1+cu121", "From line 3: GPU 0: NVIDIA GeForce RTX 5080",
+    ]  # fmt: skip
+    assert "> line 2: PyTorch version: 2.5.1+cu121" in markdown(BLOCK) and "line 4" not in terminal(BLOCK)
+
+
+def test_an_open_cause_is_told_with_what_is_possible_and_what_decides() -> None:
+    found = judged(NO_IMAGE)
+    assert found.verdict == "unknown" and found.possible and found.needs
+    for text in (terminal(NO_IMAGE), markdown(NO_IMAGE)):
+        assert "does not decide" in text and "no kernel image is available" in text
+        places = [text.index(name) for name in (*found.possible, *(need.command for need in found.needs))]
+        assert places == sorted(places), "likeliest first, then the commands"
+        assert all(TITLES[name] in " ".join(text.split()) for name in found.possible)
+        assert "nobody looked" not in text.lower() and "cuInit" not in text
+
+
+def test_a_contradiction_of_the_text_is_told_beside_the_open_cause() -> None:
+    text = "PyTorch version: 2.5.1+cu121\nNvidia driver version: 535.54.03\nDriver Version: 470.57.02\n"
+    shown = terminal(text)
+    assert shown.index("does not decide") < shown.index("535.54.03") < shown.index("UNKNOWN  exit 3")
+
+
+@pytest.mark.parametrize("text", [BLOCK, NO_IMAGE, "RTX 3090, driver 570.86.10, torch 2.6.0+cu124"])
+def test_what_the_text_does_not_tell_is_not_listed_unless_asked_for(text: str) -> None:
+    assert not re.search("not-asked|unknown$|GPUs unknown|driver unknown|torch unknown", terminal(text), re.M)
+    assert "checks" in terminal(text).split("\n")[-3] + terminal(text).split("\n")[-4]
+    assert "not-asked" in terminal(text, verbose=1), "-v tells of every check"
+    assert not re.search(r"^\| .* \| (?:unknown|not known)", markdown(text), re.M)
+
+
+def test_a_text_without_facts_says_so_in_its_header() -> None:
+    assert "no GPU, driver, torch or Python is told" in terminal(NO_IMAGE).split("\n")[1]
