@@ -18,6 +18,8 @@ _TAG = re.compile(
     r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I
 )
 _QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
+_CODE = re.compile(r"import |from |[a-z_][\w.]{0,60}(?:\(| = )|torch\.")
+"""After `>>> `: a Python prompt, not a quoted quotation."""
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
 _BULLET = re.compile(r"\s{0,12}(?:[-•+]|\*{1,3})\s{1,3}(?=\S)")
 _PAIR = re.compile(r"\s{0,12}\"([A-Za-z][\w .()-]{0,60})\"\s?:\s?\"?([^\"]{0,400})\"?,?")
@@ -64,7 +66,8 @@ def lines_of(text: str) -> list[Line]:
         if numbered and (prefix := _NUMBERED.match(row)):
             row = row[prefix.end() :]
         if row[:4].lstrip()[:1] in (">", "&") and (quote := _QUOTE.match(row)):
-            row = row[quote.end() :]
+            at_prompt = quote[0].endswith((">>> ", "&gt;&gt;&gt; ")) and _CODE.match(row, quote.end())
+            row = (">>> " if at_prompt else "") + row[quote.end() :]
         if tags and "<" in row:
             row = _TAG.sub("", row)
         if entities and "&" in row:

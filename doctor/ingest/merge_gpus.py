@@ -15,7 +15,10 @@ Found = tuple[tuple[Gpu, ...] | Missing | None, tuple[PciDevice, ...] | None]
 def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
     """The GPUs that the text lists; where it lists only other makers' boards, those as PCI devices."""
     rows = groups.get("gpu", [])
-    if not rows and not groups.get("gpu.prose") and "gpu.highest_capability" not in groups:
+    by_capability = "gpu.highest_capability" in groups or (
+        "gpu.compute_capability" in groups and "torch.hip" not in groups
+    )
+    if not rows and not groups.get("gpu.prose") and not by_capability:
         return None, None
     slots: dict[int, dict[str, Any]] = {}
     conflict: Missing | None = None
@@ -49,7 +52,7 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
             loose = [first] * first["count"]
     found = [slots[i] for i in sorted(slots)] or [dict(f) for f in loose]
     _name_all(found, loose or [row.value for row in groups.get("gpu.prose", [])])
-    if not found and "gpu.highest_capability" in groups:
+    if not found and by_capability and not others:
         found = [{}]  # its name is not told, but one is there
     if not found:
         if others and not groups.get("gpu.prose"):

@@ -44,6 +44,8 @@ _CSV = ("driver_version", "memory.", "uuid", "compute_cap", "name", "bus_id", "n
 _PACKAGES = ("nvidia-driver", "nvidia-dkms", "nvidia-open", "nvidia-kernel", "nvidia-headless", "nvidia-lts",
              "nvidia-utils", "nvidia-smi", "libnvidia-", "kmod-nvidia", "drv-nvidia", "cuda-toolkit", "cuda-nvcc",
              "cuda-drivers", "libcuda1")  # fmt: skip
+_CALLS = ("is_available", "torch.__version__", "torch.version.", "get_arch_list", "device_count", "get_device_",
+          "cudnn.version", "nccl.version", "cxx11_abi")  # fmt: skip
 READERS = (
     Reader("keyed", "read_keyed"),
     Reader("gpus", "read_gpus", ("gpu", "device")),
@@ -58,6 +60,7 @@ READERS = (
     Reader("modinfo", "read_modinfo", ("filename:",)),
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),
+    Reader("session", "read_session", _CALLS),
     Reader("prose", "read_prose", most_lines=400),
 )
 """All read every text, in any order of its parts."""

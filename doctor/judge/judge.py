@@ -22,7 +22,7 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
     catalogue = load_all() if checks is None else checks
     text = snapshot.target.kind == "text"
     if text:
-        from .text import needs, possible, with_capabilities, without_causes
+        from .text import as_found, needs, possible, with_capabilities, without_causes
 
         snapshot = with_capabilities(snapshot, matrix)
     results: list[CheckResult] = []
@@ -38,6 +38,7 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         remarks += [f for f in said if f.status == "pass"]
     if text:
         findings = without_causes(findings)
+        results = as_found(results, findings)
     ranked = rank(findings, {c.id: c.about.downstream_of for c in catalogue})
     verdict = verdict_of(ranked)
     open_causes = possible(snapshot, ranked, results) if text else ()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 _MOST_NEEDS = 2
+_NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
+                  "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
+"""Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
 
 
 def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
@@ -43,6 +46,17 @@ def without_causes(findings: list[Finding]) -> list[Finding]:
     return [
         replace(f, status="unknown", severity="warning", fixes=()) if f.id in EFFECTS and f.status == "fail" else f
         for f in findings
+    ]
+
+
+def as_found(results: list[CheckResult], findings: list[Finding]) -> list[CheckResult]:
+    """A check whose failure became UNKNOWN is UNKNOWN too."""
+    failed = {f.id for f in findings if f.status == "fail"}
+    return [
+        replace(r, status="unknown", reason="the text does not hold the cause")
+        if r.status == "fail" and r.id in EFFECTS and r.id not in failed
+        else r
+        for r in results
     ]
 
 
@@ -81,10 +95,12 @@ def _by_place(s: Snapshot) -> tuple[str, ...]:
         return ("cpu-only-torch", "driver-too-old-for-cuda-build")
     if known(s.host.secure_boot):
         return ("secure-boot-unsigned-module",)
+    if available is False:
+        return _NOT_AVAILABLE
     if known(s.torch.version):
         return ("driver-too-old-for-cuda-build", "torch-lacks-new-gpu-sm", "cpu-only-torch",
                 "bundled-cuda-libs-missing")  # fmt: skip
-    return ("driver-not-loaded", "driver-not-installed", "uvm-device-missing") if available is False else ()
+    return ()
 
 
 def needs(open_causes: tuple[str, ...]) -> tuple[Need, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..findings import Finding
 from ..judge.report import Report
-from ..snapshot import Missing, Snapshot
+from ..snapshot import Missing, Snapshot, known
 from . import facts
 from .blocks import show
 from .lines import Line, Span, command, line, wrap
@@ -61,7 +61,10 @@ def _values(s: Snapshot, path: str) -> list[str]:
     except KeyError:
         return []
     if path == "gpus":
-        return [gpu.name for gpu in fact if isinstance(gpu.name, str)] if isinstance(fact, tuple) else []
+        found = [gpu.compute_capability if isinstance(gpu.name, Missing) else gpu.name for gpu in known(fact) or ()]
+        return [name for name in found if isinstance(name, str)]
+    if path == "torch_run.arch_list":
+        return ["torch.cuda.get_arch_list()"]
     if path == "host.wsl":
         return [f"WSL{fact}", "WSL"]
     return [path] if isinstance(fact, Missing) else [str(fact)] if isinstance(fact, (str, int, float)) else []

@@ -69,6 +69,7 @@ TARGETS: dict[str, Target] = {
             ("modinfo", "modinfo", seeds_ingest.named("modinfo"), (b"filename: /x/nvidia.ko", b"version: ", b"license: ")),
             ("tracebacks", "tracebacks", seeds_ingest.named("trace"), (b"Traceback (most recent call last):", b'  File "', b"ImportError: ", b"site-packages/torch/__init__.py")),
             ("variables", "variables", seeds_ingest.sentences, (b"export CUDA_X=", b" is unset", b"$env:", b"NCCL_")),
+            ("session", "session", seeds_ingest.named("session"), (b">>> torch.cuda.is_available()", b"Out[3]: ", b"(8, 6)", b" returns False", b"print(")),
             ("prose", "prose", seeds_ingest.sentences, (b"driver 570", b"torch 2.", b"WSL2", b"8x RTX 5090", b" or newer")),
         )
     },

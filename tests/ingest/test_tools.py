@@ -90,6 +90,7 @@ GPUS = {
     "mmengine": [("NVIDIA A100-SXM4-80GB", None)] * 2 + [("NVIDIA GeForce RTX 3090", None)],
     "mmcv-2021": [("NVIDIA GeForce RTX 3080", None)],
     "vllm": [("NVIDIA H100 80GB HBM3", None)] * 2,
+    "session": [("NVIDIA GeForce RTX 5090", "12.0")],
 }  # fmt: skip
 PACKAGES = {
     "ds-report": {"deepspeed": "0.15.3"},
