@@ -15,8 +15,8 @@ _REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
 MOST_GPUS = 4096
 """Of one list: no machine has more."""
 OTHERS = re.compile(
-    r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc a\d{3}|iris"
-    r"|uhd graphics|apple m\d|m[1-4] (?:pro|max|ultra)|mi\d{3}x?)\b",
+    r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc [ab]\d{3}|iris|rx ?(?:vega|\d{3,4}(?: ?xtx?)?)|vega ?\d{2}"
+    r"|firepro|u?hd graphics|apple m\d|m[1-5] (?:pro|max|ultra)|mi\d{2,3}x?|qualcomm|adreno|llvmpipe|matrox|aspeed)\b",
     re.I,
 )
 NVIDIA = re.compile(

@@ -68,6 +68,14 @@ def _by_words(key: str) -> str:
         return "driver_cuda"
     if words & {"module"} and words & {"loaded", "kernel", "nvrm"} and words & {"version", "driver"}:
         return "module_version"
-    if words & {"gpu", "gpus"} and words <= {"gpu", "gpus", "model", "name", "type", "used", "my", "the", "card"}:
+    if words & _BOARD and words <= _BOARD | {"model", "name", "type", "used", "my", "the", "our", "list", "in", "use"}:
         return "gpu_name"
+    if words & _SYSTEM and words <= _SYSTEM | _OF_A_SYSTEM:
+        return "kernel" if "kernel" in words or "uname" in words else "os"
     return ""
+
+
+_BOARD = frozenset(("gpu", "gpus", "card", "cards", "video", "graphics", "accelerator", "accelerators", "vga", "dgpu"))
+_SYSTEM = frozenset(("os", "distro", "distribution", "kernel", "uname", "operating"))
+_OF_A_SYSTEM = frozenset(("system", "name", "release", "version", "r", "a", "running", "host", "linux", "guest", "id",
+                          "pretty", "the", "of", "node", "my", "our", "wsl"))  # fmt: skip

@@ -29,6 +29,10 @@ _FAMILIES = ("gpu.", "installed.", "raised.")
 """Paths that are no facts of their own: they are put together here, or are conditions of messages."""
 
 
+_OF_A_DRIVER = ("driver.nvml_driver_version", "driver.kernel_version", "driver.kernel_flavour", "installed.driver")
+"""Where an NVIDIA driver is told, another maker's board is one of two (a laptop): it proves no absence."""
+
+
 def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     """One Snapshot of all statements of a text."""
     groups: dict[str, list[Statement]] = {}
@@ -55,7 +59,7 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     if gpus is not None:
         changes["gpus"] = gpus
         witnesses["gpus"] = _lines(groups.get("gpu", []) or groups.get("gpu.prose", []))
-    if cards is not None:
+    if cards is not None and not any(path in groups for path in _OF_A_DRIVER):
         changes["driver.pci_devices"] = cards
         witnesses["driver.pci_devices"] = _lines(groups["gpu"])
     if changes.get("host.system") == "darwin" and gpus is None:  # Apple's machines have no NVIDIA GPU
