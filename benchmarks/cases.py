@@ -48,6 +48,11 @@ class Answer(NamedTuple):
         """Id of the first finding where it is one that says something: fail or warn."""
         return self.findings[0][0] if self.findings and self.findings[0][1] in ("fail", "warn") else ""
 
+    @property
+    def named(self) -> str:
+        """Id of the first finding, be it proven or only likely."""
+        return self.findings[0][0] if self.findings else ""
+
 
 def renderer(folder: Path) -> Callable[[dict[str, Any]], str]:
     """`render` of the folder's own render.py."""
@@ -114,6 +119,7 @@ def print_figures(answers: Sequence[Answer]) -> None:
     undecided = [a for a in answers if not a.decidable]
     healthy = [a for a in answers if a.healthy]
     first = sum(a.first in a.right for a in sick)
+    likely = sum(a.named in a.right for a in sick)
     among = sum(any(name in a.right for name, status in a.findings if status != "unknown") for a in sick)
     wrong = [a for a in sick if a.first and a.first not in a.right]
     unknown = [a for a in sick if not a.first]
@@ -123,6 +129,7 @@ def print_figures(answers: Sequence[Answer]) -> None:
     late = [a for a in answers if a.findings and a.findings[0][1] == "unknown" and a.failing]
     for words, part, whole in (
         ("decidable: first finding right", first, sick),
+        ("decidable: first finding right, proven or told as likely", likely, sick),
         ("decidable: among the findings", among, sick),
         ("decidable: confident and wrong", len(wrong), sick),
         ("decidable: honest unknown", len(unknown), sick),

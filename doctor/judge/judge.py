@@ -22,7 +22,7 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
     catalogue = load_all() if checks is None else checks
     text = snapshot.target.kind == "text"
     if text:
-        from .text import as_found, needs, possible, with_capabilities, without_causes
+        from .text import as_found, needs, possible, suspected, with_capabilities, without_causes
 
         snapshot = with_capabilities(snapshot, matrix)
     results: list[CheckResult] = []
@@ -41,7 +41,10 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         results = as_found(results, findings)
     ranked = rank(findings, {c.id: c.about.downstream_of for c in catalogue})
     verdict = verdict_of(ranked)
-    open_causes = possible(snapshot, ranked, results) if text else ()
+    open_causes: tuple[str, ...] = ()
+    if text:
+        open_causes = possible(snapshot, ranked, results)
+        ranked = (*suspected(snapshot, open_causes, catalogue), *ranked) if verdict == "unknown" else ranked
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from pkgutil import get_data
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from .report import CheckResult, Need
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+
+    from .registry import Registered
 
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
@@ -73,6 +76,19 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: list[CheckResu
     passed = {result.id for result in results if result.status == "pass"}
     ids = [name for name in votes if name not in passed]
     return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
+
+
+def suspected(s: Snapshot, open_causes: tuple[str, ...], catalogue: Iterable[Registered]) -> tuple[Finding, ...]:
+    """The likeliest cause as UNKNOWN, where a message of the text speaks of it and not only the place it comes from."""
+    if not open_causes:
+        return ()
+    said = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests), None)
+    about = next((check.about for check in catalogue if check.id == open_causes[0]), None)
+    if said is None or about is None:
+        return ()
+    detail = f"Line {said.line}: {said.text} The text allows it, and does not prove it."
+    return (about.unknown(f"Likely, not proven: {about.title}", detail, facts={"message": said.id, "line": said.line},
+                          downstream_of=(), direct=False),)  # fmt: skip
 
 
 def _by_place(s: Snapshot) -> tuple[str, ...]:

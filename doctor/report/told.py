@@ -24,11 +24,12 @@ def is_text(report: Report) -> bool:
 
 
 def worth_telling(report: Report) -> tuple[Finding, ...]:
-    """The findings, of a text without those that only say that it is silent: `open_lines` tells that in one block."""
+    """The findings, of a text without those that say that it is silent or may mean this: `open_lines` tells of both."""
     if not is_text(report):
         return report.findings
     silent = [f for f in report.findings if f.id == "required-fact-missing" and f.facts.get("reason") == "not-asked"]
-    return tuple(f for f in report.findings if f not in silent)
+    likely = [f for f in report.findings if f.status == "unknown" and f.id in report.possible]
+    return tuple(f for f in report.findings if f not in (*silent, *likely))
 
 
 def named(s: Snapshot) -> list[str]:
@@ -105,6 +106,7 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
         rows += [(), line(Span("  Possible, likeliest first:", "bold"))]
         for name in report.possible:
             rows += wrap(titles.get(name, ""), width, "    ", first=f"{name}  ", hang=6)
+        rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
     rows += [(), line(Span("  To decide it, run there and explain the text again with the output in it:", "bold"))]
     for need in report.needs:
         rows += [*command(need.command, "      "), *wrap(need.why, width, "        ", style="dim")]

@@ -68,3 +68,16 @@ def test_what_the_text_does_not_tell_is_not_listed_unless_asked_for(text: str) -
 
 def test_a_text_without_facts_says_so_in_its_header() -> None:
     assert "no GPU, driver, torch or Python is told" in terminal(NO_IMAGE).split("\n")[1]
+
+
+def test_the_likeliest_cause_is_the_first_finding_and_never_a_failure() -> None:
+    found = judged(NO_IMAGE)
+    first = found.findings[0]
+    assert (first.id, first.status) == (found.possible[0], "unknown") and "not proven" in first.title
+    assert not first.fixes and found.exit_code == 3
+    assert terminal(NO_IMAGE).count(first.id) == 2, "in the list and as a page to read, not as a finding once more"
+
+
+def test_a_place_alone_makes_no_cause_likely() -> None:
+    found = judged("container: docker\ntorch: 2.6.0+cu124\n")
+    assert found.possible and all(f.id not in found.possible for f in found.findings)
