@@ -31,6 +31,13 @@ _EQUALS = re.compile(r"\s{0,8}([A-Za-z][a-z][\w .()-]{0,60}?) = (?=\S)")
 _BOLD = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*(?=\s|:|$)|(?<!\w)__([A-Z][\w .-]{0,80}?|\w{1,40} [\w .-]{0,80}?:?)__(?!\w)")
 """Markdown's bold, in pairs where it is underscores: `__init__` and `__nvJitLinkCreate` are names."""
 
+_ODD = {
+    "\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " ", "\u200b": "", "\u2060": "", "\ufeff": "",
+    "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2013": "-", "\u2212": "-", "\u2011": "-",
+    "\uff1a": ": ", "\uff0c": ", ", "\uff08": " (", "\uff09": ") ", "\uff1d": "=", "\u3002": ". ",
+}  # fmt: skip
+"""Blanks, quotes and signs that mail, word processors and East Asian keyboards put in place of the plain ones."""
+
 
 def text_of(data: bytes) -> str:
     """Decode; bytes that are no text become replacement characters, a file that is no text becomes ''."""
@@ -52,6 +59,10 @@ def text_of(data: bytes) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines worth reading, cleaned and cut; empty ones are kept out, numbers are those of the input."""
+    if not text.isascii():
+        for odd, usual in _ODD.items():
+            if odd in text:
+                text = text.replace(odd, usual)
     rows, left_out = _rows(text.replace("\r\n", "\n").replace("\r", "\n"))
     numbered = _is_numbered(rows)
     escape, tags, entities = "\x1b" in text, "<" in text, "&" in text

@@ -83,7 +83,7 @@ def kernel(value: str, line: Line) -> Iterator[Statement]:
 
 def wsl(value: str, line: Line) -> Iterator[Statement]:
     """1, 2 or no."""
-    found = re.match(r"(?:wsl\s?)?([012])\b", value, re.I)
+    found = re.match(r"(?:wsl\s?)?(?:version\s?)?([012])\b(?!\.)", value, re.I)
     if found:
         yield say("host.wsl", int(found[1]), line)
     elif values.yes_no(value) is False:

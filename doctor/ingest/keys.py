@@ -1,0 +1,102 @@
+"""What the key of a `key: value` line means: from a table (keys.json), whatever its spelling and the order of its words."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from pkgutil import get_data
+
+_NOISE = re.compile(r"[\s_\-]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT = re.compile(r"[ .()/,\[\]]+")
+_INDEX = re.compile(r"\[\d{1,4}\]|\.\d{1,4}(?=\.)")
+_FILLING = frozenset("version versions ver installed current my our the of used using is value in has".split())
+_SAME = {
+    "pytorch": "torch", "libtorch": "torch", "gpus": "gpu", "cards": "card", "archs": "arch",
+    "architectures": "arch", "architecture": "arch", "libraries": "library", "libs": "library", "lib": "library",
+    "k8s": "kubernetes", "flavour": "flavor", "graphic": "graphics", "toolkits": "toolkit", "containerised": "containerized",
+    "licence": "license", "devices": "device", "accelerators": "accelerator", "capabilities": "capability", "built": "build",
+    "py": "python", "op": "operating", "sys": "system", "env": "environment", "img": "image",
+}  # fmt: skip
+_AROUND = frozenset(
+    "facts environment env system host machine setup hardware software info information versions version details config"
+    " configuration specs report node data python nvidia platform container runtime packages libraries summary".split()
+)
+"""First parts of a dotted key that say where its value was noted, and nothing more."""
+_BOARD = frozenset(("gpu", "card", "video", "graphics", "accelerator", "vga", "dgpu"))
+_GPU = frozenset("gpu dgpu vga card graphics video device accelerator model name type adapter product nvidia hardware"
+                 " details configuration list info".split())  # fmt: skip
+_SYSTEM = frozenset(("os", "distro", "distribution", "kernel", "uname", "operating"))
+_OF_A_SYSTEM = frozenset(("system", "name", "release", "r", "a", "running", "host", "linux", "guest", "id", "pretty",
+                          "node", "wsl"))  # fmt: skip
+_NO_DRIVER = frozenset(
+    "cuda models model dir lib library branch capability kernel module path loaded min minimum required needed api storage"
+    " cgroup old userspace log graph build requires require new target recommended expected container wanted"
+    " before after previous latest supported works error status mode csi state note flavor open".split()
+)
+
+
+@lru_cache(maxsize=1)
+def kinds() -> dict[str, str]:
+    """Normalised key to what it means."""
+    table = json.loads(get_data(__package__, "keys.json") or b"{}")
+    return {plain(key): kind for kind, keys in table.items() for key in keys}
+
+
+@lru_cache(maxsize=1)
+def _kinds_by_words() -> dict[frozenset[str], str]:
+    return {words: kind for key, kind in kinds().items() if (words := _words(key))}
+
+
+def plain(key: str) -> str:
+    """Lower case, one blank for blanks, dashes and underscores; no call brackets."""
+    return _NOISE.sub(" ", key.strip().lower().replace("()", "")).strip(" ?")
+
+
+def _words(key: str) -> frozenset[str]:
+    words = [_SAME.get(word, word) for word in _SPLIT.split(key) if word]
+    return frozenset(words) - _FILLING
+
+
+def kind_of(key: str) -> str:
+    """The meaning of a key; '' where its words leave a doubt."""
+    table = kinds()
+    if kind := table.get(plain(key)):
+        return kind
+    if "[" in key or "." in key:
+        key = _INDEX.sub("", key)
+    spoken = plain(_HUMP.sub(" ", key)).replace("py torch", "pytorch").replace("cu dnn", "cudnn")
+    while True:
+        if kind := table.get(spoken) or table.get(spoken.replace(".", " ")) or _by_words(spoken):
+            return kind
+        first, dot, rest = spoken.partition(".")
+        if not dot or first.strip() not in _AROUND:
+            return ""
+        spoken = rest
+
+
+def _by_words(key: str) -> str:
+    """The meaning of a key that is not in the table, from its words."""
+    words = _words(key)
+    if not words or len(words) > 6:
+        return ""
+    known = _kinds_by_words()
+    if kind := known.get(words) or known.get(words - {"nvidia"}):
+        return kind
+    torch = "torch" in words
+    if torch and "cuda" in words and (words & {"build"} or "version" in key):
+        return "torch_cuda" if not words & {"available", "is"} else ""
+    if torch and words <= {"torch", "release", "build", "package"}:
+        return "torch"
+    if "driver" in words and not words & _NO_DRIVER:
+        return "driver"
+    if "smi" in words and "cuda" in words:
+        return "driver_cuda"
+    if words & {"module"} and words & {"loaded", "kernel", "nvrm"} and ("version" in key or "driver" in words):
+        return "module_version"
+    if words & _BOARD and words <= _GPU:
+        return "gpu_name"
+    if words & _SYSTEM and words <= _SYSTEM | _OF_A_SYSTEM:
+        return "kernel" if words & {"kernel", "uname"} else "os"
+    return ""
