@@ -1,4 +1,4 @@
-"""What the key of a `key: value` line means: from a table (keys.json), whatever its spelling and the order of its words."""
+"""What the key of a `key: value` line means: by a table (keys.json), whatever its spelling and order of words."""
 
 from __future__ import annotations
 
@@ -11,29 +11,36 @@ _NOISE = re.compile(r"[\s_\-]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SPLIT = re.compile(r"[ .()/,\[\]]+")
 _INDEX = re.compile(r"\[\d{1,4}\]|\.\d{1,4}(?=\.)")
-_FILLING = frozenset("version versions ver installed current my our the of used using is value in has".split())
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_FILLING = _set("version versions ver installed current my our the of used using is value in has")
 _SAME = {
     "pytorch": "torch", "libtorch": "torch", "gpus": "gpu", "cards": "card", "archs": "arch",
     "architectures": "arch", "architecture": "arch", "libraries": "library", "libs": "library", "lib": "library",
-    "k8s": "kubernetes", "flavour": "flavor", "graphic": "graphics", "toolkits": "toolkit", "containerised": "containerized",
-    "licence": "license", "devices": "device", "accelerators": "accelerator", "capabilities": "capability", "built": "build",
-    "py": "python", "op": "operating", "sys": "system", "env": "environment", "img": "image",
+    "k8s": "kubernetes", "flavour": "flavor", "graphic": "graphics", "toolkits": "toolkit", "py": "python",
+    "licence": "license", "devices": "device", "accelerators": "accelerator", "capabilities": "capability",
+    "built": "build", "containerised": "containerized", "sys": "system", "env": "environment", "img": "image",
 }  # fmt: skip
-_AROUND = frozenset(
-    "facts environment env system host machine setup hardware software info information versions version details config"
-    " configuration specs report node data python nvidia platform container runtime packages libraries summary".split()
+_AROUND = _set(
+    "facts environment env system host machine setup hardware software info information versions version details"
+    " config configuration specs report node data python nvidia platform container runtime packages libraries summary"
 )
 """First parts of a dotted key that say where its value was noted, and nothing more."""
-_BOARD = frozenset(("gpu", "card", "video", "graphics", "accelerator", "vga", "dgpu"))
-_GPU = frozenset("gpu dgpu vga card graphics video device accelerator model name type adapter product nvidia hardware"
-                 " details configuration list info".split())  # fmt: skip
-_SYSTEM = frozenset(("os", "distro", "distribution", "kernel", "uname", "operating"))
-_OF_A_SYSTEM = frozenset(("system", "name", "release", "r", "a", "running", "host", "linux", "guest", "id", "pretty",
-                          "node", "wsl"))  # fmt: skip
-_NO_DRIVER = frozenset(
-    "cuda models model dir lib library branch capability kernel module path loaded min minimum required needed api storage"
-    " cgroup old userspace log graph build requires require new target recommended expected container wanted"
-    " before after previous latest supported works error status mode csi state note flavor open".split()
+_BOARD = _set("gpu card video graphics accelerator vga dgpu")
+_GPU = _set(
+    "gpu dgpu vga card graphics video device accelerator model name type adapter product nvidia hardware details"
+    " configuration list info"
+)
+_SYSTEM = _set("os distro distribution kernel uname operating")
+_OF_A_SYSTEM = _set("system name release r a running host linux guest id pretty node wsl")
+_NO_DRIVER = _set(
+    "cuda models model dir lib library branch capability kernel module path loaded min minimum required needed api"
+    " storage cgroup old userspace log graph build requires require new target recommended expected container wanted"
+    " before after previous latest supported works error status mode csi state note flavor open"
 )
 
 
