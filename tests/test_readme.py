@@ -40,7 +40,7 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("line", examples())
 def test_example(line: str, folder: Path) -> None:
     done = _run(line, folder)
-    judged = line.startswith(("gpudoctor check", "gpudoctor fix", "gpudoctor prove"))
+    judged = line.startswith(("gpudoctor check", "gpudoctor fix", "gpudoctor prove", "gpudoctor explain"))
     assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
     assert done.stdout or "-o " in line
     assert "Traceback" not in done.stderr
@@ -62,6 +62,13 @@ def test_configuration(folder: Path) -> None:
     assert (policy["expect"]["count"], policy["expect"]["model"]) == (8, "H100")
     assert policy["skip"] == ["gpu-memory-in-use"] and policy["fail_on"] == "warn"
     assert policy["thresholds"] == {"temperature_warn_c": 75.0}
+
+
+def test_what_explain_prints(folder: Path) -> None:
+    (text,) = blocks("explain")
+    command, _, printed = text.removeprefix("$ ").partition("\n")
+    done = _run(command, folder)
+    assert done.returncode == 3 and done.stdout == printed
 
 
 def test_marks_are_found() -> None:

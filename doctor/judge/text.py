@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 _MOST_NEEDS = 2
+_JETSON = ("jetson", "orin", "xavier", "tegra", "thor", "nano")
+_NEVER_DROPPED = (8, 0)
+"""The lowest compute capability that every torch build since holds code for."""
+_ALWAYS_HELD = (6, 1)
+"""The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
 _NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
                   "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
 """Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
@@ -74,8 +79,30 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: list[CheckResu
     for rank, name in enumerate(_by_place(s)):
         votes[name] = votes.get(name, 0.0) + 0.3 / (rank + 1)
     passed = {result.id for result in results if result.status == "pass"}
-    ids = [name for name in votes if name not in passed]
+    ids = [name for name in votes if name not in passed and not _denied(name, s)]
     return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
+
+
+def _denied(name: str, s: Snapshot) -> bool:
+    """Whether what the text tells rules this cause out, though no check could judge it."""
+    gpus = known(s.gpus) or ()
+    names = [text.lower() for gpu in gpus if (text := known(gpu.name))]
+    levels = [tuple(map(int, cc.split("."))) for gpu in gpus if (cc := known(gpu.compute_capability))]
+    all_known = bool(levels) and len(levels) == len(gpus)
+    if name == "jetson-generic-wheel":
+        return bool(names) and not any(word in text for text in names for word in _JETSON)
+    if name in ("torch-dropped-old-gpu-sm", "cudnn-dropped-old-gpu"):
+        return all_known and min(levels) >= _NEVER_DROPPED
+    if name == "torch-lacks-new-gpu-sm":
+        return all_known and max(levels) <= _ALWAYS_HELD
+    if name == "cpu-only-torch":
+        return known(s.torch.build) == "cuda"
+    if name.startswith("wsl-"):
+        kernel = known(s.host.kernel)
+        return bool(kernel) and "microsoft" not in str(kernel).lower() and known(s.host.wsl) is None
+    if name == "apptainer-without-nv":
+        return known(s.container.kind) not in (None, "apptainer")
+    return False
 
 
 def suspected(s: Snapshot, open_causes: tuple[str, ...], catalogue: Iterable[Registered]) -> tuple[Finding, ...]:

@@ -81,3 +81,15 @@ def test_the_likeliest_cause_is_the_first_finding_and_never_a_failure() -> None:
 def test_a_place_alone_makes_no_cause_likely() -> None:
     found = judged("container: docker\ntorch: 2.6.0+cu124\n")
     assert found.possible and all(f.id not in found.possible for f in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        (f"GPU 0: NVIDIA GeForce RTX 5090\n{NO_IMAGE}", "torch-dropped-old-gpu-sm"),
+        (f"GPU 0: NVIDIA GeForce RTX 5090\n{NO_IMAGE}", "jetson-generic-wheel"),
+        (f"GPU 0: NVIDIA GeForce GTX 1080\n{NO_IMAGE}", "torch-lacks-new-gpu-sm"),
+    ],
+)
+def test_what_the_text_rules_out_is_not_called_possible(text: str, denied: str) -> None:
+    assert denied in judged(NO_IMAGE).possible and denied not in judged(text).possible and judged(text).possible
