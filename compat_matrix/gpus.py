@@ -112,6 +112,9 @@ def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
     board = re.match(_VGPU, plain)
     asked = _words(board[1] if board else plain)
     same = tuple(r for r in m.gpus if asked and any(_words(n) == asked for n in (r.name, *r.aliases)))
+    if not same and any(any(c.isdigit() for c in word) for word in asked):  # 'A100' of 'NVIDIA A100-SXM4-80GB'
+        same = tuple(r for r in m.gpus if any(set(asked) <= set(_words(n)) for n in (r.name, *r.aliases)))
+        return same, "part of the name"
     return same, "vGPU of" if board else "short name"
 
 

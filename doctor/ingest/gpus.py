@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from . import values
+from .names import typed
 from .statement import Line, Statement, say
 
 _LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4}(?:,\d{1,4}){0,63})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
@@ -47,14 +48,14 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
         value, index = listed[2], int(listed[1].partition(",")[0])
     uuid = _UUID.search(value)
     name = _REST.split(_UUID.sub("", value), maxsplit=1)[0].strip().strip("'\"")
-    count = 1
-    many = re.match(r"(\d{1,4})\s?[x×]\s?(.{2,80})", name)
-    if many and index is None:
-        count, name = int(many[1]), many[2]
     if not name or name.lower() in values.NOTHING or len(name) > 100:
         return
-    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS)}
     rest = value[len(name) :]
+    board = typed(name)
+    name, count = board.name, board.boards if index is None else 1
+    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS)}
+    if board.memory_gib:
+        fields["memory_total_mib"] = board.memory_gib * 1024
     if arch := re.search(r"\bsm[_ ](?:sm_)?(\d{2,3})[af]?\b", rest):
         fields["compute_capability"] = values.capability(arch[1])
     if uuid:

@@ -114,9 +114,16 @@ def _mig(value: str, line: Line) -> Iterator[Statement]:
 
 
 def _gpu_name(value: str, line: Line) -> Iterator[Statement]:
+    from .free import items
     from .gpus import gpu_statements
 
-    yield from gpu_statements(value, line)
+    rows = list(gpu_statements(value, line))
+    yield from rows
+    if rows and rows[0].value["index"] is None:  # a list of boards; a bare word behind a comma is none
+        for part in items(value)[1:]:
+            for row in gpu_statements(part, line):
+                if re.search(r"\d", row.value["name"] or ""):
+                    yield row
 
 
 def _capability(value: str, line: Line) -> Iterator[Statement]:

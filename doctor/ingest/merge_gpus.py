@@ -46,10 +46,10 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
                 value = better
             slot[key] = value
     if not slots and not loose:
-        names = dict.fromkeys(row.value["name"] for row in groups.get("gpu.prose", []))
+        names = _boards(groups.get("gpu.prose", []))
         if not rows and len(names) == 1:
-            first = groups["gpu.prose"][0].value
-            loose = [first] * first["count"]
+            name, count = next(iter(names.items()))
+            loose = [{**groups["gpu.prose"][0].value, "name": name}] * count
     found = [slots[i] for i in sorted(slots)] or [dict(f) for f in loose]
     _name_all(found, loose or [row.value for row in groups.get("gpu.prose", [])])
     if not found and by_capability and not others:
@@ -71,6 +71,20 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
             facts.pop("name")
         gpus.append(Gpu(key=facts.get("uuid") or f"gpu-{number}", index=number, **{**shared, **facts}))
     return tuple(gpus), None
+
+
+def _boards(rows: list[Statement]) -> dict[str, int]:
+    """Boards that sentences speak of, each by its fullest name, and the highest number that is told of it."""
+    found: dict[str, int] = {}
+    for row in rows:
+        name, count = row.value["name"], row.value["count"]
+        known = next((other for other in found if _same_gpu(other, name)), None)
+        if known is not None:
+            count = max(count, found[known])
+            name = _same_gpu(known, name) or name
+            found = {name if other == known else other: number for other, number in found.items()}
+        found[name] = count
+    return found
 
 
 def _name_all(found: list[dict[str, Any]], named: list[dict[str, Any]]) -> None:

@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 
 from . import meanings
+from .free import of_here, pairs
+from .keyed import split
+from .keys import kind_of
+from .names import typed
 from .statement import Line, Statement, say
 
 _DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b", re.I)
 _TORCH = re.compile(
     r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I
 )
-_KEY = r"\s{0,8}([A-Za-z][\w .()-]{0,60})(?::|=(?!=))"
 _MOST_WORDS = 3
 """Of what stands before a colon, if it is a key: longer ones begin a sentence."""
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
@@ -30,14 +33,14 @@ _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
 _GPU = re.compile(
     r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
-    r"(?:GeForce )?(?:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?: ?(?:Ti"
-    r"|SUPER|Super|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*"
+    r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?i:(?: ?(?:Ti"
+    r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"
     r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"
-    r"|(?:GT|MX) ?\d{3,4}M?"
-    r"|(?:H100|H200|A100|B200|B300|V100|P100|GH200|GB200|GB300|GB10|L40S|L40"
+    r"|(?:GT|MX) ?\d{3,4}M?|\d{4} (?:RTX|GTX)"
+    r"|(?:H100|H200|H800|H20|A100|A800|B200|B300|V100S?|P100|GH200|GB200|GB300|GB10|L40S|L40"
     r"|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
-    r"(?: (?:80GB|40GB|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
-    r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|Jetson [A-Z]\w{1,8}(?: \w{2,6})?)"
+    r"(?:[ -](?:80GB?|40GB?|PCIE|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
+    r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|DGX Spark|Jetson (?:AGX )?[A-Z]\w{1,8}(?: (?:Nano|NX|Super|Thor)){0,2})"
     r")(?![\w-])"
 )
 
@@ -48,8 +51,8 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
         text = line.text
         if len(text) > 600 or " .." in text or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
             continue
-        if (key := re.match(_KEY, text)) and len(key[1].split()) <= _MOST_WORDS and not re.match(_HEADING, text, re.I):
-            continue  # a line of its own kind
+        if (key := split(text)) and not re.match(_HEADING, text, re.I) and _of_its_own(*key):
+            continue
         if (found := _DRIVER.search(text)) and _told(text, found):
             yield from (s._replace(weak=True) for s in meanings.statements("driver", found[1], line))
         if (found := _TORCH.search(text)) and _told(text, found):
@@ -59,10 +62,13 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
         if found := _WSL.search(text):
             yield say("host.wsl", int(found[1] or 2), line, weak=True)
         for gpu in _GPU.finditer(text[:300]):
-            count = int(gpu["count"] or 1)
-            yield say(
-                "gpu.prose", {"index": None, "name": gpu["name"], "count": min(count, 4096), "vendor": "nvidia"}, line
-            )
+            count, name = int(gpu["count"] or 1), typed(gpu["name"]).name
+            yield say("gpu.prose", {"index": None, "name": name, "count": min(count, 4096), "vendor": "nvidia"}, line)
+
+
+def _of_its_own(key: str, value: str) -> bool:
+    """Whether another reader reads this line, or its key speaks of something else than this machine."""
+    return len(key.split()) <= _MOST_WORDS and bool(kind_of(key) or not of_here(key) or pairs(value))
 
 
 def _told(text: str, found: re.Match[str]) -> bool:

@@ -61,6 +61,7 @@ READERS = (
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),
     Reader("session", "read_session", _CALLS),
+    Reader("free", "read_free", most_lines=400),
     Reader("prose", "read_prose", most_lines=400),
 )
 """All read every text, in any order of its parts."""

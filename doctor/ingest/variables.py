@@ -31,11 +31,16 @@ def read_variables(lines: list[Line]) -> Iterator[Statement]:
             continue
         found = _SET.match(text) or _COLON.match(text)
         if found:
-            name, value = found[1], found[2].strip().strip("'\"")
-            if not name.startswith(NAMES) or any(word in name for word in _SECRET):
-                continue
-            if name == "CUDA_VERSION" or (value.lower() in ("n/a", "could not collect") or value.startswith("(")):
-                continue
-            yield say("variable", (name, value), line)
+            yield from variable(found[1], found[2], line)
         elif gone := _UNSET.match(text):
             yield say("variable.unset", gone[1], line)
+
+
+def variable(name: str, content: str, line: Line) -> Iterator[Statement]:
+    """One variable, where it matters and is no secret."""
+    value = content.strip().strip("'\"")
+    if not name.startswith(NAMES) or any(word in name for word in _SECRET):
+        return
+    if name == "CUDA_VERSION" or value.lower() in ("n/a", "could not collect") or value.startswith("("):
+        return
+    yield say("variable", (name, value), line)

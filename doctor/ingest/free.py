@@ -1,0 +1,116 @@
+"""Lines whose key no table knows: `hardware: 2x RTX 3090`, `software: torch=2.1.0, driver=535.54`. The value tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pkgutil import get_data
+
+from . import meanings
+from .keyed import split
+from .keys import kind_of
+from .packages import package_statements
+from .statement import Line, Statement
+from .variables import variable
+
+_WORDS = {name: frozenset(words) for name, words in json.loads(get_data(__package__, "free.json") or b"{}").items()}
+_NOT_HERE = _WORDS["not here"]
+"""Words of a key that speaks of something else than what is there now."""
+_SAFE = _WORDS["meanings"]
+"""Meanings that a member of an unknown list may have by its own name."""
+_BOARDS = _WORDS["boards"]
+_PAIR = re.compile(r"\s{0,2}([A-Za-z_][\w ./-]{0,40}?)\s?(?:=(?!=)|:\s)\s?(?=\S)")
+_NEXT = re.compile(r"[,;|]\s{0,3}(?=[A-Za-z_][\w ./-]{0,40}?\s?(?:=(?!=)|:\s))")
+_ITEM = re.compile(r"([A-Za-z][\w.-]{1,60}?)(\[[\w,-]{1,40}\])?(==|=|\s?@\s?|[ _-]v?)(?=\d)([\w.+!]{1,60})")
+_VERSION = re.compile(r"\d{1,4}\.\d[\w.+!]{0,60}")
+_KNOWN = _WORDS["packages"]
+"""Packages that may stand in a sentence-like list with their version."""
+_MOST_PAIRS = 60
+
+
+def read_free(lines: list[Line]) -> Iterator[Statement]:
+    """Statements of values that are lists of pairs, packages or boards, where their key does not forbid it."""
+    for line in lines:
+        if (parts := split(line.text)) is None:
+            continue
+        key, value = parts
+        if of_here(key):
+            yield from _value(key, value, line)
+
+
+def of_here(key: str) -> bool:
+    """Whether a key may speak of the machine as it is."""
+    return not _NOT_HERE.intersection(re.split(r"[ .()/,_-]+", key.lower()))
+
+
+def pairs(value: str) -> list[tuple[str, str]]:
+    """`name=RTX 3090, driver=535.54` -> its keys and values; empty where the value is no such list."""
+    if ("=" not in value and ": " not in value) or not (first := _PAIR.match(value)):
+        return []
+    found = []
+    for part in _NEXT.split(value, maxsplit=_MOST_PAIRS)[:_MOST_PAIRS]:
+        if (pair := _PAIR.match(part)) is None:
+            return []
+        found.append((pair[1].strip(), part[pair.end() :].strip().rstrip(",;|").strip()))
+    return found if len(found) > 1 or "=" in first[0] else []
+
+
+def items(value: str) -> list[str]:
+    """The members of a list: `RTX 3090, RTX 4090`, `K80 + 2x K40c`, `torch 2.1 | torchvision 0.16`."""
+    parts = re.split(r"\s{0,4}(?:[,;|]|\s[+&/]\s|\sand\s)\s{0,4}", value[:400])
+    return [part.strip() for part in parts[:40] if part.strip()]
+
+
+def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
+    if many := pairs(value):
+        boards = bool(_BOARDS.intersection(key.lower().replace("_", " ").split()))
+        yield from _board(many, line) if boards else ()
+        for name, content in many:
+            if not of_here(name):
+                continue
+            kind = kind_of(f"{key} {name}")
+            if not kind and kind_of(name) in _SAFE and not (boards and kind_of(name) != "driver"):
+                kind = kind_of(name)
+            if kind and not (boards and kind == "gpu_name"):
+                yield from meanings.statements(kind, content, line)
+            elif not kind:
+                yield from _other(name, content, line)
+    elif not kind_of(key):
+        for part in items(value):
+            found = _ITEM.fullmatch(part.split(" (")[0])
+            if found and (found[3] == "==" or _plain(found[1]) in _KNOWN):
+                yield from package_statements(found[1], found[4], "", line)
+
+
+def _other(name: str, content: str, line: Line) -> Iterator[Statement]:
+    """A variable or a package by its name."""
+    if name.isupper():
+        yield from variable(name, content, line)
+    elif _VERSION.match(content) and " " not in name and (_plain(name) in _KNOWN or name.startswith("nvidia-")):
+        yield from package_statements(name, content, "", line)
+
+
+def _board(many: list[tuple[str, str]], line: Line) -> Iterator[Statement]:
+    """`name=Tesla P40, count=2, vram=24GB` of one kind of board."""
+    from .gpus import gpu_statements
+
+    said = {name.lower(): content for name, content in many}
+    name = next((said[word] for word in ("name", "model", "gpu", "type", "product") if word in said), "")
+    count = next((said[word] for word in ("count", "number", "quantity", "num") if word in said), "1")
+    if name and sum(pair[0].lower() == "name" for pair in many) < 2:
+        for row in gpu_statements(name, line):
+            if count.isdigit() and row.value.get("count") == 1:
+                row.value["count"] = min(int(count), 64)
+            yield row
+    else:
+        for pair in many:
+            if pair[0].lower() in ("name", "model"):
+                yield from gpu_statements(pair[1], line)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+__all__ = ["items", "of_here", "pairs", "read_free"]

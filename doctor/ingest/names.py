@@ -1,0 +1,62 @@
+"""Names of GPUs as people type them: `RTX4090`, `1080ti`, `4080 RTX`, `2*3090 24G` -> how the board is called."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MANY = re.compile(
+    r"(?:(\d{1,4})\s?[x×*]\s?|(dual|two|three|four|eight)\s)(?=nvidia|geforce|[rg]tx|tesla|quadro|titan|jetson"
+    r"|[abhlptvk]\d|g[bh]\d|mx ?\d|gt ?\d|\d{4})", re.I,
+)  # fmt: skip
+_MANY_AFTER = re.compile(r"(?:\s|\s?\()[x×*]\s?(\d{1,3})\)?$", re.I)
+_WORDS = {"dual": 2, "two": 2, "three": 3, "four": 4, "eight": 8}
+_MEMORY = re.compile(
+    r"[\s(/-]{1,3}(?:with )?(\d{1,3})\s?(?:gib|gb|g)\b(?: of)?(?:\s?(?:vram|memory|ram|gddr\dx?))?\)?$", re.I
+)
+_FAMILY = re.compile(r"\b(rtx|gtx)[ _-]?(?=[a-z]?\d{3,4})", re.I)
+_BEHIND = re.compile(r"\b(\d{3,4})((?: ?ti| ?super){0,2}) (rtx|gtx)\b", re.I)
+_SUFFIX = re.compile(r"(?<=\d)[ _-]?(ti|super|max-?q|laptop|mobile)\b", re.I)
+_BARE = re.compile(r"(?:geforce )?(\d{4})(?= ti\b| super\b|$| laptop\b| mobile\b)", re.I)
+_LAPTOP = " Laptop GPU"
+_SPELT = {"ti": " Ti", "super": " SUPER", "maxq": " with Max-Q Design", "laptop": _LAPTOP, "mobile": _LAPTOP}
+
+
+class Typed(NamedTuple):
+    """What is typed of boards of one kind."""
+
+    name: str
+    boards: int
+    memory_gib: int
+    """0: not told."""
+
+
+def typed(text: str) -> Typed:
+    """The name as the board carries it, how many, and their memory; a name that is no GeForce's stays as it is."""
+    name, count, memory = text.strip(), 1, 0
+    if many := _MANY.match(name):
+        count = int(many[1]) if many[1] else _WORDS[many[2].lower()]
+        name = name[many.end() :]
+    elif many := _MANY_AFTER.search(name):
+        count = int(many[1])
+        name = name[: many.start()]
+    if size := _MEMORY.search(name):
+        memory = int(size[1])
+        if not re.search(r"-SXM|PCI|\bMIG\b", name, re.I):  # of the name itself: A100-SXM4-80GB
+            name = name[: size.start()] + name[size.end() :]
+    name = " ".join(name.split())
+    if len(name) <= 60:
+        name = _BEHIND.sub(r"\3 \1\2", name)
+        name = _FAMILY.sub(lambda found: found[1].upper() + " ", name)
+        if found := _BARE.fullmatch(_SUFFIX.sub(_spelt, name)[:8].rstrip()) or _BARE.match(_SUFFIX.sub(_spelt, name)):
+            number = int(found[1])
+            family = "GTX" if 1000 < number < 1700 else "RTX" if 2000 < number < 6000 and number % 10 == 0 else ""
+            name = f"{family} {name[found.start(1) :]}" if family else name
+        if re.search(r"\b(?:RTX|GTX) \d", name):
+            name = " ".join(_SUFFIX.sub(_spelt, name).split())
+            name = re.sub(r"\bGPU (?=GPU\b)", "", name)
+    return Typed(name.strip(" ,;"), count, memory)
+
+
+def _spelt(found: re.Match[str]) -> str:
+    return _SPELT[found[1].lower().replace("-", "")]
