@@ -67,6 +67,9 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
         boards = bool(_BOARDS.intersection(key.lower().replace("_", " ").split()))
         yield from _board(many, line) if boards else ()
         for name, content in many:
+            if name.isupper() and "_" in name:
+                yield from variable(name, content, line)
+                continue
             if not of_here(name):
                 continue
             kind = kind_of(f"{key} {name}")
@@ -84,10 +87,8 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
 
 
 def _other(name: str, content: str, line: Line) -> Iterator[Statement]:
-    """A variable or a package by its name."""
-    if name.isupper():
-        yield from variable(name, content, line)
-    elif _VERSION.match(content) and " " not in name and (_plain(name) in _KNOWN or name.startswith("nvidia-")):
+    """A package by its name."""
+    if _VERSION.match(content) and " " not in name and (_plain(name) in _KNOWN or name.startswith("nvidia-")):
         yield from package_statements(name, content, "", line)
 
 
