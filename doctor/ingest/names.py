@@ -42,7 +42,7 @@ def typed(text: str) -> Typed:
         name = name[: many.start()]
     if size := _MEMORY.search(name):
         memory = int(size[1])
-        if not re.search(r"-SXM|PCI|\bMIG\b", name, re.I):  # of the name itself: A100-SXM4-80GB
+        if not re.search(r"SXM|PCI|\bMIG\b", name, re.I):  # of the name itself: A100-SXM4-80GB
             name = name[: size.start()] + name[size.end() :]
     name = " ".join(name.split())
     if len(name) <= 60:
