@@ -60,6 +60,19 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec:
     return Fix(id="install-cuda-wheels", title=f"Install the CUDA {major} libraries", steps=(step,), note=note)
 
 
+def cuda_arrays(s: Snapshot, cuda: str, text: str) -> Fix:
+    """CuPy or Numba with CUDA's libraries as wheels, of the major that is here."""
+    major = numbers(cuda)[0] if numbers(cuda)[:1] in ((12,), (13,)) else cuda_major_for(s)
+    if "cupy" not in text.lower():
+        title = "Install Numba's CUDA part with the CUDA libraries"
+        return replace_package(s, [], f"numba-cuda[cu{major}]", [("numba-cuda", "0")], id="install-numba", title=title)
+    wheel = f"cupy-cuda{major}x"
+    old = [d.name for d in known(s.python.distributions) or () if d.name.startswith("cupy") and d.name != wheel]
+    return replace_package(s, old, f"{wheel}[ctk]", [(wheel, "14")], id="install-cupy",
+                           title=f"Install CuPy for CUDA {major} with its libraries",
+                           text="One CuPy package alone: uninstall others (cupy-cuda11x) first.")  # fmt: skip
+
+
 def _apart(s: Snapshot, spec: str) -> Fix:
     place = "~/venv-framework"
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}

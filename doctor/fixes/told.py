@@ -39,14 +39,15 @@ def builders() -> dict[str, Builder]:
         told_driver,
         told_extension,
         told_library,
+        told_loader,
         told_machine,
         told_python,
         told_toolchain,
     )
 
     found: dict[str, Builder] = {}
-    for module in (told_driver, told_machine, told_container, told_python, told_library, told_toolchain,
-                   told_extension):  # fmt: skip
+    for module in (told_driver, told_machine, told_container, told_python, told_library, told_loader,
+                   told_toolchain, told_extension):  # fmt: skip
         found.update(module.FIXES)
     return found
 

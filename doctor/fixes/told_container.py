@@ -149,21 +149,6 @@ def _stub(t: Told) -> Iterable[Fix]:
                      without_folders("stubs"), changes=library_changes()),)  # fmt: skip
 
 
-def _loader_path(t: Told) -> Iterable[Fix]:
-    """The folder that the text names, first on the loader's path."""
-    found = re.search(r"driver[ _]lib\w{0,10}[ _](?:dir|folder|path)\b[^/\n]{0,12}(/[\w./+-]{3,120})", t.text, re.I)
-    folder = found[1].rstrip("/") if found else "/usr/local/nvidia/lib64"
-    changes = library_changes()
-    if container_kind(t.s):
-        line = variable_line(t.s, "LD_LIBRARY_PATH", folder)
-        return (start_with(t.s, "prefer-driver-folder", "Let the loader search the folder of the driver's libraries",
-                           "Give the container this variable (what it held before goes behind it, after a colon).",
-                           line),)  # fmt: skip
-    command = f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
-    return (one_step("prefer-driver-folder", "Let the loader search the folder of the driver's libraries",
-                     "Put it on the loader's path, before Python starts.", command, changes=changes),)  # fmt: skip
-
-
 def _not_advertised(t: Told) -> Iterable[Fix]:
     if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices", "k8s-plugin-default-runtime"):
         return (*runtime_for_plugin(t.s), look_at_plugin(t.s))
@@ -217,7 +202,7 @@ FIXES = {
     "container-device-permission-denied": _permission, "nvml-unknown-error-container-cgroup": _cgroup,
     "uvm-device-missing": _uvm, "device-nodes-missing": _nodes,
     "cuda-compat-conflict": _compat, "cuda-compat-on-unsupported-gpu": _compat,
-    "libcuda-stub-loaded": _stub, "driver-libs-not-on-loader-path": _loader_path,
+    "libcuda-stub-loaded": _stub,
     "k8s-gpu-not-advertised": _not_advertised, "k8s-runtimeclass-missing": _runtime_class,
     "scheduler-gpu-allocation": _allocation, "shm-too-small": _shm, "memlock-limit": _memlock,
 }  # fmt: skip

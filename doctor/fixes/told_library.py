@@ -65,6 +65,10 @@ def _bundled(t: Told) -> Iterable[Fix]:
 
 def _shadowed(t: Told) -> tuple[Fix, ...]:
     """Off the path: the folder that is named, else every folder of a toolkit."""
+    if known(t.s.host.system) == "windows":
+        command = "$env:PATH = ($env:PATH -split ';' | Where-Object { $_ -notmatch 'CUDA' }) -join ';'"
+        return (one_step("clear-path", "Take the CUDA folders off PATH for this program", "Windows finds libraries by "
+                         "PATH, and the wheels find their own.", command, changes=recheck_run(t.s)),)  # fmt: skip
     if known(t.s.cuda.ld_library_path):
         paths = re.findall(r"(/[\w./+-]{3,160}/lib[\w+-]{2,40}\.so[.\d]{0,12})", t.text)
         return (off_library_path(t.s, paths),)
@@ -80,7 +84,7 @@ def _cudnn(t: Told) -> Iterable[Fix | None]:
     off = off_library_path(t.s, ()) if known(t.s.cuda.ld_library_path) else None
     framework = any(word in lower for word in ("tensorflow", "jax", "xla", "ctranslate2", "whisper"))
     if "torch" in lower or (torch_version(known(t.s.torch.version) or "") and not framework):
-        if off is None and "ld_library_path" in lower:
+        if off is None and ("ld_library_path" in lower or "linked against" in lower):  # torch before 1.12 does not say
             off = _shadowed(t)[0]
         return (off, torch_again(t, "with its cuDNN"))
     return (off, _cudnn_wheel(t))

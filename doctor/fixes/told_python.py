@@ -12,7 +12,7 @@ from ..snapshot import Distribution, Snapshot, known
 from .companions import COMPILED, install_companion
 from .driver import install_driver
 from .fitting import fitting_torch, usual_gpus
-from .frameworks import cuda_major_for, replace_package
+from .frameworks import cuda_arrays, cuda_major_for, replace_package
 from .jetson import jetson_build
 from .libraries import reinstall_torch
 from .machine import capabilities, driver_platform, python_version, torch_cuda
@@ -170,6 +170,8 @@ def _onnx(t: Told) -> Iterable[Fix]:
 
 
 def _tensorflow(t: Told) -> Iterable[Fix]:
+    if t.said.id == "framework-library-missing":
+        return (cuda_arrays(t.s, known(t.s.cuda.nvcc_version) or torch_cuda(t.s, t.m) or "", t.text),)
     if known(t.s.host.system) == "windows":
         return (_in_wsl("TensorFlow", "tensorflow[and-cuda]", "; 2.10 was the last one for Windows itself"),)
     if known(t.s.host.architecture) == "aarch64":

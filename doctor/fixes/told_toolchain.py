@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 from ..findings import Fix
 from ..snapshot import known
-from .driver import RPM
 from .libc import newer_libc
-from .machine import capabilities, torch_cuda
+from .machine import capabilities, python_version, torch_cuda
 from .packages import install_command, installed
 from .place import RECHECK, batch_job, container_kind
 from .told import Told, one_step
+from .told_loader import libcuda_folder
 from .toolchain import c_compiler, gcc_limit, nvcc, older_gcc, python_headers
 from .torch import install_torch, recheck_run
 from .triton import link_libcuda
@@ -100,6 +100,8 @@ def _build_tools(text: str) -> Fix:
 def _toolchain(t: Told) -> Iterable[Fix | None]:
     """What is missing by its name: Python.h, ninja, CUDA's headers, a compiler."""
     lower = t.text.lower()
+    if t.said.id == "jit-header-missing-windows":
+        return (_python_for_windows(t),)
     if known(t.s.host.system) == "windows" or "visual c++" in lower or "compiler version for cl" in lower:
         return (_build_tools("It brings the compiler cl.exe."),)
     if "ninja" in lower:
@@ -110,6 +112,23 @@ def _toolchain(t: Told) -> Iterable[Fix | None]:
     if "cuda_runtime" in lower or "cuda.h" in lower:
         return _toolkit(t)
     return (_module(t, "gcc", "") if batch_job(t.s) else None, c_compiler(t.s))
+
+
+def _python_for_windows(t: Told) -> Fix:
+    """The embedded Python of ComfyUI and others comes without headers and import libraries."""
+    tag = re.search(r"\bcp3(\d{1,2})-win", t.text)
+    version = python_version(t.s) or (f"3.{tag[1]}" if tag else "3.X")
+    short = "".join(version.split(".")[:2])
+    place = re.search(r"([A-Za-z]:[\\/][^\"'<>|*?\n]{1,200}?)[\\/]lib[\\/]site-packages[\\/]", t.text, re.I)
+    folder = place[1].replace("\\\\", "\\") if place else "python_embeded"
+    text = (
+        f"Install Python {version} from python.org for your user, and copy its folders include and libs beside "
+        "python.exe of the program (libs is not Lib); then delete the folder .triton in your user's folder."
+    )
+    source = f"$env:LOCALAPPDATA\\Programs\\Python\\Python{short}"
+    command = "\n".join(f'Copy-Item -Recurse "{source}\\{name}" "{folder}"' for name in ("include", "libs"))
+    return one_step("copy-python-headers", "Give this Python its headers and import libraries", text, command,
+                    "windows", changes=recheck_run(t.s), source="github.com/woct0rdho/triton-windows")  # fmt: skip
 
 
 def _triton_gpu(t: Told) -> Iterable[Fix | None]:
@@ -134,15 +153,8 @@ def _triton_link(t: Told) -> Iterable[Fix]:
                          changes=recheck_run(t.s)),)  # fmt: skip
     found = installed(t.s, ("triton", "pytorch-triton"))
     version = found[0].version if found else ""
-    folder = "/usr/lib/x86_64-linux-gnu"
-    if known(t.s.host.os_id) in RPM:
-        folder = "/usr/lib64"
-    elif known(t.s.host.architecture) == "aarch64":
-        folder = "/usr/lib/aarch64-linux-gnu"
-    if known(t.s.host.wsl) == 2:
-        folder, version = "/usr/lib/wsl/lib", version or "3.0"
-    if container_kind(t.s) == "apptainer":
-        folder = "/.singularity.d/libs"
+    folder = libcuda_folder(t.s)
+    version = version or ("3.0" if folder.startswith("/usr/lib/wsl") else "")
     fixes = link_libcuda(t.s, folder, "libcuda.so", version, recheck_run(t.s))
     link = one_step(
         "link-libcuda-for-user", "Give the linker the name libcuda.so in a folder of your own",

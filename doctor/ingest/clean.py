@@ -28,6 +28,16 @@ _CELLS = re.compile(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,6
 """A row of a Markdown table of two columns."""
 _EQUALS = re.compile(r"\s{0,8}([A-Za-z][a-z][\w .()-]{0,60}?) = (?=\S)")
 """`key = value`; variables, which are in capitals, stay as they are."""
+_JOURNAL = re.compile(
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [\w.:-]{1,64} (?!kernel)[\w.@/:-]{1,80}(?:\[\d{1,9}\])?: "
+)
+"""syslog's and journalctl's words before a program's line; those of the kernel's log stay."""
+_MONTHS = frozenset(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"))
+_STREAM = re.compile(
+    r"[\w.-]{1,60}[-_]\d{1,4}\s{1,20}\| |\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"
+    r"|\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] |\(\w{0,40} ?pid=\d{1,9}(?:, ip=[\d.]{7,15})?\) |\[rank ?\d{1,5}\]: ?"
+)
+"""docker compose's, containerd's, kubectl's, Ray's and torchrun's words before a line."""
 _BOLD = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*(?=\s|:|$)|(?<!\w)__([A-Z][\w .-]{0,80}?|\w{1,40} [\w .-]{0,80}?:?)__(?!\w)")
 """Markdown's bold, in pairs where it is underscores: `__init__` and `__nvJitLinkCreate` are names."""
 
@@ -75,6 +85,10 @@ def lines_of(text: str) -> list[Line]:
             row = row[:_LONGEST]
         if escape and "\x1b" in row:
             row = _ANSI.sub("", row)
+        if (row[:3] in _MONTHS and (prefix := _JOURNAL.match(row))) or (
+            (row[:1] in "[(" or " | " in row[:64] or row[4:5] == "-") and (prefix := _STREAM.match(row))
+        ):
+            row = row[prefix.end() :]
         if numbered and (prefix := _NUMBERED.match(row)):
             row = row[prefix.end() :]
         if row[:4].lstrip()[:1] in (">", "&") and (quote := _QUOTE.match(row)):

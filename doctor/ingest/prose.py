@@ -26,9 +26,10 @@ _ASKED = re.compile(
 )  # fmt: skip
 """Before a version: what is asked for, or spoken of, not what is there."""
 _OPEN = re.compile(
-    r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below))", re.I
+    r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below)"
+    r"|.{0,24}\(you have )", re.I
 )
-"""After a version: a bound."""
+"""After a version: a bound, or what is there in its place."""
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
 _GPU = re.compile(

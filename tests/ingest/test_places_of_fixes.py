@@ -44,7 +44,8 @@ ELSEWHERE = {
     "apptainer": (*ENGINE, "container-no-gpu-flag", "container-driver-capabilities-missing"),
     "slurm": (*ENGINE, "container-no-gpu-flag"),
     "docker": ENGINE, "podman": ENGINE,
-    "windows": ("fabric-manager-not-running", "cuda-compat-on-unsupported-gpu", "cuda-compat-conflict"),
+    "windows": ("fabric-manager-not-running", "cuda-compat-on-unsupported-gpu", "cuda-compat-conflict",
+                "driver-libs-not-on-loader-path", "libcuda-stub-loaded"),
 }  # fmt: skip
 """Place: causes that do not occur there, or are told on its host."""
 

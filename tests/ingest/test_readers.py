@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from doctor.ingest import judgeable, read
+from doctor.ingest.clean import lines_of
 from doctor.snapshot import Gpu, Missing, Snapshot
 
 COLLECT_ENV = """\
@@ -287,3 +288,22 @@ def test_nothing_to_judge() -> None:
 def test_facts_in_json_tables_and_assignments(text: str) -> None:
     s = read(text)
     assert (s.driver.version, s.torch.version, s.torch_run.cuda_available) == ("570.86.10", "2.6.0+cu124", False)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Aug 12 10:38:34 fileserver unsloth[4073658]: ", "Nov  3 01:02:03.123456 node-7 python3: ", "worker-1  | ",
+        "2026-08-12T14:38:30.068479Z stdout F ", "2026-08-12T14:38:30Z ", "[rank3]: ", "[pod/train-0/main] ",
+        "(EngineCore_DP0 pid=1234) ", "(pid=77, ip=10.0.0.4) ",
+    ],
+)  # fmt: skip
+def test_what_a_log_puts_before_a_line_is_taken_off(before: str) -> None:
+    s = read(f"{before}PyTorch version: 2.8.0+cu128\n{before}Nvidia driver version: 570.86.10\n")
+    assert (s.torch.version, s.driver.nvml_driver_version) == ("2.8.0+cu128", "570.86.10")
+    assert lines_of(f"{before}Is CUDA available: True")[0].text == "Is CUDA available: True"
+
+
+@pytest.mark.parametrize("row", ["| NVIDIA-SMI 570.86.10 |", "Aug 12 10:38:34 host kernel: NVRM: Xid 79", "RTX 3090 | 2"])
+def test_rows_that_only_look_so_stay(row: str) -> None:
+    assert lines_of(row)[0].text == row

@@ -102,6 +102,7 @@ PACKAGES = {
     "vllm": {"vllm": "0.9.0.1", "flashinfer-python": "0.2.5"},
 }
 DECIDED = {
+    "xformers-warning": "extension-built-for-other-torch",
     "xformers-info": "extension-built-for-other-torch",
     "tensorflow-mismatch": "driver-library-version-mismatch",
     "nccl-two": "nccl-version-conflict",
