@@ -91,13 +91,20 @@ def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
         else:
             lists = [known(g.mig_instances) for g in gpus]
             names = [known(i.uuid) for instances in lists for i in instances or ()]
-            if not names and any(isinstance(g.mig_instances, Missing) and known(g.mig_enabled) for g in gpus):
-                return ""  # MIG is on, its instances could not be read: no ground to doubt
+            if not names and any(_may_have_instances(g) for g in gpus):
+                return ""  # its instances could not be read, or a text does not tell them: no ground to doubt
     else:
         return "unknown"
     if any(name is None for name in names):
         return ""
     return "" if sum(str(name).startswith(entry) for name in names) == 1 else "unknown"
+
+
+def _may_have_instances(gpu: Gpu) -> bool:
+    """Whether MIG may be on and nobody told the instances: an older NVML leaves the mode out where it is off."""
+    mode = gpu.mig_enabled
+    unasked = isinstance(mode, Missing) and mode.reason == "not-asked"
+    return isinstance(gpu.mig_instances, Missing) and (unasked or known(mode) is True)
 
 
 def _at_start(s: Snapshot) -> Iterator[Finding]:

@@ -48,6 +48,15 @@ def _no_flag(t: Told) -> Iterable[Fix]:
 
 
 def _apptainer(t: Told) -> Iterable[Fix]:
+    if any(symptom.id == "nv-flag-told" for symptom in t.s.symptoms):
+        text = ("--nv is given and brings nothing: it takes what the host's `ldconfig -p` lists, by the names in "
+                "nvliblist.conf. Where the host does not list libcuda.so.1, bind it; better let the host's loader know "
+                "its folder, or update Apptainer.")  # fmt: skip
+        bind = start_with(t.s, "bind-driver-libraries", "Let the host's driver libraries reach the container", text,
+                          "ldconfig -p | grep -E 'libcuda.so.1|libnvidia-ml.so.1'\n"
+                          "apptainer exec --nv -B /usr/lib64/libcuda.so.1:/.singularity.d/libs/libcuda.so.1 "
+                          "IMAGE.sif COMMAND")  # fmt: skip
+        return (bind,)
     if t.said.id != "nv-files-not-found":
         return start_with_gpu(t.s.replace({"container.kind": "apptainer"}))
     text = "--nv found no driver here (a login node has none): run it on a node with a GPU."
@@ -79,11 +88,18 @@ def _requirement(t: Told) -> Iterable[Fix]:
     return (image, *map(_in_reach, own), disable_require(t.s))
 
 
+def _own(step: Step) -> Step:
+    """A step on the host of the user whose engine speaks."""
+    from msgspec.structs import replace
+
+    return replace(step, possible_here=True)
+
+
 def _in_reach(fix: Fix) -> Fix:
     """The engine speaks on the host: its user stands there."""
     from msgspec.structs import replace
 
-    return replace(fix, steps=tuple(replace(step, possible_here=True) for step in fix.steps))
+    return replace(fix, steps=tuple(map(_own, fix.steps)))
 
 
 def _image_driver(t: Told) -> Iterable[Fix]:
@@ -106,6 +122,13 @@ def _capabilities(t: Told) -> Iterable[Fix]:
 
 
 def _permission(t: Told) -> Iterable[Fix]:
+    if t.said.id == "no-cgroups-told" and not _at_provider(t):
+        root = host_sudo(t.s)
+        step = on_host(t.s, "A rootful engine needs the toolkit's device rules; no-cgroups = true is for rootless "
+                       "ones. Then start the container again.",
+                       f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place && "
+                       f"{root}systemctl restart {_engine(t)}", start_changes())  # fmt: skip
+        return (Fix(id="allow-device-rules", title="Let the toolkit write device rules", steps=(_own(step),)),)
     if t.said.id == "cli-bpf-denied" and not _at_provider(t):
         return (no_cgroups(t.s, _engine(t)),)
     return allow_access(t.s)
@@ -166,6 +189,12 @@ def _runtime_class(t: Told) -> Iterable[Fix]:
 
 def _allocation(t: Told) -> Iterable[Fix]:
     """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
+    if t.said.id == "slurm-devices-not-constrained":
+        text = ("For the administrators: add the line to cgroup.conf on the nodes and restart slurmd. Until then, in "
+                "the container, number the GPUs from 0.")  # fmt: skip
+        return (one_step("constrain-devices", "Let Slurm confine each job to its devices", text,
+                         "ConstrainDevices=yes      # cgroup.conf",
+                         "container-start", changes=start_changes()),)  # fmt: skip
     if t.said.id == "slurm-gres":
         text = "See which GPUs each partition has, and ask for one of those: the names after gpu: count."
         return (one_step("ask-for-known-gpus", "Ask for GPUs that a partition has", text,

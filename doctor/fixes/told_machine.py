@@ -16,6 +16,7 @@ from .place import RECHECK, batch_job, container_kind, cuda_changes, driver_chan
 from .restart import reboot
 from .selection import unset_variable
 from .told import Told, one_step
+from .variables import pci_order
 from .vgpu import license_vgpu
 
 _PCI = lazy(r"\bPCI:(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?", re.I)
@@ -62,6 +63,21 @@ def _needs_reset(t: Told) -> Iterable[Fix]:
 
 
 def _slowed(t: Told) -> Iterable[Fix]:
+    """Clocks that are held down without heat: the limit, a laptop's supply and profile, a driver's wrong reading."""
+    if t.said.id == "clocks-stuck-told" and not guest(t.s):
+        look = "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE"
+        text = ("See which reason is active, and the draw against the limit. A draw above the limit at rest is a wrong "
+                "reading: another driver release, after a power-off.")  # fmt: skip
+        reset = on_host(t.s, "Take back locked clocks and lowered limits (WATTS: the default limit of that page).",
+                        f"{host_sudo(t.s)}nvidia-smi -rgc && {host_sudo(t.s)}nvidia-smi -pl WATTS",
+                        driver_changes())  # fmt: skip
+        laptop = any("laptop" in (known(gpu.name) or "").lower() for gpu in known(t.s.gpus) or ())
+        if laptop or "laptop" in t.text.lower():
+            reset = on_host(t.s, "A laptop: its own supply plugged in, its performance profile chosen, and Dynamic "
+                            "Boost running.", f"{host_sudo(t.s)}systemctl enable --now nvidia-powerd",
+                            driver_changes())  # fmt: skip
+        first = one_step("see-what-holds-clocks", "", text, look, "host").steps
+        return (Fix(id="release-clocks", title="See what holds the clocks, and lift it", steps=(*first, reset)),)
     return cool(t.s, "")
 
 
@@ -146,10 +162,39 @@ def _visible(t: Told) -> Iterable[Fix]:
             "Take your own setting of it out of the script and the program; number the GPUs from 0, as many as the "
             "job was given.", 'echo "$CUDA_VISIBLE_DEVICES"', changes=cuda_changes(host__environment=RECHECK),
         ),)  # fmt: skip
+    if t.said.id == "visible-devices-late":
+        text = "On the command line; or in the program, at its very top: above `import torch` and all that imports it."
+        return (one_step("set-visible-devices-first", "Set CUDA_VISIBLE_DEVICES before CUDA starts", text,
+                         "export CUDA_VISIBLE_DEVICES=1\npython PROGRAM.py",
+                         changes=cuda_changes(host__environment=RECHECK)),)  # fmt: skip
     return (unset_variable(t.s, "CUDA_VISIBLE_DEVICES"),)
 
 
+def _mig(t: Told) -> Iterable[Fix]:
+    """One instance for each process; more of the card by a larger instance, or by none."""
+    text = ("A process uses one MIG instance, and NCCL takes those of one card for the same GPU. Start one process for "
+            "each, by its identifier.")  # fmt: skip
+    one = one_step("one-instance-each", "Give each process one MIG instance", text,
+                   "nvidia-smi -L      # lists them: UUID: MIG-...\nexport CUDA_VISIBLE_DEVICES=MIG-UUID",
+                   changes=cuda_changes(host__environment=RECHECK))  # fmt: skip
+    if container_kind(t.s) == "kubernetes":
+        text = "Ask for one instance of a larger profile in each container; several do not work together in one job."
+        one = one_step("one-instance-each", "Give each container one MIG instance", text,
+                       "resources: {limits: {nvidia.com/mig-3g.40gb: 1}}      # kubectl describe node: profiles",
+                       "container-start", changes=cuda_changes(host__environment=RECHECK))  # fmt: skip
+    if guest(t.s):
+        return (one, other_host(t.s, "with whole GPUs"))
+    step = on_host(t.s, "Where one job shall have the whole card: stop what uses it and switch MIG off.",
+                   f"{host_sudo(t.s)}nvidia-smi -mig 0", driver_changes())  # fmt: skip
+    return (one, Fix(id="switch-mig-off", title="Switch MIG off and use the whole GPU", steps=(step,)))
+
+
+def _order(t: Told) -> Iterable[Fix]:
+    return (pci_order(t.s),)
+
+
 FIXES = {
+    "mig-limitations": _mig, "cuda-device-order-mismatch": _order,
     "gpu-fell-off-bus": _fell_off, "gpu-hardware-ecc-fault": _memory_fault, "gpu-recovery-action-needed": _needs_reset,
     "gpu-power-or-thermal-limited": _slowed, "pcie-link-or-topology-slow": _link, "firmware-bar-settings": _firmware,
     "gpu-memory-held-by-stale-process": _held, "vgpu-unlicensed": _licence, "wsl-pinned-memory-limit": _pinned,

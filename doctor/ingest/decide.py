@@ -39,7 +39,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "unsaid":
         return not any(name in said for name in value)
     if key == "container":
-        return (known(s.container.kind) not in (None, "none")) is value
+        inside = known(s.container.kind) not in (None, "none") or known(s.host.scheduler) == "kubernetes"
+        return inside is value
     if key == "jetson":
         return (jetson(s) or "jetson" in said) is value
     if key == "gpu-below":

@@ -33,6 +33,8 @@ class Message(NamedTuple):
     where: str
     source: str
     limit: str
+    words: bool = False
+    """People's words: `dockerfile_installs` is read as `dockerfile installs`."""
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
@@ -50,9 +52,10 @@ class Hit(NamedTuple):
 
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[Message, ...]:
-    """All entries, in the order of the file."""
+    """All entries, in the order of the files: what programs print, then what people tell."""
     rows = []
-    for row in json.loads(get_data(__package__, "messages.json") or b"[]"):
+    told = json.loads(get_data(__package__, "told.json") or b"[]")
+    for row in [*json.loads(get_data(__package__, "messages.json") or b"[]"), *told]:
         find = row["find"]
         decides = row.get("decides", [])
         rows.append(
@@ -71,6 +74,7 @@ def catalogue() -> tuple[Message, ...]:
                 row.get("where", "host"),
                 row.get("source", ""),
                 row.get("compare", ""),
+                row in told,
             )
         )
     return tuple(rows)
@@ -82,7 +86,7 @@ def find_hits(haystack: Haystack) -> list[Hit]:
     for message in catalogue():
         hits = (
             Hit(message, line, groups)
-            for line, groups in haystack.lines_with(message.find, message.expression)
+            for line, groups in haystack.lines_with(message.find, message.expression, message.words)
             if _compare(message.limit, groups)
         )
         found += islice(hits, _MOST_HITS)
@@ -101,6 +105,10 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
         return len(groups) >= 2 and groups[0] != groups[1]
     if how == "second-over-0.8-of-first":
         return len(numbers) >= 2 and numbers[0] > 0 and 0.8 <= numbers[1] / numbers[0] <= 1
+    if how == "first-less":
+        return len(numbers) >= 2 and numbers[0] < numbers[1]
+    if how == "lanes-below":
+        return len(numbers) >= 2 and numbers[0] < numbers[1] and {*numbers[:2]} <= _LANES
     if how == "most-held-elsewhere":  # total GiB, allocated MiB, free MiB
         return (
             len(numbers) >= 3
@@ -116,6 +124,7 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
     return False
 
 
+_LANES = {1.0, 2.0, 4.0, 8.0, 16.0}
 _UNITS = {"gib": 1024.0, "mib": 1.0}
 
 

@@ -32,7 +32,7 @@ _OPEN = re.compile(
 """After a version: a bound, or what is there in its place."""
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
-_GPU = re.compile(
+GPU = re.compile(
     r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
     r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?i:(?: ?(?:Ti"
     r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"
@@ -62,7 +62,7 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield say("python.patient.version", found[1], line, weak=True)
         if found := _WSL.search(text):
             yield say("host.wsl", int(found[1] or 2), line, weak=True)
-        for gpu in _GPU.finditer(text[:300]):
+        for gpu in GPU.finditer(text[:300]):
             count, name = int(gpu["count"] or 1), typed(gpu["name"]).name
             yield say("gpu.prose", {"index": None, "name": name, "count": min(count, 4096), "vendor": "nvidia"}, line)
 

@@ -26,8 +26,13 @@ class Haystack:
         self._text = ""
         self._starts: list[int] = []
 
-    def lines_with(self, needles: tuple[str, ...], expression: str) -> Iterator[tuple[Line, tuple[str, ...]]]:
-        """Lines that hold one of the texts (lower case) and match the expression, with its groups; equal lines once."""
+    def lines_with(
+        self, needles: tuple[str, ...], expression: str, words: bool = False
+    ) -> Iterator[tuple[Line, tuple[str, ...]]]:
+        """Lines that hold one of the texts (lower case) and match the expression, with its groups; equal lines once.
+
+        `words`: the expression is of people's words, so an underscore is a blank to it.
+        """
         wanted = [needle for needle in needles if self._words.may_hold(needle)]
         if not wanted:
             return
@@ -42,7 +47,8 @@ class Haystack:
                 index = bisect_right(self._starts, at) - 1
                 line = self._lines[index]
                 if index not in seen:
-                    found = pattern.search(line.text) if pattern else None
+                    text = line.text.replace("_", " ") if words else line.text
+                    found = pattern.search(text) if pattern else None
                     if found or not pattern:
                         seen.add(index)
                         yield line, tuple(group or "" for group in found.groups()) if found else ()

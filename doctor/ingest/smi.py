@@ -16,6 +16,8 @@ _ROW = re.compile(
     r"([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
 )
 _MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
+_OWNER = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
+_MUCH_MIB = 2000
 _MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
 
 
@@ -23,10 +25,12 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
     """Statements of a banner and its table."""
     seen = False
     index: int | None = None
+    busy = _Memory()
     for line in lines:
         text = line.text
         if not seen and "NVIDIA-SMI" not in text:
             continue
+        busy.look(text)
         if "NVIDIA-SMI" in text and _BANNER.search(text):
             seen = True
             if driver := _DRIVER.search(text):
@@ -50,7 +54,35 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
                     mode[1], mode[1].lower()
                 )
             yield say("gpu", fields, line)
+            busy.row(index, int(memory[1]), int(memory[2]), text, line)
             index = None
+    yield from busy.statements()
+
+
+class _Memory:
+    """Memory of idle cards that no row of the table of processes explains; `raised.*` is a condition of messages."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Line] = {}
+        self._listed = False
+
+    def look(self, text: str) -> None:
+        """The table of processes begins, or names a process and its card."""
+        if re.match(r"\|\s{1,4}Processes:", text):
+            self._listed = True
+        elif self._listed and (owner := _OWNER.match(text)):
+            self._held.pop(int(owner[1]), None)
+
+    def row(self, index: int, used: int, total: int, text: str, line: Line) -> None:
+        """A card's memory and load."""
+        load = re.search(r"\|\s{1,8}(\d{1,3})%\s", text)
+        if used >= _MUCH_MIB and used * 4 >= total and load and int(load[1]) == 0:
+            self._held[index] = line
+
+    def statements(self) -> Iterator[Statement]:
+        """Told where there is a table of processes at all: many a paste ends before it."""
+        for line in list(self._held.values())[:1] if self._listed else ():
+            yield say("raised.memory-without-process", True, line)
 
 
 def read_query(lines: list[Line]) -> Iterator[Statement]:

@@ -20,6 +20,8 @@ _COLON = re.compile(
     r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES"
     r"|NVIDIA_DRIVER_CAPABILITIES): (.{0,1500})$"
 )
+_NOTHING = ("none", "null", "unset", "not set", "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")
+"""As value of a variable: it is not set. `NVIDIA_VISIBLE_DEVICES=none` is a value of its own."""
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
 
 
@@ -40,6 +42,9 @@ def variable(name: str, content: str, line: Line) -> Iterator[Statement]:
     """One variable, where it matters and is no secret."""
     value = content.strip().strip("'\"")
     if not name.startswith(NAMES) or any(word in name for word in _SECRET):
+        return
+    if value.lower() in _NOTHING and not (name == "NVIDIA_VISIBLE_DEVICES" and value == "none"):
+        yield say("variable.unset", name, line)
         return
     if name == "CUDA_VERSION" or value.lower() in ("n/a", "could not collect") or value.startswith("("):
         return
