@@ -59,8 +59,10 @@ def _message(name: str) -> str | None:
     lines += [f"Source: {found.source}", ""]
     if not found.fix:
         return "\n".join([*lines, *_to_decide(found.suggests)]) + "\n"
-    lines += [f"What to do{'' if always else ' where it decides'}: {found.fix}"]
+    lines += [f"What to do{'' if always or not found.decides else ' where it decides'}: {found.fix}"]
     lines += [f"  {found.command}"] if found.command else []
+    if not found.decides and not found.suggests:
+        return "\n".join(lines) + "\n"
     checks = dict.fromkeys(check for check, _ in found.decides)
     lines += ["The fix for a place, by the whole text:", "  gpudoctor explain FILE"]
     lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
@@ -81,6 +83,7 @@ _WORDS = {
     "said": "beside {}", "any": "beside one of {}", "unsaid": "without {}", "gpu-below": "GPUs are below {}",
     "gpu-above": "GPUs are above {}", "set": "{} is set", "names": "a GPU is named {}",
     "versions-differ": "{} differ", "code": "torch's code is {} than the GPUs",
+    "memory-held": "much memory of a GPU is in use",
     "group-above": "its number is above {}", "group-at-most": "its version is at most {}",
     "group-not-start-of": "it names another version than {}",
 }  # fmt: skip

@@ -43,6 +43,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return inside is value
     if key == "jetson":
         return (jetson(s) or "jetson" in said) is value
+    if key == "memory-held":
+        return _memory_held(s) is value
     if key == "gpu-below":
         return bool(caps := _capabilities(s)) and all(cap < _numbers(value) for cap in caps)
     if key == "gpu-above":
@@ -82,6 +84,13 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if how == "not":
         return fact not in (value if isinstance(value, list) else [value])
     return bool(fact in value if isinstance(value, list) else fact == value)
+
+
+def _memory_held(s: Snapshot) -> bool:
+    """Whether much memory of a GPU is in use; also where the text does not tell."""
+    told = [(used, known(gpu.memory_total_mib) or 0) for gpu in known(s.gpus) or ()
+            if (used := known(gpu.memory_used_mib)) is not None]  # fmt: skip
+    return not told or any(used > max(500, total / 5) for used, total in told)
 
 
 def jetson(s: Snapshot) -> bool:

@@ -115,6 +115,12 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
             and numbers[0] * 1024 > 0
             and (numbers[0] * 1024 - numbers[1] - numbers[2]) > 0.6 * numbers[0] * 1024
         )
+    if how == "most-held-here" and len(groups) >= 4:
+        try:
+            total, own = (float(groups[i]) * _UNITS.get(groups[i + 1].lower(), 0.0) for i in (0, 2))
+        except ValueError:
+            return False
+        return total > 0 and own > 0.5 * total
     if how == "most-held-elsewhere-units" and len(groups) >= 6:
         try:
             total, free, own = (float(groups[i]) * _UNITS.get(groups[i + 1].lower(), 0.0) for i in (0, 2, 4))

@@ -23,11 +23,16 @@ _MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
 
 def read_smi(lines: list[Line]) -> Iterator[Statement]:
     """Statements of a banner and its table."""
-    seen = False
+    seen = processes = False
     index: int | None = None
     busy = _Memory()
     for line in lines:
         text = line.text
+        if processes and text.strip():
+            bare = text.strip().strip("|")
+            if bare.startswith("+--"):
+                yield say("raised.smi-lists-no-process", True, line)
+            processes = set(bare) == {"="}
         if not seen and "NVIDIA-SMI" not in text:
             continue
         busy.look(text)
@@ -38,6 +43,8 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
                 yield say("driver.nvml_init", 0, line)
             if cuda := _CUDA.search(text):
                 yield say("driver.nvml_cuda_version", cuda[1], line)
+        elif "Process name" in text or "Process Name" in text:
+            processes = True
         elif "|" in text and (row := _ROW.match(text)):
             index = int(row[1])
             name = row[2].strip()

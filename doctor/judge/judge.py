@@ -61,7 +61,7 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         findings=ranked,
         remarks=tuple(remarks),
         checks=tuple(results),
-        needs=needs(open_causes) if text and verdict == "unknown" else (),
+        needs=needs(open_causes, snapshot) if text and verdict == "unknown" else (),
         possible=open_causes,
         measured=measured,
         snapshot=snapshot,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ..findings import Finding
-from ..snapshot import Missing, Snapshot, known
+from ..snapshot import Missing, Snapshot, Symptom, known
+from .fits import cannot_be, hardly, in_its_shell, told_already
 from .report import CheckResult, Need
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: list[CheckResu
         for rank, name in enumerate(symptom.suggests):
             votes[name] = votes.get(name, 0.0) + 1.0 / (rank + 1)
     for rank, name in enumerate(_by_place(s)):
-        votes[name] = votes.get(name, 0.0) + 0.3 / (rank + 1)
+        votes[name] = votes.get(name, 0.0) + 0.6 / (rank + 1)
+    votes = {name: vote * (0.3 if hardly(s, name) else 1.0) for name, vote in votes.items()}
     passed = {result.id for result in results if result.status == "pass"}
-    ids = [name for name in votes if name not in passed and not _denied(name, s)]
+    ids = [name for name in votes if name not in passed and not _denied(name, s) and not cannot_be(s, name)]
     return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
 
 
@@ -113,16 +115,25 @@ def suspected(s: Snapshot, open_causes: tuple[str, ...], catalogue: Iterable[Reg
     about = next((check.about for check in catalogue if check.id == open_causes[0]), None)
     if said is None or about is None:
         return ()
+    if any(of_program(symptom) and symptom.line == said.line for symptom in s.symptoms):
+        return ()  # the program itself is likelier
     detail = f"Line {said.line}: {said.text} The text allows it, and does not prove it."
     return (about.unknown(f"Likely, not proven: {about.title}", detail, facts={"message": said.id, "line": said.line},
                           downstream_of=(), direct=False),)  # fmt: skip
 
 
+def of_program(symptom: Symptom) -> bool:
+    """Whether a message speaks of the program, or of nothing at all, and not of the environment."""
+    return symptom.id.startswith(("program-", "harmless-")) and bool(symptom.fix)
+
+
 def _by_place(s: Snapshot) -> tuple[str, ...]:
     """What is likeliest where the text comes from, when it says no more than that."""
     available = known(s.torch_run.cuda_available)
-    if available is True:
+    if available is True or any(symptom.id == "harmless-gpu-listed" for symptom in s.symptoms):
         return ()
+    if available is None and any(symptom.id.startswith("program-") for symptom in s.symptoms):
+        return ()  # CUDA runs: the program is past its start
     if known(s.host.scheduler) == "kubernetes":
         return ("k8s-runtimeclass-missing", "k8s-gpu-not-advertised", "container-no-gpu-flag")
     kind = known(s.container.kind)
@@ -146,19 +157,21 @@ def _by_place(s: Snapshot) -> tuple[str, ...]:
     return ()
 
 
-def needs(open_causes: tuple[str, ...]) -> tuple[Need, ...]:
-    """The one or two commands that decide the most (and the likeliest) of these."""
+def needs(open_causes: tuple[str, ...], s: Snapshot | None = None) -> tuple[Need, ...]:
+    """The one or two commands that decide the most (and the likeliest) of these, and that the text does not hold."""
     left = list(open_causes)
     found: list[Need] = []
+    rows = [need for need in _table() if s is None or not told_already(s, need.command)]
     while left and len(found) < _MOST_NEEDS:
         weight = {name: 1.0 / (rank + 1) for rank, name in enumerate(left)}
-        best = max(_table(), key=lambda need: sum(weight.get(name, 0.0) for name in need.decides))
+        best = max(rows, key=lambda need: sum(weight.get(name, 0.0) for name in need.decides))
         decides = tuple(name for name in left if name in best.decides)
         if not decides:
             break
         found.append(replace(best, decides=decides))
         left = [name for name in left if name not in decides]
-    return tuple(found) or (_table()[-1],)
+    found = found or [_table()[-1]]
+    return tuple(found if s is None else [in_its_shell(s, need) for need in found])
 
 
 @lru_cache(maxsize=1)

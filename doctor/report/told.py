@@ -8,7 +8,8 @@ from typing import Any
 
 from ..findings import Finding
 from ..judge.report import Report
-from ..snapshot import Missing, Snapshot, known
+from ..judge.text import of_program
+from ..snapshot import Missing, Snapshot, Symptom, known
 from . import facts
 from .blocks import show
 from .lines import Line, Span, command, line, wrap
@@ -16,6 +17,9 @@ from .lines import Line, Span, command, line, wrap
 _MOST_LINES = 3
 _LONGEST = 160
 _OPEN = "This text alone does not decide the cause"
+_SOUND = "Nothing in this text speaks against the environment"
+_DECIDE = "To decide it, run there and explain the text again with the output in it:"
+_MOST_OWN = 3
 
 
 def is_text(report: Report) -> bool:
@@ -40,7 +44,9 @@ def named(s: Snapshot) -> list[str]:
 
 def origin(report: Report) -> list[str]:
     """`Text ticket.log`, and the system where the text names it."""
-    system = facts.place(report.snapshot).removeprefix("unknown system").strip().strip("()")
+    system = facts.place(report.snapshot)
+    if system.startswith("unknown system"):
+        system = system.removeprefix("unknown system").strip().strip("()")
     return [f"Text {report.target.name}".strip(), *([system] if system else [])]
 
 
@@ -88,8 +94,24 @@ def _cut(text: str) -> str:
 def seen_lines(report: Report) -> list[str]:
     """The first lines that say that something is wrong, where nothing decided what."""
     found = {s.line: _cut(f"line {s.line}: {s.text}") for s in sorted(report.snapshot.symptoms, key=lambda s: s.line)
-             if s.suggests and s.line and s.text}  # fmt: skip
+             if (s.suggests or of_program(s)) and s.line and s.text}  # fmt: skip
     return list(found.values())[:_MOST_LINES]
+
+
+def own_lines(report: Report) -> list[Symptom]:
+    """The messages that speak of the program, or of nothing at all, each meaning once."""
+    found = {s.means: s for s in report.snapshot.symptoms if of_program(s)}
+    return list(found.values())[:_MOST_OWN]
+
+
+def _own(symptom: Symptom) -> str:
+    return f"Line {symptom.line}: {symptom.means}. {symptom.fix}"
+
+
+def _title(report: Report) -> str:
+    said = [f for f in report.findings if f.id != "required-fact-missing" or f.facts.get("reason") != "not-asked"]
+    fails = known(report.snapshot.torch_run.cuda_available) is False and not known(report.snapshot.torch.hip)
+    return _OPEN if report.possible or said or fails else _SOUND
 
 
 def leaves_open(report: Report) -> bool:
@@ -99,15 +121,19 @@ def leaves_open(report: Report) -> bool:
 
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
     """What the text allows, likeliest first, and the commands whose output would decide it."""
-    rows = wrap(_OPEN, width, first=Span("? UNKNOWN  ", "unknown"), style="title")
+    rows = wrap(_title(report), width, first=Span("? UNKNOWN  ", "unknown"), style="title")
     for text in seen_lines(report):
         rows += wrap(text, width, "  ", style="dim")
+    for symptom in own_lines(report):
+        rows += wrap(_own(symptom), width, "    ", first="- ")
+        rows += command(symptom.command, "      ") if symptom.command else []
     if report.possible:
         rows += [(), line(Span("  Possible, likeliest first:", "bold"))]
         for name in report.possible:
             rows += wrap(titles.get(name, ""), width, "    ", first=f"{name}  ", hang=6)
         rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
-    rows += [(), line(Span("  To decide it, run there and explain the text again with the output in it:", "bold"))]
+    words = "To be sure, run there:" if _title(report) == _SOUND else _DECIDE
+    rows += [(), line(Span(f"  {words}", "bold"))]
     for need in report.needs:
         rows += [*command(need.command, "      "), *wrap(need.why, width, "        ", style="dim")]
     if all(need.command != "gpudoctor check" for need in report.needs):
@@ -117,11 +143,12 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
 
 def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced: Any) -> list[str]:
     """The same as Markdown."""
-    rows = [f"❔ **{_OPEN}**", "", *(f"> {escape(text)}" for text in seen_lines(report)), ""]
+    rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(text)}" for text in seen_lines(report)), ""]
+    rows += [row for s in own_lines(report) for row in (f"- {escape(_own(s))}", "")]
     if report.possible:
         rows += ["Possible, likeliest first:", ""]
         rows += [f"- `{name}`: {escape(titles.get(name, ''))}".removesuffix(": ") for name in report.possible] + [""]
-    rows += ["To decide it, run there and add the output to the text:", ""]
+    rows += ["To be sure, run there:" if _title(report) == _SOUND else _DECIDE, ""]
     for need in report.needs:
         rows += [escape(need.why), "", *fenced(need.command), ""]
     return rows

@@ -1,0 +1,104 @@
+"""Texts about the program, not the environment: no failure is told of them, and what they say is understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from doctor.ingest import judgeable, read
+from doctor.judge.text import of_program
+from doctor.report.terminal import render_terminal
+
+from ..judging import ids, report
+from ..report.samples import LAYERS
+
+SMI = """| NVIDIA-SMI 550.54.14              Driver Version: 550.54.14      CUDA Version: 12.4     |
+|   0  NVIDIA A100-SXM4-80GB          Off |   00000000:01:00.0 Off |                    0 |
+| N/A   30C    P0             60W /  500W |   {used:>7}MiB /  81920MiB |      0%      Default |
++-----------------------------------------+------------------------+----------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |
+|=========================================================================================|
+{row}
++-----------------------------------------------------------------------------------------+
+"""
+NONE = "|  No running processes found                                                             |"
+OWN = ("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.90 GiB total capacity; 14.10 GiB already allocated; 600.00 MiB "
+       "free; 14.30 GiB reserved in total by PyTorch)\n")  # fmt: skip
+NEWER = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which "
+         "310.69 MiB is free. Including non-PyTorch memory, this process has 23.37 GiB memory in use.\n")  # fmt: skip
+PROGRAM = [
+    "RuntimeError: CUDA error: device-side assert triggered",
+    "RuntimeError: CUDA error: an illegal memory access was encountered",
+    "RuntimeError: CUDA error: unspecified launch failure",
+    "RuntimeError: CUDA error: misaligned address",
+    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+    "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+    "RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"../c10/cuda/CUDACachingAllocator.cpp\":830",
+    "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+    "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.",
+    OWN,
+    NEWER,
+]
+
+
+@pytest.mark.parametrize("text", PROGRAM)
+@pytest.mark.parametrize("place", ["", "WSL2, pin_memory=True\n", "container: docker\n", "OS: Microsoft Windows 11\n", "scheduler: slurm\n"])
+def test_the_program_s_own_errors_accuse_nothing(text: str, place: str) -> None:
+    s = read(place + text)
+    assert judgeable(s) and any(of_program(symptom) for symptom in s.symptoms)
+    assert not ids(s, status="fail")
+    plain = render_terminal(report(s), LAYERS)
+    own = next(symptom for symptom in s.symptoms if of_program(symptom))
+    assert own.means.split()[0] in plain and "Likely, not proven" not in plain
+
+
+@pytest.mark.parametrize("text", [OWN, NEWER])
+def test_a_program_that_fills_the_gpu_shares_it_with_nobody(text: str) -> None:
+    assert not ids(read(text + SMI.format(used=4, row=NONE)), status="fail")
+    assert "gpu-memory-held-by-stale-process" not in report(read(text)).possible
+    assert "wsl-pinned-memory-limit" not in report(read("WSL2 " + text)).possible
+
+
+def test_memory_that_nobody_holds_is_a_cause_where_it_is_in_use() -> None:
+    error = "RuntimeError: CUDA error: out of memory\n"
+    assert not ids(read(error + SMI.format(used=4, row=NONE)), status="fail"), "an idle GPU now says nothing of then"
+    assert ids(read(error + SMI.format(used=79000, row=NONE)), status="fail") == ["gpu-memory-held-by-stale-process"]
+    held = SMI.format(used=79000, row="").replace("\n\n", "\n")
+    assert ids(read(error + held), status="fail") == ["gpu-memory-held-by-stale-process"]
+    seen = SMI.format(used=79000, row="|    0   N/A  N/A     55111      C   python                                 78900MiB |")
+    assert not ids(read(error + seen), status="fail"), "who holds it is there to see"
+
+
+@pytest.mark.parametrize("text", [
+    "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register",
+    "successful NUMA node read from SysFS had negative value (-1), but there must be at least one NUMA node",
+    "TF-TRT Warning: Could not find TensorRT",
+])  # fmt: skip
+def test_harmless_messages_are_told_as_such(text: str) -> None:
+    plain = render_terminal(report(read(text)), LAYERS)
+    assert "Nothing in this text speaks against the environment" in plain and "Nothing need be done" in plain
+
+
+def test_the_place_rules_causes_out() -> None:
+    driver = "RuntimeError: Found no NVIDIA driver on your system."
+    native = report(read("OS: Microsoft Windows 11 Pro\n" + driver))
+    assert not [name for name in native.possible if name.startswith(("container-", "k8s-", "wsl-", "driver-libs-"))]
+    bare = report(read("Linux version 6.8.0-45-generic (buildd@lcy02)\n" + driver))
+    assert bare.possible and not [name for name in bare.possible if name.startswith("wsl-")]
+    inside = report(read("Linux version 5.15.153.1-microsoft-standard-WSL2\n" + driver))
+    assert inside.possible[0].startswith("wsl-")
+    insufficient = "CUDA driver version is insufficient for CUDA runtime version"
+    assert report(read(f"docker: True\ncontainer: True\n{insufficient}")).possible[0] == "container-no-gpu-flag"
+
+
+def test_what_the_text_holds_is_not_asked_for() -> None:
+    text = "CUDA error: all CUDA-capable devices are busy or unavailable\n" + SMI.format(used=79000, row=NONE)
+    assert "nvidia-smi" not in [need.command for need in report(read(text)).needs]
+    windows = report(read("OS: Microsoft Windows 11\nRuntimeError: No CUDA GPUs are available"))
+    assert not [need for need in windows.needs if "grep" in need.command]
+
+
+def test_an_old_wsl_kernel_is_the_cause_and_a_new_one_is_not() -> None:
+    said = "Linux version {}-microsoft-standard-WSL2 (oe-user@oe-host)\nRuntimeError: Found no NVIDIA driver on your system."
+    assert ids(read(said.format("5.10.16.3")), status="fail") == ["wsl-version-without-gpu"]
+    assert not ids(read(said.format("5.15.153.1")), status="fail")
