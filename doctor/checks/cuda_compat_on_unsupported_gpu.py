@@ -65,6 +65,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             raise NeedsFact("driver.cu_init", Missing("not-asked", "whether this GPU accepts the compat library"))
     elif not path and not isinstance(s.driver.libcuda_path, Missing):
         raise Skip("error 804 without a compat library: see driver-library-version-mismatch")
+    elif not path and known(s.container.kind) in (None, "none"):  # an updated driver under an old module says it too
+        need("driver.libcuda_path", s.driver.libcuda_path)
     name = next((n for g in known(s.gpus) or () if (n := known(g.name))), "this GPU")
     real = next(iter(real_libcudas(s)), None)
     told = "will answer" if predicted else "answers"

@@ -213,6 +213,8 @@ _BUILDS = (
      "Its wheels for x86_64 hold CUDA; on aarch64 it has to be built from source.", ""),
     ("llama", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
     ("gpu offload", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
+    ("blas = 0", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
+    ("blas=0", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
     ("standardgpuresources", "faiss", "faiss-cpu", "faiss-gpu-cu12", _RENAMED, ""),
     ("gpu tree learner", "LightGBM", "", _LIGHTGBM, _COMPILE, ""),
     ("xgboost", "XGBoost", "xgboost-cpu", "--force-reinstall --no-deps xgboost", "PyPI's wheel holds CUDA.", ""),

@@ -52,6 +52,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "versions-differ":
         first, second = (s.fact(path) for path in value)
         return isinstance(first, str) and isinstance(second, str) and _numbers(first)[:2] != _numbers(second)[:2]
+    if key == "packages":
+        return set(value) <= {d.name for d in known(s.python.distributions) or ()}
     if key == "set":
         return bool(s.host.env(value)) and not isinstance(s.host.env(value), Missing)
     if key == "names":

@@ -80,10 +80,20 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
             elif not kind:
                 yield from _other(name, content, line)
     elif not kind_of(key):
+        if (package := _package_of(key)) and (version := _VERSION.match(value)):
+            yield from package_statements(package, version[0], "", line)
         for part in items(value):
             found = _ITEM.fullmatch(part.split(" (")[0])
             if found and (found[3] == "==" or _plain(found[1]) in _KNOWN):
                 yield from package_statements(found[1], found[4], "", line)
+
+
+def _package_of(key: str) -> str:
+    """`TensorFlow version (use command below)`, `jax_version`: the package that a key names; '' for any other key."""
+    words = re.split(r"[ _]", key.lower().partition("(")[0].strip())
+    names = [word for word in words if word not in ("version", "ver", "installed", "package", "library", "my", "the")]
+    name = _plain("-".join(names))
+    return {"tf": "tensorflow"}.get(name, name) if {"tf": "tensorflow"}.get(name, name) in _KNOWN else ""
 
 
 def _other(name: str, content: str, line: Line) -> Iterator[Statement]:

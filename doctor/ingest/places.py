@@ -112,6 +112,8 @@ def runtime(value: str, line: Line) -> Iterator[Statement]:
 
 def image(value: str, line: Line) -> Iterator[Statement]:
     """An image: there is a container."""
+    if values.yes_no(value) is False or re.match(r"v?\d{1,2}\.\d", value):  # not in one, or the engine's version
+        return
     if value.lower() not in values.NOTHING:
         yield say("container.kind", "other", line, weak=True)
         if "singularity" in value.lower() or "apptainer" in value.lower():
