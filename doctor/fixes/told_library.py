@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from compat_matrix.versions import numbers, torch_version
 
-from ..findings import Fix
+from ..findings import Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import known
 from .driver import RPM
@@ -16,7 +18,7 @@ from .jetson import jetson_build
 from .libcuda import without_folders
 from .libraries import off_library_path
 from .machine import capabilities, torch_cuda
-from .packages import install_command
+from .packages import install_command, uninstall_command
 from .place import RECHECK, container_kind, host_sudo, on_host
 from .selection import environment_with
 from .speed import local_data, more_workers
@@ -39,6 +41,20 @@ def _pinned_again(t: Told) -> Iterable[Fix]:
     if t.said.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
         return (_system_nccl(t),)
     return (torch_again(t, "with its CUDA libraries"),)
+
+
+def _mixed(t: Told) -> Iterable[Fix]:
+    """The wheels of the other CUDA go first: removing them takes the shared files away too."""
+    again, cuda = torch_again(t, "with its CUDA libraries"), torch_cuda(t.s, t.m)
+    have = known(t.s.python.distributions) or ()
+    names = [d.name for d in have if re.fullmatch(r"nvidia-(?:cudnn|nccl)-cu\d\d", d.name)]
+    own = f"-cu{cuda.partition('.')[0]}" if cuda else ""
+    others = [name for name in names if own and not name.endswith(own)]
+    if not others:
+        return (again,)
+    remove = Step(text="They write the same files as torch's own.", command=uninstall_command(t.s, others),
+                  where="environment", destructive=True)  # fmt: skip
+    return (replace(again, title=f"Remove {', '.join(others)}, and install torch again", steps=(remove, *again.steps)),)
 
 
 def _system_nccl(t: Told) -> Fix:
@@ -174,7 +190,7 @@ def _pipeline(t: Told) -> Iterable[Fix]:
 
 
 FIXES = {
-    "bundled-cuda-libs-missing": _bundled, "mixed-cuda-wheels": _pinned_again, "nccl-version-conflict": _pinned_again,
+    "bundled-cuda-libs-missing": _bundled, "mixed-cuda-wheels": _mixed, "nccl-version-conflict": _pinned_again,
     "ld-library-path-shadows-cuda-libs": _shadowed, "cudnn-shadowed-or-mismatched": _cudnn,
     "cudnn-dropped-old-gpu": _cudnn_old_gpu, "nccl-wrong-interface": _interface,
     "p2p-blocked-by-iommu-acs": _peers, "input-pipeline-bottleneck": _pipeline,

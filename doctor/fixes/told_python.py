@@ -12,7 +12,7 @@ from ..snapshot import Distribution, Snapshot, known
 from .companions import COMPILED, install_companion
 from .driver import install_driver
 from .fitting import fitting_torch, usual_gpus
-from .frameworks import cuda_arrays, cuda_major_for, replace_package
+from .frameworks import cuda_major_for, replace_package
 from .jetson import jetson_build
 from .libraries import reinstall_torch
 from .machine import capabilities, driver_platform, python_version, torch_cuda
@@ -20,6 +20,7 @@ from .packages import executable, install_command, installed, uninstall_command
 from .place import RECHECK, notebook
 from .python import new_python_fix
 from .told import Told, one_step
+from .told_framework import libraries
 from .torch import choose, install_torch, note, recheck_run
 
 _OLD = ("5.0", "6.0", "6.1", "7.0", "7.5")
@@ -170,8 +171,8 @@ def _onnx(t: Told) -> Iterable[Fix]:
 
 
 def _tensorflow(t: Told) -> Iterable[Fix]:
-    if t.said.id == "framework-library-missing":
-        return (cuda_arrays(t.s, known(t.s.cuda.nvcc_version) or torch_cuda(t.s, t.m) or "", t.text),)
+    if t.said.id == "framework-library-missing" and "tensorflow" not in t.text.lower():
+        return libraries(t)
     if known(t.s.host.system) == "windows":
         return (_in_wsl("TensorFlow", "tensorflow[and-cuda]", "; 2.10 was the last one for Windows itself"),)
     if known(t.s.host.architecture) == "aarch64":

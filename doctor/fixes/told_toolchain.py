@@ -9,7 +9,7 @@ from ..findings import Fix
 from ..snapshot import known
 from .libc import newer_libc
 from .machine import capabilities, python_version, torch_cuda
-from .packages import install_command, installed
+from .packages import executable, install_command, installed
 from .place import RECHECK, batch_job, container_kind
 from .told import Told, one_step
 from .told_loader import libcuda_folder
@@ -42,6 +42,8 @@ def _libc(t: Told) -> Iterable[Fix]:
 def _toolkit(t: Told) -> Iterable[Fix | None]:
     """One that is there already, named; else one of torch's CUDA version."""
     built = torch_cuda(t.s, t.m)
+    if not built and t.said.decides == "nvcc-torch-cuda-mismatch":
+        return (_toolkit_of_torch(t),)
     major = f" (torch wants CUDA {built.partition('.')[0]}.x)" if built else ""
     cuda = built or known(t.s.cuda.nvcc_version) or _USUAL_CUDA
     cuda = ".".join(cuda.split(".")[:2])
@@ -60,6 +62,20 @@ def _toolkit(t: Told) -> Iterable[Fix | None]:
                      "export CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH",
                      changes=changes) if t.said.id == "cuda-home-unset" else None  # fmt: skip
     return (module, named, *fixes)
+
+
+def _toolkit_of_torch(t: Told) -> Fix:
+    """Which CUDA torch was built with was not told: it is asked first."""
+    text = "The first line prints torch's CUDA version: name the toolkit of that version in place of X.Y."
+    ask = f"{executable(t.s)} -c 'import torch; print(torch.version.cuda)'\n"
+    if known(t.s.host.system) == "windows":
+        return one_step("toolkit-of-torch", "Compile with the CUDA toolkit of torch's version", text,
+                        f'{ask}$env:CUDA_HOME = "C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\vX.Y"',
+                        changes={**recheck_run(t.s), "cuda.nvcc_version": RECHECK})  # fmt: skip
+    command = (f"{ask}"
+               "export CUDA_HOME=/usr/local/cuda-X.Y PATH=/usr/local/cuda-X.Y/bin:$PATH")  # fmt: skip
+    return one_step("toolkit-of-torch", "Compile with the CUDA toolkit of torch's version", text, command,
+                    changes={**recheck_run(t.s), "cuda.nvcc_version": RECHECK, "cuda.cuda_home": RECHECK})  # fmt: skip
 
 
 def _host_compiler(t: Told) -> Iterable[Fix | None]:
@@ -111,7 +127,8 @@ def _toolchain(t: Told) -> Iterable[Fix | None]:
         return (python_headers(t.s),)
     if "cuda_runtime" in lower or "cuda.h" in lower:
         return _toolkit(t)
-    return (_module(t, "gcc", "") if batch_job(t.s) else None, c_compiler(t.s))
+    plus = any(word in lower for word in ("cc1plus", "g++", "c++"))
+    return (_module(t, "gcc", "") if batch_job(t.s) else None, c_compiler(t.s, plus=plus))
 
 
 def _python_for_windows(t: Told) -> Fix:

@@ -47,17 +47,20 @@ def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: st
     return Fix(id=id, title=title, steps=(step,), note=note)
 
 
-def c_compiler(s: Snapshot) -> Fix:
-    """gcc for what compiles C at run time."""
+def c_compiler(s: Snapshot, plus: bool = False) -> Fix:
+    """gcc for what compiles C at run time; `plus`: for C++ too."""
     prefix = known(s.python.patient.prefix)
     changes: dict[str, Any] = {"cuda.c_compiler": "/usr/bin/gcc", "cuda.gcc_version": RECHECK}
-    command = system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev")
+    command = (system_install(s, "g++", "gcc-c++", "g++ musl-dev", "gcc") if plus else
+               system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev"))  # fmt: skip
     if known(s.python.patient.kind) == "conda" and not known(s.host.user_is_root):
-        command = f"conda install --yes {f'--prefix {prefix} ' if prefix else ''}-c conda-forge gcc"
+        package = "gxx" if plus else "gcc"
+        command = f"conda install --yes {f'--prefix {prefix} ' if prefix else ''}-c conda-forge {package}"
         changes["cuda.c_compiler"] = f"{prefix or '$CONDA_PREFIX'}/bin/gcc"
-    text = "A small C file is compiled at run time; a CUDA toolkit is not needed for it."
+    kind = "C++" if plus else "C"
+    text = f"A small {kind} file is compiled at run time; a CUDA toolkit is not needed for it."
     return install_packages(
-        s, id="install-c-compiler", title="Install a C compiler", text=text, command=command, changes=changes
+        s, id="install-c-compiler", title=f"Install a {kind} compiler", text=text, command=command, changes=changes
     )
 
 

@@ -103,6 +103,8 @@ PACKAGES = {
 }
 DECIDED = {
     "xformers-warning": "extension-built-for-other-torch",
+    "cpp-extension": "nvcc-torch-cuda-mismatch",
+    "cpp-extension-2025": "nvcc-torch-cuda-mismatch",
     "xformers-info": "extension-built-for-other-torch",
     "tensorflow-mismatch": "driver-library-version-mismatch",
     "nccl-two": "nccl-version-conflict",
