@@ -35,6 +35,8 @@ class Message(NamedTuple):
     limit: str
     words: bool = False
     """People's words: `dockerfile_installs` is read as `dockerfile installs`."""
+    hints: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """What it suggests, beside the other words of the text."""
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
@@ -75,6 +77,7 @@ def catalogue() -> tuple[Message, ...]:
                 row.get("source", ""),
                 row.get("compare", ""),
                 row in told,
+                tuple((d["check"], d["when"]) for d in row.get("hints", ())),
             )
         )
     return tuple(rows)

@@ -68,6 +68,10 @@ READERS = (
 """All read every text, in any order of its parts."""
 
 
+_SHORT = 60
+"""Lines of a text whose every word was chosen: what it speaks of is a hint."""
+
+
 def read(data: bytes | str, name: str = "text") -> Snapshot:
     """The facts and messages of a text; nothing in it can fail, what is not understood is left out."""
     lines = lines_of(data if isinstance(data, str) else text_of(data))
@@ -79,13 +83,10 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
             statements += reader.read(lines)
     hits = find_hits(haystack)
     s = merge([*statements, *proven(hits)], name)
-    return s.replace(
-        {
-            "symptoms": symptoms(
-                hits, s, {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
-            )
-        }
-    )
+    more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
+    if len(lines) <= _SHORT:
+        more.add("short-text")
+    return s.replace({"symptoms": symptoms(hits, s, more)})
 
 
 def judgeable(s: Snapshot) -> bool:
