@@ -195,6 +195,11 @@ def _allocation(t: Told) -> Iterable[Fix]:
         return (one_step("constrain-devices", "Let Slurm confine each job to its devices", text,
                          "ConstrainDevices=yes      # cgroup.conf",
                          "container-start", changes=start_changes()),)  # fmt: skip
+    if t.said.id == "cli-unknown-device":
+        text = ("In a job only its own GPUs are there, numbered from 0: the variable must not carry the node's numbers. "
+                "Leave the choice to the batch system.")  # fmt: skip
+        return (start_with(t.s, "all-gpus-of-the-job", "Ask for all GPUs of the job", text,
+                           variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all")),)  # fmt: skip
     if t.said.id == "slurm-gres":
         text = "See which GPUs each partition has, and ask for one of those: the names after gpu: count."
         return (one_step("ask-for-known-gpus", "Ask for GPUs that a partition has", text,

@@ -186,7 +186,8 @@ def _pipeline(t: Told) -> Iterable[Fix]:
         return (one_step("fewer-threads", "Give each process the threads of its own cores", "As many as the cores "
                          "divided by the processes; loader workers count too.", f"export OMP_NUM_THREADS={count}",
                          changes=changes),)  # fmt: skip
-    return (more_workers(known(t.s.host.cpu_cores)), local_data())
+    fixes = (more_workers(known(t.s.host.cpu_cores)), local_data())
+    return fixes[::-1] if t.said.id == "slow-storage-told" else fixes
 
 
 FIXES = {
