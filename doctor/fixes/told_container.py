@@ -196,8 +196,8 @@ def _allocation(t: Told) -> Iterable[Fix]:
                          "ConstrainDevices=yes      # cgroup.conf",
                          "container-start", changes=start_changes()),)  # fmt: skip
     if t.said.id == "cli-unknown-device":
-        text = ("In a job only its own GPUs are there, numbered from 0: the variable must not carry the node's numbers. "
-                "Leave the choice to the batch system.")  # fmt: skip
+        text = ("In a job only its own GPUs are there, numbered from 0: the variable must not carry the node's "
+                "numbers. Leave the choice to the batch system.")  # fmt: skip
         return (start_with(t.s, "all-gpus-of-the-job", "Ask for all GPUs of the job", text,
                            variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all")),)  # fmt: skip
     if t.said.id == "slurm-gres":

@@ -22,7 +22,8 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
         hinted = tuple(check for check, when in message.hints if holds(when, s, said, hit.groups))
         found[message.id] = Symptom(
             id=message.id, line=hit.line.number, text=hit.line.text.strip()[:300], means=message.means, decides=decided,
-            suggests=(*message.suggests, *dict.fromkeys(hinted)), fix=message.fix, command=message.command, where=message.where,
+            suggests=(*message.suggests, *dict.fromkeys(hinted)), fix=message.fix, command=message.command,
+            where=message.where,
         )  # fmt: skip
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))
 
