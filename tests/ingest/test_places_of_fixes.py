@@ -311,4 +311,5 @@ def test_odd_facts_beside_a_message_neither_break_nor_spoil_its_fix(seed: int) -
                 after = after.replace(step.changes)
             left = [f for f in report(after).findings if f.status == "fail"]
             assert (finding.id, finding.subject) not in [(f.id, f.subject) for f in left], parts
-            assert {f.id for f in left} <= {f.id for f in found}, parts
+            other_machine = finding.id == "no-nvidia-gpu"  # there, what did not matter here is judged
+            assert other_machine or {f.id for f in left} <= {f.id for f in found}, parts
