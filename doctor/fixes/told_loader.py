@@ -43,7 +43,10 @@ def _told_folder(t: Told) -> str:
 def _loader_path(t: Told) -> Iterable[Fix]:
     """The folder that the text names, first on the loader's path; else the one of the place."""
     told = _told_folder(t)
-    if any(symptom.id == "nix-loader" for symptom in t.s.symptoms) and not told.startswith(_NIXOS):
+    nix = next((symptom.text for symptom in t.s.symptoms if symptom.id == "nix-loader"), "")
+    if "nixos" in nix.lower() and not told:
+        told = _NIXOS
+    if nix and not told.startswith(_NIXOS):
         return (_for_nix(t, told or libcuda_folder(t.s)),)
     without_version = t.said.id in ("cudnn-wants-libcuda", "unversioned-libcuda")
     usual = libcuda_folder(t.s)

@@ -171,7 +171,7 @@ def _onnx(t: Told) -> Iterable[Fix]:
 
 
 def _tensorflow(t: Told) -> Iterable[Fix]:
-    if t.said.id == "framework-library-missing" and "tensorflow" not in t.text.lower():
+    if t.said.id in ("framework-library-missing", "program-loads-library") and "tensorflow" not in t.text.lower():
         return libraries(t)
     if known(t.s.host.system) == "windows":
         return (_in_wsl("TensorFlow", "tensorflow[and-cuda]", "; 2.10 was the last one for Windows itself"),)
