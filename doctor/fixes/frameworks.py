@@ -21,8 +21,9 @@ def cuda_major_for(s: Snapshot) -> int:
 
 
 def replace_package(
-    s: Snapshot, old: Sequence[str], spec: str, put: Sequence[tuple[str, str]], *, id: str, title: str, text: str = ""
-) -> Fix:
+    s: Snapshot, old: Sequence[str], spec: str, put: Sequence[tuple[str, str]], *, id: str, title: str, text: str = "",
+    upgrade: bool = False,
+) -> Fix:  # fmt: skip
     """Uninstall `old` (both of two that share a folder), then install `spec`; `put`: what is there afterwards."""
     steps = []
     if old:
@@ -32,7 +33,7 @@ def replace_package(
     site = site_packages(s)
     new = [Distribution(name=name, version=version, location=site) for name, version in put]
     changes = {"python.distributions": with_distributions(s, new, old)}
-    command = install_command(s, [spec])
+    command = install_command(s, ["--upgrade", spec] if upgrade else [spec])
     step = Step(text=text or f"Install {spec}.", command=command, where="environment", changes=changes)
     return Fix(id=id, title=title, steps=(*steps, step))
 

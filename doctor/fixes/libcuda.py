@@ -126,10 +126,14 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
         step = Step(text=text, command=without_folders("compat"), where="shell", changes=changes)
         title = "Take the forward-compatibility libraries off the library path"
         return (Fix(id="drop-library-folder", title=title, steps=(step,)),)
+    unread = isinstance(s.cuda.ld_library_path, Missing)  # a text that does not tell it
+    off_path = Step(text="Take it off LD_LIBRARY_PATH, where it stands there (also in ~/.bashrc or a service's file).",
+                    command=without_folders("compat"), where="shell")  # fmt: skip
     from_loader = Fix(
         id="remove-compat-from-loader",
         title="Take the forward-compatibility libraries out of the loader's configuration",
         steps=(
+            *((off_path,) if unread else ()),
             Step(
                 text="Remove the loader's entry for the compat folder, then rebuild its cache.",
                 command=f"grep -ls compat /etc/ld.so.conf.d/*.conf | {root}xargs -r rm && {root}ldconfig",

@@ -35,8 +35,10 @@ def tool(s: Snapshot) -> tuple[str, str]:
 
 
 def install_command(s: Snapshot, args: Sequence[str]) -> str:
-    """`/opt/venv/bin/python -m pip install ...`, quoted for a shell."""
-    return f"{tool(s)[0]} {shlex.join(args)}"
+    """`/opt/venv/bin/python -m pip install ...`, quoted for a shell; an index of CPU builds that is set is left out."""
+    index = known(s.host.env("PIP_EXTRA_INDEX_URL")) or ""
+    prefix = "PIP_EXTRA_INDEX_URL= " if index.rstrip("/").endswith("/cpu") else ""
+    return f"{prefix}{tool(s)[0]} {shlex.join(args)}"
 
 
 def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:

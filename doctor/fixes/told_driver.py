@@ -23,7 +23,10 @@ def _mismatch(t: Told) -> Iterable[Fix]:
 
 
 def _too_old(t: Told) -> Iterable[Fix]:
-    """A build for what the driver can do, then a newer driver."""
+    """A build for what the driver can do, then a newer driver; a driver alone where the program is not torch."""
+    if t.said.id == "nvidia-driver-too-old":
+        asked = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
+        return install_driver(t.s, int(asked[1]) if asked else None, newer=True)
     cuda, platform = torch_cuda(t.s, t.m), driver_platform(t.s)
     grade = t.m.driver_for_cuda(driver_version(t.s, t.m) or "1", cuda, platform) if cuda else None
     return fixes_for(t.s, t.m, cuda, grade)

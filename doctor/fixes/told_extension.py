@@ -18,7 +18,8 @@ from .torch import recheck_run
 
 _NAMES = (
     ("flash_attn", "flash-attn"), ("flash-attn", "flash-attn"), ("flashattention", "flash-attn"),
-    ("xformers", "xformers"), ("causal_conv1d", "causal-conv1d"), ("selective_scan", "mamba-ssm"),
+    ("xformers", "xformers"), ("third_party/flash-attention", "xformers"), ("flash-attention/", "flash-attn"),
+    ("flash_fwd_launch", "flash-attn"), ("causal_conv1d", "causal-conv1d"), ("selective_scan", "mamba-ssm"),
     ("mamba_ssm", "mamba-ssm"),
     ("bitsandbytes", "bitsandbytes"), ("torch_scatter", "torch-scatter"), ("torch_sparse", "torch-sparse"),
     ("pytorch3d", "pytorch3d"), ("detectron2", "detectron2"), ("mmcv", "mmcv"),

@@ -107,6 +107,9 @@ def _companion(t: Told) -> Iterable[Fix | None]:
         fixes = [install_companion(t.s, t.m, version, _of(t, name)) for name in named]
         return (_joined([fix for fix in fixes if fix]),)
     args = ["--force-reinstall", "torch", *(names or ["torchvision"])]
+    told = re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
+    if told:  # the driver serves that CUDA
+        args += ["--index-url", f"https://download.pytorch.org/whl/cu{told[1]}{told[2]}"]
     return (one_step("install-companion", "Install torch and its companions together", "Both from the same index, in "
                      "one command: pip then chooses versions that go together.", install_command(t.s, args),
                      "environment", changes=recheck_run(t.s), note=note(t.s, args)),)  # fmt: skip
@@ -157,7 +160,7 @@ def _onnx(t: Told) -> Iterable[Fix]:
     if t.said.id == "ort-provider-library":
         old = re.search(r"\.so\.(\d+)|64_(\d+)\.dll", t.text)
         below = "<1.27" if old and "12" in old.groups() else ""
-        fix = replace_package(t.s, [], f"onnxruntime-gpu[cuda,cudnn]{below}", [("onnxruntime-gpu", "0")],
+        fix = replace_package(t.s, [], f"onnxruntime-gpu[cuda,cudnn]{below}", [("onnxruntime-gpu", "0")], upgrade=True,
                               id="install-cuda-wheels", title="Install the CUDA and cuDNN that ONNX Runtime needs",
                               text="It brings the libraries of its CUDA as wheels.")  # fmt: skip
         return (Fix(id=fix.id, title=fix.title, steps=fix.steps, note=preload),)
@@ -201,10 +204,19 @@ def _other_framework(t: Told) -> Iterable[Fix]:
         steps.append(Step(text="Remove the build without CUDA.", command=uninstall_command(t.s, old.split()),
                           where="environment"))  # fmt: skip
     command = prefix + install_command(t.s, args.split())
+    if name == "CTranslate2" and known(t.s.host.architecture) == "aarch64":
+        text, command = "PyPI's wheels for aarch64 are CPU builds: build it here; takes nvcc, cuDNN and cmake.", _BUILD
     steps.append(Step(text=text, command=command, where="environment", changes={"python.distributions": RECHECK}))
     return (Fix(id="install-gpu-build", title=f"Install {name} with CUDA", steps=tuple(steps)),)
 
 
+_BUILD = """git clone --recursive https://github.com/OpenNMT/CTranslate2
+cmake -S CTranslate2 -B CTranslate2/build -DWITH_CUDA=ON -DWITH_CUDNN=ON -DWITH_MKL=OFF -DOPENMP_RUNTIME=COMP
+cmake --build CTranslate2/build --parallel
+sudo cmake --install CTranslate2/build && sudo ldconfig
+python3 -m pip install -r CTranslate2/python/install_requirements.txt
+python3 -m pip install --no-build-isolation ./CTranslate2/python"""
+"""opennmt.net/CTranslate2/installation.html, build options."""
 _COMPILE = "Compile it with CUDA (takes nvcc and a C++ compiler)."
 _RENAMED = "The GPU build has another name."
 _LLAMA = "--force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
@@ -227,6 +239,10 @@ _BUILDS = (
 def _nvrtc(t: Told) -> Iterable[Fix | None]:
     """A torch of a newer CUDA: its NVRTC knows the GPU; the newest GPUs that a build for this Python serves."""
     title = "Install a torch build of a newer CUDA, whose NVRTC knows the GPU"
+    if "RuntimeError" not in t.said.text and "torch" not in t.text.lower() and known(t.s.torch.version) is None:
+        text = "Take the build or release of the program that is made for a newer CUDA, or put a newer NVRTC before it."
+        return (one_step("install-newer-program", "Install a build of the program for a newer CUDA", text,
+                         where="environment", changes=recheck_run(t.s)),)  # fmt: skip
     told = tuple(capabilities(t.s, t.m))
     for gpus in (told,) if told else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):

@@ -10,6 +10,7 @@ from pkgutil import get_data
 from . import meanings
 from .keyed import split
 from .keys import kind_of
+from .names import is_board
 from .packages import package_statements
 from .statement import Line, Statement
 from .variables import variable
@@ -82,7 +83,10 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
     elif not kind_of(key):
         if (package := _package_of(key)) and (version := _VERSION.match(value)):
             yield from package_statements(package, version[0], "", line)
-        for part in items(value):
+        parts = items(value)
+        if len(parts) > 1 and all(map(is_board, parts)):
+            yield from meanings.statements("gpu_name", value, line)
+        for part in parts:
             found = _ITEM.fullmatch(part.split(" (")[0])
             if found and (found[3] == "==" or _plain(found[1]) in _KNOWN):
                 yield from package_statements(found[1], found[4], "", line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,7 @@ from .statement import Statement
 Witnesses = dict[str, tuple[str, ...]]
 _MIXED = ("gpu", "pair", "package", "variable", "variable.unset", "toolkit", "jetson", "torch.cuda.none",
           "host.system.windows")  # fmt: skip
+_ARM = re.compile(r"DGX Spark|\bGB10\b|\bG[HB][23]00\b|Jetson|\bOrin\b|\bXavier\b|\bThor\b|\bTegra", re.I)
 _FAMILIES = ("gpu.", "installed.", "raised.")
 """Paths that are no facts of their own: they are put together here, or are conditions of messages."""
 
@@ -62,6 +64,9 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     if cards is not None and not any(path in groups for path in _OF_A_DRIVER):
         changes["driver.pci_devices"] = cards
         witnesses["driver.pci_devices"] = _lines(groups["gpu"])
+    if isinstance(gpus, tuple) and "host.architecture" not in changes and all(_ARM.search(str(g.name)) for g in gpus):
+        changes["host.architecture"] = "aarch64"  # these boards sit beside an Arm processor only
+        witnesses["host.architecture"] = witnesses["gpus"]
     if changes.get("host.system") == "darwin" and gpus is None:  # Apple's machines have no NVIDIA GPU
         changes["driver.pci_devices"] = (PciDevice(address="", vendor="106b", device=""),)
     if isinstance(gpus, tuple):

@@ -21,6 +21,20 @@ _BARE = re.compile(r"(?:geforce )?(\d{4})(?= ti\b| super\b|$| laptop\b| mobile\b
 _LAPTOP = " Laptop GPU"
 _SPELT = {"ti": " Ti", "super": " SUPER", "maxq": " with Max-Q Design", "laptop": _LAPTOP, "mobile": _LAPTOP}
 
+GPU = re.compile(
+    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
+    r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?i:(?: ?(?:Ti"
+    r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"
+    r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"
+    r"|(?:GT|MX) ?\d{3,4}M?|\d{4} (?:RTX|GTX)"
+    r"|(?:H100|H200|H800|H20|A100|A800|B200|B300|V100S?|P100|GH200|GB200|GB300|GB10|L40S|L40"
+    r"|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
+    r"(?:[ -](?:80GB?|40GB?|PCIE|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
+    r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|DGX Spark|Jetson (?:AGX )?[A-Z]\w{1,8}(?: (?:Nano|NX|Super|Thor)){0,2})"
+    r")(?![\w-])"
+)
+"""A board of NVIDIA in a sentence, with how many there are."""
+
 
 class Typed(NamedTuple):
     """What is typed of boards of one kind."""
@@ -60,3 +74,9 @@ def typed(text: str) -> Typed:
 
 def _spelt(found: re.Match[str]) -> str:
     return _SPELT[found[1].lower().replace("-", "")]
+
+
+def is_board(text: str) -> bool:
+    """Whether this is a board's name and nothing else, but for what stands in brackets behind it."""
+    found = GPU.match(text.strip())
+    return found is not None and re.fullmatch(r"\s{0,3}(?:\(.{0,60}\))?", text.strip()[found.end() :]) is not None

@@ -46,8 +46,9 @@ def os_name(value: str, line: Line) -> Iterator[Statement]:
 
 def arch(text: str) -> str | None:
     """Architecture as the Snapshot names it."""
-    word = text.strip().lower()
-    return {"amd64": "x86_64", "x86_64": "x86_64", "x64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(word)
+    names = {"amd64": "x86_64", "x86_64": "x86_64", "x64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
+    found = {names[word] for word in re.split(r"[\s/(),;-]+", text[:80].lower()) if word in names}
+    return found.pop() if len(found) == 1 else None
 
 
 def platform(value: str, line: Line) -> Iterator[Statement]:
@@ -56,6 +57,10 @@ def platform(value: str, line: Line) -> Iterator[Statement]:
         r"(Linux|Windows|macOS)-([\w.+~-]{1,120}?)(?:-(x86_64|aarch64|arm64|AMD64))?(?:-with-|-\d{2}bit|$|-SP)", value
     )
     if not found:
+        if re.match(r"(?:windows|linux|ubuntu|debian|fedora|centos|rhel|rocky|mac ?os|darwin)\b(?!-)", value, re.I):
+            yield from os_name(value, line)
+        if machine := arch(value):
+            yield say("host.architecture", machine, line)
         return
     if found[1] == "Windows":
         yield say("host.system", "windows", line)

@@ -9,7 +9,7 @@ from . import meanings
 from .free import of_here, pairs
 from .keyed import split
 from .keys import kind_of
-from .names import typed
+from .names import GPU, typed
 from .statement import Line, Statement, say
 
 _DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b", re.I)
@@ -32,18 +32,6 @@ _OPEN = re.compile(
 """After a version: a bound, or what is there in its place."""
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 _WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
-GPU = re.compile(
-    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
-    r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}(?i:(?: ?(?:Ti"
-    r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"
-    r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"
-    r"|(?:GT|MX) ?\d{3,4}M?|\d{4} (?:RTX|GTX)"
-    r"|(?:H100|H200|H800|H20|A100|A800|B200|B300|V100S?|P100|GH200|GB200|GB300|GB10|L40S|L40"
-    r"|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
-    r"(?:[ -](?:80GB?|40GB?|PCIE|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
-    r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|DGX Spark|Jetson (?:AGX )?[A-Z]\w{1,8}(?: (?:Nano|NX|Super|Thor)){0,2})"
-    r")(?![\w-])"
-)
 
 
 def read_prose(lines: list[Line]) -> Iterator[Statement]:

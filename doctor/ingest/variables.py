@@ -9,7 +9,7 @@ from .statement import Line, Statement, say
 
 NAMES = (
     "LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_", "NVIDIA_", "NCCL_", "TORCH_", "PYTORCH_", "CUDNN_", "TRITON_", "SLURM_",
-    "XLA_", "VLLM_",
+    "XLA_", "VLLM_", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "UV_TORCH_BACKEND",
     "WSL_", "HIP_VISIBLE_DEVICES", "BNB_CUDA_VERSION", "COLAB_GPU", "KAGGLE_",
 )  # fmt: skip
 _SET = re.compile(

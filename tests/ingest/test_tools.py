@@ -70,6 +70,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "colab-cpu": {"torch.build": "cuda", "torch_run.cuda_available": False},
 }  # fmt: skip
 GPUS = {
+    "triton-old-gpu": [("Tesla P40", "6.1")],
     "topo": [(None, None)] * 4,
     "topo-2018": [(None, None)] * 4,
     "topo-cut": [(None, None)] * 2,
@@ -112,7 +113,7 @@ DECIDED = {
     "dmesg-595": "driver-library-version-mismatch",
     "sxid": "gpu-recovery-action-needed",
     "traceback-flash-attn": "extension-lacks-gpu-arch",
-    "traceback-import": "nccl-version-conflict",
+    "traceback-import": "nccl-version-conflict", "triton-old-gpu": "triton-lacks-gpu-arch",
     "amd-cuda-build": "no-nvidia-gpu",
     "colab-tpu": "no-nvidia-gpu",
 }
