@@ -12,6 +12,10 @@ from .blocks import show
 from .lines import Line, Span, wrap
 
 
+_MOST = 64
+"""Items of one list that are shown: a rack has no more GPUs, a text may name thousands."""
+
+
 def fact_lines(snapshot: Snapshot, width: int) -> list[Line]:
     """One row for each fact: its path, its value or why it is missing, and who says so."""
     rows: list[Line] = [(Span("All facts", "bold"),)]
@@ -29,7 +33,9 @@ def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             if not (path == "" and name == "witnesses"):
                 yield from walk(getattr(node, name), f"{path}.{name}" if path else name)
     elif isinstance(node, (list, tuple)) and node and isinstance(node[0], Struct):
-        for index, item in enumerate(node):
+        for index, item in enumerate(node[:_MOST]):
             yield from walk(item, f"{path}[{index}]")
+        if len(node) > _MOST:
+            yield f"{path}[{_MOST}...]", f"{len(node) - _MOST} more; --format json shows all"
     else:
         yield path, node

@@ -93,3 +93,10 @@ def test_a_place_alone_makes_no_cause_likely() -> None:
 )
 def test_what_the_text_rules_out_is_not_called_possible(text: str, denied: str) -> None:
     assert denied in judged(NO_IMAGE).possible and denied not in judged(text).possible and judged(text).possible
+
+
+def test_thousands_of_gpus_are_counted_not_listed() -> None:
+    text = "\n".join(f"GPU {index}: NVIDIA H100 PCIe" for index in range(900))
+    shown = terminal(text, verbose=2)
+    assert "gpus[63].name" in shown and "gpus[64].name" not in shown and "836 more" in shown
+    assert "836 more" in markdown(text)
