@@ -11,7 +11,6 @@ from ..snapshot import Missing, Snapshot
 from .blocks import show
 from .lines import Line, Span, wrap
 
-
 _MOST = 64
 """Items of one list that are shown: a rack has no more GPUs, a text may name thousands."""
 
