@@ -12,6 +12,9 @@ virtual machine that the GPU was not passed through to, or a card that is switch
 How to fix it: choose a machine or plan with an NVIDIA GPU, or pass the GPU through to the virtual machine. To run on
 the CPU on purpose, say `--expect any`.
 
+On a Mac it is a failure where a GPU is expected; a pasted text from a Mac that complains of nothing about CUDA may be
+about anything else, so there it is only remarked.
+
 Not judged where the PCI list is missing or empty (gVisor, WSL, some ARM boards): that proves nothing.
 
 Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in the PCI ID repository.
@@ -21,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..snapshot import Missing, Snapshot, need
@@ -45,8 +50,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if s.host.system == "darwin":
         title = "There is no CUDA for macOS"
         detail = "NVIDIA's last CUDA for macOS was 10.2; torch uses Apple's GPU through MPS (device='mps')."
-        if p.gpu_wanted:
-            yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_get_a_gpu(),))
+        if p.gpu_wanted and (s.target.kind != "text" or _complains(s)):
+            yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_use_mps(),))
         else:
             yield CHECK.remark(title, detail, facts={"system": "darwin"})
         return
@@ -72,6 +77,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
         return
     yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(_get_a_gpu(),))
+
+
+def _complains(s: Snapshot) -> bool:
+    """Whether a text misses CUDA; that torch's build has none is the rule on a Mac."""
+    return any(symptom.suggests and symptom.id != "torch-build-cpu" for symptom in s.symptoms)
+
+
+def _use_mps() -> Fix:
+    other = _get_a_gpu()
+    text = "On a Mac use Apple's GPU: write 'mps' in place of 'cuda' in the program. For CUDA run it on a machine that has "
+    step = replace(other.steps[0], text=text + "an NVIDIA GPU.", where="code", possible_here=True)
+    return replace(other, title="Use Apple's GPU, or another machine for CUDA", steps=(step,), note="")
 
 
 def _get_a_gpu() -> Fix:

@@ -26,6 +26,8 @@ def cannot_be(s: Snapshot, name: str) -> bool:
     """Whether the place rules a cause out."""
     wsl = known(s.host.wsl) in (1, 2)
     kernel = known(s.host.kernel) or ""
+    if known(s.host.system) == "darwin":
+        return True  # there is no CUDA for macOS
     if known(s.host.system) == "windows" and not wsl:
         return name.startswith(_LINUX_ONLY)
     if name == "wsl-pinned-memory-limit" and "allocator-spoke" in {symptom.id for symptom in s.symptoms}:
