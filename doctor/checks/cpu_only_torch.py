@@ -25,6 +25,7 @@ from ..findings import Check, Finding, Policy
 from ..fixes.fitting import fitting_torch
 from ..fixes.machine import capabilities
 from ..snapshot import Snapshot, known
+from ._told import cpu_machine
 from ._torch import build_kind, gpu_needed
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     title = f"torch {version} is the CPU build"
     facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}
     detail = "It holds no CUDA code: no driver and no setting makes it use a GPU."
-    if not gpu_needed(s, p):
-        yield CHECK.remark(title, detail + " No GPU is expected here, so nothing is wrong.", facts=facts)
+    if not gpu_needed(s, p) or cpu_machine(s):
+        why = "The text misses no GPU" if cpu_machine(s) else "No GPU is expected here"
+        yield CHECK.remark(title, f"{detail} {why}, so nothing is wrong.", facts=facts)
         return
     if not capabilities(s, m):
         detail += " Which CUDA build fits depends on the GPU and its driver, which are not known here."

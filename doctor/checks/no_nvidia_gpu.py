@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..snapshot import Missing, Snapshot, need
 from ._seen import nodes_of
+from ._told import complains
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -50,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if s.host.system == "darwin":
         title = "There is no CUDA for macOS"
         detail = "NVIDIA's last CUDA for macOS was 10.2; torch uses Apple's GPU through MPS (device='mps')."
-        if p.gpu_wanted and (s.target.kind != "text" or _complains(s)):
+        if p.gpu_wanted and (s.target.kind != "text" or complains(s)):
             yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_use_mps(),))
         else:
             yield CHECK.remark(title, detail, facts={"system": "darwin"})
@@ -79,14 +80,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(_get_a_gpu(),))
 
 
-def _complains(s: Snapshot) -> bool:
-    """Whether a text misses CUDA; that torch's build has none is the rule on a Mac."""
-    return any(symptom.suggests and symptom.id != "torch-build-cpu" for symptom in s.symptoms)
-
-
 def _use_mps() -> Fix:
     other = _get_a_gpu()
-    text = "On a Mac use Apple's GPU: write 'mps' in place of 'cuda' in the program. For CUDA run it on a machine that has "
+    text = "On a Mac use Apple's GPU: write 'mps' in place of 'cuda' in the program. For CUDA run it where there is "
     step = replace(other.steps[0], text=text + "an NVIDIA GPU.", where="code", possible_here=True)
     return replace(other, title="Use Apple's GPU, or another machine for CUDA", steps=(step,), note="")
 

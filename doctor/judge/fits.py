@@ -28,6 +28,14 @@ def cannot_be(s: Snapshot, name: str) -> bool:
     kernel = known(s.host.kernel) or ""
     if known(s.host.system) == "darwin":
         return True  # there is no CUDA for macOS
+    if known(s.torch.build) in ("rocm", "xpu"):
+        return name != "no-nvidia-gpu"
+    if known(s.torch.build) == "cpu" and any(symptom.id == "no-driver-in-report" for symptom in s.symptoms):
+        return name not in ("cpu-only-torch", "driver-not-installed", "no-nvidia-gpu", "wsl-version-without-gpu")
+    if name in ("wsl-version-without-gpu", "driver-not-installed") and s.driver.nvml_init == 0:
+        return True
+    if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available):
+        return all(symptom.id == "jetpack-told" for symptom in s.symptoms if name in symptom.suggests)
     if known(s.host.system) == "windows" and not wsl:
         return name.startswith(_LINUX_ONLY)
     if name == "wsl-pinned-memory-limit" and "allocator-spoke" in {symptom.id for symptom in s.symptoms}:

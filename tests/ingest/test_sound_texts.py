@@ -102,3 +102,48 @@ def test_an_old_wsl_kernel_is_the_cause_and_a_new_one_is_not() -> None:
     said = "Linux version {}-microsoft-standard-WSL2 (oe-user@oe-host)\nRuntimeError: Found no NVIDIA driver on your system."
     assert ids(read(said.format("5.10.16.3")), status="fail") == ["wsl-version-without-gpu"]
     assert not ids(read(said.format("5.15.153.1")), status="fail")
+
+
+MAC = "PyTorch version: 2.10.0\nCUDA used to build PyTorch: None\nOS: macOS 14.5 (arm64)\nIs CUDA available: False\n"
+CPU = ("PyTorch version: 2.9.0+cpu\nCUDA used to build PyTorch: None\nOS: Ubuntu 24.04.3 LTS (x86_64)\nIs CUDA available: False\n"
+       "GPU models and configuration: No CUDA\nNvidia driver version: No CUDA\n")  # fmt: skip
+
+
+def test_a_machine_that_is_for_no_cuda_is_sick_only_where_somebody_misses_it() -> None:
+    for block in (MAC, CPU):
+        assert not ids(read(block), status="fail")
+        assert not ids(read(block + "RuntimeError: mat1 and mat2 shapes cannot be multiplied"), status="fail")
+    missed = "AssertionError: Torch not compiled with CUDA enabled"
+    assert ids(read(MAC + missed), status="fail")[0] == "no-nvidia-gpu"
+    assert ids(read(CPU + missed), status="fail")[0] == "cpu-only-torch"
+    assert ids(read(CPU.replace("models and configuration: No CUDA", "0: NVIDIA GeForce RTX 3060")), status="fail") == ["cpu-only-torch"]
+
+
+def test_a_fix_for_a_mac_can_be_made_on_it() -> None:
+    fix = report(read(MAC + "AssertionError: Torch not compiled with CUDA enabled")).findings[0].fixes[0]
+    assert "mps" in fix.steps[0].text and fix.steps[0].possible_here
+
+
+@pytest.mark.parametrize("build", ["2.4.0+rocm6.1", "2.6.0+xpu"])
+def test_other_makers_builds_raise_no_nvidia_cause(build: str) -> None:
+    found = report(read(f"PyTorch version: {build}\nOS: Ubuntu 22.04 LTS (x86_64)\nHIP error: invalid device function"))
+    assert not [f for f in found.findings if f.status == "fail"] and set(found.possible) <= {"no-nvidia-gpu"}
+
+
+JAX = "jax:    0.4.35\njaxlib: 0.4.34\nnumpy:  1.26.4\npython: 3.11.9\ndevice info: {}-1, 1 local devices\"\nDriver Version: 535.183.01\nGPU 0: NVIDIA A100-SXM4-40GB\n"
+
+
+def test_a_list_of_some_packages_does_not_prove_that_another_is_absent() -> None:
+    assert not ids(read(JAX.format("NVIDIA A100-SXM4-40GB")), status="warn")
+    assert not ids(read(JAX.format("NVIDIA A100-SXM4-40GB")), status="fail")
+
+
+def test_lightning_s_report_is_read() -> None:
+    s = read("* CUDA:\n        - GPU:\n                - NVIDIA GeForce RTX 4090\n        - available:         True\n        - version:           11.8\n"
+             "* Lightning:\n        - torch:             2.6.0+cu118\n")  # fmt: skip
+    assert s.torch_run.cuda_available is True and not report(s).possible
+
+
+def test_words_that_hang_elsewhere_accuse_no_iommu() -> None:
+    assert "p2p-blocked-by-iommu-acs" not in report(read("RTX 3060, driver 535.104.05: apt update hangs in the shell")).possible
+    assert "p2p-blocked-by-iommu-acs" in report(read("2x RTX 3090: DDP training hangs in init_process_group")).possible

@@ -92,6 +92,7 @@ GPUS = {
     "mmcv-2021": [("NVIDIA GeForce RTX 3080", None)],
     "vllm": [("NVIDIA H100 80GB HBM3", None)] * 2,
     "session": [("NVIDIA GeForce RTX 5090", "12.0")],
+    "lightning": [("NVIDIA GeForce RTX 4090", None)],
 }  # fmt: skip
 PACKAGES = {
     "ds-report": {"deepspeed": "0.15.3"},
