@@ -82,14 +82,16 @@ class _Memory:
 
     def row(self, index: int, used: int, total: int, text: str, line: Line) -> None:
         """A card's memory and load."""
-        load = re.search(r"\|\s{1,8}(\d{1,3})%\s", text)
+        load = re.search(r"MiB\s{0,4}\|\s{1,8}(\d{1,3})%\s", text)
         if used >= _MUCH_MIB and used * 4 >= total and load and int(load[1]) == 0:
             self._held[index] = line
 
     def statements(self) -> Iterator[Statement]:
-        """Told where there is a table of processes at all: many a paste ends before it."""
-        for line in list(self._held.values())[:1] if self._listed else ():
-            yield say("raised.memory-without-process", True, line)
+        """Without a process only where there is a table of them at all: many a paste ends before it."""
+        for line in list(self._held.values())[:1]:
+            yield say("raised.idle-memory", True, line)
+            if self._listed:
+                yield say("raised.memory-without-process", True, line)
 
 
 def read_query(lines: list[Line]) -> Iterator[Statement]:
