@@ -67,7 +67,8 @@ def _power(found: dict[str, tuple[float, Line]]) -> Iterator[Statement]:
     clock, clock_max, load = _of(found, "clock"), _of(found, "clock_max"), _of(found, "load")
     capped = "cap" in found
     below = capped and bool((limit and draw and draw < 0.8 * limit) or (most and limit and limit < 0.9 * most))
-    slow = load >= _BUSY and bool(clock and clock_max and clock < 0.7 * clock_max and not (limit and draw >= 0.8 * limit))
+    at_limit = bool(limit) and draw >= 0.8 * limit  # as a busy GPU is
+    slow = load >= _BUSY and bool(clock and clock_max) and clock < 0.7 * clock_max and not at_limit
     state = load >= _BUSY and _of(found, "pstate") >= 3
     for held, name in ((below, "cap"), (slow, "clock"), (state, "pstate")):
         if held:

@@ -70,6 +70,8 @@ TARGETS: dict[str, Target] = {
             ("tracebacks", "tracebacks", seeds_ingest.named("trace"), (b"Traceback (most recent call last):", b'  File "', b"ImportError: ", b"site-packages/torch/__init__.py")),
             ("variables", "variables", seeds_ingest.sentences, (b"export CUDA_X=", b" is unset", b"$env:", b"NCCL_")),
             ("session", "session", seeds_ingest.named("session"), (b">>> torch.cuda.is_available()", b"Out[3]: ", b"(8, 6)", b" returns False", b"print(")),
+            ("readings", "readings", seeds_ingest.keyed, (b"power_limit: current=60, max=75", b"sw_power_cap", b"pcie width: ", b"gpu util: 99 %", b"sm clock: ")),
+            ("orders", "orders", seeds_ingest.keyed, (b"nvidia_smi_order: ", b"torch_order: ", b"GTX 1080, TITAN X")),
             ("prose", "prose", seeds_ingest.sentences, (b"driver 570", b"torch 2.", b"WSL2", b"8x RTX 5090", b" or newer")),
         )
     },
