@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import release_card
 from ..fixes.place import container_kind
-from ..snapshot import Missing, PciDevice, Snapshot, need
-from ._seen import is_wsl, nvidia_cards
+from ..snapshot import PciDevice, Snapshot, known, need
+from ._seen import absent, is_wsl, nvidia_cards
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -44,6 +44,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Decided by the driver link of the NVIDIA cards on the PCI bus."""
     if is_wsl(s):
         raise Skip("WSL: Windows drives the GPU")
+    if s.host.system == "windows":
+        raise Skip("Windows: no kernel driver of Linux")
     need("driver.pci_devices", s.driver.pci_devices)
     cards = nvidia_cards(s) or []
     if not cards:
@@ -65,9 +67,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 
 def _finding(s: Snapshot, card: PciDevice, held_by: str, facts: dict[str, str]) -> Finding:
     libraries = (s.driver.nvml_library_path, s.driver.libcuda_path)
-    installed = any(not isinstance(path, Missing) for path in libraries)
+    looked = all(absent(path) for path in libraries)
+    installed = False if looked else True if any(known(path) for path in libraries) else None
     detail = f"PCI device {card.address} is bound to {held_by}, so the NVIDIA driver cannot use it."
-    if not installed and not container_kind(s):
+    if installed is False and not container_kind(s):
         detail += " No NVIDIA driver libraries were found either: the driver is not installed."
     return CHECK.fail(
         f"The GPU is held by the kernel driver {held_by}",

@@ -12,6 +12,8 @@ from .windows import update_windows_driver
 
 _DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
+APT = ("ubuntu", "debian", "pop", "linuxmint", "elementary")
+ARCH = ("arch", "manjaro", "endeavouros")
 
 
 def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -> str:
@@ -38,7 +40,7 @@ def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -
         return f"{root}dnf module install -y nvidia-driver:{stream}"
     if system in ("opensuse-leap", "sles", "opensuse-tumbleweed"):
         return f"{root}zypper install -y {'cuda-drivers' if flavour == 'proprietary' else 'nvidia-open'}{number}"
-    if system in ("arch", "manjaro"):
+    if system in ARCH:
         return f"{root}pacman -S --needed {'nvidia' if flavour == 'proprietary' else 'nvidia-open'}"
     return ""
 
@@ -92,19 +94,17 @@ def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) ->
     return Fix(id="choose-another-host", title=f"Start on a host {what}", steps=(step,))
 
 
-def release_card(s: Snapshot, held_by: str, installed: bool) -> tuple[Fix, ...]:
+def release_card(s: Snapshot, held_by: str, installed: bool | None) -> tuple[Fix, ...]:
     """Take the card away from nouveau, nova or vfio-pci."""
     root = host_sudo(s)
     if not held_by.startswith("vfio"):
         names = "nova_core nova_drm nova nouveau" if held_by.startswith("nova") else "nouveau"
         lines = "".join(f"blacklist {name}\\n" for name in names.split()) + "options nouveau modeset=0\\n"
         block = f"printf '{lines}' | {root}tee /etc/modprobe.d/blacklist-nouveau.conf"
-        debian = known(s.host.os_id) in ("ubuntu", "debian", "pop", "linuxmint")
-        rebuild = "update-initramfs -u" if debian else "dracut --force"
         steps: tuple[Step, ...] = (
-            on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {root}{rebuild}"),
+            on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {rebuild_initramfs(s)}"),
         )
-        if not installed:
+        if installed is False:
             steps += (on_host(s, "Install the NVIDIA driver.", install_command(s)),)
         steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
         title = f"Take the card away from {held_by}"
@@ -114,8 +114,25 @@ def release_card(s: Snapshot, held_by: str, installed: bool) -> tuple[Fix, ...]:
                     "(/etc/modprobe.d, kernel command line), then reboot.", f"{root}reboot", driver_changes()),
         )  # fmt: skip
         title = "Give the card back to the host"
-    fix = Fix(id="release-card", title=title, steps=steps, note="" if installed else install_note(s))
+    note = "" if installed else install_note(s)
+    if installed is None:
+        command = install_command(s)
+        note = "Where the NVIDIA driver is not installed yet, install it before the reboot" + (
+            f": {command}" if command else f" ({_DOCS}).")  # fmt: skip
+    fix = Fix(id="release-card", title=title, steps=steps, note=note)
     return (other_host(s, "whose NVIDIA driver works"), fix) if guest(s) else (fix,)
+
+
+def rebuild_initramfs(s: Snapshot) -> str:
+    """The distribution's command; where it is not known, the one of two that is there."""
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    if system in APT:
+        return f"{root}update-initramfs -u"
+    if system in ARCH:
+        return f"{root}mkinitcpio -P"
+    if system in RPM or system.startswith(("opensuse", "sles")):
+        return f"{root}dracut --force"
+    return f"{{ {root}update-initramfs -u || {root}dracut --force; }}"
 
 
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from ..findings import Fix
 from ..snapshot import Snapshot, known
-from .driver import install_driver
+from .driver import APT, ARCH, RPM, install_driver
 from .place import driver_changes, host_sudo, on_host
-
-_APT = ("ubuntu", "debian", "pop", "linuxmint")
 
 
 def build_module(s: Snapshot) -> tuple[Fix, ...]:
     """Headers of the running kernel, then build and load."""
     root = host_sudo(s)
-    apt = (known(s.host.os_id) or "").lower() in _APT
-    headers = "apt-get install -y linux-headers-$(uname -r)" if apt else "dnf install -y kernel-devel-$(uname -r)"
     build = Fix(
         id="build-kernel-module",
         title="Build the module for the running kernel",
         steps=(
-            on_host(s, "Install the headers of the running kernel.", f"{root}{headers}"),
+            on_host(s, "Install the headers of the running kernel.", headers_command(s)),
             on_host(s, "Build every module that DKMS knows, then load it.",
                     f"{root}dkms autoinstall && {root}modprobe nvidia", driver_changes(driver__module_built=True)),
         ),
@@ -27,6 +23,20 @@ def build_module(s: Snapshot) -> tuple[Fix, ...]:
         "Booting the kernel that was used before works at once.",
     )  # fmt: skip
     return (build, *install_driver(s))
+
+
+def headers_command(s: Snapshot) -> str:
+    """Install the headers of the running kernel, as the distribution names them."""
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    apt = f"{root}apt-get install -y linux-headers-$(uname -r)"
+    rpm = f"{root}dnf install -y kernel-devel-$(uname -r)"
+    if system in APT:
+        return apt
+    if system in ARCH:
+        return f"{root}pacman -S --needed $(cat /usr/lib/modules/$(uname -r)/pkgbase)-headers"
+    if system.startswith(("opensuse", "sles")):
+        return f"{root}zypper install -y kernel-default-devel"
+    return rpm if system in RPM else f"{apt} || {rpm}"
 
 
 def sign_module(s: Snapshot) -> tuple[Fix, ...]:

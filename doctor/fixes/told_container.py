@@ -19,6 +19,7 @@ from .place import (
     batch_job,
     container_kind,
     driver_changes,
+    guest,
     host_sudo,
     library_changes,
     on_host,
@@ -26,6 +27,7 @@ from .place import (
 )
 from .told import Told, one_step
 from .toolkit import install_toolkit, no_cgroups
+from .windows import update_windows_driver
 
 _COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
 
@@ -139,6 +141,10 @@ def _cgroup(t: Told) -> Iterable[Fix]:
 
 
 def _uvm(t: Told) -> Iterable[Fix]:
+    if container_kind(t.s) == "apptainer" or (guest(t.s) and not container_kind(t.s)):  # what --nv and a job pass on
+        return (other_host(t.s, "whose nvidia-uvm module is loaded"), give_nodes(t.s, "uvm")[-1])
+    if driver_platform(t.s) == "windows":
+        return (update_windows_driver(t.s),)
     if t.said.id != "uvm-major-differs":
         return give_nodes(t.s, "uvm")
     step = on_host(t.s, "On the host, make the CDI specification anew after nvidia-uvm was loaded (its number changes "

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from ..findings import Fix
 from ..snapshot import known
 from .cuda_driver import fixes_for
-from .driver import install_driver, older_driver, other_host, release_card, start_fabric_manager
+from .driver import APT, install_driver, older_driver, other_host, release_card, start_fabric_manager
 from .kernel_module import build_module, sign_module
 from .machine import driver_platform, driver_version, torch_cuda
 from .place import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
 from .restart import reload_module, reload_uvm
 from .selection import default_compute_mode
 from .told import Told, one_step
-from .windows import convert_to_wsl2, remove_linux_driver, update_windows_driver
+from .windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
 
 
 def _mismatch(t: Told) -> Iterable[Fix]:
@@ -55,7 +55,7 @@ def _released(t: Told) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return (update_windows_driver(t.s),)
     holder = "vfio-pci" if "vfio" in lower else "nova" if re.search(r"\bnova(?:_?core)?\b", t.text, re.I) else "nouveau"
-    return release_card(t.s, holder, known(t.s.driver.version) is not None)
+    return release_card(t.s, holder, True if known(t.s.driver.version) else None)
 
 
 def _built(t: Told) -> Iterable[Fix]:
@@ -96,6 +96,8 @@ def _exclusive(t: Told) -> Iterable[Fix]:
 
 
 def _no_wsl_gpu(t: Told) -> Iterable[Fix]:
+    if any(symptom.id == "windows-before-wsl-gpu" for symptom in t.s.symptoms):
+        return (update_windows(t.s),)
     return (convert_to_wsl2(),) if known(t.s.host.wsl) == 1 else (update_windows_driver(t.s),)
 
 
@@ -108,22 +110,31 @@ def _tcc(t: Told) -> Iterable[Fix]:
     row = re.search(r"\|\s{0,4}(\d{1,2})\s[^|]{2,60}\bTCC\b", t.text)
     number = row[1] if row else "0"
     text = "In Windows, as an administrator, put the card into WDDM mode and restart Windows; then start WSL again."
+    note = ("A board that nvidia-smi leaves in TCC mode has no WDDM mode with this driver (most data-center boards): "
+            "it cannot be used in WSL; use it from Windows or Linux itself.")  # fmt: skip
     return (one_step("wddm-mode", "Put the card into WDDM mode", text, f"nvidia-smi -g {number} -dm 0", "windows",
-                     changes=driver_changes(), source="CUDA on WSL user guide, known limitations"),)  # fmt: skip
+                     changes=driver_changes(), note=note, source="docs.nvidia.com/cuda/wsl-user-guide"),)  # fmt: skip
 
 
 def _switched(t: Told) -> Iterable[Fix]:
     """The mode of the tool that is named."""
     lower = t.text.lower()
+    if driver_platform(t.s) == "windows":
+        text = "In Windows, switch the NVIDIA GPU on in the maker's tool (or in Device Manager, or the firmware)."
+        return (one_step("discrete-gpu-on", "Switch the discrete GPU on", text, "devmgmt.msc", "windows",
+                         changes=driver_changes()),)  # fmt: skip
     commands = {
-        "prime-select": "sudo prime-select nvidia", "envycontrol": "sudo envycontrol -s nvidia",
+        "prime-select": "sudo prime-select nvidia", "envycontrol": "sudo envycontrol -s hybrid",
         "supergfx": "supergfxctl --mode Hybrid", "optimus-manager": "optimus-manager --switch nvidia",
         "bbswitch": "echo ON | sudo tee /proc/acpi/bbswitch",
     }  # fmt: skip
-    command = next((line for word, line in commands.items() if word in lower), "sudo prime-select nvidia")
-    step = on_host(t.s, "Choose the mode in which the NVIDIA GPU is on, then restart.", f"{command} && sudo reboot",
-                   driver_changes())  # fmt: skip
-    return (Fix(id="discrete-gpu-on", title="Switch the discrete GPU on", steps=(step,)),)
+    usual = commands["prime-select"] if known(t.s.host.os_id) in APT else ""
+    command = next((line for word, line in commands.items() if word in lower), usual)
+    text = "Choose the mode in which the NVIDIA GPU is on (hybrid, on-demand or dedicated) in the tool that switched it"
+    text += ", then restart." if command else " (prime-select, envycontrol, supergfxctl, or the maker's), then restart."
+    step = on_host(t.s, text, f"{command} && sudo reboot" if command else "", driver_changes())
+    on = Fix(id="discrete-gpu-on", title="Switch the discrete GPU on", steps=(step,))
+    return (other_host(t.s, "whose NVIDIA driver works"), on) if guest(t.s) else (on,)
 
 
 def _no_gpu(t: Told) -> Iterable[Fix]:

@@ -10,6 +10,11 @@ from .libcuda import prefer_folder
 from .place import RECHECK, driver_changes, library_changes, sudo
 
 _SHUTDOWN = "wsl --shutdown"
+_DRIVER_PACKAGES = (
+    "^(nvidia-(driver|dkms|utils|kernel|compute|firmware|headless|open)|cuda-drivers|libcuda1"
+    "|libnvidia-(compute|gl|common|cfg1|decode|encode|extra|fbc1|ml1|ptxjit))"
+)
+"""Debian's and Ubuntu's packages of a driver; libnvidia-container and the container toolkit are none of them."""
 
 
 def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[str, Any] | None = None) -> Fix:
@@ -41,6 +46,24 @@ def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[
     )
 
 
+def update_windows(s: Snapshot) -> Fix:
+    """A Windows that passes GPUs on to WSL 2; then its WSL and driver."""
+    convert = f"{_SHUTDOWN}; wsl --list --verbose; wsl --set-default-version 2"
+    return Fix(
+        id="update-windows",
+        title="Update Windows: this build passes no GPU on to WSL",
+        steps=(
+            Step(text="Update to Windows 11, or to Windows 10 22H2 (GPUs in WSL need 21H2, build 19044, or later); "
+                 "'winver' shows the build.", command="start ms-settings:windowsupdate", where="windows"),
+            Step(text="Then install the newest NVIDIA driver for Windows from nvidia.com/drivers (none inside WSL) "
+                 "and the newest WSL. A distribution of VERSION 1 is converted with wsl --set-version NAME 2.",
+                 command=f"wsl --update; {convert if known(s.host.wsl) == 1 else _SHUTDOWN}", where="windows",
+                 changes=driver_changes(host__kernel=RECHECK, host__wsl=RECHECK)),
+        ),
+        source="learn.microsoft.com/windows/wsl/tutorials/gpu-compute",
+    )  # fmt: skip
+
+
 def convert_to_wsl2() -> Fix:
     """WSL 1 has no GPU: convert the distribution."""
     return Fix(
@@ -67,8 +90,8 @@ def remove_linux_driver(s: Snapshot, windows_libcuda: LibraryFile | None) -> tup
         steps=(
             Step(
                 text="Remove the driver's packages; the toolkit package that is safe inside WSL is cuda-toolkit.",
-                command=f"{root}apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-utils-*' cuda-drivers cuda "
-                f"&& {root}ldconfig",
+                command=f"dpkg -l | awk '/^ii/ && $2 ~ /{_DRIVER_PACKAGES}/ {{print $2}}' | "
+                f"xargs -r {root}apt-get purge -y && {root}ldconfig",
                 where="shell",
                 needs_root=True,
                 changes=library_changes(),

@@ -64,6 +64,9 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "names":
         names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
         return any(str(word) in names for word in value)
+    if key == "nvswitch":
+        boards = [known(g.name) or "" for g in known(s.gpus) or ()]
+        return (not boards or any(_NVSWITCH.search(name) for name in boards)) is value
     if key == "code":
         return _code(s) == str(value)
     if key == "group-above":
@@ -78,6 +81,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     fact = s.fact(path)
     if how == "not-now":
         return bool(fact not in value)
+    if how == "lacks":  # a list that holds what is beneath it, and not this
+        return isinstance(fact, tuple) and "nvidia" in fact and value not in fact
     if how == "conflict":
         return (isinstance(fact, Missing) and fact.reason == "conflict") is value
     if how == "known":
@@ -91,6 +96,10 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if how == "not":
         return fact not in (value if isinstance(value, list) else [value])
     return bool(fact in value if isinstance(value, list) else fact == value)
+
+
+_NVSWITCH = re.compile(r"\b(?:V100|[AH][128]00|H20|B[123]00|GB[23]00|HGX|DGX)\b(?!.{0,20}(?:PCIe|NVL\b))", re.I)
+"""Boards that NVSwitches may connect; PCIe cards and pairs with a bridge have none."""
 
 
 def _memory_held(s: Snapshot) -> bool:

@@ -30,8 +30,8 @@ def read_keyed(lines: list[Line]) -> Iterator[Statement]:
         if (parts := split(line.text)) is None:
             continue
         key, value = parts
-        if key.startswith("build."):
-            continue  # xformers.info: of the machine that built the wheel
+        if key.startswith("build.") or (key == "Kernel modules" and line.text[:1].isspace()):
+            continue  # xformers.info: of the machine that built the wheel; lspci -k: those that could be loaded
         if key not in cache:
             if len(cache) > _MOST_KEYS:
                 continue  # a log, not a description of a machine

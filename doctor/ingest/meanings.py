@@ -176,6 +176,8 @@ def _driver(value: str, line: Line) -> Iterator[Statement]:
     version = values.driver(value)
     if version:
         yield say("driver.nvml_driver_version", version, line, weak="." not in version)
+        if words := re.search(r"\b(open|proprietary)\b", value[:80], re.I):
+            yield say("driver.kernel_flavour", words[1].lower(), line, weak=True)
 
 
 def _driver_cuda_int(value: str) -> str | None:

@@ -25,7 +25,7 @@ from .statement import Statement
 
 Witnesses = dict[str, tuple[str, ...]]
 _MIXED = ("gpu", "pair", "package", "variable", "variable.unset", "toolkit", "jetson", "torch.cuda.none",
-          "host.system.windows")  # fmt: skip
+          "host.system.windows", "dkms")  # fmt: skip
 _ARM = re.compile(r"DGX Spark|\bGB10\b|\bG[HB][23]00\b|Jetson|\bOrin\b|\bXavier\b|\bThor\b|\bTegra", re.I)
 _FAMILIES = ("gpu.", "installed.", "raised.")
 """Paths that are no facts of their own: they are put together here, or are conditions of messages."""
@@ -61,7 +61,7 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     if gpus is not None:
         changes["gpus"] = gpus
         witnesses["gpus"] = _lines(groups.get("gpu", []) or groups.get("gpu.prose", []))
-    if cards is not None and not any(path in groups for path in _OF_A_DRIVER):
+    if cards is not None and "driver.pci_devices" not in changes and not any(path in groups for path in _OF_A_DRIVER):
         changes["driver.pci_devices"] = cards
         witnesses["driver.pci_devices"] = _lines(groups["gpu"])
     if isinstance(gpus, tuple) and "host.architecture" not in changes and all(_ARM.search(str(g.name)) for g in gpus):
@@ -75,6 +75,8 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     _packages(groups, changes, witnesses)
     _installed(groups, changes, witnesses)
     _driver(groups, changes)
+    _dkms(groups, changes, witnesses)
+    _os_by_kernel(changes)
     if "torch.cuda.none" in groups and isinstance(changes.get("torch.version"), str) and "torch.cuda" not in changes:
         hip = changes.get("torch.hip")
         if hip is None and changes.get("torch.build") in (None, "cpu"):
@@ -146,6 +148,35 @@ def _driver(groups: dict[str, list[Statement]], changes: dict[str, Any]) -> None
         rows = [*groups.get("driver.kernel_version", []), *groups.get("driver.nvml_driver_version", [])]
         conflict = agree("driver.nvml_driver_version", [row._replace(weak=False) for row in rows])
         changes["driver.kernel_version"] = changes["driver.nvml_driver_version"] = conflict
+
+
+_KERNELS_OF = (
+    (r"-(?:generic|lowlatency)\b|-(?:aws|azure|gcp|oracle|oem|nvidia)$", "ubuntu"), (r"-amd64$|-arm64$", "debian"),
+    (r"\.fc\d{2}\b", "fedora"), (r"\.el\d", "rhel"), (r"\.amzn\d", "amzn"), (r"-arch\d|-zen\d", "arch"),
+    (r"-default$", "opensuse-leap"),
+)  # fmt: skip
+"""What the release of a distribution's kernel ends with: enough to name its package manager."""
+
+
+def _os_by_kernel(changes: dict[str, Any]) -> None:
+    kernel = changes.get("host.kernel")
+    if "host.os_id" in changes or changes.get("container.kind", "none") != "none" or not isinstance(kernel, str):
+        return
+    if changes.get("host.wsl", 0) == 0 and "host.os_name" not in changes:
+        found = next((name for pattern, name in _KERNELS_OF if re.search(pattern, kernel)), None)
+        if found:
+            changes["host.os_id"] = found
+
+
+def _dkms(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: Witnesses) -> None:
+    """`dkms status`: whether one of its modules is installed for the kernel that runs."""
+    rows, kernel = groups.get("dkms", []), changes.get("host.kernel")
+    if not rows or not isinstance(kernel, str) or "microsoft" in kernel.lower():
+        return
+    changes["driver.module_built"] = ("", "installed") in (row.value for row in rows) or any(
+        row.value[0] == kernel and row.value[1] == "installed" for row in rows
+    )
+    witnesses["driver.module_built"] = _lines(rows)
 
 
 def _lines(rows: list[Statement]) -> tuple[str, ...]:

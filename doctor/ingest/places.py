@@ -33,11 +33,12 @@ def os_name(value: str, line: Line) -> Iterator[Statement]:
         yield say("host.system", "linux", line, weak=True)
     yield say("host.os_name", name, line)
     found = re.match(
-        r"(ubuntu|debian|fedora|centos|rhel|rocky|almalinux|arch|opensuse|alpine)\b[^\d]{0,40}(\d{1,2}(?:\.\d{1,2})?)?",
+        r"(ubuntu|debian|fedora|centos|rhel|rocky|almalinux|arch|opensuse|alpine|manjaro|endeavouros|nixos|elementary"
+        r"|linux ?mint|pop|sles|gentoo)(?:\b|(?=\d))[^\d]{0,40}(\d{1,2}(?:\.\d{1,2})?)?",
         lower,
     )
     if found:
-        yield say("host.os_id", found[1], line)
+        yield say("host.os_id", {"opensuse": "opensuse-leap"}.get(found[1], found[1].replace(" ", "")), line)
         if found[2]:
             yield say("host.os_version", found[2], line)
     if "microsoft" not in lower and "wsl2" in lower:
@@ -88,8 +89,10 @@ def kernel(value: str, line: Line) -> Iterator[Statement]:
 
 def wsl(value: str, line: Line) -> Iterator[Statement]:
     """1, 2 or no."""
-    found = re.match(r"(?:wsl\s?)?(?:version\s?)?([012])\b(?!\.)", value, re.I)
-    if found:
+    found = re.match(r"(?:wsl\s?)?(?:version\s?)?([012])\b(?!\.\d)", value, re.I)
+    if re.match(r"\d\.\d{1,3}\.\d", value):  # the version of its package
+        yield say("host.wsl", 2, line, weak=True)
+    elif found:
         yield say("host.wsl", int(found[1]), line)
     elif values.yes_no(value) is False:
         yield say("host.wsl", 0, line)

@@ -31,7 +31,6 @@ _OPEN = re.compile(
 )
 """After a version: a bound, or what is there in its place."""
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
-_WSL = re.compile(r"\b(?:on|in|under|inside|with|via|using)?\s?WSL ?([12])?\b")
 
 
 def read_prose(lines: list[Line]) -> Iterator[Statement]:
@@ -48,8 +47,6 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield from (s._replace(weak=True) for s in meanings.statements("torch", found[1], line))
         if found := _PYTHON.search(text):
             yield say("python.patient.version", found[1], line, weak=True)
-        if found := _WSL.search(text):
-            yield say("host.wsl", int(found[1] or 2), line, weak=True)
         for gpu in GPU.finditer(text[:300]):
             count, name = int(gpu["count"] or 1), typed(gpu["name"]).name
             yield say("gpu.prose", {"index": None, "name": name, "count": min(count, 4096), "vendor": "nvidia"}, line)

@@ -64,13 +64,39 @@ class Haystack:
         return text in self._text
 
     def _prepare(self) -> None:
-        self._lines = _distinct(self._all)
-        rows = [line.text.lower() for line in self._lines]
-        self._text = "\n".join(rows)
+        self._lines = _distinct(self._all) + list(_kernel_messages(self._all))
+        rows = [line.text.lower().strip() for line in self._lines]
+        self._text = " ".join(rows)  # so a message that a terminal or mail has wrapped is found at its first line
         at = 0
         for row in rows:
             self._starts.append(at)
             at += len(row) + 1
+
+
+_NVRM = "NVRM: "
+_MOST_PARTS = 8
+"""Lines of one message of the kernel module."""
+_MOST_MESSAGES = 500
+_DIGITS = str.maketrans("", "", "0123456789")
+
+
+def _kernel_messages(lines: list[Line]) -> Iterator[Line]:
+    """Messages that the kernel module prints in several lines, `NVRM: ` before each, as one line."""
+    parts: list[str] = []
+    first: Line | None = None
+    head, found = "", 0
+    for line in lines:
+        before, mark, rest = line.text.partition(_NVRM)
+        if mark and first and (not before.strip() or before.translate(_DIGITS) == head):
+            parts.append(rest.strip())
+            if len(parts) < _MOST_PARTS:
+                continue
+        if first and len(parts) > 1 and found < _MOST_MESSAGES:
+            found += 1
+            yield Line(first.number, f"{first.text.partition(_NVRM)[0]}{_NVRM}{' '.join(parts)}")
+        first, parts, head = (line, [rest.strip()], before.translate(_DIGITS)) if mark else (None, [], "")
+    if first and len(parts) > 1:
+        yield Line(first.number, f"{first.text.partition(_NVRM)[0]}{_NVRM}{' '.join(parts)}")
 
 
 def _distinct(lines: list[Line]) -> list[Line]:

@@ -134,6 +134,9 @@ def _by_place(s: Snapshot) -> tuple[str, ...]:
         return ()
     if available is None and any(symptom.id.startswith("program-") for symptom in s.symptoms):
         return ()  # CUDA runs: the program is past its start
+    modules = known(s.driver.modules)
+    if modules and "nvidia" in modules and "nvidia_uvm" not in modules:
+        return ("uvm-device-missing",)
     if known(s.host.scheduler) == "kubernetes":
         return ("k8s-runtimeclass-missing", "k8s-gpu-not-advertised", "container-no-gpu-flag")
     kind = known(s.container.kind)

@@ -38,6 +38,8 @@ def test_blanks_and_signs_of_mail_and_other_keyboards() -> None:
     assert not isinstance(s.gpus, Missing) and s.gpus[0].name == "RTX 4090"
 
 
-def test_a_version_of_the_wsl_package_is_no_generation() -> None:
-    assert isinstance(read("wsl_version: 2.4.13.0").fact("host.wsl"), Missing)
+@pytest.mark.parametrize("version", ["2.4.13.0", "1.2.5.0", "0.70.5.0"])
+def test_a_version_of_the_wsl_package_is_no_generation(version: str) -> None:
+    assert read(f"wsl_version: {version}").fact("host.wsl") == 2, "what a distribution is where nothing else is said"
+    assert read(f"wsl_version: {version}\nkernel: 4.4.0-19041-Microsoft").fact("host.wsl") == 1
     assert read("wsl: WSL2").fact("host.wsl") == 2

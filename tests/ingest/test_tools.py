@@ -68,6 +68,9 @@ FACTS: dict[str, dict[str, Any]] = {
     "apple": {"host.system": "darwin", "torch.cuda": GONE},
     "colab-tpu": {"torch.build": "cpu", "torch.cuda": GONE, "torch_run.cuda_available": False},
     "colab-cpu": {"torch.build": "cuda", "torch_run.cuda_available": False},
+    "host-lists": {"host.kernel": "6.8.0-45-generic", "host.os_id": "ubuntu", "driver.module_built": True,
+                   "driver.modules": ("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")},
+    "wsl-version": {"host.wsl": 2},
 }  # fmt: skip
 GPUS = {
     "triton-old-gpu": [("Tesla P40", "6.1")],
@@ -93,6 +96,8 @@ GPUS = {
     "vllm": [("NVIDIA H100 80GB HBM3", None)] * 2,
     "session": [("NVIDIA GeForce RTX 5090", "12.0")],
     "lightning": [("NVIDIA GeForce RTX 4090", None)],
+    "host-lists": [("GeForce RTX 4090", None)],
+    "wsl-version": [("NVIDIA GeForce RTX 3070", None)],
 }  # fmt: skip
 PACKAGES = {
     "ds-report": {"deepspeed": "0.15.3"},
