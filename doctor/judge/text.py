@@ -32,6 +32,13 @@ _NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not
                   "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
 """Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
 
+_GSP, _OPEN_ONLY = (7, 5), (10, 0)
+"""The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
+_OF_LINUX = ("kernel-module-not-built-for-kernel", "secure-boot-unsigned-module", "other-kernel-driver-bound",
+             "open-kernel-module-required", "uvm-device-missing", "uvm-stale-after-suspend", "device-nodes-missing",
+             "driver-not-loaded", "fabric-manager-not-running")  # fmt: skip
+"""Causes of a Linux that drives the GPU itself: not of Windows, nor of WSL."""
+
 
 def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
     """A text names GPUs; their compute capability is the matrix's, where the name leaves no choice."""
@@ -99,9 +106,17 @@ def _denied(name: str, s: Snapshot) -> bool:
         return all_known and max(levels) <= _ALWAYS_HELD
     if name == "cpu-only-torch":
         return known(s.torch.build) == "cuda"
+    wsl, windows = known(s.host.wsl), s.host.system == "windows"
     if name.startswith("wsl-"):
         kernel = known(s.host.kernel)
-        return bool(kernel) and "microsoft" not in str(kernel).lower() and known(s.host.wsl) is None
+        return wsl is None and (windows or (bool(kernel) and "microsoft" not in str(kernel).lower()))
+    if name in _OF_LINUX and (wsl in (1, 2) or (windows and wsl is None)):
+        return True
+    if name == "open-kernel-module-required" and all_known:
+        flavour = known(s.driver.kernel_flavour)
+        return min(levels) >= _GSP if flavour == "open" else max(levels) < _OPEN_ONLY if flavour else False
+    if name == "uvm-device-missing":
+        return "nvidia_uvm" in (known(s.driver.modules) or ())
     if name == "apptainer-without-nv":
         return known(s.container.kind) not in (None, "apptainer")
     return False

@@ -18,7 +18,7 @@ def test_a_machine_does_not_show_it() -> None:
     [
         ("prime-select query: intel", "sudo prime-select nvidia"),
         ("supergfxctl mode: Integrated", "supergfxctl --mode Hybrid"),
-        ("envycontrol --query\nenvycontrol mode: integrated", "envycontrol -s nvidia"),
+        ("envycontrol --query\nenvycontrol mode: integrated", "envycontrol -s hybrid"),
     ],
 )
 def test_words_that_decide(text: str, command: str) -> None:
