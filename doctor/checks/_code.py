@@ -59,11 +59,19 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
             if real or virtual:
                 found.append(Code(witness, real, virtual, True))
     parts = torch_version(known(s.torch.version) or "")
-    if not found and parts and parts.tag:
-        row = m.torch_build(parts.base, parts.tag, wheel_platform(s)) if parts.kind == "release" else None
+    if not found and parts and parts.kind == "release" and (tag := parts.tag or _tag_of(s)):
+        row = m.torch_build(parts.base, tag, wheel_platform(s))
         if row and row.confidence != "memory":
-            found.append(Code(f"the published build {parts.base}+{parts.tag}", row.sass, row.ptx, False))
+            found.append(Code(f"the published build {parts.base}+{tag}", row.sass, row.ptx, False))
     return found
+
+
+def _tag_of(s: Snapshot) -> str:
+    """The tag of a text's plain version by the CUDA that it tells; conda-forge builds releases for other GPUs."""
+    if s.target.kind != "text" or known(s.torch.installer) == "conda-forge":
+        return ""
+    cuda = (known(s.torch.cuda) or "").split(".")
+    return f"cu{cuda[0]}{cuda[1]}" if len(cuda) >= 2 else ""
 
 
 def judged(s: Snapshot, m: Matrix) -> list[Judged]:

@@ -94,7 +94,7 @@ def _by_words(key: str) -> str:
     torch = "torch" in words
     if torch and "cuda" in words and (words & {"build"} or "version" in key):
         return "torch_cuda" if not words & {"available", "is"} else ""
-    if torch and words <= {"torch", "release", "build", "package"}:
+    if torch and words <= {"torch", "release", "build", "package", "imported", "loaded", "running", "active"}:
         return "torch"
     if "driver" in words and not words & _NO_DRIVER:
         return "driver"

@@ -22,9 +22,9 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
     catalogue = load_all() if checks is None else checks
     text = snapshot.target.kind == "text"
     if text:
-        from .text import as_found, needs, possible, suspected, with_capabilities, without_causes
+        from .text import as_found, needs, possible, suspected, with_build, with_capabilities, without_causes
 
-        snapshot = with_capabilities(snapshot, matrix)
+        snapshot = with_build(with_capabilities(snapshot, matrix), matrix)
     results: list[CheckResult] = []
     findings: list[Finding] = []
     remarks: list[Finding] = []

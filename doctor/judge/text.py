@@ -28,6 +28,12 @@ _NEVER_DROPPED = (8, 0)
 """The lowest compute capability that every torch build since holds code for."""
 _ALWAYS_HELD = (6, 1)
 """The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
+_AT_A_KERNEL = frozenset(("no-kernel-image", "torch-not-compatible", "torch-gpu-too-old", "kernel-image-in-extension"))
+"""Messages of a CUDA that has started: it found the GPU and had no code for it."""
+_BEFORE_A_KERNEL = frozenset(
+    ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
+     "bundled-cuda-libs-missing", "container-no-gpu-flag", "cuda-visible-devices-wrong", "uvm-device-missing")
+)  # fmt: skip
 _NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
                   "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
 """Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
@@ -52,6 +58,29 @@ def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
             gpu = replace(gpu, compute_capability=cc) if cc else gpu
         gpus.append(gpu)
     return replace(s, gpus=tuple(gpus))
+
+
+def with_build(s: Snapshot, m: Matrix) -> Snapshot:
+    """A torch whose CUDA is not told, that had no code for the GPU: where no published build of its release has, any.
+
+    The build is then the one that PyPI gives; whichever it was, it holds no code for this GPU.
+    """
+    version = known(s.torch.version)
+    if not version or not isinstance(s.torch.cuda, Missing) or s.torch.cuda.reason != "not-asked":
+        return s
+    if "+" in version or known(s.torch.build) or not any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
+        return s
+    platform = "windows" if known(s.host.system) == "windows" else (
+        "linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64")  # fmt: skip
+    rows = [row for row in m.torch_builds(version, platform) if row.sass and row.confidence != "memory"]
+    for gpu in known(s.gpus) or ():
+        cc = known(gpu.compute_capability)
+        if rows and cc and all(m.code_for_gpu(cc, row.sass, row.ptx).kind == "none" for row in rows):
+            tag = m.pypi_tag(version, platform) or ""
+            row = next((row for row in rows if row.tag == tag), rows[-1])
+            digits = row.tag.removeprefix("cu")
+            return s.replace({"torch.cuda": f"{digits[:-1]}.{digits[-1]}", "torch.build": "cuda"})
+    return s
 
 
 def without_causes(findings: list[Finding]) -> list[Finding]:
@@ -98,6 +127,8 @@ def _denied(name: str, s: Snapshot) -> bool:
     names = [text.lower() for gpu in gpus if (text := known(gpu.name))]
     levels = [tuple(map(int, cc.split("."))) for gpu in gpus if (cc := known(gpu.compute_capability))]
     all_known = bool(levels) and len(levels) == len(gpus)
+    if name in _BEFORE_A_KERNEL and any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
+        return True
     if name == "jetson-generic-wheel":
         return bool(names) and not any(word in text for text in names for word in _JETSON)
     if name in ("torch-dropped-old-gpu-sm", "cudnn-dropped-old-gpu"):

@@ -100,3 +100,25 @@ def test_thousands_of_gpus_are_counted_not_listed() -> None:
     shown = terminal(text, verbose=2)
     assert "gpus[63].name" in shown and "gpus[64].name" not in shown and "836 more" in shown
     assert "836 more" in markdown(text)
+
+
+def test_a_kernel_that_is_missing_rules_out_what_comes_before_it() -> None:
+    found = judged(f"devices: Tesla K80, Tesla K40c\ntorch 1.3.1\n{NO_IMAGE}\n").possible
+    assert found[0] == "torch-dropped-old-gpu-sm"
+    assert not {"driver-too-old-for-cuda-build", "cpu-only-torch"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "torch", "found"),
+    [("RTX 5090", "2.5.1", "torch-lacks-new-gpu-sm"), ("GTX 980", "2.15.0", "torch-dropped-old-gpu-sm"),
+     ("RTX 4090", "2.5.1", None), ("RTX 5090", "2.8.0", None), ("RTX 5090", "2.5.1a0+git1234", None)],
+)  # fmt: skip
+def test_a_release_of_which_no_build_has_code_for_the_gpu(gpu: str, torch: str, found: str | None) -> None:
+    said = judged(f"GPU: {gpu}\ntorch: {torch}\n{NO_IMAGE}\n").findings[0]
+    assert (said.id if said.status == "fail" else None) == found
+
+
+def test_a_plain_version_and_its_cuda_are_a_published_build() -> None:
+    text = "GPU: RTX 5090\nPyTorch version: 2.5.1\nCUDA used to build PyTorch: 12.4\n"
+    assert judged(text).findings[0].id == "torch-lacks-new-gpu-sm"
+    assert judged(text + "installer: conda-forge\n").findings[0].status != "fail"
