@@ -61,24 +61,28 @@ def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
 
 
 def with_build(s: Snapshot, m: Matrix) -> Snapshot:
-    """A torch whose CUDA is not told, that had no code for the GPU: where no published build of its release has, any.
+    """A torch whose CUDA is not told, and that had no code for the GPU: the build that PyPI gives, if it has none.
 
-    The build is then the one that PyPI gives; whichever it was, it holds no code for this GPU.
+    A build of the release that has code for it did not say so; where an extension may have said it, all must lack it.
     """
     version = known(s.torch.version)
     if not version or not isinstance(s.torch.cuda, Missing) or s.torch.cuda.reason != "not-asked":
         return s
-    if "+" in version or known(s.torch.build) or not any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
+    if "+" in version or not isinstance(s.torch.build, Missing) or not any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
         return s
     platform = "windows" if known(s.host.system) == "windows" else (
         "linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64")  # fmt: skip
     rows = [row for row in m.torch_builds(version, platform) if row.sass and row.confidence != "memory"]
+    rows = [row for row in rows if row.published not in ("no", "dropped")]
+    usual = next((row for row in rows if row.tag == m.pypi_tag(version, platform)), rows[-1] if rows else None)
+    said = " ".join([*(d.name for d in known(s.python.distributions) or ()), *(symptom.text for symptom in s.symptoms)])
+    extension = any(row.package in said.lower().replace("_", "-") for row in m.extensions) or any(
+        symptom.id == "extension-named" for symptom in s.symptoms)  # fmt: skip
     for gpu in known(s.gpus) or ():
         cc = known(gpu.compute_capability)
-        if rows and cc and all(m.code_for_gpu(cc, row.sass, row.ptx).kind == "none" for row in rows):
-            tag = m.pypi_tag(version, platform) or ""
-            row = next((row for row in rows if row.tag == tag), rows[-1])
-            digits = row.tag.removeprefix("cu")
+        asked = rows if extension else [usual]
+        if usual and cc and all(row and m.code_for_gpu(cc, row.sass, row.ptx).kind == "none" for row in asked):
+            digits = usual.tag.removeprefix("cu")
             return s.replace({"torch.cuda": f"{digits[:-1]}.{digits[-1]}", "torch.build": "cuda"})
     return s
 
