@@ -68,7 +68,8 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
     version = known(s.torch.version)
     if not version or not isinstance(s.torch.cuda, Missing) or s.torch.cuda.reason != "not-asked":
         return s
-    if "+" in version or not isinstance(s.torch.build, Missing) or not any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
+    at_a_kernel = any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms)
+    if "+" in version or not isinstance(s.torch.build, Missing) or not at_a_kernel:
         return s
     platform = "windows" if known(s.host.system) == "windows" else (
         "linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64")  # fmt: skip
