@@ -27,13 +27,13 @@ from .told_python import torch_again
 from .torch import note, recheck_run
 
 _CUDNN_ASKED = lazy(
-    r"(?:compiled|built)\w{0,12}(?:\s{1,3}(?:with|against)|[_ ]version)?\s?[:=]?\s?[v(]?"
+    r"(?:compil|buil[td]|expect|requir)\w{0,16}(?:\s{1,3}(?:with|against)|[_ ]version)?\s?[:=]?\s?[v(]?"
     r"(?:(\d{1,2})[.,]\s?(\d{1,2})|(\d{4,6})\b)", re.I)  # fmt: skip
 _CUDNN_PART = lazy(r"64_(\d{1,2})\b|\.so\.(\d{1,2})\b")
 
 
 def _pinned_again(t: Told) -> Iterable[Fix]:
-    if t.said.id == "nccl-versions":
+    if t.said.id in ("nccl-versions", "nccl-rank-versions"):
         again = torch_again(t, "with its NCCL")
         return (one_step("same-nccl-everywhere", "Give every machine of the job the same NCCL", "One image for all, or "
                          "the same versions: on each machine.", again.steps[-1].command, "environment",

@@ -23,7 +23,7 @@ _USUAL_CUDA = "12.8"
 
 def _libc(t: Told) -> Iterable[Fix]:
     """In a cluster, whose system is old, a container brings its own C library."""
-    if t.said.id == "musl-loader":
+    if t.said.id in ("musl-loader", "pip-no-torch"):
         return (one_step("newer-system", "Use an image with glibc", "Take Debian or Ubuntu in place of Alpine.",
                          "FROM python:3.12-slim", "dockerfile", changes=recheck_run(t.s)),)  # fmt: skip
     found = re.search(r"\b(GLIBCXX|CXXABI|GLIBC)_([\d.]{1,10})", t.text)

@@ -58,6 +58,11 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return set(value) <= {d.name for d in known(s.python.distributions) or ()}
     if key == "set":
         return bool(s.host.env(value)) and not isinstance(s.host.env(value), Missing)
+    if key == "nvjitlink-wheel":  # against the version in the symbol's name: __nvJitLinkCreate_12_5
+        links = (d for d in known(s.python.distributions) or () if d.name.startswith("nvidia-nvjitlink"))
+        have = next((d.version for d in links), "")
+        asked = tuple(int(group) for group in groups if group.isdigit())
+        return bool(have and len(asked) == 2) and ((_numbers(have)[:2] < asked) is (value == "older"))
     if key == "two-kinds":  # wheels that write the same files: of one library and major, for two CUDAs
         wheels = [d for d in known(s.python.distributions) or () if d.name.startswith(value)]
         return len({d.name for d in wheels}) > 1 and len({d.version.partition(".")[0] for d in wheels}) == 1

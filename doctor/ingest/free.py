@@ -23,7 +23,10 @@ _SAFE = _WORDS["meanings"]
 _BOARDS = _WORDS["boards"]
 _PAIR = re.compile(r"\s{0,2}([A-Za-z_][\w ./-]{0,40}?)\s?(?:=(?!=)|:\s)\s?(?=\S)")
 _NEXT = re.compile(r"[,;|]\s{0,3}(?=[A-Za-z_][\w ./-]{0,40}?\s?(?:=(?!=)|:\s))")
-_ITEM = re.compile(r"([A-Za-z][\w.-]{1,60}?)(\[[\w,-]{1,40}\])?(==|=|\s?@\s?|[ _-]v?)(?=\d)([\w.+!]{1,60})")
+_ITEM = re.compile(
+    r"((?:nvidia-[a-z-]{2,30}-cu1\d(?=[ @=]))|[A-Za-z][\w.-]{1,60}?)(\[[\w,-]{1,40}\])?"
+    r"(==|=|\s?@\s?|[ _-]v?)(?=\d)([\w.+!]{1,60})"
+)
 _VERSION = re.compile(r"\d{1,4}\.\d[\w.+!]{0,60}")
 _KNOWN = _WORDS["packages"]
 """Packages that may stand in a sentence-like list with their version."""
@@ -88,7 +91,7 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
             yield from meanings.statements("gpu_name", value, line)
         for part in parts:
             found = _ITEM.fullmatch(part.split(" (")[0])
-            if found and (found[3] == "==" or _plain(found[1]) in _KNOWN):
+            if found and (found[3] == "==" or _plain(found[1]) in _KNOWN or found[1].startswith("nvidia-")):
                 yield from package_statements(found[1], found[4], "", line)
 
 

@@ -61,6 +61,7 @@ READERS = (
     Reader("host_lists", "read_host_lists", ("nvidia", "nouveau", "linux", "generic")),
     Reader("host_lists", "read_lspci", ("controller",)),
     Reader("wsl", "read_wsl", ("wsl", "subsystem")),
+    Reader("cudnn", "read_cudnn", ("cudnn",)),
     Reader("tracebacks", "read_tracebacks", ("traceback",)),
     Reader("variables", "read_variables"),
     Reader("session", "read_session", _CALLS),

@@ -114,7 +114,7 @@ DECIDED = {
     "cpp-extension-2025": "nvcc-torch-cuda-mismatch",
     "xformers-info": "extension-built-for-other-torch",
     "tensorflow-mismatch": "driver-library-version-mismatch",
-    "nccl-two": "nccl-version-conflict",
+    "cudnn-roles": "cudnn-shadowed-or-mismatched", "nccl-two": "nccl-version-conflict",
     "dmesg": "driver-library-version-mismatch",
     "dmesg-595": "driver-library-version-mismatch",
     "sxid": "gpu-recovery-action-needed",
