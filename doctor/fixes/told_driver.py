@@ -17,6 +17,9 @@ from .selection import default_compute_mode
 from .told import Told, one_step
 from .windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
 
+_LAST_BEFORE_TURING = 580
+"""The last branch that drives Maxwell, Pascal and Volta (compat_matrix: last_driver of 5.0 to 7.0)."""
+
 
 def _mismatch(t: Told) -> Iterable[Fix]:
     return reload_module(t.s)
@@ -45,7 +48,10 @@ def _dropped(t: Told) -> Iterable[Fix]:
 def _open_module(t: Told) -> Iterable[Fix]:
     """The other kind of kernel module, of the branch that is there."""
     branch = (known(t.s.driver.version) or "").partition(".")[0]
-    flavour = "proprietary" if t.said.id == "nvrm-not-open" else "open"
+    if t.said.id == "nvrm-not-open":  # older than Turing: the last branch for these boards
+        last = _LAST_BEFORE_TURING
+        return older_driver(t.s, min(int(branch), last) if branch.isdigit() else last)
+    flavour = "open"
     return install_driver(t.s, int(branch) if branch.isdigit() else None, flavour)
 
 

@@ -97,6 +97,9 @@ def _firmware(t: Told) -> Iterable[Fix]:
         command = "qemu-system-x86_64 ... -fw_cfg name=opt/ovmf/X-PciMmio64Mb,string=65536"
     step = on_host(t.s, text, command, driver_changes(), needs_root=False)
     note = "Where the firmware has no such switch, add pci=realloc to the kernel's command line."
+    if not virtual:
+        note += (" In a virtual machine its own firmware is meant: give OVMF a 64-bit memory window as large as the "
+                 "memory of all GPUs (-fw_cfg name=opt/ovmf/X-PciMmio64Mb,string=65536; in LXD by raw.qemu).")
     fix = Fix(id="map-gpu-memory", title="Let the firmware map the GPU's memory", steps=(step,), note=note)
     return (other_host(t.s, "whose firmware maps the GPU's memory"), fix) if guest(t.s) else (fix,)
 

@@ -162,7 +162,7 @@ def _os_by_kernel(changes: dict[str, Any]) -> None:
     kernel = changes.get("host.kernel")
     if "host.os_id" in changes or changes.get("container.kind", "none") != "none" or not isinstance(kernel, str):
         return
-    if changes.get("host.wsl", 0) == 0 and "host.os_name" not in changes:
+    if changes.get("host.wsl", 0) == 0:
         found = next((name for pattern, name in _KERNELS_OF if re.search(pattern, kernel)), None)
         if found:
             changes["host.os_id"] = found

@@ -15,6 +15,7 @@ _ROW = re.compile(
     r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}"
     r"([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
 )
+_ECC = re.compile(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9})\s{0,2}\|\s{0,4}$")
 _MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
 _OWNER = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
 _MUCH_MIB = 2000
@@ -52,6 +53,8 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             fields = {"index": index, "name": None if cut else name, "count": 1, "vendor": "nvidia"}
             if row[3]:
                 fields["pci_address"] = f"0000:{row[3][-7:].lower()}"
+            if ecc := _ECC.search(text):
+                fields["ecc_uncorrected_volatile"] = int(ecc[1])
             yield say("gpu", fields, line)
         elif index is not None and (memory := _MEMORY.search(text)) and "%" in text:
             fields = {"index": index, "name": None, "count": 1, "vendor": "nvidia",
@@ -96,7 +99,7 @@ class _Memory:
 
 def read_query(lines: list[Line]) -> Iterator[Statement]:
     """`nvidia-smi -q`: a log of keys and values under one heading for each GPU."""
-    inside, index, section = False, -1, ""
+    inside, index, section, since = False, -1, "", ""
     for line in lines:
         text = line.text
         if "NVSMI LOG" in text:
@@ -112,11 +115,17 @@ def read_query(lines: list[Line]) -> Iterator[Statement]:
         key, colon, value = (part.strip() for part in text.partition(" : "))
         if not colon:
             section = text.strip()
+            since = section if section in ("Volatile", "Aggregate") else since
             continue
         if key == "CUDA Version" and (cuda := values.cuda(value)):
             yield say("driver.nvml_cuda_version", cuda, line)
         elif index >= 0:
             yield from _field(key, value, section, index, line)
+            uncorrected = key.endswith(("Uncorrectable", "Uncorrectable Parity", "Uncorrectable SEC-DED")) or (
+                section == "Double Bit" and key == "Total")  # fmt: skip
+            if since == "Volatile" and uncorrected and (errors := values.number(value)):
+                yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
+                                  "ecc_uncorrected_volatile": errors}, line)  # fmt: skip
 
 
 def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterator[Statement]:

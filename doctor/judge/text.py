@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pkgutil import get_data
@@ -46,6 +47,10 @@ _OF_LINUX = ("kernel-module-not-built-for-kernel", "secure-boot-unsigned-module"
 """Causes of a Linux that drives the GPU itself: not of Windows, nor of WSL."""
 
 
+_MOBILE = re.compile(r"(?: ?(?:/|Max-Q|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
+"""What lspci and people add to a board's name: its chip is of the same generation."""
+
+
 def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
     """A text names GPUs; their compute capability is the matrix's, where the name leaves no choice."""
     if isinstance(s.gpus, Missing):
@@ -54,7 +59,10 @@ def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
     for gpu in s.gpus:
         name = known(gpu.name)
         if isinstance(gpu.compute_capability, Missing) and name:
-            cc = m.gpu(name, known(gpu.pci_device_id), None, known(gpu.memory_total_mib)).capability
+            size = known(gpu.memory_total_mib)
+            cc = m.gpu(name, known(gpu.pci_device_id), None, size).capability
+            if not cc and (plain := _MOBILE.sub("", name)) != name:
+                cc = m.gpu(plain, None, None, size).capability
             gpu = replace(gpu, compute_capability=cc) if cc else gpu
         gpus.append(gpu)
     return replace(s, gpus=tuple(gpus))
@@ -118,6 +126,8 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: list[CheckResu
     for symptom in s.symptoms:
         for rank, name in enumerate(symptom.suggests):
             votes[name] = votes.get(name, 0.0) + 1.0 / (rank + 1)
+    if "nvidia" in (modules := known(s.driver.modules) or ()) and "nvidia_uvm" not in modules:
+        votes["uvm-device-missing"] = votes.get("uvm-device-missing", 0.0) + 1.5
     for rank, name in enumerate(_by_place(s)):
         votes[name] = votes.get(name, 0.0) + 0.6 / (rank + 1)
     votes = {name: vote * (0.3 if hardly(s, name) else 1.0) for name, vote in votes.items()}
@@ -185,9 +195,6 @@ def _by_place(s: Snapshot) -> tuple[str, ...]:
         return ()
     if available is None and any(symptom.id.startswith("program-") for symptom in s.symptoms):
         return ()  # CUDA runs: the program is past its start
-    modules = known(s.driver.modules)
-    if modules and "nvidia" in modules and "nvidia_uvm" not in modules:
-        return ("uvm-device-missing",)
     if known(s.host.scheduler) == "kubernetes":
         return ("k8s-runtimeclass-missing", "k8s-gpu-not-advertised", "container-no-gpu-flag")
     kind = known(s.container.kind)

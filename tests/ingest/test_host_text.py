@@ -7,6 +7,8 @@ import pytest
 from doctor.ingest import read
 from doctor.snapshot import known
 
+from ..judging import report
+
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system."
 
 
@@ -34,3 +36,48 @@ def test_boards_of_nvidia(line: str) -> None:
 def test_systems_and_kernels(line: str, name: str | None, kernel: str | None) -> None:
     host = read(line + "\n").host
     assert (known(host.os_name), known(host.kernel)) == (name, kernel)
+
+
+TABLE = """
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.90.07              Driver Version: 550.90.07      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA A100-SXM4-80GB          On  |   00000000:07:00.0 Off |                    0 |
+| N/A   30C    P0             62W /  400W |       4MiB /  81920MiB |      0%      Default |
+|   1  NVIDIA A100-SXM4-80GB          On  |   00000000:0A:00.0 Off |                    2 |
+| N/A   30C    P0             62W /  400W |       4MiB /  81920MiB |      0%      Default |
+"""
+QUERY = """
+==============NVSMI LOG==============
+GPU 00000000:65:00.0
+    Product Name                          : NVIDIA A100-PCIE-40GB
+    ECC Errors
+        Volatile
+            SRAM Correctable              : 0
+            SRAM Uncorrectable            : 0
+            DRAM Correctable              : 7
+            DRAM Uncorrectable            : {}
+        Aggregate
+            DRAM Uncorrectable            : 9
+"""
+
+
+def test_errors_that_ecc_could_not_correct_are_counted_per_gpu() -> None:
+    found = [f for f in report(read(TABLE)).findings if f.status == "fail"]
+    assert [(f.id, f.facts["uncorrected"]) for f in found] == [("gpu-hardware-ecc-fault", 2)]
+    assert [f.id for f in report(read(QUERY.format(1))).findings if f.status == "fail"] == ["gpu-hardware-ecc-fault"]
+    assert not [f for f in report(read(QUERY.format(0))).findings if f.status == "fail"]
+
+
+@pytest.mark.parametrize("name", ["GTX 1660 Ti Mobile", "GeForce RTX 3070 Max-Q / Mobile", "RTX 4060 Laptop GPU"])
+def test_the_open_module_drives_what_is_new_enough(name: str) -> None:
+    text = f"gpu: {name}\ndriver: 550.40.07 open\nnvidia-smi: No devices were found\n"
+    assert "open-kernel-module-required" not in report(read(text)).possible
+    assert report(read(text)).possible[0] == "firmware-bar-settings"
+
+
+def test_boards_before_turing_get_their_last_branch() -> None:
+    text = "OS: Ubuntu 24.04\ngpu: Tesla P4\ndriver: {}\nNVRM: installed in this system is not supported by open nvidia.ko"
+    for driver, branch in (("580.178.04", 580), ("595.58.03", 580), ("570.86.10", 570)):
+        first = next(f for f in report(read(text.format(driver))).findings if f.status == "fail").fixes[0]
+        assert f"nvidia-driver-{branch}" in first.steps[0].command and "open" not in first.steps[0].command
