@@ -34,6 +34,8 @@ class Answer(NamedTuple):
     """(id, status), in the order of the report."""
     needs: int
     possible: tuple[str, ...]
+    likely: bool
+    """The first finding is a warning that calls a cause likely."""
 
     @property
     def right(self) -> tuple[str, ...]:
@@ -93,6 +95,7 @@ def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:
     return Answer(
         case["id"], case["root_cause"]["slug"], tuple(case.get("also") or ()), case["decidable"] == "yes",
         bool(case["healthy"]), found, len(report["needs"]), tuple(report["possible"]),
+        bool(found and found[0][1] == "warn" and found[0][0] in report["possible"]),
     )  # fmt: skip
 
 
@@ -123,13 +126,13 @@ def print_figures(answers: Sequence[Answer]) -> None:
     among = sum(any(name in a.right for name, status in a.findings if status != "unknown") for a in sick)
     wrong = [a for a in sick if a.first and a.first not in a.right]
     unknown = [a for a in sick if not a.first]
-    sure = [a for a in undecided if a.failing and a.failing[0] not in a.right]
+    sure = [a for a in undecided if a.first not in ("", *a.right) and (a.failing or a.likely)]
     honest = [a for a in undecided if not a.failing]
     named = sum(any(name in a.right for name in a.possible) or a.first in a.right for a in undecided)
     late = [a for a in answers if a.findings and a.findings[0][1] == "unknown" and a.failing]
     for words, part, whole in (
         ("decidable: first finding right", first, sick),
-        ("decidable: first finding right, proven or told as likely", likely, sick),
+        ("decidable: first finding right, or told as not proven", likely, sick),
         ("decidable: among the findings", among, sick),
         ("decidable: confident and wrong", len(wrong), sick),
         ("decidable: honest unknown", len(unknown), sick),
@@ -137,6 +140,7 @@ def print_figures(answers: Sequence[Answer]) -> None:
         ("undecidable: honest unknown", len(honest), undecided),
         ("undecidable: right cause proven or possible", named, undecided),
         ("healthy: false failures", sum(bool(a.failing) for a in healthy), healthy),
+        ("healthy: a cause called likely", sum(a.likely for a in healthy), healthy),
     ):
         print(f"{words}: {percent(part, len(whole))}")
     print(f"unknown before a proven failure: {len(late)}")

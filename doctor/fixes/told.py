@@ -61,14 +61,27 @@ def at_place(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
     return finding if fixes == finding.fixes else replace(finding, fixes=fixes)
 
 
+def suspected_fixes(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
+    """The same for a cause that messages suggest and do not decide; an odd fact of the text costs only the fix."""
+    said = [symptom for symptom in s.symptoms if finding.id in symptom.suggests]
+    try:
+        fixes = _built(finding, said, s, m)
+    except Exception:
+        return ()
+    return tuple(in_powershell(fix) for fix in fixes) if known(s.host.system) == "windows" else fixes
+
+
 def _offered(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     """The check's own fixes for a finding that a message decides; empty where it has none to offer."""
-    said = [symptom for symptom in s.symptoms if symptom.decides == finding.id]
+    return _built(finding, [symptom for symptom in s.symptoms if symptom.decides == finding.id], s, m)
+
+
+def _built(finding: Finding, said: list[Symptom], s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     build = builders().get(finding.id) if said and "message" in finding.facts else None
     if build is None:
         return ()
     lines = "\n".join(symptom.text for symptom in (*said, *s.symptoms))
-    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id)
+    rest = tuple(symptom for symptom in s.symptoms if symptom not in said)
     found = [fix for fix in build(Told(s, m, said[0], lines)) if fix is not None and fix.steps]
     return tuple(_forgetting(fix, {"symptoms": rest}) for fix in found)
 

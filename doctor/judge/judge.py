@@ -44,7 +44,8 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
     open_causes: tuple[str, ...] = ()
     if text:
         open_causes = possible(snapshot, ranked, results)
-        ranked = (*suspected(snapshot, open_causes, catalogue), *ranked) if verdict == "unknown" else ranked
+        if verdict == "unknown":
+            ranked = (*suspected(snapshot, matrix, open_causes, catalogue), *ranked)
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict

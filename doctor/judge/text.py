@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 _MOST_NEEDS = 2
+_MENTION = re.compile(
+    r"^(?:topic|readings)-|-(?:mentioned|lists|versions?)$|^(?:mig|ecc-count|jetpack|threads|[\w-]+-version)-told$"
+)
+"""Ids of messages that speak of a thing and do not say that it fails."""
 _JETSON = ("jetson", "orin", "xavier", "tegra", "thor", "nano")
 _NEVER_DROPPED = (8, 0)
 """The lowest compute capability that every torch build since holds code for."""
@@ -168,8 +172,13 @@ def _denied(name: str, s: Snapshot) -> bool:
     return False
 
 
-def suspected(s: Snapshot, open_causes: tuple[str, ...], catalogue: Iterable[Registered]) -> tuple[Finding, ...]:
-    """The likeliest cause as UNKNOWN, where a message of the text speaks of it and not only the place it comes from."""
+def suspected(
+    s: Snapshot, m: Matrix, open_causes: tuple[str, ...], catalogue: Iterable[Registered]
+) -> tuple[Finding, ...]:
+    """The likeliest cause, where a message of the text speaks of it and not only the place it comes from.
+
+    A warning with a fix where the messages speak of this cause and of no other, else UNKNOWN; never a failure.
+    """
     if not open_causes:
         return ()
     said = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests), None)
@@ -178,9 +187,24 @@ def suspected(s: Snapshot, open_causes: tuple[str, ...], catalogue: Iterable[Reg
         return ()
     if any(of_program(symptom) and symptom.line == said.line for symptom in s.symptoms):
         return ()  # the program itself is likelier
-    detail = f"Line {said.line}: {said.text} The text allows it, and does not prove it."
-    return (about.unknown(f"Likely, not proven: {about.title}", detail, facts={"message": said.id, "line": said.line},
-                          downstream_of=(), direct=False),)  # fmt: skip
+    facts = {"message": said.id, "line": said.line}
+    line = f"Line {said.line}: {said.text.removesuffix('.')}."
+    fails = any(about.id in symptom.suggests and not _MENTION.search(symptom.id) for symptom in s.symptoms)
+    if not fails or {name for symptom in s.symptoms for name in symptom.suggests} != {about.id}:
+        title, detail = f"Likely, not proven: {about.title}", f"{line} The text allows it, and does not prove it."
+        return (about.unknown(title, detail, facts=facts, downstream_of=(), direct=False),)
+    from ..fixes.told import suspected_fixes
+
+    detail = f"{line} The text speaks of this cause and of no other; it does not prove it."
+    likely = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
+    return (replace(likely, fixes=suspected_fixes(likely, s, m)),)
+
+
+def likely(findings: tuple[Finding, ...], open_causes: tuple[str, ...]) -> Finding | None:
+    """The warning that `suspected` put first."""
+    first = findings[0] if findings else None
+    named = first is not None and first.status == "warn" and "message" in first.facts
+    return first if named and first is not None and first.id in open_causes else None
 
 
 def of_program(symptom: Symptom) -> bool:

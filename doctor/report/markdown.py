@@ -27,6 +27,7 @@ def render_markdown(
     code = exit_words(report)
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
     if open_ := told.leaves_open(report):
+        rows += _cause(first, [], []) if (first := told.suspect(report)) else []
         rows += told.open_markdown(report, titles or {}, escape, fenced)
     for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
         rows += ["#### Also found" if index else "#### Root cause", ""] if index < 2 else []

@@ -40,6 +40,8 @@ def render_terminal(
         rows += [*measured_lines(report, width, look.verbose), BLANK]
     pasted = told.is_text(report)
     if open_ := told.leaves_open(report):
+        if first := told.suspect(report):
+            rows += [*cause(first, [], width, look.verbose), BLANK]
         rows += [*told.open_lines(report, titles or {}, width), BLANK]
     for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
         if index == 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..findings import Finding
 from ..judge.report import Report
-from ..judge.text import of_program
+from ..judge.text import likely, of_program
 from ..snapshot import Missing, Snapshot, Symptom, known
 from . import facts
 from .blocks import show
@@ -16,6 +16,7 @@ from .lines import Line, Span, command, line, wrap
 
 _MOST_LINES = 3
 _LONGEST = 160
+_NOT_PROVEN = "The text does not prove it"
 _OPEN = "This text alone does not decide the cause"
 _SOUND = "Nothing in this text speaks against the environment"
 _DECIDE = "To decide it, run there and explain the text again with the output in it:"
@@ -32,8 +33,14 @@ def worth_telling(report: Report) -> tuple[Finding, ...]:
     if not is_text(report):
         return report.findings
     silent = [f for f in report.findings if f.id == "required-fact-missing" and f.facts.get("reason") == "not-asked"]
-    likely = [f for f in report.findings if f.status == "unknown" and f.id in report.possible]
-    return tuple(f for f in report.findings if f not in (*silent, *likely))
+    first = suspect(report)
+    shown = [f for f in report.findings if f is first or (f.status == "unknown" and f.id in report.possible)]
+    return tuple(f for f in report.findings if f not in (*silent, *shown))
+
+
+def suspect(report: Report) -> Finding | None:
+    """The cause that the text makes likely, where it proves none."""
+    return likely(report.findings, report.possible) if is_text(report) else None
 
 
 def named(s: Snapshot) -> list[str]:
@@ -109,6 +116,8 @@ def _own(symptom: Symptom) -> str:
 
 
 def _title(report: Report) -> str:
+    if suspect(report):
+        return _NOT_PROVEN
     said = [f for f in report.findings if f.id != "required-fact-missing" or f.facts.get("reason") != "not-asked"]
     fails = known(report.snapshot.torch_run.cuda_available) is False and not known(report.snapshot.torch.hip)
     return _OPEN if report.possible or said or fails else _SOUND
@@ -122,12 +131,12 @@ def leaves_open(report: Report) -> bool:
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
     """What the text allows, likeliest first, and the commands whose output would decide it."""
     rows = wrap(_title(report), width, first=Span("? UNKNOWN  ", "unknown"), style="title")
-    for text in seen_lines(report):
+    for text in () if suspect(report) else seen_lines(report):
         rows += wrap(text, width, "  ", style="dim")
     for symptom in own_lines(report):
         rows += wrap(_own(symptom), width, "    ", first="- ")
         rows += command(symptom.command, "      ") if symptom.command else []
-    if report.possible:
+    if report.possible and not suspect(report):
         rows += [(), line(Span("  Possible, likeliest first:", "bold"))]
         for name in report.possible:
             rows += wrap(titles.get(name, ""), width, "    ", first=f"{name}  ", hang=6)
@@ -145,7 +154,7 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
     """The same as Markdown."""
     rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(text)}" for text in seen_lines(report)), ""]
     rows += [row for s in own_lines(report) for row in (f"- {escape(_own(s))}", "")]
-    if report.possible:
+    if report.possible and not suspect(report):
         rows += ["Possible, likeliest first:", ""]
         rows += [f"- `{name}`: {escape(titles.get(name, ''))}".removesuffix(": ") for name in report.possible] + [""]
     rows += ["To be sure, run there:" if _title(report) == _SOUND else _DECIDE, ""]

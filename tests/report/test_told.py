@@ -11,6 +11,7 @@ from doctor.judge.registry import load_all
 from doctor.judge.report import Report
 from doctor.report.markdown import render_markdown
 from doctor.report.terminal import Look, render_terminal
+from doctor.snapshot import Snapshot, Symptom, Target
 
 from ..judging import report
 
@@ -128,3 +129,25 @@ def test_a_plain_version_and_its_cuda_are_a_published_build() -> None:
     text = "GPU: RTX 5090\nPyTorch version: 2.5.1\nCUDA used to build PyTorch: 12.4\n"
     assert judged(text).findings[0].id == "torch-lacks-new-gpu-sm"
     assert judged(text + "installer: conda-forge\n").findings[0].status != "fail"
+
+
+def suggesting(*suggests: tuple[str, ...], name: str = "broken") -> Report:
+    """A text with one message for each tuple of causes that it allows."""
+    said = tuple(Symptom(id=f"{name}-{number}", line=number, text="its words", suggests=causes)
+                 for number, causes in enumerate(suggests, 1))  # fmt: skip
+    return report(Snapshot(target=Target(kind="text", name="ticket.txt"), symptoms=said))
+
+
+def test_the_only_cause_that_a_message_speaks_of_is_a_warning_with_a_fix() -> None:
+    found = suggesting(("shm-too-small",))
+    first = found.findings[0]
+    assert (first.id, first.status) == ("shm-too-small", "warn") and first.title.startswith("Likely: ")
+    assert first.fixes and found.needs and (found.verdict, found.exit_code) == ("unknown", 3)
+    for text in (render_terminal(found, LAYERS, Look(), TITLES), render_markdown(found, LAYERS, TITLES)):
+        assert text.index("Likely: ") < text.index(first.fixes[0].title) < text.index("does not prove it", text.index("Fix"))
+        assert text.count("Likely: ") == 1 and found.needs[0].command.split("\n")[0] in text
+
+
+def test_two_causes_or_a_mere_mention_make_none_likely_enough_for_a_warning() -> None:
+    for found in (suggesting(("shm-too-small",), ("memlock-limit",)), suggesting(("shm-too-small",), name="topic")):
+        assert found.findings[0].status == "unknown" and found.findings[0].id == "shm-too-small"
