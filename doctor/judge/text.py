@@ -51,7 +51,7 @@ _OF_LINUX = ("kernel-module-not-built-for-kernel", "secure-boot-unsigned-module"
 """Causes of a Linux that drives the GPU itself: not of Windows, nor of WSL."""
 
 
-_MOBILE = re.compile(r"(?: ?(?:/|Max-Q|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
+_MOBILE = re.compile(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
 """What lspci and people add to a board's name: its chip is of the same generation."""
 
 
