@@ -48,6 +48,8 @@ def _dropped(t: Told) -> Iterable[Fix]:
 def _open_module(t: Told) -> Iterable[Fix]:
     """The other kind of kernel module, of the branch that is there."""
     branch = (known(t.s.driver.version) or "").partition(".")[0]
+    if driver_platform(t.s) == "windows":
+        return (update_windows_driver(t.s),)
     if t.said.id == "nvrm-not-open":  # older than Turing: the last branch for these boards
         last = _LAST_BEFORE_TURING
         return older_driver(t.s, min(int(branch), last) if branch.isdigit() else last)
