@@ -13,15 +13,19 @@ _LONGEST = 2000
 """Characters of a line that are looked at: a line of megabytes is no line of any tool."""
 MOST_LINES = 1_000_000
 """Of a text with more, the first and the last half of so many are read: no log of that size has lines of its own."""
+MOST_UNFOLDED = 2000
+"""Of a text with more, the layout is that of a log: no JSON, YAML or tables in it."""
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
 _TAG = re.compile(
     r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I
 )
+_CELL_END = re.compile(r"</t[dh]>(?=\s{0,8}<t[dh]\b)", re.I)
 _QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
 _CODE = re.compile(r"import |from |[a-z_][\w.]{0,60}(?:\(| = )|torch\.")
 """After `>>> `: a Python prompt, not a quoted quotation."""
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
-_BULLET = re.compile(r"\s{0,12}(?:[-•+]|\*{1,3})\s{1,3}(?=\S)")
+_BULLET = re.compile(r"\s{0,12}(?:[-•+]|\*{1,3}|\d{1,2}[.)])\s{1,3}(?=\S)")
+_BULLETS = frozenset("-*•+0123456789")
 _PAIR = re.compile(r"\s{0,12}\"([A-Za-z][\w .()-]{0,60})\"\s?:\s?\"?([^\"]{0,400})\"?,?")
 """A line of JSON."""
 _CELLS = re.compile(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,60}([^|]{1,400}?)\s{0,60}\|")
@@ -79,7 +83,8 @@ def lines_of(text: str) -> list[Line]:
     escape, tags, entities = "\x1b" in text, "<" in text, "&" in text
     if entities:
         from html import unescape
-    found = []
+    short = len(rows) <= MOST_UNFOLDED
+    found, plain = [], []
     for number, row in enumerate(rows, 1):
         if len(row) > _LONGEST:
             row = row[:_LONGEST]
@@ -95,12 +100,16 @@ def lines_of(text: str) -> list[Line]:
             at_prompt = quote[0].endswith((">>> ", "&gt;&gt;&gt; ")) and _CODE.match(row, quote.end())
             row = (">>> " if at_prompt else "") + row[quote.end() :]
         if tags and "<" in row:
-            row = _TAG.sub("", row)
+            row = _TAG.sub("", _CELL_END.sub("\t", row))
         if entities and "&" in row:
             row = unescape(row)
         if "**" in row or "__" in row:
+            if short and row.rstrip().endswith(("**", "__")):
+                row = f"{row.rstrip()}:"  # alone on its line: a heading
             row = _BOLD.sub(lambda found: found[1] or "", row)
-        if row[:13].lstrip()[:1] in ("-", "*", "•", "+") and (bullet := _BULLET.match(row)):
+        if short and row.strip():
+            plain.append(Line(number, row.rstrip()))
+        if row[:13].lstrip()[:1] in _BULLETS and (bullet := _BULLET.match(row)):
             row = row[bullet.end() :]
         row = row.rstrip()
         if row[:8].lstrip()[:1] in ('"', "|") and (pair := _PAIR.fullmatch(row) or _CELLS.fullmatch(row)):
@@ -109,6 +118,11 @@ def lines_of(text: str) -> list[Line]:
             row = f"{pair[1]}: {row[pair.end() :]}"
         if row and not row.startswith(("```", "~~~")):
             found.append(Line(number if number <= MOST_LINES // 2 else number + left_out, row))
+    if short:
+        from .layout import unfold
+
+        there = set(found)
+        found += [line for line in unfold(plain, rows) if line not in there]
     return found
 
 

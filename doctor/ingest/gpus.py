@@ -48,9 +48,9 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
         value, index = listed[2], int(listed[1].partition(",")[0])
     uuid = _UUID.search(value)
     name = _REST.split(_UUID.sub("", value), maxsplit=1)[0].strip().strip("'\"")
-    if not name or name.lower() in values.NOTHING or len(name) > 100:
+    if not name or name[0] in "/(" or name.lower() in values.NOTHING or len(name) > 100:
         return
-    rest = value[len(name) :]
+    rest = re.split(r",\s{1,4}[A-Za-z][\w ]{0,30}[:=]\s", value[len(name) :], maxsplit=1)[0]  # up to another key
     board = typed(name)
     name, count = board.name, board.boards if index is None else 1
     fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS)}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pkgutil import get_data
+from typing import Any
 
 _NOISE = re.compile(r"[\s_\-]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SPLIT = re.compile(r"[ .()/,\[\]]+")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40}")
 _INDEX = re.compile(r"\[\d{1,4}\]|\.\d{1,4}(?=\.)")
 
 
@@ -17,7 +20,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_FILLING = _set("version versions ver installed current my our the of used using is value in has")
+_FILLING = _set("version versions ver installed current my our the of used using is value in has info")
 _SAME = {
     "pytorch": "torch", "libtorch": "torch", "gpus": "gpu", "cards": "card", "archs": "arch",
     "architectures": "arch", "architecture": "arch", "libraries": "library", "libs": "library", "lib": "library",
@@ -45,10 +48,57 @@ _NO_DRIVER = _set(
 
 
 @lru_cache(maxsize=1)
+def tables() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(get_data(__package__, "keys.json") or b"{}")
+    return found
+
+
+@lru_cache(maxsize=1)
 def kinds() -> dict[str, str]:
     """Normalised key to what it means."""
-    table = json.loads(get_data(__package__, "keys.json") or b"{}")
-    return {plain(key): kind for kind, keys in table.items() for key in keys}
+    return {plain(key): kind for kind, keys in tables()["means"].items() for key in keys}
+
+
+@lru_cache(maxsize=1)
+def _usual() -> dict[frozenset[str], str]:
+    return {_words(plain(key)): usual for usual, keys in tables()["usual"].items() for key in (usual, *keys)}
+
+
+@lru_cache(maxsize=1)
+def _packages() -> dict[str, str]:
+    return {plain(key): name for name, keys in tables()["packages"].items() for key in (name, *keys)}
+
+
+@lru_cache(maxsize=1)
+def _variables() -> dict[str, str]:
+    return {plain(name): name for name in tables()["variables"]}
+
+
+@lru_cache(maxsize=4096)
+def variable(key: str) -> str:
+    """The environment variable that this key spells; ''."""
+    if _VARIABLE.fullmatch(key):
+        return key
+    return next((found for name in _shorter(key) if (found := _variables().get(name))), "")
+
+
+@lru_cache(maxsize=4096)
+def canonical(key: str) -> str:
+    """The key as other readers and the catalogue know it; '' where it is none of those."""
+    usual = next((usual for name in _shorter(key) if (usual := _usual().get(_words(name)))), "")
+    return usual or ("torch" if kind_of(key) == "torch" else "")
+
+
+@lru_cache(maxsize=4096)
+def package_name(key: str) -> str:
+    """The package whose version this key tells; ''."""
+    for name in _shorter(key):
+        name = name.removesuffix(" version").removeprefix("version of ").removesuffix(".version")
+        if found := _packages().get(name):
+            return found
+        if re.fullmatch(r"nvidia [a-z]{3,20} cu1[123]", name):
+            return name.replace(" ", "-")
+    return ""
 
 
 @lru_cache(maxsize=1)
@@ -61,25 +111,48 @@ def plain(key: str) -> str:
     return _NOISE.sub(" ", key.strip().lower().replace("()", "")).strip(" ?")
 
 
+def in_words(key: str) -> str:
+    """`threadsPerProcess` and `threads-per-process` as `threads per process`."""
+    return plain(_HUMP.sub(" ", key)).replace("py torch", "pytorch").replace("cu dnn", "cudnn")
+
+
 def _words(key: str) -> frozenset[str]:
     words = [_SAME.get(word, word) for word in _SPLIT.split(key) if word]
     return frozenset(words) - _FILLING
 
 
+@lru_cache(maxsize=4096)
+def exact_kind(key: str) -> str:
+    """The meaning of a key all of whose words the table has together."""
+    for spoken in _shorter(key):
+        words = _words(spoken)
+        if kind := kinds().get(spoken) or _kinds_by_words().get(words) or _kinds_by_words().get(words - {"nvidia"}):
+            return kind
+    return ""
+
+
+@lru_cache(maxsize=4096)
 def kind_of(key: str) -> str:
     """The meaning of a key; '' where its words leave a doubt."""
     table = kinds()
     if kind := table.get(plain(key)):
         return kind
-    if "[" in key or "." in key:
-        key = _INDEX.sub("", key)
-    spoken = plain(_HUMP.sub(" ", key)).replace("py torch", "pytorch").replace("cu dnn", "cudnn")
-    while True:
+    for spoken in _shorter(key):
         if kind := table.get(spoken) or table.get(spoken.replace(".", " ")) or _by_words(spoken):
             return kind
+    return ""
+
+
+def _shorter(key: str) -> Iterator[str]:
+    """The key in plain words, then without the parts before it that say only where it was noted."""
+    if "[" in key or "." in key:
+        key = _INDEX.sub("", key)
+    spoken = in_words(key)
+    while True:
+        yield spoken
         first, dot, rest = spoken.partition(".")
-        if not dot or first.strip() not in _AROUND:
-            return ""
+        if not dot or not set(first.split()) <= _AROUND:
+            return
         spoken = rest
 
 

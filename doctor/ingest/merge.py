@@ -180,8 +180,10 @@ def _dkms(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses
 
 
 def _lines(rows: list[Statement]) -> tuple[str, ...]:
-    found = dict.fromkeys(f"line {row.line}: {row.text[:160]}" for row in rows[:64])
-    return tuple(list(found)[:8])
+    found: dict[int, str] = {}
+    for row in rows[:64]:
+        found.setdefault(row.line, f"line {row.line}: {row.text[:160]}")
+    return tuple(list(found.values())[:8])
 
 
 def _environment(groups: dict[str, list[Statement]], changes: dict[str, Any], witnesses: Witnesses) -> None:

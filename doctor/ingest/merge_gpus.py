@@ -24,12 +24,16 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
     conflict: Missing | None = None
     loose: list[dict[str, Any]] = []
     others = 0
+    told: set[tuple[int, Any]] = set()
     for row in rows:
         fields = row.value
         if fields.get("vendor") == "other":
             others += 1
             continue
         if fields["index"] is None:
+            if (row.line, fields["name"]) in told:
+                continue  # one line in two layouts
+            told.add((row.line, fields["name"]))
             loose += [fields] * min(fields["count"], MOST_GPUS - len(loose))
             continue
         slot = slots.setdefault(fields["index"], {})

@@ -59,8 +59,10 @@ def package_statements(name: str, version: str, build: str, line: Line) -> Itera
     words = version.split()
     if not words or version.startswith("(") or values.is_bound(words[0]) or "," in words[0]:
         return
+    if not re.match(r"[vV]?\d|py\d|cuda", words[0]):
+        return  # `other build`, `latest`: words, no version
     build = build or (words[1] if len(words) > 1 and words[0][:1].isdigit() else "")
-    number = words[0] if words[0][:1].isdigit() else version
+    number = words[0]
     if name == "pytorch":  # conda's name of torch
         if build.startswith("cpu") or "_cpu" in build:
             yield say("torch.build", "cpu", line)
