@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .free import of_here
 from .keys import canonical, exact_kind, in_words, kind_of, package_name, variable
 from .nested import json_lines, yaml_lines
 from .statement import Line
@@ -33,6 +34,7 @@ _CELL = re.compile(r"\s{0,3}\|")
 _RULE = re.compile(r"\s{0,3}\|(?:\s?:?-{2,60}:?\s?\|){1,40}\s{0,3}$")
 _BULLET = re.compile(r"^\s{0,12}(?:(?:[-*+•]|\d{1,2}[.)])\s{1,3})?(?:\*\*)?")
 _CELLS = re.compile(r"\s{0,4}\|([^|]{1,80})\|([^|]{1,600})\|\s{0,4}")
+_LSPCI = re.compile(r"\s{1,8}Kernel (?:modules|driver in use):")
 _WORD = re.compile(r"[A-Za-z]\w.{0,80}?(?:[:=>|\t]|\s-\s|\s[\w.]|\s\()")
 _VERSION = re.compile(r"v?\d[\w.+~-]{0,60}(?: \([^)]{1,60}\))?")
 _SHORT = re.compile(r"(?:True|False|true|false|yes|no|none|None|null|unset|enabled|disabled|N/A|CUDA \d[\d.]{1,5})")
@@ -73,13 +75,15 @@ def _siblings(lines: list[Line]) -> Iterator[Line]:
 def _of_line(line: Line) -> Iterator[Line]:
     """The pairs of one line, and a pair of a key that other words are usual for, in those words."""
     text = line.text
-    if not 3 < len(text) < 1500 or text.lstrip()[:1] in "[{<" or not _WORD.search(text):
+    if not 3 < len(text) < 1500 or text.lstrip()[:1] in "[{<" or not _WORD.search(text) or _LSPCI.match(text):
         return
     if cells := _CELLS.fullmatch(text):
         yield from _usual(cells[1].strip(" *`_"), cells[2].strip(" *`"), line.number)
         return
     text = _BULLET.sub("", text, count=1).replace("**", "").replace("`", "")
     pair = _KEY.match(text)
+    if pair and not of_here(pair[1]) and not _exactly(pair[1].strip()):
+        return
     if pair and (inner := _inner_pairs(pair[2].strip())):
         for _, told in tell((pair[1].strip(),), inner):
             yield Line(line.number, told)

@@ -89,7 +89,7 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
     hits = find_hits(haystack)
     s = merge([*statements, *proven(hits)], name)
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
-    if len(lines) <= _SHORT:
+    if len({line.number for line in lines}) <= _SHORT:
         more.add("short-text")
     return s.replace({"symptoms": symptoms(hits, s, more)})
 

@@ -34,8 +34,8 @@ STORIES: dict[str, tuple[Facts, list[str]]] = {
     ),
     "shm-too-small": (
         {"container": "docker", "shm_size_mb": 64, "torch": "2.3.0+cu121"},
-        ["RuntimeError: DataLoader worker (pid 91) is killed by signal: Bus error. It is possible that dataloader's "
-         + "workers are out of shared memory. Please try to raise your shared memory limit."],
+        ["RuntimeError: DataLoader worker (pid 91) is killed by signal: Bus error. It is possible that",
+         "dataloader's workers are out of shared memory. Please try to raise your shared memory limit."],
     ),
 }  # fmt: skip
 OTHER = {"gpu": "graphics_card", "driver": "nvidiaDriverVersion", "torch": "installed pytorch", "os": "Operating-System",
