@@ -51,8 +51,22 @@ def _ptx(t: Told) -> Iterable[Fix | None]:
     build = install_torch(t.s, t.m) if known(t.s.torch.version) else None
     image = t.s.container.image_cuda
     cuda = torch_cuda(t.s, t.m) or (image if isinstance(image, str) else known(t.s.cuda.nvcc_version)) or ""
+    if isa := re.search(r"Unsupported \.version (\d{1,2}\.\d)", t.text):
+        cuda = next((row.cuda for row in t.m.toolkits if row.ptx_isa == isa[1]), cuda)
     floor = numbers(t.m.driver_for_cuda("1", cuda, driver_platform(t.s)).floor_full) if cuda else ()
-    return (build, *install_driver(t.s, floor[0] if floor else None, newer=True))
+    newer = install_driver(t.s, floor[0] if floor else None, newer=True)
+    return (build, *newer) if build else (*newer, _compiled_anew(t))
+
+
+def _compiled_anew(t: Told) -> Fix:
+    """For a program that is compiled here: no PTX for the driver to compile, or PTX that it knows."""
+    archs = [cc.replace(".", "") for cc in capabilities(t.s, t.m)] or ["NN"]
+    flags = " ".join(f"-gencode arch=compute_{cc},code=sm_{cc}" for cc in archs)
+    served = known(t.s.driver.cuda_version) or known(t.s.driver.nvml_cuda_version)
+    older = f"with CUDA {served} or older" if served else "with a CUDA that the driver supports"
+    text = f"Where you compile the program: for the GPU's own architecture (nvcc {flags}), or {older}."
+    return one_step("compile-machine-code", "Compile the program for the GPU's own architecture", text,
+                    where="environment", changes=recheck_run(t.s))  # fmt: skip
 
 
 def _jetson(t: Told) -> Iterable[Fix]:
