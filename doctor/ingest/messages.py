@@ -52,12 +52,17 @@ class Hit(NamedTuple):
     groups: tuple[str, ...]
 
 
+def _rows(file: str) -> list[dict[str, Any]]:
+    return json.loads(get_data(__package__, file) or b"[]")  # type: ignore[no-any-return]
+
+
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[Message, ...]:
-    """All entries, in the order of the files: what programs print, then what people tell."""
+    """All entries, in the order of the files: what programs print, tool by tool, then what people tell."""
     rows = []
-    told = json.loads(get_data(__package__, "told.json") or b"[]")
-    for row in [*json.loads(get_data(__package__, "messages.json") or b"[]"), *told]:
+    printed = [row for file in ("messages.json", "tools.json") for row in _rows(file)]
+    told = _rows("told.json")
+    for row in [*printed, *told]:
         find = row["find"]
         decides = row.get("decides", [])
         rows.append(

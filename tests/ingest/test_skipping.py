@@ -57,7 +57,7 @@ def test_more_words_than_are_kept_deny_nothing() -> None:
 def test_every_entry_is_found_in_a_long_log_too() -> None:
     """The text that an entry looks for is found among thousands of lines that differ in numbers."""
     entries = [*catalogue(), *shapes()]
-    lines = [Line(n, f"step {n}: loss {n / 7}, {n * 31} tokens") for n in range(9000)]
+    lines = [Line(n, f"step {n}: loss {n / 7}, {n * 31} tokens") for n in range(20 * len(entries))]
     for place, entry in enumerate(entries):
         lines[20 * place] = Line(20 * place, f"{chr(0x4E00 + place)} {entry.find[0].upper()} after it")
     haystack = Haystack(lines, Words(lines))

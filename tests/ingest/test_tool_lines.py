@@ -1,0 +1,40 @@
+"""Lines that tools print about their environment: what one proves, what it makes likely, and which mean nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.ingest import read
+
+from ..judging import ids, report
+from ..soundness.sound import assert_fixes_are_sound
+
+LINES = json.loads((Path(__file__).parent / "tool_lines.json").read_text("utf-8"))
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row.get('proves') or row.get('likely') or 'open'}: {row['text'][:40]}"
+
+
+@pytest.mark.parametrize("row", LINES, ids=_name)
+def test_what_a_line_says(row: dict[str, Any]) -> None:
+    s = read(row["text"])
+    failing, told = ids(s, status="fail"), report(s)
+    if "proves" in row:
+        assert failing[:1] == [row["proves"]]
+        return
+    assert not failing
+    if "likely" in row:
+        assert row["likely"] in told.possible[:3]
+    if "harmless" in row:
+        causes = [f.id for f in told.findings if f.status == "unknown" and f.id != "required-fact-missing"]
+        assert not causes, "nothing is suspected"
+
+
+@pytest.mark.parametrize("row", [row for row in LINES if "proves" in row], ids=_name)
+def test_fixes_of_what_a_line_proves_are_sound(row: dict[str, Any]) -> None:
+    assert_fixes_are_sound(read(row["text"]))
