@@ -116,7 +116,9 @@ def _image_driver(t: Told) -> Iterable[Fix]:
 
 
 def _capabilities(t: Told) -> Iterable[Fix]:
-    wanted = "compute,utility,video" if t.said.id == "video-library-missing" else "compute,utility"
+    more = {"video-library-missing": ",video", "capabilities-without-video": ",video",
+            "capabilities-without-graphics": ",graphics"}  # fmt: skip
+    wanted = "compute,utility" + more.get(t.said.id, "")
     text = "Set the variable at the start or as ENV in the image; a running container cannot be changed."
     line = variable_line(t.s, "NVIDIA_DRIVER_CAPABILITIES", wanted)
     title = "Start the container with the driver capabilities that it needs"

@@ -17,6 +17,9 @@ _MOST = {"max", "maximum", "default", "rated", "possible", "capable", "supported
 _LOAD = {"util", "utilization", "utilisation", "usage", "load"}
 _BUSY, _WORKS = 90, 50
 """Percent."""
+_MANY_THREADS = 4
+"""For one core."""
+_DRIVER = re.compile(r"[3-9]\d{2}\.\d{2,3}(?:\.\d{2})?(?![\w.])")
 
 
 def read_readings(lines: list[Line]) -> Iterator[Statement]:
@@ -31,6 +34,8 @@ def read_readings(lines: list[Line]) -> Iterator[Statement]:
                 found[said[0]] = (said[1], line)
     yield from _power(found)
     yield from _link(found)
+    yield from _threads(found)
+    yield from _image_driver(lines)
 
 
 def _reading(key: str, value: str) -> tuple[str, float] | None:
@@ -59,6 +64,12 @@ def _reading(key: str, value: str) -> tuple[str, float] | None:
         name = "width"
     elif words & {"pcie", "pci", "link"} and words & {"gen", "generation"}:
         name = "gen"
+    elif "threads" in words and words & {"worker", "process", "rank"}:
+        name = "threads"
+    elif "workers" in words and not words & _MOST:
+        name = "workers"
+    elif "cores" in words and not words & {"gpu", "cuda", "tensor", "busy", "sm"}:
+        name = "cores"
     return (name + most, float(number[1])) if name else None
 
 
@@ -82,6 +93,30 @@ def _link(found: dict[str, tuple[float, Line]]) -> Iterator[Statement]:
         if counts and now and now < most:
             yield say("raised.link-below", True, found[name][1])
             return
+
+
+def _threads(found: dict[str, tuple[float, Line]]) -> Iterator[Statement]:
+    cores = _of(found, "cores")
+    if cores and _of(found, "workers") * _of(found, "threads") > _MANY_THREADS * cores:
+        yield say("raised.threads-beyond-cores", True, found["threads"][1])
+
+
+def _image_driver(lines: list[Line]) -> Iterator[Statement]:
+    """Libraries in the container newer than the host's driver; older ones may be those of its start."""
+    host: tuple[int, ...] = ()
+    inside: tuple[tuple[int, ...], Line] | None = None
+    for line in lines:
+        if (parts := split(line.text)) is None or not (version := _DRIVER.match(parts[1])):
+            continue
+        words = set(re.split(r"[\s_.()/-]+", parts[0].lower()))
+        number = tuple(map(int, version[0].split(".")))
+        of_image = words & {"container", "image"} and "compat" not in words
+        if of_image and words & {"driver", "libs", "libraries", "nvidia"}:
+            inside = inside or (number, line)
+        elif words >= {"host", "driver"}:
+            host = host or number
+    if host and inside and inside[0] > host:
+        yield say("raised.image-driver-newer", True, inside[1])
 
 
 def _of(found: dict[str, tuple[float, Line]], name: str) -> float:
