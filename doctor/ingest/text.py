@@ -14,7 +14,7 @@ from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
 from .statement import Line, Statement
-from .where import read_where
+from .where import read_log_places, read_where
 from .words import Words
 
 
@@ -80,10 +80,11 @@ _SHORT = 60
 
 def read(data: bytes | str, name: str = "text") -> Snapshot:
     """The facts and messages of a text; nothing in it can fail, what is not understood is left out."""
-    lines = lines_of(data if isinstance(data, str) else text_of(data))
+    text = data if isinstance(data, str) else text_of(data)
+    lines = lines_of(text)
     words = Words(lines)
     haystack = Haystack(lines, words)
-    statements = [*read_shapes(haystack), *read_where(haystack)]
+    statements = [*read_shapes(haystack), *read_where(haystack), *read_log_places(text)]
     for reader in READERS:
         if reader.may_read(lines, words):
             statements += reader.read(lines)

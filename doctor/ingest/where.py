@@ -10,7 +10,15 @@ from pkgutil import get_data
 from typing import Any, NamedTuple
 
 from .search import Haystack
-from .statement import Statement, say
+from .statement import Line, Statement, say
+
+_LOGS = (
+    ("container.kind", "docker", re.compile(
+        r"^[a-z][\w.-]{1,60}[-_]\d{1,3} {1,16}\| .{0,160}?(?:ERROR|INFO|WARN|Error\b|Traceback|\d\d:\d\d:\d\d)", re.M)),
+    ("host.scheduler", "kubernetes", re.compile(r"^\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] ", re.M)),
+)  # fmt: skip
+"""What docker compose and kubectl put before the lines of a log; `clean` takes it off."""
+_HEAD = 100_000
 
 
 class Mark(NamedTuple):
@@ -54,3 +62,12 @@ def read_where(haystack: Haystack) -> Iterator[Statement]:
         ]
         if lines and not any(haystack.holds(word) for word in mark.alone):
             yield say(mark.path, mark.value, min(lines, key=lambda line: line.number), weak=True)
+
+
+def read_log_places(text: str) -> Iterator[Statement]:
+    """The place that the words before a log's lines tell."""
+    head = text[:_HEAD]
+    for path, value, pattern in _LOGS:
+        if ("| " in head or "[pod/" in head) and (found := pattern.search(head)):
+            line = Line(head.count("\n", 0, found.start()) + 1, found[0])
+            yield say(path, value, line, weak=True)

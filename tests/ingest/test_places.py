@@ -150,3 +150,10 @@ def test_marks_are_well_formed() -> None:
 def test_a_long_line_of_almost_marks_is_read_in_time() -> None:
     text = "/content/" * 20_000 + "\n" + "on colab https:// " * 20_000 + "\n" + "C:\\Users\\" * 20_000
     assert isinstance(read(text), Snapshot)
+
+
+def test_words_before_the_lines_of_a_log_tell_the_place() -> None:
+    compose = "vllm-openai_1  | (Worker pid=3487) ERROR 06-05 16:30:08 worker_base.py:148] RuntimeError: no\n"
+    assert read(compose).container.kind == "docker"
+    assert read("[pod/llm-0/server] Traceback (most recent call last):\n").host.scheduler == "kubernetes"
+    assert isinstance(read("layer_1 | 3x3 | 64\nlayer_2 | 3x3 | 128\n").container.kind, Missing)
