@@ -25,7 +25,9 @@ EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 _MOST_NEEDS = 2
 _MENTION = re.compile(
-    r"^(?:topic|readings)-|-(?:mentioned|lists|versions?)$|^(?:mig|ecc-count|jetpack|threads|[\w-]+-version)-told$"
+    r"^(?:topic|readings)-|-(?:mentioned|lists|versions?)$|^(?:mig|ecc-count|jetpack|threads|user-site|[\w-]+-version)-told$"
+    r"|^(?:nix-loader|nccl-cuda-differs|driver-lib-folder|libcuda-elsewhere|xformers-unavailable|ds-no-(?:ninja|cuda-home)"
+    r"|iommu-on|secureboot-enabled|smi-no-processes|docker-run-without-gpus)$"
 )
 """Ids of messages that speak of a thing and do not say that it fails."""
 _JETSON = ("jetson", "orin", "xavier", "tegra", "thor", "nano")
