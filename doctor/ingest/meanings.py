@@ -84,7 +84,7 @@ def _modules(value: str, line: Line) -> Iterator[Statement]:
     )
     if names:
         yield say("driver.modules", names, line)
-        if "nouveau" in names:
+        if "nouveau" in names and "nvidia" not in value:  # lspci lists what could drive a card, not what does
             yield say("driver.nouveau_loaded", True, line)
 
 

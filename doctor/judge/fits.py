@@ -13,6 +13,7 @@ _HOST_MODULES = ("uvm-", "kernel-module-", "secure-boot-", "open-kernel-", "othe
 _LINUX_ONLY = (*_CONTAINERS, *_HOST_MODULES, "driver-libs-not-on-", "libcuda-stub-", "ld-library-path-", "libc-",
                "shm-", "memlock-", "p2p-blocked-", "wsl-", "jetson-", "triton-libcuda-")  # fmt: skip
 _OWN_MEMORY = ("program-fills-gpu", "program-fills-gpu-newer")
+_LARGE_SHM = 4096
 _WINDOWS = {
     "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": "cmd /c \"set CUDA & set NVIDIA\"",
     "echo \"$LD_LIBRARY_PATH\"; ldconfig -p | grep -E 'libcuda|cudnn|nccl|nvJitLink'":
@@ -40,6 +41,8 @@ def cannot_be(s: Snapshot, name: str) -> bool:
         return name.startswith(_LINUX_ONLY)
     if name == "wsl-pinned-memory-limit" and "allocator-spoke" in {symptom.id for symptom in s.symptoms}:
         return True
+    if name == "shm-too-small":
+        return (known(s.host.shm_mib) or 0) > _LARGE_SHM
     if name.startswith("wsl-"):
         return not wsl and (bool(kernel) or known(s.host.wsl) == 0)
     if name.startswith(_HOST_MODULES):

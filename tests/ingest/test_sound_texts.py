@@ -147,3 +147,35 @@ def test_lightning_s_report_is_read() -> None:
 def test_words_that_hang_elsewhere_accuse_no_iommu() -> None:
     assert "p2p-blocked-by-iommu-acs" not in report(read("RTX 3060, driver 535.104.05: apt update hangs in the shell")).possible
     assert "p2p-blocked-by-iommu-acs" in report(read("2x RTX 3090: DDP training hangs in init_process_group")).possible
+
+
+LOGS = {
+    "NCCL without a network plugin": "NCCL INFO NET/Plugin: Plugin load returned 2 : libnccl-net.so: cannot open shared object file: No such "
+    "file or directory : when loading libnccl-net.so\nNCCL INFO Channel 00/0 : 1[1] -> 0[0] via SHM/direct/direct\n"
+    "NCCL INFO ncclCommInitRank comm 0xbde4170 rank 1 nranks 2 cudaDev 1 - Init COMPLETE",
+    "a module without signature that runs": "nvidia: module verification failed: signature and/or required key missing - tainting kernel\n"
+    "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.14",
+    "lspci of a card that nvidia drives": "01:00.0 VGA compatible controller: NVIDIA Corporation GA102 [GeForce RTX 3090] (rev a1)\n"
+    "\tKernel driver in use: nvidia\n\tKernel modules: nvidiafb, nouveau, nvidia_drm, nvidia",
+    "nvidia-smi -q of a card without limits": "==============NVSMI LOG==============\nDriver Version : 550.54.15\nGPU 00000000:65:00.0\n"
+    "    Clocks Event Reasons\n        SW Power Cap                      : Not Active\n        HW Slowdown                       : Not Active",
+    "TensorFlow beside torch on Windows": "- Platform: Windows-10-10.0.22631-SP0\n- PyTorch version (GPU?): 2.5.0+cu124 (True)\n"
+    "- Tensorflow version (GPU?): 2.17.0 (False)\nGPU: NVIDIA GeForce RTX 4070",
+    "memory of a process that runs": "GPU memory is not released until the process exits, as nvidia-smi shows",
+    "shared memory that is large": "shared memory (/dev/shm) size .... 251.76 GB\ntorch version .................... 2.3.0+cu121",
+}
+
+
+@pytest.mark.parametrize("text", LOGS.values(), ids=LOGS)
+def test_lines_that_look_sick_in_sound_logs(text: str) -> None:
+    found = report(read(text))
+    assert not [f.id for f in found.findings if f.status == "fail" or f.title.startswith("Likely")]
+
+
+def test_the_same_words_where_something_fails() -> None:
+    said = "Kernel driver in use: nouveau\nKernel modules: nvidiafb, nouveau"
+    assert ids(read("01:00.0 VGA compatible controller: NVIDIA Corporation GA102\n\t" + said), status="fail") == ["other-kernel-driver-bound"]
+    assert ids(read("kernel_modules: nouveau"), status="fail") == ["other-kernel-driver-bound"]
+    failed = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nmodule verification failed: signature and/or required key missing"
+    assert "secure-boot-unsigned-module" in report(read(failed)).possible
+    assert ids(read("OS: Windows 11\ntensorflow version: 2.15.0\nGPU: RTX 3060"), status="fail") == ["framework-build-without-gpu"]
