@@ -43,7 +43,7 @@ ENGINE = ("container-runtime-not-configured", "container-device-permission-denie
 ELSEWHERE = {
     "apptainer": (*ENGINE, "container-no-gpu-flag", "container-driver-capabilities-missing"),
     "slurm": (*ENGINE, "container-no-gpu-flag"),
-    "docker": ENGINE, "podman": ENGINE,
+    "docker": ENGINE, "podman": ENGINE, "wsl": ("open-kernel-module-required",),
     "windows": ("fabric-manager-not-running", "cuda-compat-on-unsupported-gpu", "cuda-compat-conflict",
                 "driver-libs-not-on-loader-path", "libcuda-stub-loaded"),
 }  # fmt: skip
