@@ -183,8 +183,7 @@ def suspected(
     """
     if not open_causes:
         return ()
-    said = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests
-                 and not symptom.id.startswith("topic-")), None)  # fmt: skip
+    said = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests), None)
     about = next((check.about for check in catalogue if check.id == open_causes[0]), None)
     if said is None or about is None:
         return ()
