@@ -12,6 +12,7 @@ from .container import start_with, variable_line
 from .driver import RPM
 from .place import container_kind, library_changes
 from .told import Told, one_step
+from .torch import recheck_run
 
 _APPTAINER = "/.singularity.d/libs"
 _NIXOS = "/run/opengl-driver/lib"
@@ -85,4 +86,17 @@ def _for_nix(t: Told, folder: str) -> Fix:
                     changes=library_changes())  # fmt: skip
 
 
-FIXES = {"driver-libs-not-on-loader-path": _loader_path}
+def _user_site(t: Told) -> Iterable[Fix]:
+    """The variable, as it is given where the text comes from; it changes no file."""
+    title = "Switch the user's site folder off"
+    note = "Or remove the copies there for good: pip uninstall them outside of the environment."
+    if (kind := container_kind(t.s)) and kind != "apptainer":
+        line = variable_line(t.s, "PYTHONNOUSERSITE", "1")
+        return (start_with(t.s, "no-user-site", title, "Give the container this variable.", line),)
+    text = "Before the program starts; in a job script or Dockerfile set it there."
+    if kind == "apptainer":
+        text = "On the host, before apptainer exec: the container gets the variable. Or start it with --no-home."
+    return (one_step("no-user-site", title, text, "export PYTHONNOUSERSITE=1", changes=recheck_run(t.s), note=note),)
+
+
+FIXES = {"driver-libs-not-on-loader-path": _loader_path, "user-site-shadows-packages": _user_site}

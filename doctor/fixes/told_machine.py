@@ -84,6 +84,12 @@ def _slowed(t: Told) -> Iterable[Fix]:
 def _link(t: Told) -> Iterable[Fix]:
     if t.said.id == "topology-not-nvlink":
         return (other_host(t.s, "whose GPUs are joined by NVLink"),)
+    if t.said.id == "topology-far-told" and not guest(t.s):
+        text = ("See what lies between the cards (SYS, NODE: two sockets or host bridges), and put them into slots of "
+                "one root complex: then it is PHB, PXB or PIX.")  # fmt: skip
+        note = "Where they must stay: let less go between them (pipeline in place of tensor parallel)."
+        return (one_step("one-root-complex", "Put the cards under one root complex", text, "nvidia-smi topo -m", "host",
+                         note=note, changes={"gpu_pairs": RECHECK}),)  # fmt: skip
     return seat_board(t.s, "", 16)
 
 

@@ -74,6 +74,12 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return (not boards or any(_NVSWITCH.search(name) for name in boards)) is value
     if key == "code":
         return _code(s) == str(value)
+    if key == "group-lacks-gpu":
+        return _lacks(" ".join(groups), _capabilities(s)) is value
+    if key == "gpus-at-least":
+        return len(known(s.gpus) or ()) >= int(value)
+    if key == "two-sources":
+        return _two_sources(s, str(value))
     if key == "group-above":
         fact = s.fact(value)
         return bool(groups and groups[0].isdigit() and isinstance(fact, int) and int(groups[0]) > fact)
@@ -128,6 +134,39 @@ def _code(s: Snapshot) -> str:
     if not held or not caps:
         return ""
     return "older" if max(held) < min(caps) else "newer" if min(held) > max(caps) else ""
+
+
+_ARCH = re.compile(r"(sm_?|compute_)?(\d{1,2})\.?(\d)[af]?(\+PTX)?", re.I)
+
+
+def _lacks(listed: str, caps: list[tuple[int, ...]]) -> bool:
+    """Whether these architectures (`sm_70, sm_80`, `7.0;8.0+PTX`) leave one of the GPUs out."""
+    codes = [(int(a[2]), int(a[3]), bool(a[4]) or a[1] == "compute_") for a in _ARCH.finditer(listed)]
+    return bool(codes) and any(
+        not any((major == cap[0] and minor <= cap[1]) or (ptx and (major, minor) <= cap) for major, minor, ptx in codes)
+        for cap in caps
+    )
+
+
+_BY_CONDA = (
+    ("libcublas", "nvidia-cublas"), ("libcusolver", "nvidia-cusolver"), ("libcusparse", "nvidia-cusparse"),
+    ("libcufft", "nvidia-cufft"), ("libcurand", "nvidia-curand"), ("libnvjitlink", "nvidia-nvjitlink"),
+    ("cuda-cudart", "nvidia-cuda-runtime"), ("cuda-nvrtc", "nvidia-cuda-nvrtc"), ("nccl", "nvidia-nccl"),
+    ("cuda-cupti", "nvidia-cuda-cupti"), ("cudnn", "nvidia-cudnn"), ("cusparselt", "nvidia-cusparselt"),
+)  # fmt: skip
+"""A CUDA library as conda and as pip name it."""
+
+
+def _two_sources(s: Snapshot, family: str) -> bool:
+    """Whether conda and pip both brought a library whose name holds `family`, in versions that differ."""
+    found = {d.name: _numbers(d.version)[:2] for d in known(s.python.distributions) or ()}
+    for conda, pip in _BY_CONDA:
+        if family in conda:
+            first = [version for name, version in found.items() if name in (conda, f"{conda}-dev")]
+            second = [version for name, version in found.items() if name.startswith(f"{pip}-cu")]
+            if any(a and b and a != b for a in first for b in second):
+                return True
+    return False
 
 
 _FAMILIES = (

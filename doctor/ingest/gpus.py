@@ -13,6 +13,11 @@ _LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4}(?:,\d{1,4}){0
 """MMEngine puts the numbers of equal GPUs together: `GPU 0,1,2: ...`."""
 _UUID = re.compile(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
 _REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
+_SERIES = re.compile(r"\b(?:rtx|gtx|geforce)[ -]?(10|16|20|30|40|50)(?:xx|[ -]?series)\b", re.I)
+_OF_SERIES = {"10": "6.1", "16": "7.5", "20": "7.5", "30": "8.6", "40": "8.9", "50": "12.0"}
+"""`RTX 50 series`: every board of it has this compute capability."""
+_OF_JETSON = re.compile(r"\b(?:(orin)|(xavier)|(thor)|(tx2)|(tx1|jetson nano))\b", re.I)
+_JETSONS = ("8.7", "7.2", "11.0", "6.2", "5.3")
 MOST_GPUS = 4096
 """Of one list: no machine has more."""
 OTHERS = re.compile(
@@ -23,7 +28,7 @@ OTHERS = re.compile(
 NVIDIA = re.compile(
     r"\b(?:nvidia|geforce|quadro|tesla|titan|jetson|rtx|gtx|gt ?\d{3,4}m?|mx ?\d{3}|nvs"
     r"|orin|xavier|thor|dgx|gb10|gb200|gb300|gh200"
-    r"|[abhlptvk]\d{2,3}[gs]?|\d{3}mx?|b[23]00|h[12]00|pg\d{3})\b",
+    r"|[abhlptvk]\d{2,3}[gs]?|[at]\d000|v100dx?|grid|\d{3}mx?|b[23]00|h[12]00|pg\d{3})\b",
     re.I,
 )
 
@@ -58,6 +63,10 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
         fields["memory_total_mib"] = board.memory_gib * 1024
     if arch := re.search(r"\bsm[_ ](?:sm_)?(\d{2,3})[af]?\b", rest):
         fields["compute_capability"] = values.capability(arch[1])
+    elif series := _SERIES.search(name):
+        fields["compute_capability"] = _OF_SERIES[series[1]]
+    elif module := _OF_JETSON.search(name):
+        fields["compute_capability"] = _JETSONS[(module.lastindex or 1) - 1]
     if uuid:
         fields["uuid"] = uuid[1]
     if pci := re.search(r"\b10de:([0-9a-f]{4})\b", rest, re.I):

@@ -113,6 +113,8 @@ def _compare(how: str, groups: tuple[str, ...]) -> bool:
         return len(groups) >= 2 and groups[0] != groups[1]
     if how == "second-over-0.8-of-first":
         return len(numbers) >= 2 and numbers[0] > 0 and 0.8 <= numbers[1] / numbers[0] <= 1
+    if how == "most-of-second":
+        return len(numbers) >= 2 and numbers[1] > 1 and 0.5 <= numbers[0] / numbers[1] <= 1
     if how == "first-less":
         return len(numbers) >= 2 and numbers[0] < numbers[1]
     if how == "lanes-below":

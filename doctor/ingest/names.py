@@ -6,10 +6,12 @@ import re
 from typing import NamedTuple
 
 _MANY = re.compile(
-    r"(?:(\d{1,4})\s?[x×*]\s?|(dual|two|three|four|eight)\s)(?=nvidia|geforce|[rg]tx|tesla|quadro|titan|jetson"
+    r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3})\b)"
+    r"|(dual|two|three|four|eight)\s)(?=nvidia|geforce|[rg]tx|tesla|quadro|titan|jetson"
     r"|[abhlptvk]\d|g[bh]\d|mx ?\d|gt ?\d|\d{4})", re.I,
 )  # fmt: skip
 _MANY_AFTER = re.compile(r"(?:\s|\s?\()[x×*]\s?(\d{1,3})\)?$", re.I)
+_ONE = re.compile(r"^(?:a single|single|one|an?|my|the) (?=\w)", re.I)
 _WORDS = {"dual": 2, "two": 2, "three": 3, "four": 4, "eight": 8}
 _MEMORY = re.compile(
     r"[\s(/-]{1,3}(?:with )?(\d{1,3})\s?(?:gib|gb|g)\b(?: of)?(?:\s?(?:vram|memory|ram|gddr\dx?))?\)?$", re.I
@@ -18,6 +20,23 @@ _FAMILY = re.compile(r"\b(rtx|gtx)[ _-]?(?=[a-z]?\d{3,4})", re.I)
 _BEHIND = re.compile(r"\b(\d{3,4})((?: ?ti| ?super){0,2}) (rtx|gtx)\b", re.I)
 _SUFFIX = re.compile(r"(?<=\d)[ _-]?(ti|super|max-?q|laptop|mobile)\b", re.I)
 _BARE = re.compile(r"(?:geforce )?(\d{4})(?= ti\b| super\b|$| laptop\b| mobile\b)", re.I)
+_WRONG_FAMILY = re.compile(
+    r"\b(?:(GTX) (?=[2-5]0[5-9]0(?!\d))|(RTX) (?=(?:10[1-8]0|16[356]0|9[5-8]0|7[5-8]0)(?!\d)))", re.I
+)
+"""`GTX 3090` and `RTX 1080`: there is one board of that number, in the other family."""
+_OTHER_NAMES = (
+    (re.compile(r"\b(?:quadro |(?:nvidia )?rtx |tesla )(?=[ahb]\d{2,3}\b(?!0))", re.I), ""),  # RTX A100, RTX H100
+    (re.compile(r"^(?:nvidia |quadro )?(?=a[2456][05]00\b)", re.I), "RTX "),  # A6000
+    (re.compile(r"\bRTX (RTX )", re.I), r"\1"),
+    (re.compile(r"^(?:nvidia |geforce )*rtx titan\b", re.I), "TITAN RTX"),
+    (re.compile(r"^(?:geforce )?(?:gtx )?(16[56]0) ?s(?:uper)?$", re.I), r"GTX \1 SUPER"),
+    (re.compile(r"^(?:nvidia )?pro (?=[2-6]\d00 blackwell)", re.I), "RTX PRO "),
+    (re.compile(r"\b(5090|4090) ?d$", re.I), r"\1 D"),
+    (re.compile(r"(?<=\d)[ _-]?ti[ _-]?super\b", re.I), " Ti SUPER"),
+    (re.compile(r"(?:(?<=\d{4})|(?<=[AHB]\d00)|(?<=T4))s$"), ""),  # 3090s
+)
+"""What people write for a board -> how it is called."""
+_FAMILY_OF = {"GTX": "RTX ", "RTX": "GTX "}
 _LAPTOP = " Laptop GPU"
 _SPELT = {"ti": " Ti", "super": " SUPER", "maxq": " with Max-Q Design", "laptop": _LAPTOP, "mobile": _LAPTOP}
 
@@ -47,9 +66,9 @@ class Typed(NamedTuple):
 
 def typed(text: str) -> Typed:
     """The name as the board carries it, how many, and their memory; a name that is no GeForce's stays as it is."""
-    name, count, memory = text.strip(), 1, 0
+    name, count, memory = _ONE.sub("", text.strip()), 1, 0
     if many := _MANY.match(name):
-        count = int(many[1]) if many[1] else _WORDS[many[2].lower()]
+        count = int(many[1] or many[2] or _WORDS[many[3].lower()])
         name = name[many.end() :]
     elif many := _MANY_AFTER.search(name):
         count = int(many[1])
@@ -66,9 +85,13 @@ def typed(text: str) -> Typed:
             number = int(found[1])
             family = "GTX" if 1000 < number < 1700 else "RTX" if 2000 < number < 6000 and number % 10 == 0 else ""
             name = f"{family} {name[found.start(1) :]}" if family else name
+        for wrong, right in _OTHER_NAMES:
+            name = wrong.sub(right, name)
+        name = _WRONG_FAMILY.sub(lambda found: _FAMILY_OF[(found[1] or found[2]).upper()], name)
         if re.search(r"\b(?:RTX|GTX) \d", name):
             name = " ".join(_SUFFIX.sub(_spelt, name).split())
             name = re.sub(r"\bGPU (?=GPU\b)", "", name)
+            name = re.sub(r"\b(GTX (?:10|9)\d0(?: Ti)?) Laptop GPU$", r"\1", name)  # their names say no more
     return Typed(name.strip(" ,;"), count, memory)
 
 

@@ -10,6 +10,7 @@ from .statement import Line, Statement, say
 
 _KEY = re.compile(r"\s{0,8}([A-Za-z][\w .()/-]{0,60})\s{0,4}[:=]\s{0,4}(.{3,400})")
 _NUMBER = re.compile(r"(\d{1,2})\s?[=:]")
+_SHORT = re.compile(r"\s{0,8}([A-Za-z][\w .()/-]{0,60})\s{0,4}[:=]\s{0,4}(\d)$")
 _PROGRAM = re.compile(r"torch|cuda|tensorflow|\btf\b|jax|program|process|devices?\b", re.I)
 
 
@@ -18,6 +19,7 @@ def read_orders(lines: list[Line]) -> Iterator[Statement]:
 
     `raised.device-index` where each names one model under another number, and nothing in the text limits the devices.
     """
+    yield from _numbers(lines)
     smi: list[str] = []
     numbers: dict[bool, tuple[str, str]] = {}
     others: list[tuple[Line, list[str]]] = []
@@ -41,6 +43,28 @@ def read_orders(lines: list[Line]) -> Iterator[Statement]:
         if smi and names != smi and sorted(names) == sorted(smi):
             yield say("raised.device-order", True, line)
             return
+
+
+_CHOSEN = re.compile(r"chosen|choose|select|request|asked|want|visible|use[ds]?\b|assigned|intended|expected", re.I)
+_BUSY = re.compile(r"busy|active|running|work|load|util|process|shown?|memory|free|idle", re.I)
+_LIST = re.compile(r"\W{0,2}(?:gpus?|devices?|cuda)?\W{0,3}(\d{1,2}(?:\s?[, ]\s?\d{1,2}){0,15})\W{0,2}$", re.I)
+
+
+def _numbers(lines: list[Line]) -> Iterator[Statement]:
+    """`devices_chosen: 2,3` beside `devices busy in nvidia-smi: 0,1`: CUDA counts the GPUs in another way."""
+    smi: set[str] = set()
+    chosen: set[str] = set()
+    at: Line | None = None
+    for line in lines:
+        if not (found := _KEY.match(line.text) or _SHORT.match(line.text)) or not (some := _LIST.match(found[2])):
+            continue
+        key, numbers = found[1].replace("_", " "), set(re.findall(r"\d{1,2}", some[1]))
+        if re.search(r"smi(?![a-z])", key, re.I) and _BUSY.search(key):
+            smi, at = numbers, line
+        elif _CHOSEN.search(key) and re.search(r"gpu|device|index|indices|ordinal|cuda", key, re.I):
+            chosen = numbers
+    if at is not None and smi and chosen and len(smi) == len(chosen) and smi != chosen:
+        yield say("raised.device-order", True, at)
 
 
 def _plain(name: str) -> str:

@@ -9,7 +9,7 @@ from . import values
 from .statement import Line, Statement, say
 
 _FREEZE = re.compile(
-    r"\s{0,8}(?:\[(?:pip3?|conda|uv)\]\s{0,4})?([A-Za-z0-9][\w.-]{0,80})(?:\[[\w,-]{0,60}\])?"
+    r"\s{0,8}(?:\[(?:pip3?|conda|uv)\]\s{0,4})?([A-Za-z0-9][\w.-]{0,80})(?:\[[\w,-]{0,60}\]| \([\w -]{1,40}\))?"
     r"==\s{0,2}(\S{1,80}(?: \S{1,40}){0,4})\s{0,8}$"
 )
 _ENV = re.compile(

@@ -62,7 +62,7 @@ READERS = (
     Reader("host_lists", "read_lspci", ("controller",)),
     Reader("wsl", "read_wsl", ("wsl", "subsystem")),
     Reader("cudnn", "read_cudnn", ("cudnn",)),
-    Reader("tracebacks", "read_tracebacks", ("traceback",)),
+    Reader("tracebacks", "read_tracebacks", ("traceback", "file \"")),
     Reader("variables", "read_variables"),
     Reader("session", "read_session", _CALLS),
     Reader("free", "read_free", most_lines=400),

@@ -15,6 +15,11 @@ _SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,60})(?:[/\\.]|$)")
 _PYTHON = re.compile(r"[/\\][Pp]ython(3)(?:\.(\d{1,2})|(\d{1,2}))[/\\]")
 _OWN_CODE = re.compile(r"\b(?:\w{1,40}_(?:cuda|gpu|cu|ext|C)|_C|_ext|ext_module|lib)\.\w")
 """A line of Python that calls compiled code of its own package."""
+_USER_SITE = re.compile(
+    r"[/\\]\.local[/\\]lib[/\\]python3?\b|[/\\]AppData[/\\]Roaming[/\\]Python[/\\]Python3", re.I
+)
+_CONDA = re.compile(r"[/\\](?:\w{0,12}conda\d?|envs|miniforge\d?|mambaforge|micromamba)[/\\]", re.I)
+_OF_IMAGE = re.compile(r"^/(?:usr/local|opt)/\S{0,200}/(?:site|dist)-packages/")
 _MOST = 200
 EXTENSIONS = (
     "apex", "auto_gptq", "awq", "bitsandbytes", "causal_conv1d", "deepspeed", "detectron2", "exllamav2", "flash_attn",
@@ -49,10 +54,25 @@ def read_tracebacks(lines: list[Line]) -> Iterator[Statement]:
                 yield say("raised.import-in-extension", package[1], trace.error)
             elif _OWN_CODE.search(source):
                 yield say("raised.call-in-extension", package[1], trace.error)
+        yield from _user_site(trace, len(pythons) > 1)
         if trace.kind in ("ImportError", "OSError", "ModuleNotFoundError") and _imports_torch(trace):
             yield say("torch_run.imported", False, trace.error, weak=True)
             yield say("torch_run.import_fault", "raised", trace.error, weak=True)
             yield say("torch_run.import_error", f"{trace.kind}: {trace.message}"[:600], trace.error, weak=True)
+
+
+def _user_site(trace: Trace, two_pythons: bool) -> Iterator[Statement]:
+    """Where an import fails in a package of the user's own site folder, and whose packages stand around it."""
+    if not any(_USER_SITE.search(file) and function in ("<module>", "") for file, function, _ in trace.frames):
+        return
+    yield say("raised.user-site", True, trace.error)
+    rest = [file for file, _, _ in trace.frames if not _USER_SITE.search(file)]
+    if two_pythons:
+        yield say("raised.user-site-of-other-python", True, trace.error)
+    if any(_CONDA.search(file) for file in rest):
+        yield say("raised.user-site-in-conda", True, trace.error)
+    if any(_OF_IMAGE.search(file) for file in rest):
+        yield say("raised.user-site-beside-others", True, trace.error)
 
 
 def _imports_torch(trace: Trace) -> bool:
@@ -74,6 +94,8 @@ def _traces(lines: list[Line]) -> Iterator[Trace]:
         if (at := text.find(_BEGIN)) >= 0:
             prefix, frames = at, []
             continue
+        if prefix is None and text.lstrip().startswith('File "'):  # its first line was not pasted
+            prefix, frames = max(0, len(text) - len(text.lstrip()) - 2), []
         if prefix is None or found >= _MOST:
             continue
         text = text[prefix:]
