@@ -56,6 +56,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return isinstance(first, str) and isinstance(second, str) and _numbers(first)[:2] != _numbers(second)[:2]
     if key == "packages":
         return set(value) <= {d.name for d in known(s.python.distributions) or ()}
+    if key in ("any-package", "packages-not"):
+        return bool(set(value) & {d.name for d in known(s.python.distributions) or ()}) is (key == "any-package")
     if key == "set":
         return bool(s.host.env(value)) and not isinstance(s.host.env(value), Missing)
     if key == "nvjitlink-wheel":  # against the version in the symbol's name: __nvJitLinkCreate_12_5

@@ -50,7 +50,7 @@ ELSEWHERE = {
 """Place: causes that do not occur there, or are told on its host."""
 
 
-OWN_PLACE = re.compile("container:|container_runtime:|WSL")
+OWN_PLACE = re.compile("container:|container_runtime:|WSL|OS: Windows")
 """Samples that tell another place themselves."""
 
 
