@@ -71,6 +71,14 @@ FACTS: dict[str, dict[str, Any]] = {
     "host-lists": {"host.kernel": "6.8.0-45-generic", "host.os_id": "ubuntu", "driver.module_built": True,
                    "driver.modules": ("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")},
     "wsl-version": {"host.wsl": 2},
+    "paddle": {"driver.nvml_cuda_version": "12.2"},
+    "device-query": {"driver.nvml_cuda_version": "12.2"},
+    "cupy": {"driver.cuda_version": "12.2"},
+    "ultralytics": {"torch.version": "2.1.0+cu121", "torch_run.cuda_available": True, "python.patient.version": "3.10.12"},
+    "ultralytics-cpu": {"torch.version": "2.0.1+cpu", "torch.build": "cpu"},
+    "ollama-2024": {"driver.libcuda_version": "535.54.03"},
+    "tiny-cuda-nn": {"torch.version": "2.1.0+cu118", "cuda.nvcc_version": "11.7"},
+    "lightning-fit": {"torch_run.cuda_available": False},
 }  # fmt: skip
 GPUS = {
     "triton-old-gpu": [("Tesla P40", "6.1")],
@@ -98,6 +106,12 @@ GPUS = {
     "lightning": [("NVIDIA GeForce RTX 4090", None)],
     "host-lists": [("GeForce RTX 4090", None)],
     "wsl-version": [("NVIDIA GeForce RTX 3070", None)],
+    "paddle": [(None, "8.6")],
+    "device-query": [("NVIDIA GeForce RTX 3060", "8.6")],
+    "cupy": [("NVIDIA GeForce RTX 3090", "8.6")],
+    "ultralytics": [("NVIDIA GeForce RTX 3060", None)],
+    "ctranslate2": [("NVIDIA GeForce RTX 3060", "8.6")],
+    "trtexec": [("NVIDIA GeForce RTX 3090", "8.6")],
 }  # fmt: skip
 PACKAGES = {
     "ds-report": {"deepspeed": "0.15.3"},
