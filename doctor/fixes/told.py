@@ -28,6 +28,14 @@ class Told(NamedTuple):
 
 Builder: TypeAlias = Callable[[Told], Iterable[Fix | None]]
 
+_OWN_WORDS = frozenset((
+    "cdi-spec-stale", "cli-rootless", "cuda-headers-missing", "cupy-two", "docker-too-old", "flashinfer-sm75",
+    "gloo-interface", "headers-not-found", "jetson-nodes-denied", "k8s-class-not-found", "mig-no-room",
+    "mig-not-uniform", "module-source-too-old", "ngc-driver-found", "ngc-gpu-unknown", "nvcc-no-compiler",
+    "nvrm-bios", "operator-no-resource", "paddle-arch", "paddle-cudnn", "rapids-gpu-too-old", "slurm-fewer-gpus",
+    "slurm-select-type", "tcnn-arch", "toolkit-hook-direct",
+))  # fmt: skip
+"""Messages whose own fix is more exact than the check's."""
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
 
 
@@ -78,7 +86,7 @@ def _offered(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
 
 def _built(finding: Finding, said: list[Symptom], s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     build = builders().get(finding.id) if said and "message" in finding.facts else None
-    if build is None:
+    if build is None or (said[0].id in _OWN_WORDS and said[0].fix and not guest(s)):
         return ()
     lines = "\n".join(symptom.text for symptom in (*said, *s.symptoms))
     rest = tuple(symptom for symptom in s.symptoms if symptom not in said)
