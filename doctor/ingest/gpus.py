@@ -61,7 +61,8 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
     fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS)}
     if board.memory_gib:
         fields["memory_total_mib"] = board.memory_gib * 1024
-    if arch := re.search(r"\bsm[_ ](?:sm_)?(\d{1,2}\.\d|\d{2,3})[af]?\b", rest):
+    board_says = re.split(r"\blist\b", rest, maxsplit=1)[0]
+    if arch := re.search(r"\bsm[_ ](?:sm_)?(\d{1,2}\.\d|\d{2,3})[af]?\b", board_says):
         fields["compute_capability"] = values.capability(arch[1])
     elif series := _SERIES.search(name):
         fields["compute_capability"] = _OF_SERIES[series[1]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .clauses import clauses
 from .free import of_here
 from .keys import canonical, exact_kind, in_words, kind_of, package_name, variable
 from .nested import json_lines, yaml_lines
@@ -18,6 +19,9 @@ from .values import is_bound
 _MOST_ADDED = 5000
 _MOST_FIRST, _MOST_LAST = 400, 200
 """Lines at the begin and at the end of a text that are looked at one by one."""
+_MOST_SENTENCES = 120
+"""Lines of a text that somebody wrote."""
+_HYPHEN = re.compile(r"(\w-) (?=\w)")
 _DOTTED = re.compile(r"\s{0,8}([A-Za-z][\w.]{1,40})\.(\w{2,30})\s?[:=] ?(\S.{0,80})$")
 _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}\s{1,4}|\*{2,3}|__|[-*+] {1,3}\*\*)?([A-Za-z][\w .()/?-]{1,50}?)"
@@ -56,9 +60,23 @@ def _all(lines: list[Line], rows: list[str]) -> Iterator[Line]:
         for line in source:
             yield line
             yield from _of_line(line)
+    for told in _clauses(lines) if len(lines) <= _MOST_SENTENCES else ():
+        yield told
+        yield from _of_line(told)
     for line in (*lines[:_MOST_FIRST], *lines[_MOST_FIRST:][-_MOST_LAST:]):
         yield from _of_line(line)
     yield from _siblings(lines)
+
+
+def _clauses(lines: list[Line]) -> Iterator[Line]:
+    """Facts that sentences tell; a sentence may go on over the lines of a paragraph."""
+    paragraph: list[Line] = []
+    for line in [*lines, Line(0, "")]:
+        if paragraph and (line.number - paragraph[-1].number != 1 or not 40 < len(paragraph[-1].text) <= 120):
+            joined = " ".join(row.text.strip() for row in paragraph)
+            yield from clauses(Line(paragraph[0].number, _HYPHEN.sub(r"\1", joined)))
+            paragraph = []
+        paragraph.append(line)
 
 
 def _siblings(lines: list[Line]) -> Iterator[Line]:
@@ -103,7 +121,7 @@ def _of_line(line: Line) -> Iterator[Line]:
 def _usual(key: str, value: str, number: int, sign: str = "") -> Iterator[Line]:
     """`key: value` in the words that other readers and the catalogue know."""
     value = value.strip().strip("'\"").strip()
-    word = value.lower()
+    word = value.lower().rstrip(".")
     if name := variable(key):
         if word in ("unset", "not set", "none", "null"):
             yield Line(number, f"{name} is unset")
@@ -122,7 +140,7 @@ def _usual(key: str, value: str, number: int, sign: str = "") -> Iterator[Line]:
             yield Line(number, f"{key}: {value}")
     elif sign != ": " and (kind_of(key) or sign.strip() == ":"):
         yield Line(number, f"{key}: {value}")
-    elif "-" in key or (key[:1].islower() and key != key.lower()):
+    elif not kind_of(key) and ("-" in key or (key[:1].islower() and key != key.lower())):
         yield Line(number, f"{in_words(key)}: {value}")
 
 
@@ -134,7 +152,7 @@ def _exactly(key: str) -> bool:
     return bool(exact_kind(key) or canonical(key) or package_name(key) or variable(key))
 
 
-def _parts(text: str) -> list[tuple[str, str]]:
+def _parts(text: str, led: bool = False) -> list[tuple[str, str]]:
     """`GPU: RTX 4090, driver: 550.54, torch 2.4` as pairs; a part without a key goes on with the last one."""
     pieces = _PART.split(text)
     if len(pieces) < 2 or len(pieces) > 60:
@@ -145,8 +163,11 @@ def _parts(text: str) -> list[tuple[str, str]]:
         told = (pair[1].strip(), pair[2].strip()) if pair and _known(pair[1].strip()) else _spoken(piece)
         if told:
             found.append(told)
+        elif not found and led:
+            continue
         elif not found:
-            return []
+            lead, sign, rest = text.partition(": ")
+            return _parts(rest, led=True) if sign and len(lead) < 40 and of_here(lead) else []
         else:
             found[-1] = (found[-1][0], f"{found[-1][1]}, {piece.strip()}")
     return found
@@ -177,7 +198,7 @@ def _spoken(text: str) -> tuple[str, str] | None:
         return None
     for count in range(min(5, len(words) - 1), 0, -1):
         key, value = " ".join(words[:count]), " ".join(words[count:])
-        if not _exactly(key) or (exact_kind(key) == "nvcc" and "nvcc" not in key.lower()):
+        if " is" in key or not _exactly(key) or (exact_kind(key) == "nvcc" and "nvcc" not in key.lower()):
             continue
         if exact_kind(key) in _NAMED:
             return (key, value) if _THING.fullmatch(value) and words[count].lower() not in _VERBS else None

@@ -83,7 +83,7 @@ def kernel(value: str, line: Line) -> Iterator[Statement]:
     yield say("host.kernel", kernel, line)
     lower = kernel.lower()
     if "microsoft" in lower:
-        yield say("host.wsl", 2 if "wsl2" in lower or "microsoft-standard" in lower else 1, line)
+        yield say("host.wsl", 1 if lower.startswith(("3.4", "4.4")) and "wsl2" not in lower else 2, line)
         yield say("host.system", "linux", line)
 
 

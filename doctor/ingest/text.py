@@ -14,6 +14,7 @@ from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
 from .statement import Line, Statement
+from .unwrap import unwrapped
 from .where import read_log_places, read_where
 from .words import Words
 
@@ -88,7 +89,8 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
     for reader in READERS:
         if reader.may_read(lines, words):
             statements += reader.read(lines)
-    hits = find_hits(haystack)
+    whole = [*unwrapped(lines)]
+    hits = find_hits(Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack)
     s = merge([*statements, *proven(hits)], name)
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
     if len({line.number for line in lines}) <= _SHORT:

@@ -1,0 +1,58 @@
+"""Sentences and broken lines: what they say is read, what they only ask for or suppose is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from doctor.ingest import read
+from doctor.snapshot import EnvVar, known
+
+SAID = {
+    "The installed NVIDIA driver is 535.104.05 and the GPU is an RTX 3090.": {"driver.nvml_driver_version": "535.104.05"},
+    "nvidia-smi: Driver Version: 535.104 CUDA Version: 12.2": {
+        "driver.nvml_driver_version": "535.104", "driver.nvml_cuda_version": "12.2"},
+    "nvidia-smi says driver 535.104.05, CUDA 12.2": {
+        "driver.nvml_driver_version": "535.104.05", "driver.nvml_cuda_version": "12.2"},
+    "pytorch was built with CUDA 12.1. My kernel is 6.8.0-45-generic.": {
+        "torch.cuda": "12.1", "host.kernel": "6.8.0-45-generic"},
+    "Secure boot is enabled. I use tensorflow.": {"host.secure_boot": True},
+    "It runs in a docker container.": {"container.kind": "docker"},
+    "The machine is on 5.15.167.4-microsoft-standard-WSL2, so the kernel version is 5.15.167.4-microsoft-": {"host.wsl": 2},
+}  # fmt: skip
+NOT_SAID = (
+    "If the driver is 535.54 it fails, the driver should be 550.54",
+    "It works when the driver is 535.54",
+    "Make sure the driver is 535.54",
+    "The previous driver was 535.54",
+)
+
+
+@pytest.mark.parametrize("sentence", SAID)
+def test_what_a_sentence_says(sentence: str) -> None:
+    s = read(sentence)
+    assert {path: s.fact(path) for path in SAID[sentence]} == SAID[sentence]
+
+
+@pytest.mark.parametrize("sentence", NOT_SAID)
+def test_what_a_sentence_asks_for_or_supposes(sentence: str) -> None:
+    assert known(read(sentence).driver.nvml_driver_version) is None
+
+
+def test_a_variable_that_somebody_sets() -> None:
+    s = read("I set CUDA_VISIBLE_DEVICES=3 before the start, and try CUDA_LAUNCH_BLOCKING=1 next time.")
+    assert s.host.environment == (EnvVar("CUDA_VISIBLE_DEVICES", "3"),)
+
+
+def test_a_message_that_a_terminal_broke_at_its_width() -> None:
+    message = (
+        "ImportError: /opt/venv/lib/python3.11/site-packages/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so: undefined "
+        "symbol: _ZN3c104cuda14ExchangeDeviceEa"
+    )
+    hard = "\n".join(message[at : at + 80] for at in range(0, len(message), 80))
+    ids = [{symptom.id for symptom in read(text).symptoms} for text in (message, hard)]
+    assert ids[0] and ids[0] == ids[1]
+
+
+def test_lines_of_one_width_are_not_one() -> None:
+    rows = "\n".join(f"step {number:03} of the training loop took {number:03} milliseconds on gpu 0 ok" for number in range(9))
+    assert not read(rows).symptoms
