@@ -60,8 +60,8 @@ def clauses(line: Line) -> Iterator[Line]:
         yield Line(line.number, "kubernetes: True" if word in ("kubernetes", "k8s") else f"container: {engine}")
     for sentence in _END.split(text):
         if not _ASKED.search(sentence):
-            if found := _BUILT.search(sentence):
-                yield Line(line.number, f"torch cuda: {found[1]}")
+            if built := _BUILT.search(sentence):
+                yield Line(line.number, f"torch cuda: {built[1]}")
             yield from _told(sentence.strip(), line.number)
 
 
