@@ -1,10 +1,11 @@
 """How well `gpudoctor explain - --format json` finds confirmed root causes in texts that people pasted.
 
-    python benchmarks/cases.py --cases DIR [--process] [--wrong] [--sound] [--only TEXT]
+    python benchmarks/cases.py [--cases DIR] [--process] [--wrong] [--sound] [--only TEXT]
 
-DIR holds one JSON file per case (facts, error_text, collect_env, root_cause, decidable, also, healthy) and `render.py`,
-which turns a case into text. Each text goes through the real command: in this process, or with --process in one of its
-own. Prints figures in all and for each root cause, what was taken for what, and with --wrong each case that is wrong.
+DIR (else the public cases beside this script) holds one JSON file per case (facts, error_text, collect_env,
+root_cause, decidable, also, healthy) and `render.py`, which turns a case into text. Each text goes through the real
+command: in this process, or with --process in one of its own. Prints figures in all and for each root cause, what was
+taken for what, and with --wrong each case that is wrong.
 --sound also applies each failing finding's first fix to the facts: it must go away, and no new failure may come.
 """
 
@@ -164,7 +165,7 @@ def print_slugs(answers: Sequence[Answer]) -> None:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=Path, required=True)
+    parser.add_argument("--cases", type=Path, default=Path(__file__).parent / "cases", help="default: the public ones")
     parser.add_argument("--process", action="store_true", help="one process for each case, as people run it")
     parser.add_argument("--wrong", action="store_true", help="list each case that is wrong")
     parser.add_argument("--sound", action="store_true", help="apply the first fix of each failure to the facts")

@@ -1,0 +1,61 @@
+"""The public cases of `benchmarks/cases`: no cause is called certain that is not theirs, and sound ones do not fail."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.findings import Finding
+from doctor.ingest import read
+from doctor.judge import check_ids
+
+from ..judging import report
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "cases"
+CASES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+
+
+@cache
+def renderer() -> Any:
+    spec = importlib.util.spec_from_file_location("render_cases", FOLDER / "render.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.render
+
+
+@cache
+def findings(name: str) -> tuple[Finding, ...]:
+    return report(read(renderer()(CASES[name]))).findings
+
+
+def right(name: str) -> tuple[str, ...]:
+    return (CASES[name]["root_cause"]["slug"], *CASES[name]["also"])
+
+
+def certain(name: str) -> str:
+    """Id of the first finding where it is a failure."""
+    first = findings(name)[0] if findings(name) else None
+    return first.id if first is not None and first.status == "fail" else ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_certain_is_right(name: str) -> None:
+    case = CASES[name]
+    assert case["id"] == name and case["source"].startswith("https://")
+    if case["healthy"]:
+        assert [f.id for f in findings(name) if f.status == "fail"] == []
+    else:
+        assert set(right(name)) <= {*check_ids(), "healthy"}
+        assert certain(name) in ("", *right(name))
+
+
+def test_nearly_all_that_can_be_decided_are() -> None:
+    decidable = [name for name, case in CASES.items() if case["decidable"] == "yes" and not case["healthy"]]
+    named = [name for name in decidable if certain(name) or findings(name)[0].status == "warn"]
+    assert len(decidable) > 300 and len(named) > 0.95 * len(decidable), sorted(set(decidable) - set(named))
