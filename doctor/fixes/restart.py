@@ -61,7 +61,7 @@ def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     """Bring module and libraries to one version: reboot, or a container started anew."""
     root = host_sudo(s)
-    again = _anew(s, "it then gets the libraries that the host has now. If the image itself holds driver packages "
+    again = anew(s, "it then gets the libraries that the host has now. If the image itself holds driver packages "
                   "(apt list --installed | grep -i nvidia), remove them.")  # fmt: skip
     restart = reboot(s, "Reboot, so that the module of the installed version is loaded.")
     unload = Fix(
@@ -82,7 +82,7 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     return (other_host(s, "whose NVIDIA driver works"), restart, unload) if guest(s) else (restart, unload)
 
 
-def _anew(s: Snapshot, why: str) -> Fix:
+def anew(s: Snapshot, why: str) -> Fix:
     """Stop and start the container, pod or session, in the words of the place; `why` follows a colon."""
     how, command = start_again(s)
     step = Step(text=f"{how.rstrip('.')}: {why}", command=command, where="container-start", changes=driver_changes())
@@ -96,7 +96,7 @@ def restart(s: Snapshot) -> tuple[Fix, ...]:
     if not container_kind(s):
         again = reboot(s, f"Reboot. {words} If it stays, look for Xid and NVRM lines in 'sudo dmesg'.")
         return (other_host(s, "whose NVIDIA driver works"), again) if guest(s) else (again,)
-    again = _anew(s, "it then gets the GPU and the driver's libraries anew.")
+    again = anew(s, "it then gets the GPU and the driver's libraries anew.")
     return (again, other_host(s, "on which the same image works"), reboot(s, words))
 
 

@@ -12,7 +12,7 @@ from .driver import APT, install_driver, older_driver, other_host, release_card,
 from .kernel_module import build_module, sign_module
 from .machine import driver_platform, driver_version, torch_cuda
 from .place import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
-from .restart import reload_module, reload_uvm
+from .restart import anew, reload_module, reload_uvm
 from .selection import default_compute_mode
 from .told import Told, one_step
 from .windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
@@ -85,7 +85,14 @@ def _fabric(t: Told) -> Iterable[Fix]:
 
 
 def _uvm_stale(t: Told) -> Iterable[Fix]:
-    return reload_uvm(t.s)
+    if driver_platform(t.s) == "windows":
+        return (one_step("restart-wsl", "Restart WSL", "In Windows; what runs in WSL ends.", "wsl --shutdown", "windows",
+                         changes=cuda_changes()),)  # fmt: skip
+    fixes = reload_uvm(t.s)
+    if container_kind(t.s):
+        why = "after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
+        return (anew(t.s, why), *fixes)
+    return (other_host(t.s, "whose nvidia-uvm module is fresh"), *fixes) if guest(t.s) else fixes
 
 
 def _exclusive(t: Told) -> Iterable[Fix]:

@@ -68,6 +68,9 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "two-kinds":  # wheels that write the same files: of one library and major, for two CUDAs
         wheels = [d for d in known(s.python.distributions) or () if d.name.startswith(value)]
         return len({d.name for d in wheels}) > 1 and len({d.version.partition(".")[0] for d in wheels}) == 1
+    if key == "names-none":
+        boards = " ".join(known(g.name) or "" for g in known(s.gpus) or ())
+        return not any(re.search(rf"\b{word}", boards, re.I) for word in value)
     if key == "names":
         names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
         return any(str(word) in names for word in value)
