@@ -86,8 +86,8 @@ def _fabric(t: Told) -> Iterable[Fix]:
 
 def _uvm_stale(t: Told) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
-        return (one_step("restart-wsl", "Restart WSL", "In Windows; what runs in WSL ends.", "wsl --shutdown", "windows",
-                         changes=cuda_changes()),)  # fmt: skip
+        return (one_step("restart-wsl", "Restart WSL", "In Windows; it ends what runs in WSL.", "wsl --shutdown",
+                         "windows", changes=cuda_changes()),)  # fmt: skip
     fixes = reload_uvm(t.s)
     if container_kind(t.s):
         why = "after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
