@@ -69,8 +69,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         wheels = [d for d in known(s.python.distributions) or () if d.name.startswith(value)]
         return len({d.name for d in wheels}) > 1 and len({d.version.partition(".")[0] for d in wheels}) == 1
     if key == "names-none":
-        boards = " ".join(known(g.name) or "" for g in known(s.gpus) or ())
-        return not any(re.search(rf"\b{word}", boards, re.I) for word in value)
+        named = " ".join(known(g.name) or "" for g in known(s.gpus) or ())
+        return not any(re.search(rf"\b{word}", named, re.I) for word in value)
     if key == "names":
         names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
         return any(str(word) in names for word in value)
