@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 
 import msgspec
 
@@ -25,10 +24,11 @@ from .take import judged
 
 
 def clean(data: bytes) -> object:
-    """Lines come in order, not empty, and not longer than they may be."""
-    lines = lines_of(text_of(data))
-    assert all(line.text and len(line.text) <= 4000 for line in lines)
-    assert all(a.number < b.number for a, b in pairwise(lines))
+    """Each is a line of the text, not empty, and not longer than it may be."""
+    text = text_of(data)
+    lines = lines_of(text)
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
+    assert all(line.text and len(line.text) <= 4000 and 1 <= line.number <= rows for line in lines)
     return lines
 
 
