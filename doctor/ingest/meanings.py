@@ -64,7 +64,7 @@ def _hip(value: str, line: Line) -> Iterator[Statement]:
 def _torch_build(value: str, line: Line) -> Iterator[Statement]:
     word = value.lower()
     for kind in ("cpu", "cuda", "rocm", "xpu"):
-        if word.startswith(kind):
+        if word.startswith(kind) or re.match(rf"py\d\S{{0,8}}_{kind}", word):  # conda's build string
             yield say("torch.build", kind, line)
 
 

@@ -20,6 +20,9 @@ _TABLE = re.compile(
     r"(?:\s{1,40}(\S{1,80}))?\s{0,8}$"
 )
 _HEAD = re.compile(r"\s{0,4}(?:Package\s{1,60}Version|#\s{1,4}Name\s{1,60}Version|Name\s{1,60}Version)\b")
+_ASKED = re.compile(
+    r"\s{0,8}(?:[$#%] ?)?(?:(?:python\S{0,8} -m )?pip3?|uv pip|conda|mamba|micromamba) (?:list|freeze)\b.{0,80}$", re.I
+)
 _GONE = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")
 _WHEEL = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) @ \S{0,400}?/([\w.+%-]{1,200}\.whl)")
 
@@ -39,7 +42,7 @@ def read_packages(lines: list[Line]) -> Iterator[Statement]:
             parts = found[2].split("-")
             if len(parts) >= 5:
                 yield from package_statements(found[1], parts[1].replace("%2B", "+"), "", line)
-        elif "Version" in text and _HEAD.match(text):
+        elif ("Version" in text and _HEAD.match(text)) or (" list" in text and _ASKED.match(text)):
             table = True
         elif table:
             found = _TABLE.match(text)

@@ -150,6 +150,9 @@ def _denied(name: str, s: Snapshot) -> bool:
     all_known = bool(levels) and len(levels) == len(gpus)
     if name in _BEFORE_A_KERNEL and any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
         return True
+    if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available) and not any(
+        symptom.id in _AT_A_KERNEL for symptom in s.symptoms):  # fmt: skip
+        return True
     if name == "jetson-generic-wheel":
         return bool(names) and not any(word in text for text in names for word in _JETSON)
     if name in ("torch-dropped-old-gpu-sm", "cudnn-dropped-old-gpu"):

@@ -25,6 +25,7 @@ FACTS: dict[str, dict[str, Any]] = {
                      "host.kernel": "5.15.0-134-generic", "python.patient.version": "3.11.9"},
     "bitsandbytes-043": {"torch.cuda": "12.1", "torch.build": "cuda"},
     "bitsandbytes-039": {"torch.cuda": "11.7"},
+    "conda-row": {"torch.build": "cpu"},
     "xformers-info": {"torch.version": "2.3.1+cu118", "torch.cuda": "11.8", "torch_run.cuda_available": True},
     "xformers-info-2022": {"torch.version": "1.13.0+cpu", "torch.build": "cpu", "torch_run.cuda_available": False},
     "transformers-env": {"torch.version": "2.7.0+cu126", "torch_run.cuda_available": True, "host.kernel": "6.8.0-60-generic",

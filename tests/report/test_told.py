@@ -112,7 +112,7 @@ def test_a_kernel_that_is_missing_rules_out_what_comes_before_it() -> None:
 @pytest.mark.parametrize(
     ("gpu", "torch", "found"),
     [("RTX 5090", "2.5.1", "torch-lacks-new-gpu-sm"), ("GTX 980", "2.15.0", "torch-dropped-old-gpu-sm"),
-     ("RTX 4090", "2.5.1", None), ("RTX 5090", "2.8.0", None), ("RTX 5090", "2.7.0", "torch-lacks-new-gpu-sm"), ("RTX 5090", "2.5.1a0+git1234", None)],
+     ("RTX 4090", "2.5.1", None), ("RTX 5090", "2.8.0", None), ("RTX 5090", "2.7.0", "torch-lacks-new-gpu-sm"), ("RTX 5090", "2.7.0a0+git1234", None)],
 )  # fmt: skip
 def test_a_release_whose_usual_build_has_no_code_for_the_gpu(gpu: str, torch: str, found: str | None) -> None:
     said = judged(f"GPU: {gpu}\ntorch: {torch}\n{NO_IMAGE}\n").findings[0]
