@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .keys import exact_kind, package_name, variable
+from .keys import canonical, exact_kind, package_name, variable
 from .statement import Line
 
 _END = re.compile(
@@ -84,7 +84,7 @@ def _told(sentence: str, number: int) -> Iterator[Line]:
 def _pair(key: str, after: str) -> str:
     """`key: value` where the words that follow are a value of this key; ''."""
     kind = exact_kind(key)
-    if not kind and not variable(key) and not package_name(key):
+    if not kind and not variable(key) and not package_name(key) and not canonical(key):
         return ""
     value = _STOP.split(after, maxsplit=1)[0].strip().rstrip(".")
     if kind in _NAMED:
@@ -94,4 +94,5 @@ def _pair(key: str, after: str) -> str:
         return f"{package_name(key)}=={number[1]}" if package_name(key) else f"{key}: {number[1]}"
     if kind == "arch_list":
         return f"{key}: {after}" if "sm_" in after else ""
-    return f"{key}: {value}" if _ANSWER.fullmatch(value) or (kind and len(value.split()) == 1) else ""
+    one_word = bool(kind or canonical(key)) and len(value.split()) == 1
+    return f"{key}: {value}" if one_word or _ANSWER.fullmatch(value) else ""

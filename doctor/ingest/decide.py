@@ -58,6 +58,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return set(value) <= {d.name for d in known(s.python.distributions) or ()}
     if key in ("any-package", "packages-not"):
         return bool(set(value) & {d.name for d in known(s.python.distributions) or ()}) is (key == "any-package")
+    if key == "source-build":
+        return bool(re.search(r"\+git|\da0", known(s.torch.version) or "")) is value
     if key == "set":
         return bool(s.host.env(value)) and not isinstance(s.host.env(value), Missing)
     if key == "nvjitlink-wheel":  # against the version in the symbol's name: __nvJitLinkCreate_12_5
@@ -182,6 +184,7 @@ _FAMILIES = (
     (r"\ba(?:100|30|800)\b", (8, 0)), (r"rtx ?20\d\d|gtx ?16\d\d|\bt4\b|quadro rtx|titan rtx", (7, 5)),
     (r"\bv100\b|titan v\b", (7, 0)), (r"\bp100\b", (6, 0)), (r"gtx ?10\d\d|\bp(?:4|40)\b|titan xp?\b|gt ?1030", (6, 1)),
     (r"gtx ?9\d\d|\bm(?:40|60)\b", (5, 2)), (r"\bk(?:80|40)\b|gt ?7\d\d", (3, 7)),
+    (r"gtx? ?6[1-9]\d\b|gtx ?7[678]\d", (3, 0)), (r"\bgt[xs] ?[45][1-9]\d\b", (2, 0)),
 )  # fmt: skip
 """Families of names, by what every board of the family can do: enough for 'older than' and 'newer than'."""
 

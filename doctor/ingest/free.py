@@ -30,6 +30,10 @@ _ITEM = re.compile(
 _VERSION = re.compile(r"\d{1,4}\.\d[\w.+!]{0,60}")
 _KNOWN = _WORDS["packages"]
 """Packages that may stand in a sentence-like list with their version."""
+_CUDA_WHEEL = re.compile(
+    r"nvidia-[a-z-]{3,30}-cu1[1-3]|lib(?:cublas|cusolver|cusparse|cufft|curand|nvjitlink)(?:-dev)?|cuda-(?:cudart|nvrtc)"
+)
+"""Packages of CUDA libraries, as pip and conda name them."""
 _MOST_PAIRS = 60
 
 
@@ -99,8 +103,8 @@ def _package_of(key: str) -> str:
     """`TensorFlow version (use command below)`, `jax_version`: the package that a key names; '' for any other key."""
     words = re.split(r"[ _]", key.lower().partition("(")[0].strip())
     names = [word for word in words if word not in ("version", "ver", "installed", "package", "library", "my", "the")]
-    name = _plain("-".join(names))
-    return {"tf": "tensorflow"}.get(name, name) if {"tf": "tensorflow"}.get(name, name) in _KNOWN else ""
+    name = {"tf": "tensorflow"}.get(_plain("-".join(names)), _plain("-".join(names)))
+    return name if name in _KNOWN or _CUDA_WHEEL.fullmatch(name) else ""
 
 
 def _other(name: str, content: str, line: Line) -> Iterator[Statement]:

@@ -78,7 +78,7 @@ TARGETS: dict[str, Target] = {
             ("prose", "prose", seeds_ingest.sentences, (b"driver 570", b"torch 2.", b"WSL2", b"8x RTX 5090", b" or newer")),
         )
     },
-    "text-clean": Target(take_ingest.clean, seeds_ingest.every, mutate_bytes, (b"<pre>", b"&gt;", b"\x1b[", b"**", b"__", b"1: ", b"```", b"\xff\xfe")),
+    "text-clean": Target(take_ingest.clean, seeds_ingest.every, mutate_bytes, (b"{\"gpus\": [", b"  - name: ", b"\n| --- | --- |\n", b"### GPU\n", b"<pre>", b"&gt;", b"\x1b[", b"**", b"__", b"1: ", b"```", b"\xff\xfe")),
     "text-shapes": Target(take_ingest.shapes, seeds_ingest.named(""), mutate_text, (b"NCCL version ", b"+cuda12.4", b"name: ", b" .....", b"v0.46")),
     "text-where": Target(take_ingest.where, seeds_ingest.places, mutate_text, (b"on colab", b"/content/", b"docker", b"C:\\Users\\", b"kubectl")),
     "text-messages": Target(take_ingest.messages, seeds_ingest.messages, mutate_text, (b"Xid", b"CUDA error", b"undefined symbol: ", b"no such file")),
