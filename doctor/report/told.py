@@ -60,13 +60,13 @@ def origin(report: Report) -> list[str]:
 def lines_of(finding: Finding, s: Snapshot) -> list[str]:
     """`line 3: ...`: the lines of the text that said what the finding names, each once, in the text's order."""
     words = " ".join((finding.title, finding.detail, *map(show, finding.facts.values())))
-    found: dict[str, int] = {}
+    found: dict[int, str] = {}
     for path, said in s.witnesses.items():
         if any(_names(words, value) for value in _values(s, path)):
             for text in said[:2]:
                 if (number := _number(text)) and f"Line {number}:" not in finding.detail:
-                    found[_cut(text)] = number
-    return sorted(found, key=lambda text: found[text])[:_MOST_LINES]
+                    found[number] = max(found.get(number, ""), _cut(text), key=len)
+    return [found[number] for number in sorted(found)][:_MOST_LINES]
 
 
 def _values(s: Snapshot, path: str) -> list[str]:

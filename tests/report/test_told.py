@@ -151,3 +151,8 @@ def test_the_only_cause_that_a_message_speaks_of_is_a_warning_with_a_fix() -> No
 def test_two_causes_or_a_mere_mention_make_none_likely_enough_for_a_warning() -> None:
     for found in (suggesting(("shm-too-small",), ("memlock-limit",)), suggesting(("shm-too-small",), name="topic")):
         assert found.findings[0].status == "unknown" and found.findings[0].id == "shm-too-small"
+
+
+def test_a_line_is_named_once_however_many_facts_it_tells() -> None:
+    shown = terminal("GPU 0: Tesla V100, torch 2.9.0+cu130, driver 580.82.07")
+    assert shown.count("From line 1") == 1 and "From line 1: GPU 0: Tesla V100" in shown
