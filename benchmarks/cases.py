@@ -78,7 +78,8 @@ def ask_here(text: str) -> dict[str, Any]:
         flags = read_flags(EXPLAIN, ["--format", "json", "--output", str(out)])
         assert flags is not None
         explain_text(text.encode(), "-", flags)
-        return json.loads(out.read_bytes())  # type: ignore[no-any-return]
+        report: dict[str, Any] = json.loads(out.read_bytes())
+        return report
 
 
 def ask_process(text: str) -> dict[str, Any]:
@@ -87,7 +88,8 @@ def ask_process(text: str) -> dict[str, Any]:
     done = subprocess.run(words, input=text.encode(), capture_output=True, check=False)
     if done.returncode not in (0, 1, 3):
         raise SystemExit(f"exit {done.returncode}: {done.stderr.decode()}")
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:

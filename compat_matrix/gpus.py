@@ -112,10 +112,19 @@ def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
     board = re.match(_VGPU, plain)
     asked = _words(board[1] if board else plain)
     same = tuple(r for r in m.gpus if asked and any(_words(n) == asked for n in (r.name, *r.aliases)))
-    if not same and any(any(c.isdigit() for c in word) for word in asked):  # 'A100' of 'NVIDIA A100-SXM4-80GB'
-        same = tuple(r for r in m.gpus if any(set(asked) <= set(_words(n)) for n in (r.name, *r.aliases)))
-        return same, "part of the name"
     return same, "vGPU of" if board else "short name"
+
+
+def gpus_like(m: Matrix, name: str) -> GpuMatch:
+    """Every product whose name holds these words, never exact: 'A100' of 'NVIDIA A100-SXM4-80GB'.
+
+    For what people write of a board, not for what a driver answers: enough for a capability that all of them share.
+    """
+    asked = set(_words(plain_name(name)))
+    if not any(c.isdigit() for word in asked for c in word):
+        return GpuMatch((), False, f"{name!r} names no board")
+    rows = tuple(r for r in m.gpus if any(asked <= set(_words(n)) for n in (r.name, *r.aliases)))
+    return GpuMatch(rows, False, "part of the name")
 
 
 def _index(m: Matrix) -> dict[str, list[Gpu]]:

@@ -75,6 +75,12 @@ class Matrix(Store):
 
         return gpu(self, name, pci_device_id, pci_subsystem_id, memory_mib)
 
+    def gpus_like(self, name: str) -> GpuMatch:
+        """Every product whose name holds these words, for what people write of a board; never exact."""
+        from .gpus import gpus_like
+
+        return gpus_like(self, name)
+
     def gpu_by_capability(self, capability: str) -> tuple[Gpu, ...]:
         """Every listed GPU of a compute capability."""
         return tuple(row for row in self.gpus if capability and row.cc == capability)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Policy, Skip
 from ..fixes.fitting import fitting_torch
 from ..fixes.machine import capabilities
 from ..snapshot import Snapshot, known
@@ -47,8 +47,10 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected."""
-    if build_kind(s) != "cpu" or s.host.system == "darwin":
-        return  # for macOS there is no other build: no-nvidia-gpu says so
+    if build_kind(s) != "cpu":
+        return
+    if s.host.system == "darwin":
+        raise Skip("macOS: torch has no other build, see no-nvidia-gpu")
     version = known(s.torch.version)
     title = f"torch {version} is the CPU build"
     facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}

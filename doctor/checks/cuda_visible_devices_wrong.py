@@ -66,7 +66,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if bad is None:
         return
     problem = _problem(entries[bad], entries[:bad], gpus)
-    good = [e for i, e in enumerate(entries) if e not in entries[:i] and not _problem(e, [], gpus)]
+    if problem == "unread":
+        for index, gpu in enumerate(gpus):
+            if "GPU-" in entries[bad]:
+                need(f"gpus.{index}.uuid", gpu.uuid)
+            elif _may_have_instances(gpu):
+                need(f"gpus.{index}.mig_instances", gpu.mig_instances)
+    good = [e for i, e in enumerate(entries) if e not in entries[:i] and _problem(e, [], gpus) in ("", "unread")]
     left = 0 if problem == "twice" else bad
     how = {"twice": "is named twice", "index": f"is too high: {len(gpus)} GPU{'s' * (len(gpus) != 1)} here"}
     title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'names no GPU of this machine')}"
@@ -77,7 +83,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 
 
 def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
-    """Empty where the entry is good; index, unknown or twice otherwise."""
+    """Empty where the entry is good; index, unknown or twice otherwise, unread where nobody told what it may name."""
     if entry in before:
         return "twice"
     if entry.isascii() and entry.isdigit():
@@ -86,25 +92,23 @@ def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
         names = [known(g.uuid) for g in gpus]
     elif entry.startswith("MIG-"):
         if entry.startswith("MIG-GPU-"):  # drivers before 470: MIG-GPU-<uuid>/<gpu instance>/<compute instance>
-            names = [f"MIG-{known(g.uuid)}" for g in gpus]
+            names = [uuid and f"MIG-{uuid}" for uuid in map(known, (g.uuid for g in gpus))]
             entry = entry.partition("/")[0]
         else:
             lists = [known(g.mig_instances) for g in gpus]
             names = [known(i.uuid) for instances in lists for i in instances or ()]
-            if not names and any(_may_have_instances(g) for g in gpus):
-                return ""  # its instances could not be read, or a text does not tell them: no ground to doubt
+            names += [None for g in gpus if _may_have_instances(g)]
     else:
         return "unknown"
-    if any(name is None for name in names):
+    if sum(str(name).startswith(entry) for name in names) == 1:
         return ""
-    return "" if sum(str(name).startswith(entry) for name in names) == 1 else "unknown"
+    return "unread" if None in names else "unknown"
 
 
 def _may_have_instances(gpu: Gpu) -> bool:
-    """Whether MIG may be on and nobody told the instances: an older NVML leaves the mode out where it is off."""
-    mode = gpu.mig_enabled
-    unasked = isinstance(mode, Missing) and mode.reason == "not-asked"
-    return isinstance(gpu.mig_instances, Missing) and (unasked or known(mode) is True)
+    """Whether MIG may be on and nobody told the instances."""
+    off = known(gpu.mig_enabled) is False or gpu.mig_enabled == Missing("absent", "not supported")
+    return isinstance(gpu.mig_instances, Missing) and not off
 
 
 def _at_start(s: Snapshot) -> Iterator[Finding]:

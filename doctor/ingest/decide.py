@@ -23,7 +23,7 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
         found[message.id] = Symptom(
             id=message.id, line=hit.line.number, text=hit.line.text.strip()[:300], means=message.means, decides=decided,
             suggests=(*message.suggests, *dict.fromkeys(hinted)), fix=message.fix, command=message.command,
-            where=message.where,
+            where=message.where, mention=message.mention,
         )  # fmt: skip
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..snapshot import DeviceNode, PciDevice
+from msgspec.structs import replace
+
+from ..snapshot import DeviceNode, NodeKind, PciDevice
 from .statement import Line, Statement, say
 
 _MODULE = re.compile(r"(nvidia(?:_\w{1,16})?|nouveau|vfio_pci|nova_core)\s{1,40}\d{3,10}\s{1,20}-?\d{1,6}(?:\s|$)")
@@ -31,8 +33,10 @@ _RELEASE = re.compile(
     r"|amzn\d|arch\d|zen\d?|lowlatency|WSL2|oem|nvidia|tegra|production)[\w.+~-]{0,40}"
 )
 _VENDORS = (("nvidia", "10de"), ("advanced micro", "1002"), ("amd/ati", "1002"), ("intel", "8086"))
-_KINDS = {"nvidiactl": "ctl", "nvidia-uvm": "uvm", "nvidia-uvm-tools": "uvm-tools", "nvidia-modeset": "modeset",
-          "nvidia-nvswitchctl": "nvswitch", "dxg": "dxg"}  # fmt: skip
+_KINDS: dict[str, NodeKind] = {
+    "nvidiactl": "ctl", "nvidia-uvm": "uvm", "nvidia-uvm-tools": "uvm-tools", "nvidia-modeset": "modeset",
+    "nvidia-nvswitchctl": "nvswitch", "dxg": "dxg",
+}  # fmt: skip
 _MOST = 4096
 
 
@@ -69,9 +73,9 @@ def read_host_lists(lines: list[Line]) -> Iterator[Statement]:
 
 
 def _node(name: str, major: int | None = None, minor: int | None = None) -> DeviceNode:
-    kind = "gpu" if re.fullmatch(r"nvidia\d{1,4}", name) else _KINDS.get(name, "other")
-    numbers = {} if major is None else {"major": major, "minor": minor}
-    return DeviceNode(path=f"/dev/{name}", kind=kind, **numbers)  # type: ignore[arg-type]
+    kind: NodeKind = "gpu" if re.fullmatch(r"nvidia\d{1,4}", name) else _KINDS.get(name, "other")
+    node = DeviceNode(path=f"/dev/{name}", kind=kind)
+    return node if major is None else replace(node, major=major, minor=minor)
 
 
 def read_lspci(lines: list[Line]) -> Iterator[Statement]:

@@ -37,6 +37,8 @@ class Message(NamedTuple):
     """People's words: `dockerfile_installs` is read as `dockerfile installs`."""
     hints: tuple[tuple[str, dict[str, Any]], ...] = ()
     """What it suggests, beside the other words of the text."""
+    mention: bool = False
+    """It speaks of a thing and does not say that it fails."""
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
@@ -53,7 +55,8 @@ class Hit(NamedTuple):
 
 
 def _rows(file: str) -> list[dict[str, Any]]:
-    return json.loads(get_data(__package__, file) or b"[]")  # type: ignore[no-any-return]
+    rows: list[dict[str, Any]] = json.loads(get_data(__package__, file) or b"[]")
+    return rows
 
 
 @lru_cache(maxsize=1)
@@ -83,6 +86,7 @@ def catalogue() -> tuple[Message, ...]:
                 row.get("compare", ""),
                 row in told,
                 tuple((d["check"], d["when"]) for d in row.get("hints", ())),
+                row.get("mention", False),
             )
         )
     return tuple(rows)

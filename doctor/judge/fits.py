@@ -12,7 +12,20 @@ _HOST_MODULES = ("uvm-", "kernel-module-", "secure-boot-", "open-kernel-", "othe
                  "device-nodes-", "dgpu-hidden-", "fabric-manager-")  # fmt: skip
 _LINUX_ONLY = (*_CONTAINERS, *_HOST_MODULES, "driver-libs-not-on-", "libcuda-stub-", "ld-library-path-", "libc-",
                "shm-", "memlock-", "p2p-blocked-", "wsl-", "jetson-", "triton-libcuda-")  # fmt: skip
-_OWN_MEMORY = ("program-fills-gpu", "program-fills-gpu-newer")
+AT_A_KERNEL = frozenset(("no-kernel-image", "torch-not-compatible", "torch-gpu-too-old", "kernel-image-in-extension"))
+"""Messages of a CUDA that has started: it found the GPU and had no code for it."""
+_BEFORE_A_KERNEL = frozenset(
+    ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
+     "bundled-cuda-libs-missing", "container-no-gpu-flag", "cuda-visible-devices-wrong", "uvm-device-missing")
+)  # fmt: skip
+_JETSON = ("jetson", "orin", "xavier", "tegra", "thor", "nano")
+_NEVER_DROPPED = (8, 0)
+"""The lowest compute capability that every torch build since holds code for."""
+_ALWAYS_HELD = (6, 1)
+"""The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
+_GSP, _OPEN_ONLY = (7, 5), (10, 0)
+"""The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
+_OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer"))
 _LARGE_SHM = 4096
 _WINDOWS = {
     "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": "cmd /c \"set CUDA & set NVIDIA\"",
@@ -24,34 +37,70 @@ _WINDOWS = {
 
 
 def cannot_be(s: Snapshot, name: str) -> bool:
-    """Whether the place rules a cause out."""
-    wsl = known(s.host.wsl) in (1, 2)
-    kernel = known(s.host.kernel) or ""
+    """Whether what the text tells rules a cause out, though no check could judge it."""
+    return _by_build(s, name) or _by_place(s, name) or _by_gpus(s, name) or _by_messages(s, name)
+
+
+def _by_build(s: Snapshot, name: str) -> bool:
     if known(s.host.system) == "darwin":
         return True  # there is no CUDA for macOS
     if known(s.torch.build) in ("rocm", "xpu"):
         return name != "no-nvidia-gpu"
-    if known(s.torch.build) == "cpu" and any(symptom.id == "no-driver-in-report" for symptom in s.symptoms):
+    if known(s.torch.build) == "cpu" and "no-driver-in-report" in _said(s):
         return name not in ("cpu-only-torch", "driver-not-installed", "no-nvidia-gpu", "wsl-version-without-gpu")
-    if name in ("wsl-version-without-gpu", "driver-not-installed") and s.driver.nvml_init == 0:
-        return True
-    if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available):
-        return all(symptom.id == "jetpack-told" for symptom in s.symptoms if name in symptom.suggests)
+    return name == "cpu-only-torch" and known(s.torch.build) == "cuda"
+
+
+def _by_place(s: Snapshot, name: str) -> bool:
+    wsl = known(s.host.wsl) in (1, 2)
     if known(s.host.system) == "windows" and not wsl:
         return name.startswith(_LINUX_ONLY)
-    if name == "wsl-pinned-memory-limit" and "allocator-spoke" in {symptom.id for symptom in s.symptoms}:
+    if name.startswith("wsl-"):
+        return not wsl and (bool(known(s.host.kernel)) or known(s.host.wsl) == 0)
+    if name.startswith("jetson-") and known(s.host.architecture) == "x86_64":
         return True
     if name == "shm-too-small":
         return (known(s.host.shm_mib) or 0) > _LARGE_SHM
-    if name.startswith("wsl-"):
-        return not wsl and (bool(kernel) or known(s.host.wsl) == 0)
-    if name.startswith(_HOST_MODULES):
-        return wsl
-    if name.startswith("jetson-"):
-        return known(s.host.architecture) == "x86_64"
-    if name == "gpu-memory-held-by-stale-process":
-        return any(symptom.id in _OWN_MEMORY for symptom in s.symptoms)
+    if name == "apptainer-without-nv":
+        return known(s.container.kind) not in (None, "apptainer")
+    return wsl and name.startswith(_HOST_MODULES)
+
+
+def _by_gpus(s: Snapshot, name: str) -> bool:
+    gpus = known(s.gpus) or ()
+    if name == "jetson-generic-wheel":
+        names = [text.lower() for gpu in gpus if (text := known(gpu.name))]
+        return bool(names) and not any(word in text for text in names for word in _JETSON)
+    levels = [tuple(map(int, cc.split("."))) for gpu in gpus if (cc := known(gpu.compute_capability))]
+    if not levels or len(levels) < len(gpus):
+        return False
+    if name in ("torch-dropped-old-gpu-sm", "cudnn-dropped-old-gpu"):
+        return min(levels) >= _NEVER_DROPPED
+    if name == "torch-lacks-new-gpu-sm":
+        return max(levels) <= _ALWAYS_HELD
+    if name == "open-kernel-module-required" and (flavour := known(s.driver.kernel_flavour)):
+        return min(levels) >= _GSP if flavour == "open" else max(levels) < _OPEN_ONLY
     return False
+
+
+def _by_messages(s: Snapshot, name: str) -> bool:
+    said = _said(s)
+    if name in _BEFORE_A_KERNEL and said & AT_A_KERNEL:
+        return True
+    if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available):
+        told = {symptom.id for symptom in s.symptoms if name in symptom.suggests}
+        return not said & AT_A_KERNEL or told <= {"jetpack-told"}
+    if name in ("wsl-version-without-gpu", "driver-not-installed"):
+        return s.driver.nvml_init == 0
+    if name == "wsl-pinned-memory-limit":
+        return "allocator-spoke" in said
+    if name == "uvm-device-missing":
+        return "nvidia_uvm" in (known(s.driver.modules) or ())
+    return name == "gpu-memory-held-by-stale-process" and bool(said & _OWN_MEMORY)
+
+
+def _said(s: Snapshot) -> set[str]:
+    return {symptom.id for symptom in s.symptoms}
 
 
 def hardly(s: Snapshot, name: str) -> bool:

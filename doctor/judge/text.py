@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..findings import Finding
 from ..snapshot import Missing, Snapshot, Symptom, known
-from .fits import cannot_be, hardly, in_its_shell, told_already
+from .fits import AT_A_KERNEL, cannot_be, hardly, in_its_shell, told_already
 from .report import CheckResult, Need
 
 if TYPE_CHECKING:
@@ -24,34 +24,9 @@ if TYPE_CHECKING:
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 _MOST_NEEDS = 2
-_MENTION = re.compile(
-    r"^(?:topic|readings)-|-(?:mentioned|lists|versions?)$|^(?:mig|ecc-count|jetpack|threads|user-site|[\w-]+-version)-told$"
-    r"|^(?:nix-loader|nccl-cuda-differs|driver-lib-folder|libcuda-elsewhere|xformers-unavailable|ds-no-(?:ninja|cuda-home)"
-    r"|iommu-on|secureboot-enabled|smi-no-processes|docker-run-without-gpus)$"
-)
-"""Ids of messages that speak of a thing and do not say that it fails."""
-_JETSON = ("jetson", "orin", "xavier", "tegra", "thor", "nano")
-_NEVER_DROPPED = (8, 0)
-"""The lowest compute capability that every torch build since holds code for."""
-_ALWAYS_HELD = (6, 1)
-"""The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
-_AT_A_KERNEL = frozenset(("no-kernel-image", "torch-not-compatible", "torch-gpu-too-old", "kernel-image-in-extension"))
-"""Messages of a CUDA that has started: it found the GPU and had no code for it."""
-_BEFORE_A_KERNEL = frozenset(
-    ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
-     "bundled-cuda-libs-missing", "container-no-gpu-flag", "cuda-visible-devices-wrong", "uvm-device-missing")
-)  # fmt: skip
 _NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
                   "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
 """Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
-
-_GSP, _OPEN_ONLY = (7, 5), (10, 0)
-"""The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
-_OF_LINUX = ("kernel-module-not-built-for-kernel", "secure-boot-unsigned-module", "other-kernel-driver-bound",
-             "open-kernel-module-required", "uvm-device-missing", "uvm-stale-after-suspend", "device-nodes-missing",
-             "driver-not-loaded", "fabric-manager-not-running")  # fmt: skip
-"""Causes of a Linux that drives the GPU itself: not of Windows, nor of WSL."""
-
 
 _MOBILE = re.compile(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
 """What lspci and people add to a board's name: its chip is of the same generation."""
@@ -67,8 +42,8 @@ def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
         if isinstance(gpu.compute_capability, Missing) and name:
             size = known(gpu.memory_total_mib)
             cc = m.gpu(name, known(gpu.pci_device_id), None, size).capability
-            if not cc and (plain := _MOBILE.sub("", name)) != name:
-                cc = m.gpu(plain, None, None, size).capability
+            plain = _MOBILE.sub("", name)
+            cc = cc or m.gpu(plain, None, None, size).capability or m.gpus_like(plain).capability
             gpu = replace(gpu, compute_capability=cc) if cc else gpu
         gpus.append(gpu)
     return replace(s, gpus=tuple(gpus))
@@ -82,7 +57,7 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
     version = known(s.torch.version)
     if not version or not isinstance(s.torch.cuda, Missing) or s.torch.cuda.reason != "not-asked":
         return s
-    at_a_kernel = any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms)
+    at_a_kernel = any(symptom.id in AT_A_KERNEL for symptom in s.symptoms)
     if "+" in version or not isinstance(s.torch.build, Missing) or not at_a_kernel:
         return s
     platform = "windows" if known(s.host.system) == "windows" else (
@@ -138,43 +113,8 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: list[CheckResu
         votes[name] = votes.get(name, 0.0) + 0.6 / (rank + 1)
     votes = {name: vote * (0.3 if hardly(s, name) else 1.0) for name, vote in votes.items()}
     passed = {result.id for result in results if result.status == "pass"}
-    ids = [name for name in votes if name not in passed and not _denied(name, s) and not cannot_be(s, name)]
+    ids = [name for name in votes if name not in passed and not cannot_be(s, name)]
     return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
-
-
-def _denied(name: str, s: Snapshot) -> bool:
-    """Whether what the text tells rules this cause out, though no check could judge it."""
-    gpus = known(s.gpus) or ()
-    names = [text.lower() for gpu in gpus if (text := known(gpu.name))]
-    levels = [tuple(map(int, cc.split("."))) for gpu in gpus if (cc := known(gpu.compute_capability))]
-    all_known = bool(levels) and len(levels) == len(gpus)
-    if name in _BEFORE_A_KERNEL and any(symptom.id in _AT_A_KERNEL for symptom in s.symptoms):
-        return True
-    if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available) and not any(
-        symptom.id in _AT_A_KERNEL for symptom in s.symptoms):  # fmt: skip
-        return True
-    if name == "jetson-generic-wheel":
-        return bool(names) and not any(word in text for text in names for word in _JETSON)
-    if name in ("torch-dropped-old-gpu-sm", "cudnn-dropped-old-gpu"):
-        return all_known and min(levels) >= _NEVER_DROPPED
-    if name == "torch-lacks-new-gpu-sm":
-        return all_known and max(levels) <= _ALWAYS_HELD
-    if name == "cpu-only-torch":
-        return known(s.torch.build) == "cuda"
-    wsl, windows = known(s.host.wsl), s.host.system == "windows"
-    if name.startswith("wsl-"):
-        kernel = known(s.host.kernel)
-        return wsl is None and (windows or (bool(kernel) and "microsoft" not in str(kernel).lower()))
-    if name in _OF_LINUX and (wsl in (1, 2) or (windows and wsl is None)):
-        return True
-    if name == "open-kernel-module-required" and all_known:
-        flavour = known(s.driver.kernel_flavour)
-        return min(levels) >= _GSP if flavour == "open" else max(levels) < _OPEN_ONLY if flavour else False
-    if name == "uvm-device-missing":
-        return "nvidia_uvm" in (known(s.driver.modules) or ())
-    if name == "apptainer-without-nv":
-        return known(s.container.kind) not in (None, "apptainer")
-    return False
 
 
 def suspected(
@@ -194,7 +134,7 @@ def suspected(
         return ()  # the program itself is likelier
     facts = {"message": said.id, "line": said.line}
     line = f"Line {said.line}: {said.text.removesuffix('.')}."
-    fails = any(about.id in symptom.suggests and not _MENTION.search(symptom.id) for symptom in s.symptoms)
+    fails = any(about.id in symptom.suggests and not symptom.mention for symptom in s.symptoms)
     if not fails or {name for symptom in s.symptoms for name in symptom.suggests} != {about.id}:
         title, detail = f"Likely, not proven: {about.title}", f"{line} The text allows it, and does not prove it."
         return (about.unknown(title, detail, facts=facts, downstream_of=(), direct=False),)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
 from ..snapshot import known
-from . import facts, told
+from . import facts
 from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
@@ -26,12 +26,7 @@ def render_markdown(
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     code = exit_words(report)
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
-    if open_ := told.leaves_open(report):
-        rows += _cause(first, [], []) if (first := told.suspect(report)) else []
-        rows += told.open_markdown(report, titles or {}, escape, fenced)
-    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
-        rows += ["#### Also found" if index else "#### Root cause", ""] if index < 2 else []
-        rows += _cause(root, under, told.lines_of(root, report.snapshot) if told.is_text(report) else [])
+    rows += _told_causes(report, titles or {}) if report.target.kind == "text" else _causes(report)
     if not report.findings:
         rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
     rows += _machine(report)
@@ -48,6 +43,30 @@ def render_markdown(
         f"{escape(report.generated_at)}; names, addresses and UUIDs are {masked}.</sub>"
     )
     return "\n".join(rows) + "\n"
+
+
+def _causes(report: Report) -> list[str]:
+    rows: list[str] = []
+    for index, (root, under) in enumerate(families(report.findings)):
+        rows += _head(index) + _cause(root, under, [])
+    return rows
+
+
+def _told_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
+    """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
+    from . import told
+
+    rows: list[str] = []
+    if open_ := told.leaves_open(report):
+        rows += _cause(first, [], []) if (first := told.suspect(report)) else []
+        rows += told.open_markdown(report, titles, escape, fenced)
+    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
+        rows += _head(index) + _cause(root, under, told.lines_of(root, report.snapshot))
+    return rows
+
+
+def _head(index: int) -> list[str]:
+    return ["#### Also found" if index else "#### Root cause", ""] if index < 2 else []
 
 
 def escape(text: object) -> str:
@@ -112,7 +131,7 @@ def _machine(report: Report) -> list[str]:
         "CUDA of torch": show(s.torch.cuda),
         "Python": facts.python(s).removeprefix("Python "),
     }
-    if told.is_text(report):
+    if report.target.kind == "text":
         table = {name: value for name, value in table.items() if not re.match("unknown|not known", value)}
     rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table.items()), ""]
     return [*rows, SMI_NOTE, ""] if highest else rows

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..findings import Layer
 from ..judge.report import Report
 from ..snapshot import known
-from . import facts, told
+from . import facts
 from .blocks import cause, families
 from .groups import counted, exit_words, group_lines
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
@@ -38,16 +38,8 @@ def render_terminal(
         from .measured_blocks import measured_lines
 
         rows += [*measured_lines(report, width, look.verbose), BLANK]
-    pasted = told.is_text(report)
-    if open_ := told.leaves_open(report):
-        if first := told.suspect(report):
-            rows += [*cause(first, [], width, look.verbose), BLANK]
-        rows += [*told.open_lines(report, titles or {}, width), BLANK]
-    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
-        if index == 1:
-            rows += [line(Span("Also found", "bold")), BLANK]
-        lines = told.lines_of(root, report.snapshot) if pasted else []
-        rows += [*cause(root, under, width, look.verbose, lines), BLANK]
+    pasted = report.target.kind == "text"
+    rows += _told_causes(report, titles or {}, width, look.verbose) if pasted else _causes(report, width, look.verbose)
     if look.verbose or not pasted:
         rows += [*group_lines(report, layers, width, look.verbose), BLANK]
     for remark in report.remarks:
@@ -62,11 +54,40 @@ def render_terminal(
     return coloured(rows, look.ascii_) if look.colour else plain(rows, look.ascii_)
 
 
+def _causes(report: Report, width: int, verbose: int) -> list[Line]:
+    rows: list[Line] = []
+    for index, (root, under) in enumerate(families(report.findings)):
+        rows += _also(index)
+        rows += [*cause(root, under, width, verbose), BLANK]
+    return rows
+
+
+def _told_causes(report: Report, titles: Mapping[str, str], width: int, verbose: int) -> list[Line]:
+    """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
+    from . import told
+
+    rows: list[Line] = []
+    if open_ := told.leaves_open(report):
+        if first := told.suspect(report):
+            rows += [*cause(first, [], width, verbose), BLANK]
+        rows += [*told.open_lines(report, titles, width), BLANK]
+    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
+        rows += _also(index)
+        rows += [*cause(root, under, width, verbose, told.lines_of(root, report.snapshot)), BLANK]
+    return rows
+
+
+def _also(index: int) -> list[Line]:
+    return [line(Span("Also found", "bold")), BLANK] if index == 1 else []
+
+
 def header(report: Report, width: int) -> list[Line]:
     """Which machine and which patient, in two or three lines."""
     s = report.snapshot
     versions = [f"gpudoctor {report.tool.version}", f"matrix {report.matrix.version}"]
-    if told.is_text(report):
+    if report.target.kind == "text":
+        from . import told
+
         return packed([*told.origin(report), *versions], width, "dim") + packed(told.named(s), width, "bold")
     kind = "" if report.target.kind == "live" else f" ({report.target.kind} {report.target.name})".replace(" )", ")")
     rows = packed([facts.place(s) + kind, *versions], width, "dim")
@@ -97,10 +118,16 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     word, style = _VERDICT[report.verdict]
     s = report.snapshot
     watched = s.measured.level == "watch"
-    count = told.counted(report) if told.is_text(report) and not verbose else counted(report.checks)
+    count = counted(report.checks)
+    told_next = ""
+    if report.target.kind == "text":
+        from . import told
+
+        told_next = told.next_step(report)
+        count = count if verbose else told.counted(report)
     rows = wrap("; ".join(filter(None, (exit_words(report), count))), width, first=Span(f"{word}  ", style))
-    if told.is_text(report):
-        return rows + wrap(told.next_step(report), width)
+    if told_next:
+        return rows + wrap(told_next, width)
     unknown = any(c.status == "unknown" for c in report.checks)
     if report.verdict == "fail":
         proven = known(s.measured.level) in ("proof", "quick", "standard", "full")

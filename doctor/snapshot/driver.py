@@ -8,12 +8,14 @@ from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
 
+NodeKind = Literal["gpu", "ctl", "uvm", "uvm-tools", "modeset", "caps", "nvswitch", "fabric", "dxg", "tegra", "other"]
+
 
 class DeviceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A node such as /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-caps/*, /dev/dxg."""
 
     path: str
-    kind: Literal["gpu", "ctl", "uvm", "uvm-tools", "modeset", "caps", "nvswitch", "fabric", "dxg", "tegra", "other"]
+    kind: NodeKind
     mode: int = 0
     """Permission bits, as in stat (0o666)."""
     uid: int = 0

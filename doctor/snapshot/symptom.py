@@ -20,6 +20,8 @@ class Symptom(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Id of the check that this message decides, alone or with the other facts of the same text; empty: it suggests."""
     suggests: tuple[str, ...] = ()
     """Ids of the checks whose cause it allows, likeliest first."""
+    mention: bool = False
+    """It speaks of a thing and does not say that it fails."""
     fix: str = ""
     command: str = ""
     where: str = "host"

@@ -64,3 +64,8 @@ def test_gpus_that_no_driver_serves_together_are_sent_to_another_host() -> None:
     finding = run(ID, sick)[2][0]
     assert finding.fixes[0].id == "choose-another-host"
     assert_fix_works(sick, finding)
+
+
+def test_macos_is_not_judged_by_this_check() -> None:
+    status, reason, findings = run(ID, with_other_build(healthy()).replace({"host.system": "darwin"}))
+    assert status == "skipped" and "macOS" in reason and not findings

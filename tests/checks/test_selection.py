@@ -76,6 +76,17 @@ def test_selection_unknown_without_the_deciding_facts() -> None:
     assert run(WRONG, selecting("7").replace({"gpus": NOT_ASKED}))[0] == "unknown"
 
 
+@pytest.mark.parametrize("entry", [MIG.uuid, "GPU-00000000-0000-4000-8000-233000000000", "MIG-GPU-00000000/7/0"])
+@pytest.mark.parametrize("why", ["error", "not-asked"])
+def test_an_identifier_is_unknown_where_nobody_could_read_what_it_names(entry: str, why: str) -> None:
+    s = selecting(f"{entry},7")
+    assert isinstance(s.gpus, tuple)
+    gap = Missing(why)  # type: ignore[arg-type]
+    s = s.replace({"gpus": tuple(replace(g, uuid=gap, mig_enabled=gap, mig_instances=gap) for g in s.gpus)})
+    status, reason, findings = run(WRONG, s)
+    assert status == "unknown" and ("uuid" if "GPU-" in entry else "mig_instances") in reason and not findings
+
+
 def moded(mode: str, *processes: GpuProcess) -> Snapshot:
     s = cuda_says(healthy(), 0).replace({"torch_run.first_call_code": 46, "driver.cuda_devices": healthy().driver.cuda_devices})
     return s.replace({"gpus": (replace(gpu(), compute_mode=mode, processes=processes),)})

@@ -43,6 +43,15 @@ def test_short_names_find_candidates_but_are_not_exact(m: Matrix) -> None:
     assert [row.name for row in found.rows] == ["NVIDIA GeForce RTX 5090"] and not found.exact
 
 
+def test_words_of_a_name_find_every_board_that_holds_them(m: Matrix) -> None:
+    assert m.gpu(name="A100").rows == (), "a live name is compared whole"
+    found = m.gpus_like("A100")
+    assert found.capability == "8.0" and len(found.rows) > 1 and not found.exact
+    assert {row.name for row in m.gpus_like("H100 NVL").rows} >= {"NVIDIA H100 NVL"}
+    for no_board in ("NVIDIA GPU", "GeForce", "", "A1000000"):
+        assert m.gpus_like(no_board).capability == ""
+
+
 def test_mig_and_vgpu_names(m: Matrix) -> None:
     mig = m.gpu(name="NVIDIA H100 80GB HBM3 MIG 1g.10gb")
     assert mig.capability == "9.0" and not mig.exact

@@ -131,9 +131,9 @@ def test_a_plain_version_and_its_cuda_are_a_published_build() -> None:
     assert judged(text + "installer: conda-forge\n").findings[0].status != "fail"
 
 
-def suggesting(*suggests: tuple[str, ...], name: str = "broken") -> Report:
+def suggesting(*suggests: tuple[str, ...], mention: bool = False) -> Report:
     """A text with one message for each tuple of causes that it allows."""
-    said = tuple(Symptom(id=f"{name}-{number}", line=number, text="its words", suggests=causes)
+    said = tuple(Symptom(id=f"said-{number}", line=number, text="its words", suggests=causes, mention=mention)
                  for number, causes in enumerate(suggests, 1))  # fmt: skip
     return report(Snapshot(target=Target(kind="text", name="ticket.txt"), symptoms=said))
 
@@ -149,7 +149,7 @@ def test_the_only_cause_that_a_message_speaks_of_is_a_warning_with_a_fix() -> No
 
 
 def test_two_causes_or_a_mere_mention_make_none_likely_enough_for_a_warning() -> None:
-    for found in (suggesting(("shm-too-small",), ("memlock-limit",)), suggesting(("shm-too-small",), name="topic")):
+    for found in (suggesting(("shm-too-small",), ("memlock-limit",)), suggesting(("shm-too-small",), mention=True)):
         assert found.findings[0].status == "unknown" and found.findings[0].id == "shm-too-small"
 
 
