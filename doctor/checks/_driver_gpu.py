@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..findings import Skip
-from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
 from ._seen import absent, is_wsl, nvidia_cards
 
 if TYPE_CHECKING:
@@ -23,15 +23,19 @@ class Graded(NamedTuple):
     grade: DriverGpuGrade
 
 
-def graded(s: Snapshot, m: Matrix) -> Iterator[Graded]:
+def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Graded]:
     """GPUs that CUDA does not show as working, each with its grade; at the end UNKNOWN where one had none.
 
     A GPU that CUDA lists works with this driver, whatever a table says. One that NVML does not list is known by its
-    PCI device id.
+    PCI device id. `any_version`: where the driver's is not told, its flavour is graded as that of the newest.
     """
     if absent(s.driver.version) and absent(s.driver.nvml_init):
         raise Skip("no driver")
-    version = need("driver.kernel_version", s.driver.version)
+    untold = known(s.driver.version) is None and s.driver.kernel_version == NOT_ASKED
+    if any_version and untold and not isinstance(s.driver.kernel_flavour, Missing):
+        version = str(max(row.branch for row in m.drivers))
+    else:
+        version = need("driver.kernel_version", s.driver.version)
     devices = known(s.driver.cuda_devices) or ()
     working = {known(d.pci_address) for d in devices} if s.driver.cu_init == 0 else set()
     every = s.driver.cu_init == 0 and len(devices) >= max(1, len(known(s.gpus) or ()))

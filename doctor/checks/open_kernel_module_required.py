@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if is_wsl(s):
         raise Skip("WSL: Windows drives the GPU")
     judged = 0
-    for gpu in graded(s, m):
+    for gpu in graded(s, m, any_version=True):
         judged += 1
         if gpu.grade.grade not in ("needs-open-module", "open-module-unsupported"):
             continue
@@ -59,5 +59,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             direct=False,
             fixes=install_driver(s, branch, want),
         )
+    need("driver.kernel_version", s.driver.version)
     if judged and not absent(s.driver.kernel_flavour):
         need("driver.kernel_flavour", s.driver.kernel_flavour)

@@ -124,7 +124,11 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
 def _other_build(name: str, own: TorchVersion, torch: TorchVersion) -> bool:
     """Whether both carry a build tag and the tags do not go together: CPU with CUDA, another CUDA major, and for
     torchaudio (which compares the whole CUDA version when it is imported) another minor."""
-    if not own.local or not torch.local or own.kind != "release":
+    if not own.local or not torch.local:
+        return False
+    if own.local.startswith("rocm") != torch.local.startswith("rocm"):
+        return True
+    if own.kind != "release":
         return False
     if (own.local == "cpu") != (torch.local == "cpu"):
         return True

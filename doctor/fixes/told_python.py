@@ -209,6 +209,9 @@ def _other_framework(t: Told) -> Iterable[Fix]:
     lower = t.text.lower()
     if t.said.id == "tf-windows" or "tensorflow" in lower or "is_built_with_cuda" in lower:
         return _tensorflow(t)
+    if t.said.id == "ollama-cpu-runners":
+        return (one_step("install-ollama-whole", "Install Ollama whole again", t.said.fix, t.said.command, t.said.where,
+                         changes={"torch_run.cuda_available": RECHECK}),)  # fmt: skip
     found = next((row for row in _BUILDS if row[0] in lower), None)
     if found is None:
         return ()

@@ -17,7 +17,7 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
     root = "" if known(s.host.user_is_root) else "sudo "
     steps = [] if not snap else [
         Step(text="Docker from snap does not take the toolkit: replace it (its images and containers are lost).",
-             command=f"{root}snap remove docker && {root}apt-get update && {root}apt-get install -y docker.io",
+             command=f"{root}snap remove docker && {_docker(s, root)}",
              where="host", needs_root=True, destructive=True),
     ]  # fmt: skip
     steps += [
@@ -31,6 +31,15 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
     if known(s.host.system) == "windows":
         return (_desktop(),)
     return (fix, _desktop()) if known(s.host.wsl) == 2 and engine == "docker" else (fix,)
+
+
+def _docker(s: Snapshot, root: str) -> str:
+    system = (known(s.host.os_id) or "").lower()
+    if system in ("arch", "manjaro"):
+        return f"{root}pacman -S --needed docker"
+    if system in RPM or system.startswith(("opensuse", "sles")):
+        return f"curl -fsSL https://get.docker.com | {root}sh"
+    return f"{root}apt-get update && {root}apt-get install -y docker.io"
 
 
 def _install(s: Snapshot, root: str) -> str:

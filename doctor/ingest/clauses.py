@@ -37,7 +37,8 @@ _PLACE = re.compile(
 _NAMED = ("gpu_name", "gpus_line", "os", "image", "kernel", "container_runtime")
 _ASKED = re.compile(
     r"\b(?:if|when|should|must|need|needs|requires?|would|could|unless|expects?|expected|why|how|because|make sure"
-    r"|ensure|verify|check|whether|until|before|after|used to|previous|old|other|another|works|worked|tried)\b", re.I,
+    r"|ensure|verify|check|whether|until|before|after|used to|previous|old|other|another|works|worked|tried"
+    r"|wants?|wanted|plan|planning|would like)\b", re.I,
 )  # fmt: skip
 """A sentence that speaks of something else than what is there."""
 _LONGEST = 800

@@ -92,6 +92,9 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return bool(groups and groups[0].isdigit() and isinstance(fact, int) and int(groups[0]) > fact)
     if key == "group-at-most":
         return bool(groups) and _numbers(groups[0]) <= _numbers(value)
+    if key == "libc-below-group":
+        libc, wanted = _numbers((known(s.host.libc) or "").removeprefix("glibc ")), _numbers("".join(groups))
+        return (bool(libc and wanted) and libc < wanted) is value
     if key == "group-not-start-of":
         fact = s.fact(value)
         return bool(groups) and isinstance(fact, str) and not f"{fact}.".startswith(f"{groups[0]}.")

@@ -107,6 +107,13 @@ def _package_of(key: str) -> str:
     return name if name in _KNOWN or _CUDA_WHEEL.fullmatch(name) else ""
 
 
+def package_named(name: str) -> str:
+    """The package that a person means by this word; '' where it is none that matters."""
+    found = {"tf": "tensorflow", "flash-attention": "flash-attn", "flash_attn": "flash-attn", "ort": "onnxruntime",
+             "bnb": "bitsandbytes"}.get(name.lower(), _plain(name))  # fmt: skip
+    return found if found in _KNOWN else ""
+
+
 def _other(name: str, content: str, line: Line) -> Iterator[Statement]:
     """A package by its name."""
     if _VERSION.match(content) and " " not in name and (_plain(name) in _KNOWN or name.startswith("nvidia-")):
@@ -135,4 +142,4 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-__all__ = ["items", "of_here", "pairs", "read_free"]
+__all__ = ["items", "of_here", "package_named", "pairs", "read_free"]

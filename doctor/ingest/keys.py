@@ -137,6 +137,8 @@ def kind_of(key: str) -> str:
     table = kinds()
     if kind := table.get(plain(key)):
         return kind
+    if variable(key).endswith("_VISIBLE_DEVICES"):
+        return ""  # which ones, not how many
     for spoken in _shorter(key):
         if kind := table.get(spoken) or table.get(spoken.replace(".", " ")) or _by_words(spoken):
             return kind

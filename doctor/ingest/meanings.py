@@ -69,11 +69,8 @@ def _torch_build(value: str, line: Line) -> Iterator[Statement]:
 
 
 def _flavour(value: str, line: Line) -> Iterator[Statement]:
-    word = value.lower()
-    if "open" in word or "dual mit" in word:
-        yield say("driver.kernel_flavour", "open", line)
-    elif "proprietary" in word or "closed" in word:
-        yield say("driver.kernel_flavour", "proprietary", line)
+    if found := re.search(r"(open|dual mit)|(proprietary|closed)", value.lower()):  # the first word of them counts
+        yield say("driver.kernel_flavour", "open" if found[1] else "proprietary", line)
 
 
 def _modules(value: str, line: Line) -> Iterator[Statement]:

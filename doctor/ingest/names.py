@@ -28,6 +28,7 @@ _OTHER_NAMES = (
     (re.compile(r"\b(?:quadro |(?:nvidia )?rtx |tesla )(?=[ahb]\d{2,3}\b(?!0))", re.I), ""),  # RTX A100, RTX H100
     (re.compile(r"^(?:nvidia |quadro )?(?=a[2456][05]00\b)", re.I), "RTX "),  # A6000
     (re.compile(r"\bRTX (RTX )", re.I), r"\1"),
+    (re.compile(r"\bRTX A6000 Ada(?: Generation)?$", re.I), "RTX 6000 Ada Generation"),
     (re.compile(r"^(?:nvidia |geforce )*rtx titan\b", re.I), "TITAN RTX"),
     (re.compile(r"^(?:geforce )?(?:gtx )?(16[56]0) ?s(?:uper)?$", re.I), r"GTX \1 SUPER"),
     (re.compile(r"^(?:nvidia )?pro (?=[2-6]\d00 blackwell)", re.I), "RTX PRO "),

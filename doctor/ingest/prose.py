@@ -12,10 +12,14 @@ from .keys import kind_of
 from .names import GPU, typed
 from .statement import Line, Statement, say
 
-_DRIVER = re.compile(r"\bdriver(?: version)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b", re.I)
-_TORCH = re.compile(
-    r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)", re.I
+_DRIVER = re.compile(
+    r"\bdrivers?(?: version| branch)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?|[3-6]\d{2})\b(?![.\-]?[\w])", re.I
 )
+_TORCH = re.compile(
+    r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)"
+    r"(?:[ ,]{0,2}[(\[]?(?:(cu(?:9[0-2]|1[0-3]\d))\b|(cpu)(?: (?:build|wheel|version|only)|-only|\)))"
+    r"|[ ,]{0,2}\(?(?:for |built for |with )?cuda[ =-]?(\d{1,2}\.\d)\))?", re.I,
+)  # fmt: skip
 _MOST_WORDS = 3
 """Of what stands before a colon, if it is a key: longer ones begin a sentence."""
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
@@ -30,26 +34,54 @@ _OPEN = re.compile(
     r"|.{0,24}\(you have )", re.I
 )
 """After a version: a bound, or what is there in its place."""
+_FOR_CUDA = re.compile(r"\bcuda ?(\d{1,2}\.\d) (?:build of )?(?:py)?torch\b", re.I)
+_UNAVAILABLE = re.compile(
+    r"\b(?:cuda (?:is |was )?(?:still )?(?:not |un)available|cuda (?:is )?not (?:detected|found|recogni[sz]ed)"
+    r"|is[ _]available(?:\(\))?(?: is| returns?| gives| says?|=|:|:? ->)? false)\b", re.I
+)
+_SUPPOSED = re.compile(
+    r"\b(?:if|elif|while|assert|when|whether|unless|should|must|until|because|before|else|return|expect\w{0,3}|not)\b"
+    r"|[=(]\s?$", re.I
+)
+"""Before that: a condition, a wish or code."""
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 
 
 def read_prose(lines: list[Line]) -> Iterator[Statement]:
     """Statements of lines that read as sentences; for short texts only, logs say such words of other things."""
+    for line in sentences(lines):
+        text = line.text
+        if (found := _DRIVER.search(text)) and _told(text, found):
+            yield from (s._replace(weak=True) for s in meanings.statements("driver", found[1], line))
+        if (found := _TORCH.search(text)) and _told(text, found):
+            local = (found[2] or found[3] or (found[4] and f"cu{found[4].replace('.', '')}") or "").lower()
+            version = f"{found[1]}+{local}" if local and "+" not in found[1] else found[1]
+            yield from (s._replace(weak=True) for s in meanings.statements("torch", version, line))
+        if (cuda := _FOR_CUDA.search(text)) and _told(text, cuda):
+            yield from (s._replace(weak=True) for s in meanings.statements("torch_cuda", cuda[1], line))
+        if "torch" in text.lower() and (no := _UNAVAILABLE.search(text)) and not _SUPPOSED.search(text[: no.start()]):
+            yield say("torch_run.cuda_available", False, line, weak=True)
+        if found := _PYTHON.search(text):
+            yield say("python.patient.version", found[1], line, weak=True)
+        for gpu in GPU.finditer(text[:300]):
+            count, name = int(gpu["count"] or 1), typed(gpu["name"]).name
+            yield say("gpu.prose", {"index": None, "name": name, "count": min(count, 4096), "vendor": "nvidia"}, line)
+
+
+def sentences(lines: list[Line]) -> Iterator[Line]:
+    """Lines that may be people's words: no path, no error's head, no key that another reader knows."""
     for line in lines:
         text = line.text
         if len(text) > 600 or " .." in text or "Traceback" in text or re.match(r"\s*(File |/|\[|\w{1,40}Error)", text):
             continue
         if (key := split(text)) and not re.match(_HEADING, text, re.I) and _of_its_own(*key):
             continue
-        if (found := _DRIVER.search(text)) and _told(text, found):
-            yield from (s._replace(weak=True) for s in meanings.statements("driver", found[1], line))
-        if (found := _TORCH.search(text)) and _told(text, found):
-            yield from (s._replace(weak=True) for s in meanings.statements("torch", found[1], line))
-        if found := _PYTHON.search(text):
-            yield say("python.patient.version", found[1], line, weak=True)
-        for gpu in GPU.finditer(text[:300]):
-            count, name = int(gpu["count"] or 1), typed(gpu["name"]).name
-            yield say("gpu.prose", {"index": None, "name": name, "count": min(count, 4096), "vendor": "nvidia"}, line)
+        yield line
+
+
+def is_told(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is said to be here, and is not a requirement."""
+    return not _ASKED.search(text[:start]) and not _OPEN.match(text[end:])
 
 
 def _of_its_own(key: str, value: str) -> bool:
@@ -58,5 +90,4 @@ def _of_its_own(key: str, value: str) -> bool:
 
 
 def _told(text: str, found: re.Match[str]) -> bool:
-    """Whether the version is said to be here, and is not a requirement."""
-    return not _ASKED.search(text[: found.start()]) and not _OPEN.match(text[found.end() :])
+    return is_told(text, found.start(), found.end())

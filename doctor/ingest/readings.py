@@ -17,6 +17,8 @@ _MOST = {"max", "maximum", "default", "rated", "possible", "capable", "supported
 _LOAD = {"util", "utilization", "utilisation", "usage", "load"}
 _BUSY, _WORKS = 90, 50
 """Percent."""
+_IDLE_MHZ, _IDLE_STATE = 350, 8
+"""What a GPU without work has, and no GPU that computes."""
 _MANY_THREADS = 4
 """For one core."""
 _DRIVER = re.compile(r"[3-9]\d{2}\.\d{2,3}(?:\.\d{2})?(?![\w.])")
@@ -49,6 +51,8 @@ def _reading(key: str, value: str) -> tuple[str, float] | None:
     if "pstate" in words or words >= {"performance", "state"}:
         state = re.match(r"p(\d{1,2})\b", lower)
         return ("pstate", float(state[1])) if state else None
+    if "running" in words and words & {"job", "program", "training", "workload"}:
+        return ("running", 1.0) if re.match(r"(?:true|yes)\b", lower) else None
     if not (number := _NUMBER.match(value)):
         return None
     most = "_max" if words & _MOST else ""
@@ -80,7 +84,9 @@ def _power(found: dict[str, tuple[float, Line]]) -> Iterator[Statement]:
     below = capped and bool((limit and draw and draw < 0.8 * limit) or (most and limit and limit < 0.9 * most))
     at_limit = bool(limit) and draw >= 0.8 * limit  # as a busy GPU is
     slow = load >= _BUSY and bool(clock and clock_max) and clock < 0.7 * clock_max and not at_limit
-    state = load >= _BUSY and _of(found, "pstate") >= 3
+    slow = slow or (load >= _BUSY and 0 < clock <= _IDLE_MHZ)
+    busy = load >= _BUSY or (not load and "running" in found)
+    state = busy and _of(found, "pstate") >= (3 if load else _IDLE_STATE)
     for held, name in ((below, "cap"), (slow, "clock"), (state, "pstate")):
         if held:
             yield say("raised.power-held", True, found[name][1])

@@ -68,8 +68,10 @@ READERS = (
     Reader("session", "read_session", _CALLS),
     Reader("free", "read_free", most_lines=400),
     Reader("prose", "read_prose", most_lines=400),
+    Reader("terse", "read_terse", most_lines=60),
     Reader("readings", "read_readings",
-           ("power", "clock", "pcie", "link", "pstate", "threads", "host_driver", "host driver"), most_lines=400),
+           ("power", "clock", "pcie", "link", "pstate", "performance", "threads", "host_driver", "host driver"),
+           most_lines=400),
     Reader("orders", "read_orders", ("smi",), most_lines=400),
 )
 """All read every text, in any order of its parts."""

@@ -48,4 +48,6 @@ def variable(name: str, content: str, line: Line) -> Iterator[Statement]:
         return
     if name == "CUDA_VERSION" or value.lower() in ("n/a", "could not collect") or value.startswith("("):
         return
+    if name.endswith("_VISIBLE_DEVICES"):  # the rest of the line speaks of something else
+        value = re.split(r"(?<![,\s])\s", value, maxsplit=1)[0].strip("'\"").rstrip(",")
     yield say("variable", (name, value), line)

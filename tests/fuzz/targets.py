@@ -75,6 +75,7 @@ TARGETS: dict[str, Target] = {
             ("session", "session", seeds_ingest.named("session"), (b">>> torch.cuda.is_available()", b"Out[3]: ", b"(8, 6)", b" returns False", b"print(")),
             ("readings", "readings", seeds_ingest.keyed, (b"power_limit: current=60, max=75", b"sw_power_cap", b"pcie width: ", b"gpu util: 99 %", b"sm clock: ")),
             ("orders", "orders", seeds_ingest.keyed, (b"nvidia_smi_order: ", b"torch_order: ", b"GTX 1080, TITAN X")),
+            ("terse", "terse", seeds_ingest.sentences, (b"a 4090, ", b"2x3090", b" Windows 11, ", b"torch 2.1 torchvision 0.16", b"nvcc 11.5", b"h100 sxm x8", b"rx 7900 xtx", b" with ")),
             ("prose", "prose", seeds_ingest.sentences, (b"driver 570", b"torch 2.", b"WSL2", b"8x RTX 5090", b" or newer")),
         )
     },
