@@ -13,7 +13,8 @@ from .prose import is_told, sentences
 from .statement import Line, Statement, say
 
 _BETWEEN = re.compile(
-    r"\s{0,3}(?:[,;|()]|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but)(?=\s))\s{0,3}"
+    r"\s{0,3}(?:[,;|()]|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but|gives?|gave|shows?"
+    r"|says?|fails?|reports?|gets?|throws?|crashes|hangs?|runs?|has|is|does|cannot|can.t)(?=\s))\s{0,3}", re.I
 )
 _LEAD = re.compile(
     r"(?:(?:i|we|i'm|have|has|got|rent(?:ed|ing)|own|use|using|running|run|my|our|the|is|it|its|currently|installed"
@@ -24,6 +25,7 @@ _OS = re.compile(
     r"|(?:Ubuntu|Debian|Fedora|CentOS|RHEL|Rocky(?: Linux)?|AlmaLinux|openSUSE|Linux Mint|Pop!?_OS)"
     r"(?: Server)? ?\d{1,2}(?:\.\d{1,2})?(?: LTS)?|Arch Linux|Manjaro|NixOS)", re.I,
 )  # fmt: skip
+_PLACE = re.compile(r"(?:a )?(docker|podman|apptainer|singularity)(?: (?:container|image))?", re.I)
 _NVCC = re.compile(r"nvcc(?: version)?(?: is)? v?(\d{1,2}\.\d)(?:\.\d{1,3})?", re.I)
 _PACKAGE = re.compile(
     r"([A-Za-z][\w-]{1,40}?)(?:==|[ =]v?| version )(\d{1,4}\.\d[\w.+]{0,40}?)(?: (?:pip|conda|wheel)| |$)"
@@ -75,6 +77,8 @@ def _fragment(text: str, start: int, end: int, line: Line) -> Iterator[Statement
     if _OS.fullmatch(said):
         if not re.search(r"wsl|docker|container|podman", text, re.I):
             yield from (s._replace(weak=True) for s in meanings.statements("os", said, line))
+    elif place := _PLACE.fullmatch(said):
+        yield from (s._replace(weak=True) for s in meanings.statements("container", place[1].lower(), line))
     elif nvcc := _NVCC.fullmatch(said):
         yield from (s._replace(weak=True) for s in meanings.statements("nvcc", nvcc[1], line))
     elif _DATACENTER.fullmatch(said):

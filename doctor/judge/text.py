@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 _MOST_NEEDS = 2
+_RUNS = ("hang-told", "collective-told", "low-utilization", "gpu-low-use-told", "slower-told")
+"""Messages of a program that works on the GPU, though not well."""
 _NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
                   "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
 """Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
@@ -52,13 +54,14 @@ def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
 def with_build(s: Snapshot, m: Matrix) -> Snapshot:
     """A torch whose CUDA is not told, and that had no code for the GPU: the build that PyPI gives, if it has none.
 
-    A build of the release that has code for it did not say so; where an extension may have said it, all must lack it.
+    A build of the release that has code for it did not say so; where an extension may have said it, or nobody did, all
+    must lack it.
     """
     version = known(s.torch.version)
     if not version or not isinstance(s.torch.cuda, Missing) or s.torch.cuda.reason != "not-asked":
         return s
     at_a_kernel = any(symptom.id in AT_A_KERNEL for symptom in s.symptoms)
-    if "+" in version or not isinstance(s.torch.build, Missing) or not at_a_kernel:
+    if "+" in version or not isinstance(s.torch.build, Missing):
         return s
     platform = "windows" if known(s.host.system) == "windows" else (
         "linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64")  # fmt: skip
@@ -70,7 +73,7 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
         symptom.id == "extension-named" for symptom in s.symptoms)  # fmt: skip
     for gpu in known(s.gpus) or ():
         cc = known(gpu.compute_capability)
-        asked = rows if extension else [usual]
+        asked = [usual] if at_a_kernel and not extension else rows
         if usual and cc and all(row and m.code_for_gpu(cc, row.sass, row.ptx).kind == "none" for row in asked):
             digits = usual.tag.removeprefix("cu")
             return s.replace({"torch.cuda": f"{digits[:-1]}.{digits[-1]}", "torch.build": "cuda"})
@@ -164,6 +167,8 @@ def _by_place(s: Snapshot) -> tuple[str, ...]:
         return ()
     if available is None and any(symptom.id.startswith("program-") for symptom in s.symptoms):
         return ()  # CUDA runs: the program is past its start
+    if any(symptom.id in _RUNS for symptom in s.symptoms):
+        return ()
     if known(s.host.scheduler) == "kubernetes":
         return ("k8s-runtimeclass-missing", "k8s-gpu-not-advertised", "container-no-gpu-flag")
     kind = known(s.container.kind)

@@ -86,3 +86,8 @@ def test_windows_beside_wsl_or_a_container_is_not_the_system() -> None:
 def test_which_devices_is_not_how_many() -> None:
     assert isinstance(read("CUDA_VISIBLE_DEVICES=0\ntorch 2.5").torch_run.device_count, Missing)
     assert read("visible GPUs: 2").torch_run.device_count == 2
+
+
+def test_the_place_and_the_verb_end_a_fragment() -> None:
+    s = read("my new 5070 ti gives 'CUDA error', docker, torch 2.4")
+    assert boards(s) == ["RTX 5070 Ti"] and s.container.kind == "docker"
