@@ -121,7 +121,7 @@ def gpus_like(m: Matrix, name: str) -> GpuMatch:
     For what people write of a board, not for what a driver answers: enough for a capability that all of them share.
     """
     asked = set(_words(plain_name(name)))
-    if not any(c.isdigit() for word in asked for c in word):
+    if not any(c.isdecimal() for word in asked for c in word):
         return GpuMatch((), False, f"{name!r} names no board")
     rows = tuple(r for r in m.gpus if any(asked <= set(_words(n)) for n in (r.name, *r.aliases)))
     return GpuMatch(rows, False, "part of the name")

@@ -92,7 +92,7 @@ def bitsandbytes_library(s: Snapshot) -> CodeLibrary | None:
     else the lowest higher one, of the same major. BNB_CUDA_VERSION names another. None where there is none."""
     have, cuda = bitsandbytes_versions(s), numbers(known(s.torch.cuda))[:2]
     said = s.host.env("BNB_CUDA_VERSION")
-    if isinstance(said, str) and said.isdigit() and len(said) == 3:
+    if isinstance(said, str) and said.isdecimal() and len(said) == 3:
         return have.get((int(said[:2]), int(said[2])))
     if len(cuda) < 2:
         return None

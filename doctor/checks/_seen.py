@@ -147,7 +147,7 @@ def same_version(a: str, b: str) -> bool | None:
     left, right = version_numbers(a), version_numbers(b)
     if left and right:
         return left == right
-    branches = [v for v in (a, b) if len(v) == 3 and v.isdigit()]  # `367`: a text that tells the branch alone
+    branches = [v for v in (a, b) if len(v) == 3 and v.isdecimal()]  # `367`: a text that tells the branch alone
     return False if branches and a.partition(".")[0] != b.partition(".")[0] and len(branches) == 2 else None
 
 

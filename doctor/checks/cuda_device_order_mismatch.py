@@ -47,7 +47,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     value = known(s.host.env("CUDA_VISIBLE_DEVICES")) or ""
     entries = [entry.strip() for entry in value.split(",") if entry.strip()]
     mine = [_gpu_of(device, gpus) for device in devices]
-    if not all(entry.isascii() and entry.isdigit() for entry in entries):
+    if not all(entry.isascii() and entry.isdecimal() for entry in entries):
         return  # chosen by identifier: no number is meant
     meant = [gpus[int(e[:9])] for e in entries if int(e[:9]) < len(gpus)] if entries else list(gpus)
     wrong = [(i, a, b) for i, (a, b) in enumerate(zip(mine, meant, strict=False)) if a.name != b.name]

@@ -86,7 +86,7 @@ def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
     """Empty where the entry is good; index, unknown or twice otherwise, unread where nobody told what it may name."""
     if entry in before:
         return "twice"
-    if entry.isascii() and entry.isdigit():
+    if entry.isascii() and entry.isdecimal():
         return "index" if int(entry[:9]) >= len(gpus) else ""
     if entry.startswith("GPU-"):
         names = [known(g.uuid) for g in gpus]

@@ -85,7 +85,7 @@ def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
 def _loader(m: Measured) -> dict[int, float]:
     """Workers to samples a second."""
     rates = known(m.rates) or ()
-    return {int(r.what): r.value for r in rates if r.kind == "loader" and r.what.isdigit() and r.value > 0}
+    return {int(r.what): r.value for r in rates if r.kind == "loader" and r.what.isdecimal() and r.value > 0}
 
 
 def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Iterator[Finding]:

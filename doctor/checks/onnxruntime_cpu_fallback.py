@@ -88,7 +88,7 @@ def _needed(s: Snapshot, m: Matrix, gpu: Distribution) -> tuple[str, ...]:
     rows = [r for r in m.extensions if r.package == "onnxruntime-gpu" and numbers(r.version) <= numbers(gpu.version)]
     row = max(rows, key=lambda r: numbers(r.version), default=None)
     major = row.cuda.partition(".")[0] if row else ""
-    return (f"libcudart.so.{major}", f"libcublasLt.so.{major}", "libcudnn.so.9") if major.isdigit() else ()
+    return (f"libcudart.so.{major}", f"libcublasLt.so.{major}", "libcudnn.so.9") if major.isdecimal() else ()
 
 
 def _major(needed: tuple[str, ...]) -> int:

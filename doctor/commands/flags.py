@@ -146,7 +146,7 @@ def _take(values: dict[str, Any], flag: Flag, value: str) -> bool:
     if flag.kind == "many":
         values[flag.dest] = (*values[flag.dest], value)
     elif flag.kind == "seconds":
-        if not value.isascii() or not value.isdigit() or not MIN_S <= int(value) <= MAX_S:
+        if not value.isascii() or not value.isdecimal() or not MIN_S <= int(value) <= MAX_S:
             return False
         values[flag.dest] = float(value)
     elif flag.kind == "choice" and value not in flag.choices:

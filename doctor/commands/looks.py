@@ -20,7 +20,7 @@ def look(flags: dict[str, Any]) -> Look:
 def width() -> int:
     """Columns of the terminal; 80 where stdout is none."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+    if columns.isascii() and columns.isdecimal() and int(columns) > 0:
         return int(columns)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80

@@ -220,7 +220,7 @@ def slow_host(m: Measured, step: Step, python: str = "", limits: dict[str, float
     """
     limits = limits or {}
     least, most = limits.get("single_core_mops", SINGLE_CORE_MOPS), limits.get("host_us_per_kernel", HOST_US_PER_KERNEL)
-    parts = tuple(int(part) for part in python.split(".")[:2] if part.isdigit())
+    parts = tuple(int(part) for part in python.split(".")[:2] if part.isdecimal())
     if parts and parts < (3, 11):
         least *= _OLDER_PYTHON
     score, each = known(m.cpu.single_core) if m.cpu else None, step.us_per_kernel

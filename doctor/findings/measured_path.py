@@ -216,7 +216,7 @@ def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:
     gpus = known(s.gpus) or ()
     proof = next((p for p in known(s.measured.torch) or () if p.device == device), None)
     wanted = _plain(key or (proof.key if proof else ""))
-    if not wanted and device.startswith("cuda:") and device[5:].isdigit():
+    if not wanted and device.startswith("cuda:") and device[5:].isdecimal():
         devices = known(s.driver.cuda_devices) or ()
         wanted = next((_plain(known(d.uuid) or "") for d in devices if d.ordinal == int(device[5:])), "")
     for gpu in gpus:

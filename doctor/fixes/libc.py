@@ -13,7 +13,7 @@ _GLIBCXX = {29: 11, 30: 12, 31: 13, 32: 13, 33: 14, 34: 15}
 
 def _gcc(wanted: str) -> int:
     number = wanted.rpartition(".")[2]
-    return _GLIBCXX.get(int(number), 13) if wanted.startswith("GLIBCXX_3.4.") and number.isdigit() else 13
+    return _GLIBCXX.get(int(number), 13) if wanted.startswith("GLIBCXX_3.4.") and number.isdecimal() else 13
 
 
 def newer_libc(s: Snapshot, wanted: str) -> tuple[Fix, ...]:

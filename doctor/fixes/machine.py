@@ -66,7 +66,7 @@ def _hidden(s: Snapshot, g: Gpu) -> bool:
 def capabilities(s: Snapshot, m: Matrix) -> list[str]:
     """The different compute capabilities that programs here get, oldest first."""
     found = {g.capability for g in seen_gpus(s, m) or () if g.capability and not g.hidden}
-    return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdigit()))
+    return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdecimal()))
 
 
 def driver_version(s: Snapshot, m: Matrix) -> str | None:

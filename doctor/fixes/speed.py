@@ -50,13 +50,13 @@ def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
     good = [p.device[5:] for p in known(m.torch) or () if p.right is True and p.device.startswith("cuda:")]
     good = good or [str(p.device) for p in known(m.driver) or () if p.right is True]
     bad = {device, *(f"cuda:{p.device}" for p in known(m.driver) or () if p.right is not True)}
-    numbers = [int(number) for number in good if number.isdigit() and f"cuda:{number}" not in bad]
+    numbers = [int(number) for number in good if number.isdecimal() and f"cuda:{number}" not in bad]
     set_now = known(s.host.env("CUDA_VISIBLE_DEVICES"))
     names = set_now.split(",") if set_now else [str(number) for number in range(1 + max(numbers, default=0))]
     if not numbers or max(numbers) >= len(names):
         return ()
     listed = [names[number].strip() for number in numbers]
-    plain = all(name.isdigit() for name in listed)  # the name of a GPU is masked in what is printed
+    plain = all(name.isdecimal() for name in listed)  # the name of a GPU is masked in what is printed
     what = "use" if plain else f"then use: in CUDA_VISIBLE_DEVICES leave {device} out and keep"
     return (
         here("leave-gpu-out", "Leave this GPU out until it is repaired",

@@ -52,9 +52,9 @@ def _open_module(t: Told) -> Iterable[Fix]:
         return (update_windows_driver(t.s),)
     if t.said.id == "nvrm-not-open":  # older than Turing: the last branch for these boards
         last = _LAST_BEFORE_TURING
-        return older_driver(t.s, min(int(branch), last) if branch.isdigit() else last)
+        return older_driver(t.s, min(int(branch), last) if branch.isdecimal() else last)
     flavour = "open"
-    return install_driver(t.s, int(branch) if branch.isdigit() else None, flavour)
+    return install_driver(t.s, int(branch) if branch.isdecimal() else None, flavour)
 
 
 def _released(t: Told) -> Iterable[Fix]:

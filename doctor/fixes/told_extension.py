@@ -37,7 +37,7 @@ def _named(t: Told) -> Distribution | None:
         name = next((name for word, name in _NAMES if word in text), "")
         if name:
             have = installed(t.s, (name,))
-            known_version = have and have[0].version[:1].isdigit()
+            known_version = have and have[0].version[:1].isdecimal()
             return have[0] if known_version else Distribution(name=name, version="", location="")
     return None
 

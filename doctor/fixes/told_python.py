@@ -91,7 +91,7 @@ def _python(t: Told) -> Iterable[Fix | None]:
     title = f"Install torch {here.torch}, which has a wheel for Python {have}"
     fix = install_torch(s, t.m, gpus=wanted, title=title)
     if version and version.base != here.torch:  # the release that is wanted has none for this Python
-        return (other, fix)
+        return (fix, other) if notebook(s) else (other, fix)
     return (fix if fix is None else Fix(id=fix.id, title=fix.title, steps=fix.steps, note=_bits(s, fix.note)),)
 
 

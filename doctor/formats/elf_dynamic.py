@@ -63,7 +63,7 @@ def max_version(dynamic: Dynamic, prefix: str) -> Optional[Tuple[int, ...]]:
     for names in dynamic.version_needs.values():
         for name in names:
             parts = name[len(prefix) + 1 :].split(".")
-            if name.startswith(prefix + "_") and all(p.isascii() and p.isdigit() and len(p) < 9 for p in parts):
+            if name.startswith(prefix + "_") and all(p.isascii() and p.isdecimal() and len(p) < 9 for p in parts):
                 found.append(tuple(int(p) for p in parts))
     return max(found, default=None)
 

@@ -117,7 +117,7 @@ def parse_record(text: str) -> Iterator[RecordLine]:
         if len(path) > 1 and path[0] == path[-1] == '"':
             path = path[1:-1].replace('""', '"')
         yield RecordLine(
-            path, int(parts[2]) if parts[2].isascii() and parts[2].isdigit() and len(parts[2]) < 19 else None
+            path, int(parts[2]) if parts[2].isascii() and parts[2].isdecimal() and len(parts[2]) < 19 else None
         )
 
 

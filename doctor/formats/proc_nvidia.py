@@ -147,4 +147,4 @@ def pci_device(address: str, files: Mapping[str, str]) -> PciDevice:
 
 
 def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 20
+    return word.isascii() and word.isdecimal() and len(word) < 20

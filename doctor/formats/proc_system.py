@@ -55,7 +55,7 @@ def parse_cpuinfo(text: str) -> CpuInfo:
         key, value = key.strip(), value.strip()
         if not colon:
             continue
-        if (key == "processor" and value.isdigit()) or re.fullmatch(r"processor \d+", key):
+        if (key == "processor" and value.isdecimal()) or re.fullmatch(r"processor \d+", key):
             logical += 1
         elif key == "physical id":
             package = value
@@ -85,7 +85,7 @@ def parse_cgroup(text: str) -> List[CgroupLine]:
     for line in text[:_MAX_TEXT].splitlines():
         number, _, rest = line.partition(":")
         names, colon, path = rest.partition(":")
-        if colon and number.isascii() and number.isdigit() and len(number) < 10:
+        if colon and number.isascii() and number.isdecimal() and len(number) < 10:
             found.append(CgroupLine(int(number), tuple(name for name in names.split(",") if name), path))
     return found
 
@@ -155,4 +155,4 @@ def _cpus(quota: str, period: str) -> Optional[Limit]:
 
 
 def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 20
+    return word.isascii() and word.isdecimal() and len(word) < 20

@@ -94,7 +94,7 @@ def semantic(text: str) -> Optional[Semantic]:
     if pre is None:
         order: Tuple[Tuple[int, int, str], ...] = ((2, 0, ""),)
     else:
-        order = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split("."))
+        order = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre.split("."))
     return int(major), int(minor or 0), int(patch or 0), order
 
 
@@ -110,7 +110,7 @@ def _toolkit_operator(rest: str) -> Tuple[str, str]:
 
 def _dotted(text: str) -> List[int]:
     parts = [part for part in text.split(".") if part]
-    if not parts or text.startswith(".") or not all(p.isascii() and p.isdigit() and len(p) < 19 for p in parts):
+    if not parts or text.startswith(".") or not all(p.isascii() and p.isdecimal() and len(p) < 19 for p in parts):
         raise RequireError("invalid version: %s" % text[:80])
     return [int(part) for part in parts]
 

@@ -44,7 +44,7 @@ def finer(a: str, b: str) -> str | None:
     if left == right:
         return a
     for short, long, value in ((left, right, b), (right, left, a)):
-        if long.startswith(short) and not (long[len(short)].isdigit() and short[-1:].isdigit()):
+        if long.startswith(short) and not (long[len(short)].isdecimal() and short[-1:].isdecimal()):
             return value
     return None
 

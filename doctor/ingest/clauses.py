@@ -90,7 +90,7 @@ def _pair(key: str, after: str) -> str:
     value = _STOP.split(after, maxsplit=1)[0].strip().rstrip(".")
     if kind in _NAMED:
         value = after.rstrip(".") if kind != "os" and len(after) < 80 else value
-        return f"{key}: {value}" if value[:1].isupper() or value[:1].isdigit() else ""
+        return f"{key}: {value}" if value[:1].isupper() or value[:1].isdecimal() else ""
     if number := _NUMBER.fullmatch(value):
         return f"{package_name(key)}=={number[1]}" if package_name(key) else f"{key}: {number[1]}"
     if kind == "arch_list":

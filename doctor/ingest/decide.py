@@ -65,7 +65,7 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "nvjitlink-wheel":  # against the version in the symbol's name: __nvJitLinkCreate_12_5
         links = (d for d in known(s.python.distributions) or () if d.name.startswith("nvidia-nvjitlink"))
         have = next((d.version for d in links), "")
-        asked = tuple(int(group) for group in groups if group.isdigit())
+        asked = tuple(int(group) for group in groups if group.isdecimal())
         return bool(have and len(asked) == 2) and ((_numbers(have)[:2] < asked) is (value == "older"))
     if key == "two-kinds":  # wheels that write the same files: of one library and major, for two CUDAs
         wheels = [d for d in known(s.python.distributions) or () if d.name.startswith(value)]
@@ -89,7 +89,7 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return _two_sources(s, str(value))
     if key == "group-above":
         fact = s.fact(value)
-        return bool(groups and groups[0].isdigit() and isinstance(fact, int) and int(groups[0]) > fact)
+        return bool(groups and groups[0].isdecimal() and isinstance(fact, int) and int(groups[0]) > fact)
     if key == "group-at-most":
         return bool(groups) and _numbers(groups[0]) <= _numbers(value)
     if key == "libc-below-group":
@@ -139,7 +139,7 @@ def jetson(s: Snapshot) -> bool:
 def _code(s: Snapshot) -> str:
     """Whether torch's list of architectures ends below every GPU ('older') or begins above every GPU ('newer')."""
     names = [name.partition("_")[2].rstrip("af") for name in known(s.torch_run.arch_list) or ()]
-    held = [(int(name[:-1]), int(name[-1])) for name in names if name.isdigit() and len(name) > 1]
+    held = [(int(name[:-1]), int(name[-1])) for name in names if name.isdecimal() and len(name) > 1]
     caps = [_numbers(cap) for g in known(s.gpus) or () if (cap := known(g.compute_capability))]
     if not held or not caps:
         return ""
@@ -205,4 +205,4 @@ def _capabilities(s: Snapshot) -> list[tuple[int, ...]]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())

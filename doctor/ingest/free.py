@@ -129,7 +129,7 @@ def _board(many: list[tuple[str, str]], line: Line) -> Iterator[Statement]:
     count = next((said[word] for word in ("count", "number", "quantity", "num") if word in said), "1")
     if name and sum(pair[0].lower() == "name" for pair in many) < 2:
         for row in gpu_statements(name, line):
-            if count.isdigit() and row.value.get("count") == 1:
+            if count.isdecimal() and row.value.get("count") == 1:
                 row.value["count"] = min(int(count), 64)
             yield row
     else:

@@ -59,7 +59,7 @@ def read_host_lists(lines: list[Line]) -> Iterator[Statement]:
                     yield say("dkms", (kernel, state), line)
         elif text[:1] == "L" and (uname := _UNAME.match(text)):
             yield say("host.kernel", uname[1], line)
-        if text[:1].isdigit() and len(text) < 100 and _RELEASE.fullmatch(text.strip()):
+        if text[:1].isdecimal() and len(text) < 100 and _RELEASE.fullmatch(text.strip()):
             yield say("host.kernel", text.strip(), line, weak=True)
     if modules:
         names = tuple(modules)

@@ -17,7 +17,7 @@ _MOST_KEYS = 20_000
 
 def split(text: str) -> tuple[str, str] | None:
     """Key and value of a line; None where it has no key."""
-    if (":" not in text and "=" not in text) or (text.startswith("GPU ") and text[4:5].isdigit()):
+    if (":" not in text and "=" not in text) or (text.startswith("GPU ") and text[4:5].isdecimal()):
         return None
     found = _KEY.match(text)
     return (found[1], found[2].strip()) if found and not found[2].startswith("//") else None

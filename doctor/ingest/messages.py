@@ -166,7 +166,7 @@ def proven(hits: list[Hit]) -> Iterator[Statement]:
 def _cuda_int(text: str) -> str | None:
     from ..formats.versions import cuda_from_int
 
-    return cuda_from_int(int(text)) if text.isdigit() and len(text) < 7 else None
+    return cuda_from_int(int(text)) if text.isdecimal() and len(text) < 7 else None
 
 
 _CONVERT: dict[str, Callable[[str], Any]] = {

@@ -64,7 +64,7 @@ def package_statements(name: str, version: str, build: str, line: Line) -> Itera
         return
     if not re.match(r"[vV]?\d|py\d|cuda", words[0]):
         return  # `other build`, `latest`: words, no version
-    build = build or (words[1] if len(words) > 1 and words[0][:1].isdigit() else "")
+    build = build or (words[1] if len(words) > 1 and words[0][:1].isdecimal() else "")
     number = words[0]
     if name == "pytorch":  # conda's name of torch
         if build.startswith("cpu") or "_cpu" in build:

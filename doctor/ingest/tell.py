@@ -100,7 +100,7 @@ def _gpus(key: str, values: list[dict[Any, Any]]) -> Iterator[Told]:
         number = re.sub(r"(?i)^(?:sm|compute)_?|\.", "", str(cap).strip())
         rest = f", sm sm_{number}" if re.fullmatch(r"\d{2,3}[af]?", number) else ""
         mark = str(value.get("name") or name)[:40] if isinstance(name, str) else key
-        for _ in range(min(int(count) if str(count).isdigit() else 1, 64) or 1):
+        for _ in range(min(int(count) if str(count).isdecimal() else 1, 64) or 1):
             yield mark, f"GPU {index}: {_flat(name)}{rest}" + "".join(f", {k} {_flat(v)}" for k, v in fields.items())
             index += 1
 

@@ -13,7 +13,7 @@ from .prose import is_told, sentences
 from .statement import Line, Statement, say
 
 _BETWEEN = re.compile(
-    r"\s{0,3}(?:[,;|()]|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but|gives?|gave|shows?"
+    r"\s{0,3}(?:[,;|()]|:(?=\s)|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but|gives?|gave|shows?"
     r"|says?|fails?|reports?|gets?|throws?|crashes|hangs?|runs?|has|is|does|cannot|can.t)(?=\s))\s{0,3}", re.I
 )
 _LEAD = re.compile(
@@ -77,7 +77,7 @@ def _fragment(text: str, start: int, end: int, line: Line) -> Iterator[Statement
     if _OS.fullmatch(said):
         if not re.search(r"wsl|docker|container|podman", text, re.I):
             yield from (s._replace(weak=True) for s in meanings.statements("os", said, line))
-    elif place := _PLACE.fullmatch(said):
+    elif (place := _PLACE.fullmatch(said)) and not text[:start].rstrip().endswith(":"):
         yield from (s._replace(weak=True) for s in meanings.statements("container", place[1].lower(), line))
     elif nvcc := _NVCC.fullmatch(said):
         yield from (s._replace(weak=True) for s in meanings.statements("nvcc", nvcc[1], line))

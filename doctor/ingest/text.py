@@ -17,6 +17,7 @@ from .statement import Line, Statement
 from .unwrap import unwrapped
 from .where import read_log_places, read_where
 from .words import Words
+from .xids import xid_symptoms
 
 
 class Reader(NamedTuple):
@@ -97,7 +98,8 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
     if len({line.number for line in lines}) <= _SHORT:
         more.add("short-text")
-    return s.replace({"symptoms": symptoms(hits, s, more)})
+    said = symptoms(hits, s, more)
+    return s.replace({"symptoms": (*said, *xid_symptoms(haystack, {x.line for x in said if x.decides}))})
 
 
 def judgeable(s: Snapshot) -> bool:

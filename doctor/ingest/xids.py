@@ -7,6 +7,9 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import NamedTuple
 
+from ..snapshot import Symptom
+from .search import Haystack
+
 
 class Xid(NamedTuple):
     """What one code, or a family of codes, means."""
@@ -28,3 +31,37 @@ def table() -> dict[int, Xid]:
 def xid(code: int) -> Xid | None:
     """The code's meaning; None where the table does not know it."""
     return table().get(code)
+
+
+_SAID = (
+    r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
+)
+_MOST = 8
+"""Codes of one text that are told of."""
+_OF_PROGRAM = "the program's author"
+
+
+def xid_symptoms(haystack: Haystack, decided: set[int]) -> tuple[Symptom, ...]:
+    """What the codes of a kernel log mean, each at its first line; not those of `decided` lines.
+
+    A code of the program, or one that asks for nothing, suggests no cause; one of the host asks to look at the card.
+    """
+    found: dict[int, Symptom] = {}
+    for line, groups in haystack.lines_with(("xid",), _SAID):
+        code = int(groups[0])
+        row = xid(code)
+        if row is None or code in found or line.number in decided:
+            continue
+        harmless = row.who == _OF_PROGRAM or row.severity == "info"
+        kind = "program" if row.who == _OF_PROGRAM else "harmless"
+        found[code] = Symptom(
+            id=f"{kind}-xid-{code}" if harmless else f"xid-{code}-logged",
+            line=line.number,
+            text=line.text.strip()[:300],
+            means=f"Xid {code}: {row.meaning} (to act: {row.who})",
+            fix=row.do,
+            suggests=() if harmless else ("gpu-recovery-action-needed", "gpu-hardware-ecc-fault", "gpu-fell-off-bus"),
+        )
+        if len(found) == _MOST:
+            break
+    return tuple(found[code] for code in sorted(found, key=lambda code: found[code].line))

@@ -131,7 +131,7 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
 def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
     rates = [r for r in known(s.measured.rates) or () if r.kind == "copies" and r.device.startswith("cuda")]
     for device in dict.fromkeys(r.device for r in rates):
-        counts = {int(r.what): r.value for r in rates if r.device == device and r.what.isdigit()}
+        counts = {int(r.what): r.value for r in rates if r.device == device and r.what.isdecimal()}
         if not counts.get(1) or len(counts) < 2:
             continue
         best = max(counts, key=lambda count: counts[count])

@@ -414,7 +414,7 @@ def flags_of(arguments: Sequence[str]) -> Any:
     flags = parser.parse_args(arguments)
     if not 0 < flags.seconds < 86400 or not 0 < flags.ranks <= MAX_RANKS:
         parser.error("--seconds takes a number above 0, --ranks 1 to %d" % MAX_RANKS)
-    if not all(word.isdigit() for word in flags.devices.split(",") if flags.devices):
+    if not all(word.isdecimal() for word in flags.devices.split(",") if flags.devices):
         parser.error("--devices takes numbers: 0,1,2")
     return flags
 

@@ -434,7 +434,7 @@ def dashed(data: bytes) -> str:
 def main(arguments: Sequence[str] = ()) -> None:
     """Run as an agent; ends the process at once, so that no exit handler of the driver can hang or crash it."""
     flag, number = arguments if len(arguments) == 2 else ("--first", "" if arguments else "0")
-    if flag not in ("--first", "--only") or not number.isdigit():
+    if flag not in ("--first", "--only") or not number.isdecimal():
         sys.exit("usage: driver_proof.py [--first N | --only N]")
     descriptor = os.dup(1)
     os.dup2(2, 1)

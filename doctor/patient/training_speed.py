@@ -358,12 +358,12 @@ def processor(root: str = "/") -> Dict[str, Any]:
     now = [float(number) for number in re.findall(r"^cpu MHz\s*:\s*(\d{1,6}(?:\.\d+)?)\s*$", text, re.M)]
     folder = os.path.join(root, "sys/devices/system/cpu/cpu0/cpufreq/")
     most, current = read(folder + "cpuinfo_max_freq").strip(), read(folder + "scaling_cur_freq").strip()
-    if not now and current.isdigit():
+    if not now and current.isdecimal():
         now = [int(current) / 1000]
     found: Dict[str, Any] = {"model": model.group(1).strip()[:200]} if model else {}
     if now and max(now) > 0:
         found["mhz"] = round(max(now), 1)
-    if most.isdigit() and int(most) > 0:
+    if most.isdecimal() and int(most) > 0:
         found["mhz_max"] = round(int(most) / 1000, 1)
     return found
 

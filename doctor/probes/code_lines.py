@@ -38,7 +38,7 @@ def _targets(value: object) -> list[TargetCount]:
     for row in value if isinstance(value, list) else []:
         if isinstance(row, list) and len(row) == 5:
             kind, arch, variant = strings(row[:3]) if len(strings(row[:3])) == 3 else ("", "0.0", "")
-            known = all(part.isascii() and part.isdigit() and len(part) < 9 for part in arch.split("."))
+            known = all(part.isascii() and part.isdecimal() and len(part) < 9 for part in arch.split("."))
             target = Target(kind, arch if known else "0.0", variant)
             found.append(TargetCount(target, number(row[3]) or 0, number(row[4]) or 0))
     return found

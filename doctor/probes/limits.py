@@ -78,4 +78,4 @@ def _none(raw: Raw, looked: bool) -> Missing:
 
 
 def _digits(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 25
+    return text.isascii() and text.isdecimal() and len(text) < 25

@@ -178,7 +178,7 @@ def _unfinished(agent: str, result: AgentResult, device: str, found: dict[str, l
     step, gap = (result.guilty or "start")[:200], msgspec.to_builtins(fault_missing(result))
     if agent == "driver_proof":
         ordinal = device.removeprefix("cuda:")
-        row.update(device=int(ordinal) if ordinal.isdigit() else 0, failed_call=step, right=gap, fault=result.fault)
+        row.update(device=int(ordinal) if ordinal.isdecimal() else 0, failed_call=step, right=gap, fault=result.fault)
     else:
         row.update(device=device, failed_step=step, error=_words(result), right=gap, fault=result.fault)
     if not any(done.device == row["device"] for done in found[agent]):

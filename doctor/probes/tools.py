@@ -110,7 +110,7 @@ def libc(path: str) -> str | None:
     at = data.find(marks)
     text = data[at + len(marks) : at + len(marks) + 8].decode("ascii", "replace") if at >= 0 else ""
     version = text.split(".")
-    if len(version) < 2 or not version[0].isdigit():
+    if len(version) < 2 or not version[0].isdecimal():
         return None
-    minor = "".join(c for c in version[1] if c.isdigit())
+    minor = "".join(c for c in version[1] if c.isdecimal())
     return f"{version[0]}.{minor}" if minor else None

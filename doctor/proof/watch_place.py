@@ -18,7 +18,7 @@ def has_gpu_nodes() -> bool:
         names = os.listdir("/dev")  # noqa: PTH208
     except OSError:
         return True  # nobody knows
-    return any(name in _NODES or (name.startswith("nvidia") and name[6:].isdigit()) for name in names)
+    return any(name in _NODES or (name.startswith("nvidia") and name[6:].isdecimal()) for name in names)
 
 
 def own_numbers() -> bool:
@@ -59,7 +59,7 @@ def _quota(folder: str) -> float | None:
             words = [_text(f"{folder}/cpu.cfs_quota_us").strip(), _text(f"{folder}/cpu.cfs_period_us").strip()]
         except OSError:
             return None
-    if len(words) != 2 or not all(word.isascii() and word.isdigit() and len(word) < 16 for word in words):
+    if len(words) != 2 or not all(word.isascii() and word.isdecimal() and len(word) < 16 for word in words):
         return None  # max, -1
     return int(words[0]) / int(words[1]) if int(words[0]) and int(words[1]) else None
 

@@ -104,7 +104,7 @@ class Tree:
         `everything`: the threads of all of them, also where nobody worked.
         """
         try:
-            there = {int(name) for name in os.listdir(self.proc) if name.isdigit()}  # noqa: PTH208
+            there = {int(name) for name in os.listdir(self.proc) if name.isdecimal()}  # noqa: PTH208
         except OSError:
             there = {self.root, *self._members}
         self._strangers &= there

@@ -126,7 +126,7 @@ class Names:
             while f"{kind}-{number}" in taken:
                 number += 1
             table[name] = f"{kind}-{number}"
-            if len(name) >= 3 and not name.isdigit() and name.lower() not in _FIELD_WORDS:
+            if len(name) >= 3 and not name.isdecimal() and name.lower() not in _FIELD_WORDS:
                 self._known.add(name)
                 self._pattern = None
         return table[name]
