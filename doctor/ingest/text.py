@@ -82,6 +82,12 @@ _SHORT = 60
 """Lines of a text whose every word was chosen: what it speaks of is a hint."""
 
 
+_SUBJECT = ("gpu", "cuda", "nvidia", "torch", "nccl", "tensorflow", "jax", "vram", "geforce", "rtx", "gtx", "tesla",
+            "quadro", "jetson", "cudnn", "nvcc", "xid", "onnx", "ggml", "dataloader", "num_workers", "triton",
+            "nvlink", "cupy")  # fmt: skip
+"""One of them stands in a longer text that speaks of our subject; in any other, people's words mean something else."""
+
+
 def read(data: bytes | str, name: str = "text") -> Snapshot:
     """The facts and messages of a text; nothing in it can fail, what is not understood is left out."""
     text = data if isinstance(data, str) else text_of(data)
@@ -94,6 +100,9 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
             statements += reader.read(lines)
     whole = [*unwrapped(lines)]
     hits = find_hits(Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack)
+    if len(lines) > _SHORT and not any(words.may_hold(word) for word in _SUBJECT):
+        hits = [hit for hit in hits if not hit.message.words and hit.message.source != "statement"]
+        statements = [said for said in statements if said.path != "gpu.prose"]
     s = merge([*statements, *proven(hits)], name)
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
     if len({line.number for line in lines}) <= _SHORT:

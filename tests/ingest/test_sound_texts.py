@@ -7,6 +7,7 @@ import pytest
 from doctor.ingest import judgeable, read
 from doctor.judge.text import of_program
 from doctor.report.terminal import render_terminal
+from doctor.snapshot import known
 
 from ..judging import ids, report
 from ..report.samples import LAYERS
@@ -179,3 +180,13 @@ def test_the_same_words_where_something_fails() -> None:
     failed = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nmodule verification failed: signature and/or required key missing"
     assert "secure-boot-unsigned-module" in report(read(failed)).possible
     assert ids(read("OS: Windows 11\ntensorflow version: 2.15.0\nGPU: RTX 3060"), status="fail") == ["framework-build-without-gpu"]
+
+
+def test_a_long_text_about_something_else_has_no_findings() -> None:
+    """Words such as slow, suspend, temperature and licence stand in any manual."""
+    manual = ["The files on the network share are slow to load.", "License: none", "After suspend and resume it hangs.",
+              "temperature above 90C, the fan stops", "byte A2 follows, then T4 and L4", "the link runs at x1 lanes of x16",
+              *(f"Chapter {number}: nothing of interest" for number in range(80))]  # fmt: skip
+    found = report(read("\n".join(manual)))
+    assert [f.id for f in found.findings if f.status in ("fail", "warn")] == [] and not known(found.snapshot.gpus)
+    assert read("torch 2.6 trains on CUDA\n" + "\n".join(manual)).symptoms
