@@ -10,7 +10,7 @@ from ..snapshot import Missing, Snapshot
 from .clean import lines_of, text_of
 from .decide import symptoms
 from .merge import merge
-from .messages import find_hits, proven
+from .messages import Message, find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
 from .statement import Line, Statement
@@ -82,10 +82,12 @@ _SHORT = 60
 """Lines of a text whose every word was chosen: what it speaks of is a hint."""
 
 
+_NOTE = 12
+"""Lines of a note, which need not name its subject."""
 _SUBJECT = ("gpu", "cuda", "nvidia", "torch", "nccl", "tensorflow", "jax", "vram", "geforce", "rtx", "gtx", "tesla",
-            "quadro", "jetson", "cudnn", "nvcc", "xid", "onnx", "ggml", "dataloader", "num_workers", "triton",
+            "quadro", "jetson", "cudnn", "nvcc", "xid", "onnx", "ggml", "dataloader", "triton",
             "nvlink", "cupy")  # fmt: skip
-"""One of them stands in a longer text that speaks of our subject; in any other, people's words mean something else."""
+"""One of them stands in every longer text on our subject; in any other, people's words mean something else."""
 
 
 def read(data: bytes | str, name: str = "text") -> Snapshot:
@@ -100,8 +102,8 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
             statements += reader.read(lines)
     whole = [*unwrapped(lines)]
     hits = find_hits(Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack)
-    if len(lines) > _SHORT and not any(words.may_hold(word) for word in _SUBJECT):
-        hits = [hit for hit in hits if not hit.message.words and hit.message.source != "statement"]
+    if len(lines) > _NOTE and not any(words.may_hold(word) for word in _SUBJECT):
+        hits = [hit for hit in hits if hit.message.decides and not _told(hit.message)]
         statements = [said for said in statements if said.path != "gpu.prose"]
     s = merge([*statements, *proven(hits)], name)
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
@@ -109,6 +111,11 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
         more.add("short-text")
     said = symptoms(hits, s, more)
     return s.replace({"symptoms": (*said, *xid_symptoms(haystack, {x.line for x in said if x.decides}))})
+
+
+def _told(message: Message) -> bool:
+    """Whether people say it, not a program."""
+    return message.words or message.source == "statement"
 
 
 def judgeable(s: Snapshot) -> bool:
