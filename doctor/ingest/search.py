@@ -38,7 +38,7 @@ class Haystack:
             return
         if not self._starts:
             self._prepare()
-        pattern = re.compile(expression, re.I) if expression else None
+        pattern: re.Pattern[str] | None = None
         seen: set[int] = set()
         for needle in wanted:
             at, tries = self._text.find(needle), 0
@@ -47,6 +47,7 @@ class Haystack:
                 index = bisect_right(self._starts, at) - 1
                 line = self._lines[index]
                 if index not in seen:
+                    pattern = pattern or (re.compile(expression, re.I) if expression else None)  # few are needed
                     text = line.text.replace("_", " ") if words else line.text
                     found = pattern.search(text) if pattern else None
                     if found or not pattern:
