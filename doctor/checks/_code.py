@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from compat_matrix.versions import arch, torch_version
 
 from ..fixes.machine import SeenGpu, wheel_platform
-from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
 from ._torch import cuda_build, gpus
 
 if TYPE_CHECKING:
@@ -66,6 +66,18 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
     return found
 
 
+def _of_every_release(s: Snapshot, m: Matrix) -> list[Code]:
+    """A text that tells torch's CUDA and not its version: the code of all releases for it, where a GPU finds none."""
+    told = s.torch.version == NOT_ASKED and not known(s.torch_run.arch_list)
+    tag = _tag_of(s) if told else ""
+    rows = [row for row in m.builds if row.tag == tag and row.platform == wheel_platform(s)] if tag else []
+    rows = [row for row in rows if row.confidence != "memory" and row.sass]
+    sass = tuple(dict.fromkeys(name for row in rows for name in row.sass))
+    ptx = tuple(dict.fromkeys(name for row in rows for name in row.ptx))
+    lacks = any(gpu.capability and m.code_for_gpu(gpu.capability, sass, ptx).kind == "none" for gpu in gpus(s, m))
+    return [Code(f"all published builds for CUDA {known(s.torch.cuda)}", sass, ptx, False)] if rows and lacks else []
+
+
 def _tag_of(s: Snapshot) -> str:
     """The tag of a text's plain version by the CUDA that it tells; conda-forge builds releases for other GPUs."""
     if s.target.kind != "text" or known(s.torch.installer) == "conda-forge":
@@ -76,9 +88,10 @@ def _tag_of(s: Snapshot) -> str:
 
 def judged(s: Snapshot, m: Matrix) -> list[Judged]:
     """Every GPU that programs get against torch's code; unknown where neither bytes nor lists are known."""
-    cuda = cuda_build(s)
+    of_all = _of_every_release(s, m)
+    cuda = known(s.torch.cuda) or "" if of_all else cuda_build(s)
     cards = gpus(s, m)
-    found = witnesses(s, m)
+    found = of_all or witnesses(s, m)
     if not found:
         need("torch.sass", s.torch.sass)
         raise NeedsFact("torch.sass", Missing("absent", "no GPU code was found in torch's libraries"))

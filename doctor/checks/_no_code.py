@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def finding(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Finding:
     """The failure for one GPU; a warning where torch was seen to compute on it all the same."""
-    version = known(s.torch.version)
+    version = known(s.torch.version) or f"for CUDA {known(s.torch.cuda)}"
     title = f"torch {version} is {why}: no code for {j.gpu.name} ({j.gpu.capability})"
     detail = f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}"
     more = {"facts": j.facts, "subject": j.gpu.key, "direct": j.code.direct}

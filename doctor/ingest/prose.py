@@ -25,13 +25,14 @@ _MOST_WORDS = 3
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
 _ASKED = re.compile(
     r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgrade to|update to|until|before|below|above"
-    r"|older than|newer than|satisf\w{2,4}|(?:add|introduc|remov)ed in|compatible with|built for|compiled for)\b"
+    r"|older than|newer than|(?:upgrad|updat|downgrad|switch|mov)\w{1,4} from|instead of"
+    r"|satisf\w{2,4}|(?:add|introduc|remov)ed in|compatible with|built for|compiled for)\b"
     r"[^.;]{0,24}$", re.I,
 )  # fmt: skip
 """Before a version: what is asked for, or spoken of, not what is there."""
 _OPEN = re.compile(
     r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below)"
-    r"|.{0,24}\(you have )", re.I
+    r"|\s?(?:to|->|→)\s?v?\d|.{0,24}\(you have )", re.I
 )
 """After a version: a bound, or what is there in its place."""
 _FOR_CUDA = re.compile(r"\bcuda ?(\d{1,2}\.\d) (?:build of )?(?:py)?torch\b", re.I)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from doctor.findings import Fix
-from doctor.snapshot import ABSENT, Missing, Snapshot
+from doctor.ingest import read
+from doctor.snapshot import ABSENT, Missing, Snapshot, known
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, report, run
 from ..torches import no_kernel_image, not_asked, with_torch
 
 ID = "torch-lacks-new-gpu-sm"
@@ -91,3 +92,15 @@ def test_an_unlisted_gpu_is_unknown() -> None:
     assert not isinstance(gpus, Missing)
     future = (gpus[0].with_(compute_capability="15.0"),)
     assert run(ID, not_asked(healthy("rtx5090")).replace({"gpus": future}))[0] == "unknown"
+
+
+@pytest.mark.parametrize(("gpu", "cuda", "found"), [
+    ("RTX 3090", "10.2", ID), ("GTX 1060", "12.8", "torch-dropped-old-gpu-sm"), ("RTX 3090", "12.8", ""), ("RTX 5090", "12.6", ID),
+])  # fmt: skip
+def test_a_text_that_tells_torchs_cuda_alone(gpu: str, cuda: str, found: str) -> None:
+    """No release for that CUDA has code for the GPU; where one has, nothing is said."""
+    told = report(read(f"GPU: {gpu}\nCUDA used to build PyTorch: {cuda}\n"))
+    assert [f.id for f in told.findings if f.status == "fail"] == ([found] if found else [])
+    if found:
+        assert_fix_works(told.snapshot, told.findings[0])
+        assert known(told.snapshot.torch.version) is None and cuda in told.findings[0].title

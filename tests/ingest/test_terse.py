@@ -91,3 +91,12 @@ def test_which_devices_is_not_how_many() -> None:
 def test_the_place_and_the_verb_end_a_fragment() -> None:
     s = read("my new 5070 ti gives 'CUDA error', docker, torch 2.4")
     assert boards(s) == ["RTX 5070 Ti"] and s.container.kind == "docker"
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["upgraded from driver 470 to 550, RTX 3090", "downgraded torch 2.6 to 2.4.1, GPU A100", "torch 2.5 instead of torch 2.4"],
+)
+def test_what_was_there_before_is_not_there_now(note: str) -> None:
+    s = read(note)
+    assert known(s.driver.nvml_driver_version) != "470" and known(s.torch.version) not in ("2.6", "2.4")
