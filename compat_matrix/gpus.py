@@ -78,6 +78,17 @@ def gpu(
     pci_subsystem_id: str | int | None = None, memory_mib: int | None = None,
 ) -> GpuMatch:  # fmt: skip
     """Find the product. Names are compared whole, never by prefix ('NVIDIA A10' is not 'NVIDIA A100')."""
+    known: dict[tuple[object, ...], GpuMatch] = m.memo("gpu answers", dict)
+    asked = (name, pci_device_id, pci_subsystem_id, memory_mib)
+    if asked not in known:
+        known[asked] = _find(m, name, pci_device_id, pci_subsystem_id, memory_mib)
+    return known[asked]
+
+
+def _find(
+    m: Matrix, name: str | None, pci_device_id: str | int | None, pci_subsystem_id: str | int | None,
+    memory_mib: int | None,
+) -> GpuMatch:  # fmt: skip
     device, subsystem = pci_id(pci_device_id), subsystem_id(pci_subsystem_id)
     by_name, how = _by_name(m, name) if name else ((), "")
     by_device = tuple(row for row in m.gpus if device in row.device_ids) if device else ()
@@ -105,14 +116,14 @@ def gpu(
 
 def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
     plain = plain_name(name)
-    index: dict[str, list[Gpu]] = m.memo("gpus by name", lambda: _index(m))
-    rows = index.get(plain.casefold(), [])
+    by_name: dict[str, list[Gpu]] = m.memo("gpus by name", lambda: _index(m))
+    rows = by_name.get(plain.casefold(), [])
     if rows:
         return tuple(rows), "MIG instance of" if plain != name.strip() and re.search(_MIG, name) else "name"
     board = re.match(_VGPU, plain)
     asked = _words(board[1] if board else plain)
-    same = tuple(r for r in m.gpus if asked and any(_words(n) == asked for n in (r.name, *r.aliases)))
-    return same, "vGPU of" if board else "short name"
+    index: dict[tuple[str, ...], tuple[Gpu, ...]] = m.memo("gpus by words", lambda: _word_index(m))
+    return index.get(asked, ()), "vGPU of" if board else "short name"
 
 
 def gpus_like(m: Matrix, name: str) -> GpuMatch:
@@ -123,8 +134,18 @@ def gpus_like(m: Matrix, name: str) -> GpuMatch:
     asked = set(_words(plain_name(name)))
     if not any(c.isdecimal() for word in asked for c in word):
         return GpuMatch((), False, f"{name!r} names no board")
-    rows = tuple(r for r in m.gpus if any(asked <= set(_words(n)) for n in (r.name, *r.aliases)))
-    return GpuMatch(rows, False, "part of the name")
+    index: dict[tuple[str, ...], tuple[Gpu, ...]] = m.memo("gpus by words", lambda: _word_index(m))
+    rows = dict.fromkeys(row.id for words, found in index.items() if asked.issubset(words) for row in found)
+    return GpuMatch(tuple(row for row in m.gpus if row.id in rows), False, "part of the name")
+
+
+def _word_index(m: Matrix) -> dict[tuple[str, ...], tuple[Gpu, ...]]:
+    """Products by the words of their names and aliases, in the table's order."""
+    index: dict[tuple[str, ...], tuple[Gpu, ...]] = {}
+    for row in m.gpus:
+        for words in {_words(name) for name in (row.name, *row.aliases)} - {()}:
+            index[words] = (*index.get(words, ()), row)
+    return index
 
 
 def _index(m: Matrix) -> dict[str, list[Gpu]]:

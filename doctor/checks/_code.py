@@ -74,7 +74,8 @@ def _of_every_release(s: Snapshot, m: Matrix) -> list[Code]:
     rows = [row for row in rows if row.confidence != "memory" and row.sass]
     sass = tuple(dict.fromkeys(name for row in rows for name in row.sass))
     ptx = tuple(dict.fromkeys(name for row in rows for name in row.ptx))
-    lacks = any(gpu.capability and m.code_for_gpu(gpu.capability, sass, ptx).kind == "none" for gpu in gpus(s, m))
+    levels = {gpu.capability for gpu in gpus(s, m) if gpu.capability} if rows else set()
+    lacks = any(m.code_for_gpu(level, sass, ptx).kind == "none" for level in levels)
     return [Code(f"all published builds for CUDA {known(s.torch.cuda)}", sass, ptx, False)] if rows and lacks else []
 
 
@@ -97,10 +98,13 @@ def judged(s: Snapshot, m: Matrix) -> list[Judged]:
         raise NeedsFact("torch.sass", Missing("absent", "no GPU code was found in torch's libraries"))
     driver = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
     result = []
+    by_capability: dict[str, list[CodeGrade]] = {}
     for gpu in cards:
-        if not gpu.capability:
+        if not (cc := gpu.capability):
             continue
-        grades = [m.code_for_gpu(gpu.capability, code.sass, code.ptx, driver, cuda) for code in found]
+        if cc not in by_capability:
+            by_capability[cc] = [m.code_for_gpu(cc, code.sass, code.ptx, driver, cuda) for code in found]
+        grades = by_capability[cc]
         disagreement = "".join(
             f" {code.witness[0].upper()}{code.witness[1:]} says otherwise: {grade.reason}."
             for code, grade in zip(found[1:], grades[1:], strict=True)

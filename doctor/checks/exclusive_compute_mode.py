@@ -45,15 +45,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             lack = gpu.compute_mode if lack is None and not absent(gpu.compute_mode) else lack
             continue
         name = f"{known(gpu.name) or 'GPU'} ({known(gpu.index)})"
-        default = default_compute_mode(s, gpu.key, known(gpu.index))
         facts = {"compute_mode": mode, "index": known(gpu.index)}
         if mode == "prohibited":
             title = f"{name} is in compute mode Prohibited: no program may use it"
-            yield CHECK.fail(title, facts=facts, subject=gpu.key, fixes=(default,))
+            fix = default_compute_mode(s, gpu.key, known(gpu.index))
+            yield CHECK.fail(title, facts=facts, subject=gpu.key, fixes=(fix,))
             continue
         holders = [q for q in known(gpu.processes) or () if q.kind == "compute"]
         if not mode.startswith("exclusive") or not holders or s.torch_run.kernel_ran is True:
             continue
+        default = default_compute_mode(s, gpu.key, known(gpu.index))
         fixes = (end_process(s, gpu.key, holders[0].pid), default) if len(holders) == 1 else (default,)
         yield CHECK.fail(
             f"{name} is in compute mode {mode} and process {holders[0].pid} holds it",

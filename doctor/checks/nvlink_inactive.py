@@ -46,13 +46,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if len(gpus) < 2:
         raise Skip("one GPU: nothing to compare its links with")
     seen, active = Readings(), {}
+    highest: dict[str, int] = {}
     for gpu in gpus:
         links = seen.of("nvlink_active", gpu.nvlink_active)
         if links is not None and known(gpu.mig_enabled) is not True:
             active[gpu.key] = links
+            highest[str(gpu.name)] = max(links, highest.get(str(gpu.name), 0))
     for gpu in gpus:
-        peers = [active[g.key] for g in gpus if g.key in active and g.name == gpu.name]
-        mine, most = active.get(gpu.key), max(peers, default=0)
+        mine, most = active.get(gpu.key), highest.get(str(gpu.name), 0)
         if mine is None or mine >= most:
             continue
         if mine == 0 and not every(rows_of(m, gpu), "form_factor", "SXM"):

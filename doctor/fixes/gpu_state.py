@@ -25,7 +25,11 @@ _LOAD = ("temperature_c", "temperature_margin_c", "clock_event_reasons", "clock_
 
 def gpu_changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:
     """Facts of one GPU that a step sets."""
-    return {"gpus": with_gpus(s, lambda g: replace(g, **facts) if g.key == key else g)}
+    gpus: tuple[Gpu, ...] | None = known(s.gpus)
+    if gpus is None:
+        return {"gpus": RECHECK}
+    at = next((number for number, gpu in enumerate(gpus) if gpu.key == key), len(gpus))
+    return {"gpus": (*gpus[:at], *(replace(gpu, **facts) for gpu in gpus[at : at + 1]), *gpus[at + 1 :])}
 
 
 def with_gpus(s: Snapshot, change: Callable[[Gpu], Gpu]) -> tuple[Gpu, ...] | Missing:
