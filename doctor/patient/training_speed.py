@@ -964,20 +964,25 @@ class Agent:
         child = Child(work, *arguments, fresh=self.fresh)
         self.emit(field="pids", value=[child.pid])
         step, pending, fault, heard = part, None, "", time.monotonic()
+        known = False  # the step has its result, or why it has none was said
         try:
             for _, line in lines_of([child], until + min(GRACE_S, 0.1 * self.seconds)):
                 silent, heard = time.monotonic() - heard, time.monotonic()
-                step = line.get("begin", step)
+                if "begin" in line:
+                    step, known = line["begin"], False
                 if "profiled" in line:
                     profiled.append(line["profiled"])
                 elif "pending" in line:
                     pending = line["pending"]
+                    step = "sweep %d graph" % pending["batch"]
                 elif "ended" in line:
                     self.ended(line["ended"]["step"], line["ended"]["fault"], line["ended"]["detail"])
+                    known = known or line["ended"]["step"] == step
                 elif any(word in line for word in ("hang", "crash", "raised")):
-                    fault = self.missed(step, line, silent)
+                    fault = self.missed(step, line, silent, known)
                 elif "done" not in line:
                     pending = None if "batch" in line else pending
+                    known = known or "batch" in line or "rate" in line
                     self.emit(**line)
         finally:
             child.close()
@@ -986,8 +991,11 @@ class Agent:
         self.last = step
         return fault
 
-    def missed(self, step: str, line: Dict[str, Any], silent: float) -> str:
-        """Say how a child ended that did not come to its end; a busy machine may be slow, long silence is a hang."""
+    def missed(self, step: str, line: Dict[str, Any], silent: float, known: bool = False) -> str:
+        """Say how a child ended that did not come to its end; a busy machine may be slow, long silence is a hang.
+
+        A step whose result is known is not cut off: what came after it was.
+        """
         if "raised" in line:
             fault, detail = "failed", line["raised"]
         elif "crash" in line:
@@ -996,14 +1004,15 @@ class Agent:
             fault, detail = "skipped", "cut off: its time was over"
         else:
             fault, detail = "hang", "no answer for %.0f s" % silent
-        self.ended(step, fault, detail)
+        if fault != "skipped" or not known:
+            self.ended(step, fault, detail)
         return fault
 
     def sweep(self, batches: Sequence[int], until: float, profiled: Profiled) -> bool:
         """The batch sweep; whether the training works on this device as far as one can tell."""
         arguments = (self.torch, self.device, batches, POINT_S[self.level], until, profiled)
         fault = self.supervise("sweep", until, [], sweep, *arguments)
-        for batch in batches if fault and self.last.startswith("sweep ") else ():
+        for batch in batches if fault == "skipped" or (fault and self.last.startswith("sweep ")) else ():
             if batch not in self.measured and "sweep %d" % batch not in self.told:
                 self.ended("sweep %d" % batch, "skipped", "the sweep ended before it")
         return fault in ("", "skipped") or bool(self.measured)
@@ -1052,6 +1061,8 @@ class Agent:
                 if interval < 0.05 or until - time.monotonic() < interval:
                     self.ended("copies %d" % count, "skipped", "its time was over")
                 elif not self.at_once(ready[:count], batch, interval, share, until):
+                    for more in range(count + 1, len(ready) + 1):
+                        self.ended("copies %d" % more, "skipped", "one of fewer copies did not answer")
                     break
             if ready:
                 self.emit(phase="training", device=self.device, key=key, start=began, end=time.monotonic())

@@ -306,6 +306,38 @@ def test_a_child_that_does_not_end(tmp_path: Path) -> None:
     assert supervised(tmp_path, work, 0.1)[1:] == [ended("skipped", "cut off: its time was over")]
 
 
+@pytest.mark.parametrize(
+    ("result", "left_out"),
+    [
+        ({"batch": {"batch": 7, "step_ms": 1.5}}, []),
+        ({"rate": {"value": 2}}, []),
+        ({"ended": {"step": "sweep 7", "fault": "skipped", "detail": "out of memory"}}, [ended("skipped", "out of memory")]),
+        ({"phase": "sweep"}, [ended("skipped", "cut off: its time was over")]),
+    ],
+    ids=["a batch", "a rate", "it said why", "nothing yet"],
+)
+def test_a_step_is_measured_or_left_out(tmp_path: Path, result: dict[str, Any], left_out: list[dict[str, Any]]) -> None:
+    """Never both: the time may be over after the result of a step and before the next one begins."""
+
+    def work(say: Callable[..., None], orders: Any) -> None:
+        say(begin="sweep 7")
+        say(**result)
+        time.sleep(600)
+
+    assert [line for line in supervised(tmp_path, work, 1.0) if "ended" in line] == left_out
+
+
+def test_a_graph_that_is_cut_off_is_told_as_the_graph(tmp_path: Path) -> None:
+    def work(say: Callable[..., None], orders: Any) -> None:
+        say(begin="sweep 7")
+        say(pending={"batch": 7, "step_ms": 1.5})
+        time.sleep(600)
+
+    cut_off, batch = supervised(tmp_path, work, 1.0)[1:]
+    assert (cut_off["ended"]["step"], cut_off["ended"]["fault"]) == ("sweep 7 graph", "skipped")
+    assert batch["batch"]["step_ms"] == 1.5 and batch["batch"]["graph_ms"]["missing"] == "error"
+
+
 def test_long_silence_is_a_hang(tmp_path: Path) -> None:
     with open(tmp_path / "lines", "wb+") as file:
         assert agent.Agent(file.fileno(), "cpu", "standard", 60.0).missed("sweep 7", {"hang": True}, 7.0) == "hang"
