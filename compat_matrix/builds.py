@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .code import CodeGrade
 from .companions import expected
 from .rows_torch import TorchBuild
 from .torchs import python_for_torch, release_row, usable
@@ -86,11 +85,10 @@ def best_builds(
     rejected: dict[str, int] = {}
     found: list[tuple[TorchBuild, str, str, dict[str, str]]] = []
     grades: dict[str, tuple[str, str]] = {}
-    codes: dict[tuple[str, tuple[str, ...], str], CodeGrade] = {}
     for build in m.builds:
         if build.platform != platform or not usable(build) or not allowed(build.torch):
             continue
-        served = _served(m, build, gpus, codes)
+        served = _served(m, build, gpus)
         if isinstance(served, str):
             step = served
         elif python and python_for_torch(m, build.torch, python, platform).grade != "ok":
@@ -140,24 +138,32 @@ def _chooser(torch: str | None) -> Callable[[str], bool]:
     return lambda version: allowed.contains(version)
 
 
-def _served(
-    m: Matrix, build: TorchBuild, gpus: Sequence[str], codes: dict[tuple[str, tuple[str, ...], str], CodeGrade]
-) -> dict[str, str] | str:
-    """Capability -> target that serves it, or what the build lacks. codes keeps answers: lists repeat."""
-    served = {}
+def _served(m: Matrix, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
+    """Capability -> target that serves it, or what the build lacks."""
+    answers: dict[tuple[str, str, tuple[str, ...], str], tuple[str, str]] = m.memo("served", dict)
     release = release_row(m, build.torch)
-    cuda = tag_cuda(build.tag)
     library = release.cudnn_per_build.get(build.tag, "") if release else ""
+    served = {}
     for capability in gpus:
-        key = (capability, build.sass, build.tag)
-        code = codes.get(key) or codes.setdefault(key, m.code_for_gpu(capability, build.sass, (), build_cuda=cuda))
-        if code.kind != "sass":
-            return f"holds machine code for {capability}"
-        major = numbers(cuda)[0] if cuda else None
-        if library and m.cudnn_for_gpu(library, capability, major).grade == "dropped":
-            return f"brings a cuDNN for {capability}"
-        served[capability] = code.by
+        key = (capability, build.tag, build.sass, library)
+        answer = answers.get(key)
+        if answer is None:
+            answer = answers[key] = _serves(m, build, capability, library)
+        served[capability], lacks = answer
+        if lacks:
+            return lacks
     return served
+
+
+def _serves(m: Matrix, build: TorchBuild, capability: str, library: str) -> tuple[str, str]:
+    """The target that serves it and '', or '' and what the build lacks."""
+    cuda = tag_cuda(build.tag)
+    code = m.code_for_gpu(capability, build.sass, (), build_cuda=cuda)
+    if code.kind != "sass":
+        return "", f"holds machine code for {capability}"
+    if library and m.cudnn_for_gpu(library, capability, numbers(cuda)[0] if cuda else None).grade == "dropped":
+        return "", f"brings a cuDNN for {capability}"
+    return code.by, ""
 
 
 def _driver(m: Matrix, driver: str | None, tag: str, platform: str) -> tuple[str, str]:
