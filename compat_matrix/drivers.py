@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Platform = Literal["linux", "windows"]
 NEWER = "newer than this matrix"
+_OLDEST = 100
+"""What is below is no driver's branch (a CUDA version taken for one)."""
 
 
 class BranchAnswer(msgspec.Struct, frozen=True):
@@ -115,15 +117,16 @@ def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "lin
         return answer("native", f"driver {driver} is {NEWER}, so above every floor listed for CUDA {text}")
     if full and have >= numbers(full):
         return answer("native", f"driver {driver} meets the full-feature minimum {full} of CUDA {text}")
-    if not branch.row:
+    lowest = floor or full
+    if not branch.row and not (have[0] >= _OLDEST and lowest and have < numbers(lowest)):
         return answer("unknown", f"driver branch {have[0]} is not listed in this matrix")
     if floor and have >= numbers(floor):
         why = f"driver {driver} reports CUDA {reported}, meets the CUDA {want[0]}.x minimum {floor}"
         return answer("minor-version", why, limits="sass-only")
-    low = f"driver {driver} is below the minimum {floor or full} of CUDA {text}"
+    low = f"driver {driver} is below the minimum {lowest} of CUDA {text}"
     from .forward import compat_packages
 
-    if platform == "linux" and compat_packages(m, want, branch.row.branch):
+    if platform == "linux" and compat_packages(m, want, have[0]):
         return answer("needs-forward-compat", low)
     return answer("impossible", f"{low} and no forward-compatibility package takes it as host")
 

@@ -103,6 +103,8 @@ def _find(
         rows = _by_subsystem(rows, str(device), subsystem)
     elif by_name:
         rows, reasons = by_name, [how, *([f"PCI device {device} is not listed"] if device else [])]
+    elif other := _others(m, _board_words(name), device):
+        rows, reasons = other, ["short name" if device not in other[0].device_ids else f"PCI device {device}"]
     else:
         asked = " / ".join(text for text in (name, device) if text)
         return GpuMatch((), False, f"{asked or 'nothing'} is not listed in this matrix")
@@ -114,16 +116,27 @@ def _find(
     return GpuMatch(rows, exact, ", ".join(reasons) + ("" if len(rows) == 1 else f": {len(rows)} products"))
 
 
+def _others(m: Matrix, words: tuple[str, ...], device: str | None) -> tuple[Gpu, ...]:
+    from .boards import boards
+
+    return boards(m, words, device, _words)
+
+
 def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
     plain = plain_name(name)
     by_name: dict[str, list[Gpu]] = m.memo("gpus by name", lambda: _index(m))
     rows = by_name.get(plain.casefold(), [])
     if rows:
         return tuple(rows), "MIG instance of" if plain != name.strip() and re.search(_MIG, name) else "name"
-    board = re.match(_VGPU, plain)
-    asked = _words(board[1] if board else plain)
     index: dict[tuple[str, ...], tuple[Gpu, ...]] = m.memo("gpus by words", lambda: _word_index(m))
-    return index.get(asked, ()), "vGPU of" if board else "short name"
+    return index.get(_board_words(plain), ()), "vGPU of" if re.match(_VGPU, plain) else "short name"
+
+
+def _board_words(name: str | None) -> tuple[str, ...]:
+    """The words of a board's name, of a virtual GPU those of its board."""
+    plain = plain_name(name or "")
+    board = re.match(_VGPU, plain)
+    return _words(board[1] if board else plain)
 
 
 def gpus_like(m: Matrix, name: str) -> GpuMatch:
@@ -136,7 +149,10 @@ def gpus_like(m: Matrix, name: str) -> GpuMatch:
         return GpuMatch((), False, f"{name!r} names no board")
     index: dict[tuple[str, ...], tuple[Gpu, ...]] = m.memo("gpus by words", lambda: _word_index(m))
     rows = dict.fromkeys(row.id for words, found in index.items() if asked.issubset(words) for row in found)
-    return GpuMatch(tuple(row for row in m.gpus if row.id in rows), False, "part of the name")
+    from .boards import boards_like
+
+    found = tuple(row for row in m.gpus if row.id in rows) or boards_like(m, asked, _words)
+    return GpuMatch(found, False, "part of the name")
 
 
 def _word_index(m: Matrix) -> dict[tuple[str, ...], tuple[Gpu, ...]]:

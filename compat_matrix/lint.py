@@ -18,6 +18,7 @@ KEYS = {
     "forward_compat_rules": ("rule",), "compat_notes": ("libcuda",), "compute_capability": ("cc",),
     "ptx_portability": ("target",), "binary_rules": ("device", "code", "rule"), "torch_releases": ("torch",),
     "torch_builds": ("torch", "tag", "platform"), "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
+    "boards": ("name", "cc"),
     "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
     "extensions": ("package", "version"), "rocm": ("torch", "rocm"), "pcie": ("gen",),
 }  # fmt: skip

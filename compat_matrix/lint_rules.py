@@ -156,6 +156,22 @@ def _gpus(m: Matrix) -> list[str]:
     return problems + [f"gpu_specs {key}: no gpus row" for key in sorted(specs - {row.id for row in m.gpus})]
 
 
+def _boards(m: Matrix) -> list[str]:
+    problems = []
+    names = {row.name.casefold().removeprefix("nvidia ") for row in m.gpus}
+    chips: dict[str, str] = {}
+    for row in m.boards:
+        if m.compute_capability(row.cc) is None:
+            problems.append(f"boards {row.name}: compute capability {row.cc} is not listed")
+        if row.name.casefold() in names:
+            problems.append(f"boards {row.name}: listed among gpus")
+        problems += [
+            f"boards {row.name}: other {chip} boards have compute capability {chips[chip]}"
+            for chip in row.chips if chips.setdefault(chip, row.cc) != row.cc
+        ]  # fmt: skip
+    return problems
+
+
 def _cudnn(m: Matrix) -> list[str]:
     return [
         f"cudnn {row.version}: min_cc does not name the CUDA majors it is built for"
@@ -163,4 +179,4 @@ def _cudnn(m: Matrix) -> list[str]:
     ]  # fmt: skip
 
 
-RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _gpus, _cudnn)
+RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _gpus, _boards, _cudnn)

@@ -31,6 +31,15 @@ class Gpu(Row, frozen=True, kw_only=True, gc=False):
     ecc: str = ""
 
 
+class Board(Row, frozen=True, kw_only=True, gc=False):
+    """A board that Gpu does not list: its name, compute capability, chips that it was made with, PCI devices (hex)."""
+
+    name: str
+    cc: str
+    chips: tuple[str, ...]
+    device_ids: tuple[str, ...] = ()
+
+
 class GpuSpec(Row, frozen=True, kw_only=True, gc=False):
     """Specifications of the Gpu with the same id. Rates are dense TFLOP/s (TOP/s for int8), bandwidths GB/s."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .rows_code import BinaryRule, Capability, PtxTarget
     from .rows_driver import CompatNote, CudaMajor, DriverBranch, ForwardCompat, ForwardCompatRule, Toolkit
-    from .rows_gpu import Gpu, GpuSpec
+    from .rows_gpu import Board, Gpu, GpuSpec
     from .rows_library import CudaError, Cudnn, Nccl, NvmlError
     from .rows_more import Cpu, Extension, Image, MigProfile, NvLink, Pcie, Performance, Rocm
     from .rows_torch import Companion, IndexUrl, TorchBuild, TorchRelease
@@ -48,6 +48,7 @@ class Store:
     index_urls: Table[IndexUrl] = Table("index_urls")
     companion_rows: Table[Companion] = Table("companions")
     gpus: Table[Gpu] = Table("gpus")
+    boards: Table[Board] = Table("boards")
     cudnn_rows: Table[Cudnn] = Table("cudnn")
     nccl_rows: Table[Nccl] = Table("nccl")
     cuda_errors: Table[CudaError] = Table("cuda_errors")

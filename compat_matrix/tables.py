@@ -31,6 +31,7 @@ TABLES = {
     "index_urls": ("rows_torch", "IndexUrl"),
     "companions": ("rows_torch", "Companion"),
     "gpus": ("rows_gpu", "Gpu"),
+    "boards": ("rows_gpu", "Board"),
     "gpu_specs": ("rows_gpu", "GpuSpec"),
     "cudnn": ("rows_library", "Cudnn"),
     "nccl": ("rows_library", "Nccl"),

@@ -55,7 +55,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     where = "The host has" if container_kind(s) else "This machine has"
     cards = nvidia_cards(s) or []
     row = m.gpu(pci_device_id=cards[0].device)
-    name = row.rows[0].name if row.exact else f"PCI device 10de:{cards[0].device}"
+    names = {r.name for r in row.rows}
+    name = names.pop() if len(names) == 1 else f"PCI device 10de:{cards[0].device}"
     detail = f"{name} is on the PCI bus, no nvidia kernel module is loaded, and no libcuda or libnvidia-ml was found."
     if container_kind(s):
         detail += " Kernel modules belong to the host, so this cannot be repaired inside the container."

@@ -12,14 +12,14 @@ from compat_matrix.versions import numbers, torch_version
 from ..findings import Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import known
-from .driver import RPM
+from .driver import RPM, other_host
 from .fitting import fitting_torch
 from .jetson import jetson_build
 from .libcuda import without_folders
 from .libraries import off_library_path
 from .machine import capabilities, torch_cuda
 from .packages import install_command, uninstall_command
-from .place import RECHECK, container_kind, host_sudo, on_host
+from .place import RECHECK, container_kind, driver_changes, host_sudo, on_host
 from .selection import environment_with
 from .speed import local_data, more_workers
 from .told import Told, one_step
@@ -154,7 +154,7 @@ def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
                            install_command(t.s, args), "environment", note=note(t.s, args),
                            changes={**recheck_run(t.s), "python.distributions": RECHECK})  # fmt: skip
             return (fix, fitting_torch(t.s, t.m) if known(t.s.torch.version) else None)
-    return ()
+    return (other_host(t.s, "whose GPU cuDNN supports", {**driver_changes(), **recheck_run(t.s)}),)
 
 
 def _interface(t: Told) -> Iterable[Fix]:

@@ -44,7 +44,7 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("drivers", _set(3, source="nowhere"), "source 'nowhere'"),
     ("drivers", _set(3, confidence="sure"), "confidence 'sure'"),
     ("drivers", _set(3, colour="green"), "unknown field colour"),
-    ("drivers", lambda rows: rows.append(rows[0]), "duplicate of 384"),
+    ("drivers", lambda rows: rows.append(rows[0]), "duplicate of 340"),
     ("drivers", _where("branch", "535", cuda="12.9"), "reports an older CUDA than 535"),
     ("drivers", _where("branch", "535", cuda="twelve"), "unreadable"),
     ("drivers", _where("branch", "535", latest_seen="545.1"), "not of this branch"),

@@ -102,7 +102,7 @@ def test_companions_of_every_release(m: Matrix) -> None:
 
 
 END_OF_LIFE = {
-    390: "2022-11-22", 418: "2022-03", 440: "2020-11", 450: "2023-07", 460: "2022-01", 465: "2022-04-19", 470: "2024-07",
+    340: "2019-12-31", 390: "2022-11-22", 418: "2022-03", 440: "2020-11", 450: "2023-07", 460: "2022-01", 465: "2022-04-19", 470: "2024-07",
     495: "2022-10-12", 510: "2023-01", 515: "2023-05", 520: "2023-10", 525: "2023-12", 530: "2023-06-24", 535: "2026-06",
     545: "2024-10-01", 550: "2025-02", 555: "2025-06-01", 560: "2025-08-22", 565: "2025-10-01", 570: "2026-01-27",
     575: "2026-06-03", 580: "2028-06", 590: "2026-12-22", 595: "2027-03", 610: "2026-08",
@@ -121,7 +121,7 @@ def test_every_branch(m: Matrix) -> None:
         assert (rows[branch].windows_first, rows[branch].windows_last) == span
         assert m.driver_branch(f"{span[1]}.99", "windows").row is not None
     for branch, row in rows.items():
-        oldest = "2.0" if branch < 396 else "3.0" if branch < 495 else "5.0" if branch < 590 else "7.5"
+        oldest = "1.0" if branch < 343 else "2.0" if branch < 396 else "3.0" if branch < 495 else "5.0" if branch < 590 else "7.5"
         assert row.min_compute_capability == oldest
         rule = "none" if branch < 515 else "alpha" if branch < 545 else "beta" if branch < 560 else "default"
         assert row.open_module == (rule if branch < 590 else "only-turing-up")

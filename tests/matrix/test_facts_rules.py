@@ -44,7 +44,7 @@ UPDATES = {"9.0": 1, "9.1": 1, "10.0": 1, "10.2": 1, "11.8": 1, "12.7": 1, "13.5
 """Toolkits of each CUDA version; three where it is not named."""
 GCC = {"9.0": 6, "9.2": 7, "10.1": 8, "11.0": 9, "11.1": 10, "11.4.1": 11, "12.0": 12, "12.4": 13, "12.8": 14, "13.0": 15, "13.4": 16}
 """The newest gcc that nvcc takes, from that toolkit on."""
-WINDOWS = """384:385-388 387:388-388 390:391-392 396:397-399 410:411-416 415:416-417 418:418-427 430:430-432 435:436-436 440:440-446 450:451-454
+WINDOWS = """340:340-342 384:385-388 387:388-388 390:391-392 396:397-399 410:411-416 415:416-417 418:418-427 430:430-432 435:436-436 440:440-446 450:451-454
 455:456-457 460:460-463 465:465-466 470:471-475 495:496-497 510:511-514 515:516-518 520:520-522 525:526-529 530:531-531 535:535-539 545:545-546
 550:551-553 555:555-555 560:560-561 565:565-566 570:570-573 575:575-576 580:580-582 590:591-591 595:595-596 610:610-610 615:616-616"""
 KNOWN = {
@@ -105,7 +105,7 @@ def test_which_cuda_majors_have_minor_version_compatibility(m: Matrix) -> None:
 
 
 def test_the_open_kernel_module_by_generation(m: Matrix) -> None:
-    assert len(m.capabilities) == 41
+    assert len(m.capabilities) == 47
     for row in m.capabilities:
         tegra, generation = row.cc.rstrip("af") in TEGRA, numbers(row.cc.rstrip("af"))
         assert row.tegra == tegra, row.cc

@@ -105,3 +105,34 @@ def test_subsystem_ids() -> None:
 def test_by_capability(m: Matrix) -> None:
     assert {row.name for row in m.gpu_by_capability("12.1")} >= {"NVIDIA GB10"}
     assert m.gpu_by_capability("99.9") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [
+        ("NVIDIA GeForce MX150", "6.1"), ("GTX 1650 Ti", "7.5"), ("Quadro T1000", "7.5"), ("940MX", "5.0"),
+        ("GeForce GTX 460", "2.1"), ("Tesla C2050", "2.0"), ("GeForce 210", "1.2"), ("Quadro 4000", "2.0"),
+        ("GRID K2", "3.0"), ("GeForce GT 730", ""), ("GTX 560 Ti", ""), ("GeForce GTX 9999", ""),
+    ],
+)  # fmt: skip
+def test_boards_beside_the_table(m: Matrix, name: str, capability: str) -> None:
+    """Old, laptop and entry-level boards; one name may stand for several chips."""
+    found = m.gpu(name=name)
+    assert found.capability == capability
+    assert not found.exact
+    for row in found.rows:
+        level = m.compute_capability(row.cc)
+        assert level is not None and row.architecture == level.architecture and row.open_module == level.open_module
+
+
+def test_boards_by_pci_device(m: Matrix) -> None:
+    assert [row.name for row in m.gpu(pci_device_id="0x104A").rows] == ["GeForce GT 610"]
+    assert {row.cc for row in m.gpu("GeForce GT 730", "0F02").rows} == {"2.1"}, "the device tells which of them"
+    assert m.gpu(pci_device_id="0xFFFF").rows == ()
+
+
+def test_every_board_is_found_by_its_name_and_device(m: Matrix) -> None:
+    for board in m.boards:
+        assert board.cc in {row.cc for row in m.gpu(board.name).rows}, board.name
+        for device in board.device_ids:
+            assert m.gpu(board.name, device).rows, board.name
