@@ -47,9 +47,17 @@ def more_shm(s: Snapshot) -> Fix:
 def unlimited_memlock(s: Snapshot) -> Fix:
     """No limit on locked memory."""
     changes = {"host.memlock_kib": -1}
-    if container_kind(s):
-        return _start(s, "unlimited-memlock", "Start the container without a limit on locked memory", _DOCKER,
-                      "docker run --ulimit memlock=-1:-1 ...", changes)  # fmt: skip
+    kind = container_kind(s)
+    if kind:
+        text, command = _DOCKER, f"{'podman' if kind == 'podman' else 'docker'} run --ulimit memlock=-1:-1 ..."
+        if kind == "kubernetes":
+            text = "With IPC_LOCK there is no limit; else LimitMEMLOCK=infinity in the service of the node's engine."
+            command = "securityContext: {capabilities: {add: [IPC_LOCK]}}"
+        elif kind == "apptainer":
+            text = "It has the limit of the shell that starts it; where that is refused, ask the administrator."
+            command = "ulimit -l unlimited"
+        return _start(s, "unlimited-memlock", "Start the container without a limit on locked memory", text, command,
+                      changes)  # fmt: skip
     line = r"'* soft memlock unlimited\n* hard memlock unlimited\n'"
     return Fix(
         id="unlimited-memlock",

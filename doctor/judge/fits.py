@@ -28,6 +28,8 @@ _LONG_HELD = (9, 0)
 _GSP, _OPEN_ONLY = (7, 5), (10, 0)
 """The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
 _OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer"))
+_GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k8s-runtimeclass-missing",
+                 "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
 _LARGE_SHM = 4096
 _WINDOWS = {
     "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": "cmd /c \"set CUDA & set NVIDIA\"",
@@ -94,6 +96,8 @@ def _by_messages(s: Snapshot, name: str) -> bool:
         return not said & AT_A_KERNEL or told <= {"jetpack-told"}
     if name in ("wsl-version-without-gpu", "driver-not-installed", "driver-not-loaded"):
         return s.driver.nvml_init == 0 or ("nvidia-smi-works" in said and known(s.container.kind) in (None, "none"))
+    if name in _GIVEN_NO_GPU and "smi-in-container" in said:
+        return True
     if name == "wsl-pinned-memory-limit":
         return "allocator-spoke" in said
     if name == "uvm-device-missing":

@@ -31,7 +31,7 @@ PLACES = {
     "podman": ("container: podman", rf"docker |apptainer |{HOST}"),
     "apptainer": ("container_runtime: apptainer", rf"docker |podman |{HOST}"),
     "slurm": ("scheduler: slurm", HOST),
-    "wsl": ("OS: Ubuntu 22.04\nwsl: 2", r"ubuntu-drivers|nvidia-driver-\d|modprobe|rmmod|dkms|mokutil|sudo reboot"),
+    "wsl": ("OS: Ubuntu 22.04\nwsl: 2", r"ubuntu-drivers|nvidia-driver-\d|modprobe|rmmod|\bdkms |mokutil|sudo reboot"),
     "windows": ("OS: Windows 11", r"\bapt|\bsudo\b|export |unset |LD_LIBRARY_PATH| && |/usr/|python3|systemctl|fuser"),
     "conda": ("OS: Ubuntu 22.04\ninstaller: conda", r"Restart-Computer|Remove-Item"),
     "ubuntu": ("OS: Ubuntu 22.04.4 LTS (x86_64)", r"Restart-Computer|\bdnf "),
@@ -45,7 +45,7 @@ ELSEWHERE = {
     "slurm": (*ENGINE, "container-no-gpu-flag"),
     "docker": ENGINE, "podman": ENGINE, "wsl": ("open-kernel-module-required",),
     "windows": ("fabric-manager-not-running", "cuda-compat-on-unsupported-gpu", "cuda-compat-conflict",
-                "driver-libs-not-on-loader-path", "libcuda-stub-loaded"),
+                "driver-libs-not-on-loader-path", "libcuda-stub-loaded", "memlock-limit"),
 }  # fmt: skip
 """Place: causes that do not occur there, or are told on its host."""
 
