@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Fix, Policy
 from ..fixes.libraries import install_pins, off_library_path, reinstall_torch
 from ..fixes.pins import Pin, cuda_pins, library_of
-from ..snapshot import Snapshot, known, need
+from ..snapshot import Missing, Snapshot, known, need
 from ._cudnn import compiled_with, fits
 from ._errors import first_line
 from ._torch import cuda_build
@@ -76,15 +76,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     wheel = _pin(s)
     if wheel:
-        need("python.distributions", s.python.distributions)
-        found = s.python.distribution(wheel.name)
-        if found and not fits(found.version, wheel.version):  # type: ignore[union-attr]
-            title = f"{wheel.name} {found.version} does not fit torch, which was built with {wheel.version}"  # type: ignore[union-attr]
+        distributions = need("python.distributions", s.python.distributions)
+        have = next((d.version for d in distributions if d.name == wheel.name), "")
+        if have and not fits(have, wheel.version):
+            title = f"{wheel.name} {have} does not fit torch, which was built with {wheel.version}"
             yield CHECK.fail(title, "torch needs the same major and no lower minor version.",
-                             facts={**facts, "installed": found.version}, direct=False, fixes=_fixes(s, m, shadow))  # type: ignore[union-attr]  # fmt: skip
+                             facts={**facts, "installed": have}, direct=False, fixes=_fixes(s, m, shadow))  # fmt: skip
         return
-    if known(s.torch.cudnn_shadow) is None and s.torch.cudnn_shadow.reason != "absent":  # type: ignore[union-attr]
-        need("torch.cudnn_shadow", s.torch.cudnn_shadow)
+    other = s.torch.cudnn_shadow
+    if isinstance(other, Missing) and other.reason != "absent":
+        need("torch.cudnn_shadow", other)
 
 
 def _pin(s: Snapshot) -> Pin | None:
