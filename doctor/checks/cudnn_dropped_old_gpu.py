@@ -25,7 +25,7 @@ from ..findings import Check, Finding, Fix, Policy
 from ..fixes.fitting import fitting_torch
 from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin
-from ..snapshot import Snapshot, known, need
+from ..snapshot import NOT_ASKED, Missing, Snapshot, known, need
 from ._cudnn import compiled_with, fits
 from ._torch import NO_CODE, cuda_build, gpus, unlisted
 
@@ -45,16 +45,17 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each GPU that the cuDNN beside torch has left out."""
-    major = numbers(cuda_build(s))[0]
+    alone = known(s.torch.cudnn_bundled) and s.torch.version == NOT_ASKED and isinstance(s.torch.build, Missing)
+    major = 0 if alone else numbers(cuda_build(s))[0]  # 0: a text tells torch's cuDNN and not its CUDA
     cards = gpus(s, m)
-    version = known(s.torch_run.cudnn_version) or known(s.torch.cudnn_bundled)
+    version = known(s.torch_run.cudnn_version) or known(s.torch.cudnn_bundled) or _wheel(s, major)
     if version is None:
         need("torch.cudnn_bundled", s.torch.cudnn_bundled)
         return
     for gpu in cards:
         if not gpu.capability:
             continue
-        grade = m.cudnn_for_gpu(version, gpu.capability, major)
+        grade = m.cudnn_for_gpu(version, gpu.capability, major or None)
         if grade.grade == "dropped":
             yield CHECK.fail(
                 f"cuDNN {version} no longer supports {gpu.name} ({gpu.capability})",
@@ -66,12 +67,22 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             raise unlisted(grade.reason)
 
 
+def _wheel(s: Snapshot, major: int) -> str | None:
+    """The cuDNN wheel of a text's list of packages, which a torch of pip loads; a conda torch brings its own."""
+    if s.torch.cudnn_bundled != NOT_ASKED or (known(s.torch.installer) or "pip").startswith("conda"):
+        return None
+    listed = known(s.python.distributions) or ()
+    if any(d.name in ("cudnn", "libcudnn") for d in listed):  # conda's name
+        return None
+    return next((d.version for d in listed if d.name == f"nvidia-cudnn-cu{major}"), None)
+
+
 def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ...]:
     """The newest cuDNN wheel that still supports the GPU and that this torch accepts; else another torch build."""
     compiled = compiled_with(s, m)
     found: list[Fix] = []
     for row in sorted(m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
-        wheel = getattr(row, f"wheel_cu{major}", "")
+        wheel = getattr(row, f"wheel_cu{major}", "") if major else ""
         accepted = compiled and fits(row.version, compiled)
         if wheel and accepted and m.cudnn_for_gpu(row.version, capability, major).grade == "ok":
             pin = Pin(f"nvidia-cudnn-cu{major}", wheel, "")

@@ -12,7 +12,8 @@ enough), or a wheel for another torch or the other ABI (cxx11abiTRUE, cxx11abiFA
 How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
 
 A failure where the wheel's own tag, or an exact pin on another torch minor, says so; a warning for other wishes in
-the metadata. Builds of torch from nightlies or vendors are not judged by their numbers.
+the metadata. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers whose
+`xformers.info` tells this torch as build.torch_version fits it, whatever release its number belongs to.
 
 Source: Requires-Dist and direct_url.json of the extension; names of release wheels; torch's TorchConfig.cmake.
 """
@@ -63,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if d.name in seen or d.name in _OTHER_CHECKS:
             continue
         seen.add(d.name)
-        wrong = misfit(s, m, d, torch)
+        wrong = None if d.name == "xformers" and _built_for_this(s, version) else misfit(s, m, d, torch)
         if wrong is None and d.name not in said:
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
@@ -78,6 +79,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         d = Distribution(name=name, version="", location="")
         title = f"{name} does not fit torch {version}: it asks for a symbol that torch does not have"
         yield CHECK.fail(title, said[name], facts={"torch": version}, subject=name, fixes=another(s, d)[1:])
+
+
+def _built_for_this(s: Snapshot, torch: str) -> bool:
+    """Whether `xformers.info` names this very torch as the one that its kernels were compiled with."""
+    lines = (symptom.text for symptom in s.symptoms if symptom.id == "xformers-build-told")
+    return any(line.rpartition(":")[2].strip() == torch for line in lines)
 
 
 def _said(s: Snapshot) -> dict[str, str]:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..snapshot import Missing, Snapshot, need
+from ..snapshot import Missing, Snapshot, known, need
 from ._seen import nodes_of
 from ._told import complains
 
@@ -62,6 +62,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return  # another witness has seen one: integrated GPUs and vGPUs need not be on this PCI list
     if not isinstance(s.driver.cuda_devices, Missing) and s.driver.cuda_devices:
         return
+    rocm = known(s.torch.hip) is not None or known(s.torch.build) == "rocm"
+    if known(s.torch_run.cuda_available) is True and (rocm or s.target.kind == "text"):
+        raise Skip("torch computes on a GPU here: one of another maker, or one that this PCI list leaves out")
     if nodes_of(s, "tegra"):
         raise Skip("Jetson: its GPU is not on the PCI bus")
     devices = need("driver.pci_devices", s.driver.pci_devices)

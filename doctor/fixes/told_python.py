@@ -187,8 +187,12 @@ def _onnx(t: Told) -> Iterable[Fix]:
                 note=f"Its CUDA and cuDNN come with the extras [cuda,cudnn]. {preload}"),)  # fmt: skip
 
 
+_OTHERS = ("framework-library-missing", "program-loads-library", "not-torch-loader", "cuda-library-missing-any")
+"""Messages of any program that loads CUDA's libraries itself."""
+
+
 def _tensorflow(t: Told) -> Iterable[Fix]:
-    if t.said.id in ("framework-library-missing", "program-loads-library") and "tensorflow" not in t.text.lower():
+    if t.said.id in _OTHERS and "tensorflow" not in t.text.lower():
         return libraries(t)
     if known(t.s.host.system) == "windows":
         return (_in_wsl("TensorFlow", "tensorflow[and-cuda]", "; 2.10 was the last one for Windows itself"),)
@@ -253,14 +257,26 @@ _BUILDS = (
 """A word of the message: name, what is removed, arguments of pip, words, variables before the command."""
 
 
+_DROPPED_BY_13 = (7, 5)
+"""CUDA 13 compiles for compute capability 7.5 and newer."""
+
+
 def _nvrtc(t: Told) -> Iterable[Fix | None]:
     """A torch of a newer CUDA: its NVRTC knows the GPU; the newest GPUs that a build for this Python serves."""
+    told = tuple(capabilities(t.s, t.m))
+    if told and all(numbers(cap) < _DROPPED_BY_13 for cap in told):  # NVRTC is newer than the GPU
+        if known(t.s.torch.version) is None and "torch" not in t.text.lower():
+            newest = "12" if all(numbers(cap) >= (5, 0) for cap in told) else "11"
+            text = f"A newer CUDA dropped this GPU: take the build of the program for CUDA {newest} and its toolkit."
+            return (one_step("install-older-program", "Install a build of the program for an older CUDA", text,
+                             where="environment", changes=recheck_run(t.s)),)  # fmt: skip
+        title = "Install a torch build of a CUDA that still knows the GPU"
+        return (install_torch(t.s, t.m, gpus=told, newest=True, title=title),)
     title = "Install a torch build of a newer CUDA, whose NVRTC knows the GPU"
     if "RuntimeError" not in t.said.text and "torch" not in t.text.lower() and known(t.s.torch.version) is None:
         text = "Take the build or release of the program that is made for a newer CUDA, or put a newer NVRTC before it."
         return (one_step("install-newer-program", "Install a build of the program for a newer CUDA", text,
                          where="environment", changes=recheck_run(t.s)),)  # fmt: skip
-    told = tuple(capabilities(t.s, t.m))
     for gpus in (told,) if told else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):
             return (newer,)

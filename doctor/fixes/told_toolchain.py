@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from compat_matrix.versions import numbers
+
 from ..findings import Fix
 from ..snapshot import known
 from .libc import newer_libc
@@ -153,8 +155,15 @@ def _triton_gpu(t: Told) -> Iterable[Fix | None]:
         return (one_step("without-compile", "Do without torch.compile on this GPU", "Triton needs compute capability "
                          "7.0 or newer; torch's own kernels do not.", "export TORCHDYNAMO_DISABLE=1",
                          changes=recheck_run(t.s)),)  # fmt: skip
+    asked = re.search(r"'sm_(\d{1,2})(\d)'", t.said.text)
+    told = (f"{asked[1]}.{asked[2]}",) if asked else tuple(capabilities(t.s, t.m))
+    if told and all(numbers(cap) < (7, 5) for cap in told):  # CUDA 13 compiles for 7.5 and newer
+        title = "Install a torch whose Triton and ptxas still know the GPU"
+        older = one_step("set-triton-ptxas-path", "Use the ptxas of CUDA 12", "ptxas of CUDA 13 dropped this GPU.",
+                         "export TRITON_PTXAS_PATH=/usr/local/cuda-12/bin/ptxas", changes=recheck_run(t.s))
+        return (install_torch(t.s, t.m, gpus=told, newest=True, title=title), older)
     title = "Install a newer torch, with the Triton that belongs to it"
-    newer = install_torch(t.s, t.m, gpus=capabilities(t.s, t.m) or ("9.0", "12.0"), newest=True, title=title)
+    newer = install_torch(t.s, t.m, gpus=told or ("9.0", "12.0"), newest=True, title=title)
     ptxas = one_step("set-triton-ptxas-path", "Use the ptxas of a newer CUDA toolkit", "Where a toolkit that knows the "
                      "GPU is installed.", "export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
                      changes=recheck_run(t.s))  # fmt: skip

@@ -42,8 +42,14 @@ _STREAM = re.compile(
     r"|\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] |\(\w{0,40} ?pid=\d{1,9}(?:, ip=[\d.]{7,15})?\) |\[rank ?\d{1,5}\]: ?"
 )
 """docker compose's, containerd's, kubectl's, Ray's and torchrun's words before a line."""
-_BOLD = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*(?=\s|:|$)|(?<!\w)__([A-Z][\w .-]{0,80}?|\w{1,40} [\w .-]{0,80}?:?)__(?!\w)")
-"""Markdown's bold, in pairs where it is underscores: `__init__` and `__nvJitLinkCreate` are names."""
+_BOLD = re.compile(
+    r"(?<!\*)\*{2,3}(?=[^\s*])|(?<=[^\s*])\*{2,3}(?=\s|:|$)"
+    r"|(?<!\w)__([A-Z][\w .-]{0,80}?|\w{1,40} [\w .-]{0,80}?:?)__(?!\w)"
+)
+"""Markdown's bold, in pairs where it is underscores: `__init__` and `__nvJitLinkCreate` are names.
+
+Stars with blanks on both sides are a program's: `make: *** [all] Error 2`.
+"""
 
 _ODD = {
     "\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " ", "\u200b": "", "\u2060": "", "\ufeff": "",

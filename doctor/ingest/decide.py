@@ -81,6 +81,8 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
         return (not boards or any(_NVSWITCH.search(name) for name in boards)) is value
     if key == "code":
         return _code(s) == str(value)
+    if key == "list-lacks-gpu":  # torch.cuda.get_arch_list() against every GPU
+        return _lacks(" ".join(known(s.torch_run.arch_list) or ()), _capabilities(s)) is value
     if key == "group-lacks-gpu":
         return _lacks(" ".join(groups), _capabilities(s)) is value
     if key == "gpus-at-least":
@@ -95,6 +97,10 @@ def _one(key: str, value: Any, s: Snapshot, said: set[str], groups: tuple[str, .
     if key == "libc-below-group":
         libc, wanted = _numbers((known(s.host.libc) or "").removeprefix("glibc ")), _numbers("".join(groups))
         return (bool(libc and wanted) and libc < wanted) is value
+    if key.startswith("library-of-torch"):  # the library's number is the major of its CUDA
+        cuda = known(s.torch.cuda)
+        fits = cuda.partition(".")[0] == groups[0] if cuda and groups and groups[0] else None
+        return fits is value or (fits is None and key.endswith("unknown"))
     if key == "group-not-start-of":
         fact = s.fact(value)
         return bool(groups) and isinstance(fact, str) and not f"{fact}.".startswith(f"{groups[0]}.")
@@ -131,7 +137,9 @@ def _memory_held(s: Snapshot) -> bool:
 
 
 def jetson(s: Snapshot) -> bool:
-    """Whether a GPU of the text is a Jetson's."""
+    """Whether a GPU of the text is a Jetson's, or the kernel is."""
+    if "-tegra" in (known(s.host.kernel) or ""):
+        return True
     names = " ".join(known(g.name) or "" for g in known(s.gpus) or ()).lower()
     return any(word in names for word in ("jetson", "orin", "xavier", "tegra"))
 
@@ -140,7 +148,7 @@ def _code(s: Snapshot) -> str:
     """Whether torch's list of architectures ends below every GPU ('older') or begins above every GPU ('newer')."""
     names = [name.partition("_")[2].rstrip("af") for name in known(s.torch_run.arch_list) or ()]
     held = [(int(name[:-1]), int(name[-1])) for name in names if name.isdecimal() and len(name) > 1]
-    caps = [_numbers(cap) for g in known(s.gpus) or () if (cap := known(g.compute_capability))]
+    caps = _capabilities(s)
     if not held or not caps:
         return ""
     return "older" if max(held) < min(caps) else "newer" if min(held) > max(caps) else ""
@@ -185,9 +193,12 @@ _FAMILIES = (
     (r"rtx ?40\d\d|\b(?:l4|l40s?|l20)\b|ada generation", (8, 9)),
     (r"rtx ?30\d\d|\ba(?:10g?|40|16|2|4000|5000|6000)\b", (8, 6)),
     (r"\ba(?:100|30|800)\b", (8, 0)), (r"rtx ?20\d\d|gtx ?16\d\d|\bt4\b|quadro rtx|titan rtx", (7, 5)),
-    (r"\bv100\b|titan v\b", (7, 0)), (r"\bp100\b", (6, 0)), (r"gtx ?10\d\d|\bp(?:4|40)\b|titan xp?\b|gt ?1030", (6, 1)),
-    (r"gtx ?9\d\d|\bm(?:40|60)\b", (5, 2)), (r"\bk(?:80|40)\b|gt ?7\d\d", (3, 7)),
-    (r"gtx? ?6[1-9]\d\b|gtx ?7[678]\d", (3, 0)), (r"\bgt[xs] ?[45][1-9]\d\b", (2, 0)),
+    (r"\bv100s?\b|titan v\b", (7, 0)), (r"\bp100\b", (6, 0)),
+    (r"gtx ?10\d\d|\bp(?:4|40)\b|titan xp?\b|gt ?1030|quadro p\d{3,4}\b|\bmx ?(?:1[135]|2[35]|3[1357])0\b", (6, 1)),
+    (r"gtx ?9\d\d|\bm(?:40|60)\b|quadro m\d{3,4}m?\b|\b(?:gt ?|geforce )?9[1-4]0mx?\b", (5, 2)),
+    (r"quadro k\d{3,4}m?\b", (5, 0)), (r"\bk(?:80|40|20|10)[cmstx]{0,2}\b|\bgrid k\d{3}\b|gt ?7\d\d", (3, 7)),
+    (r"gtx? ?6[1-9]\d\b|gtx ?7[678]\d", (3, 0)),
+    (r"\bgt[xs] ?[45][1-9]\d\b|\btesla m20[579][05]\b|\bnvs 3\d\d\b", (2, 0)),
 )  # fmt: skip
 """Families of names, by what every board of the family can do: enough for 'older than' and 'newer than'."""
 

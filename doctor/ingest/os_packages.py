@@ -14,6 +14,7 @@ _LISTS = (
     re.compile(r"\s{0,4}" + _NAME + r"/\S{1,120} (?:\d{1,3}:)?(\d[\w.+~-]{1,60}) \w{3,6} \[installed"),
     re.compile(r"\s{0,4}([a-z][\w.+-]{1,80}?)-(?:\d{1,3}:)?(\d{1,3}(?:\.\d{1,4}){1,3})-[\w.+~]{1,40}\.(?:x86_64|aarch64|noarch)$"),
     re.compile(r"\s{0,4}" + _NAME + r"\.(?:x86_64|aarch64|noarch)\s{1,60}(?:\d{1,3}:)?(\d[\w.+~-]{1,60})\s{1,40}@"),
+    re.compile(r"\s{0,4}" + _NAME + r"(?::\w{3,6})?\s{1,8}(?:\d{1,3}:)?(\d{3}\.\d{2,3}(?:\.\d{2})?-\d[\w.+~]{2,40})$"),
     re.compile(r"\s{0,4}(nvidia(?:-open|-utils|-dkms|-lts){1,2}) (\d{3}\.\d{2,3}(?:\.\d{2})?-\d{1,3})$"),
 )  # fmt: skip
 _WANTED = ("nvidia", "cuda-", "libcuda")
@@ -31,6 +32,8 @@ _PROPRIETARY = re.compile(
     r"nvidia(?:-dkms|-lts)?|nvidia-(?:driver|dkms|kernel-source|headless)-\d{3}(?:-server)?|nvidia-kernel-dkms"
     r"|kmod-nvidia-latest-dkms"
 )
+_WITH_LIBRARIES = re.compile(r"nvidia-driver-\d{3}(?:-server)?(?:-open)?")
+"""Ubuntu's, which asks for the libraries of exactly its version."""
 _TOOLKIT = re.compile(r"cuda-(toolkit|nvcc)-(\d{1,2})-(\d)")
 
 
@@ -49,6 +52,8 @@ def read_os_packages(lines: list[Line]) -> Iterator[Statement]:
             yield say("toolkit", (f"/usr/local/cuda-{kit[2]}.{kit[3]}", kit[1], number), line)
         elif version and _MODULE.fullmatch(name):
             yield say("installed.driver", version, line)
+            if _WITH_LIBRARIES.fullmatch(name):
+                yield say("installed.library", version, line)
             if "-open" in name or _PROPRIETARY.fullmatch(name):
                 yield say("installed.flavour", "open" if "-open" in name else "proprietary", line)
         elif version and _LIBRARY.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Installed packages: pip list, pip freeze, uv pip list, conda list, the lists inside collect_env."""
+"""Installed packages: pip list, pip freeze, pip show, uv pip list, conda list, the lists inside collect_env."""
 
 from __future__ import annotations
 
@@ -24,14 +24,21 @@ _ASKED = re.compile(
     r"\s{0,8}(?:[$#%] ?)?(?:(?:python\S{0,8} -m )?pip3?|uv pip|conda|mamba|micromamba) (?:list|freeze)\b.{0,80}$", re.I
 )
 _GONE = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")
+_SHOWN = re.compile(r"\s{0,8}Name: ([A-Za-z0-9][\w.-]{0,80})$")
+_SHOWN_VERSION = re.compile(r"\s{0,8}Version: (\d[\w.+!]{0,60})$")
+"""`pip show`, `uv pip show`, a wheel's METADATA: a block of keys that begins with these two."""
 _WHEEL = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) @ \S{0,400}?/([\w.+%-]{1,200}\.whl)")
 
 
 def read_packages(lines: list[Line]) -> Iterator[Statement]:
     """A statement `package` (name, version) for each; conda's build string tells a CPU build of torch."""
     table = False
+    shown = ""
     for line in lines:
         text = line.text
+        if shown and text.lstrip().startswith("Version: ") and (found := _SHOWN_VERSION.match(text)):
+            yield from package_statements(shown, found[1], "", line)
+        shown = found[1] if "Name: " in text[:16] and (found := _SHOWN.match(text)) else ""
         if "==" in text and (found := _FREEZE.match(text)):
             yield from package_statements(found[1], found[2], "", line)
         elif text[:10].lstrip()[:1] == "[" and (found := _ENV.match(text)):

@@ -149,6 +149,8 @@ def memlock(value: str, line: Line) -> Iterator[Statement]:
 
 def shm(value: str, line: Line) -> Iterator[Statement]:
     """Size of /dev/shm, in MiB without a unit."""
+    if value.rstrip().endswith("/dev/shm"):
+        return  # a row of `df`
     found = re.match(r"(\d{1,9})(?:\.\d{1,3})?\s{0,2}(k|m|g)?", value, re.I)
     if found:
         size = int(found[1])

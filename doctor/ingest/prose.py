@@ -16,7 +16,8 @@ _DRIVER = re.compile(
     r"\bdrivers?(?: version| branch)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?|[3-6]\d{2})\b(?![.\-]?[\w])", re.I
 )
 _TORCH = re.compile(
-    r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )(\d\.\d{1,2}(?:\.\d{1,2})?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)"
+    r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )"
+    r"(\d\.\d{1,2}(?:\.\d{1,2}(?:a0(?=\+))?)?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)"
     r"(?:[ ,]{0,2}[(\[]?(?:(cu(?:9[0-2]|1[0-3]\d))\b|(cpu)(?: (?:build|wheel|version|only)|-only|\)))"
     r"|[ ,]{0,2}\(?(?:for |built for |with )?cuda[ =-]?(\d{1,2}\.\d)\))?", re.I,
 )  # fmt: skip
@@ -36,6 +37,12 @@ _OPEN = re.compile(
 )
 """After a version: a bound, or what is there in its place."""
 _FOR_CUDA = re.compile(r"\bcuda ?(\d{1,2}\.\d) (?:build of )?(?:py)?torch\b", re.I)
+_CONDA_CUDA = re.compile(r"\bcuda-?toolkit(?:[ =:]{1,2}| version )v?(\d{1,2}\.\d)\b(?!\.\d{2})", re.I)
+_TO_BUY = re.compile(
+    r"\b(?:plan\w{0,5} to|want\w{0,3} to|like to|going to|thinking (?:of|about)|before|should i|shall i|considering)"
+    r" (?:i )?(?:buy|purchas)\w{0,5}\b[^.;]{0,60}$", re.I,
+)  # fmt: skip
+"""Before a board: it is not here yet."""
 _UNAVAILABLE = re.compile(
     r"\b(?:cuda (?:is |was )?(?:still )?(?:not |un)available|cuda (?:is )?not (?:detected|found|recogni[sz]ed)"
     r"|is[ _]available(?:\(\))?(?: is| returns?| gives| says?|=|:|:? ->)? false)\b", re.I
@@ -45,6 +52,12 @@ _SUPPOSED = re.compile(
     r"|[=(]\s?$", re.I
 )
 """Before that: a condition, a wish or code."""
+_JETSON = re.compile(
+    r"\b(?:jetson[ -](?:agx[ -])?(?:orin|xavier|thor|nano|tx[12])|agx[ -](?:orin|xavier|thor)"
+    r"|orin(?= ?(?:nano|nx|agx)\b)|xavier(?= ?nx\b))(?:[ -]?(?:nano|nx|agx)\b)?(?![\w-])", re.I
+)
+"""A module of NVIDIA's Jetson line, with `Jetson` before it or by a name that no other board has."""
+_WHEEL = re.compile(r"(?<![\w-])(nvidia-[a-z-]{3,30}-cu1[1-3]) (\d{1,3}(?:\.\d{1,5}){2,3})(?![\w.]*\d)")
 _PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 
 
@@ -60,13 +73,31 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield from (s._replace(weak=True) for s in meanings.statements("torch", version, line))
         if (cuda := _FOR_CUDA.search(text)) and _told(text, cuda):
             yield from (s._replace(weak=True) for s in meanings.statements("torch_cuda", cuda[1], line))
+        if "torch" in text.lower() and (cuda := _CONDA_CUDA.search(text)) and _told(text, cuda):
+            yield from (s._replace(weak=True) for s in meanings.statements("torch_cuda", cuda[1], line))
         if "torch" in text.lower() and (no := _UNAVAILABLE.search(text)) and not _SUPPOSED.search(text[: no.start()]):
             yield say("torch_run.cuda_available", False, line, weak=True)
+        for wheel in _WHEEL.finditer(text) if "nvidia-" in text else ():
+            if _told(text, wheel):
+                yield say("package", (wheel[1], wheel[2]), line, weak=True)
         if found := _PYTHON.search(text):
             yield say("python.patient.version", found[1], line, weak=True)
+        for module in _JETSON.finditer(text[:300]):
+            yield from _jetson(module[0], line)
         for gpu in GPU.finditer(text[:300]):
+            if "jetson" in gpu["name"].lower() or _TO_BUY.search(text[: gpu.start()]):
+                continue
             count, name = int(gpu["count"] or 1), typed(gpu["name"]).name
             yield say("gpu.prose", {"index": None, "name": name, "count": min(count, 4096), "vendor": "nvidia"}, line)
+
+
+def _jetson(name: str, line: Line) -> Iterator[Statement]:
+    """A Jetson with its compute capability: the name says it."""
+    from .gpus import gpu_statements
+
+    words = " ".join(name.replace("-", " ").split())
+    words = words if words.lower().startswith("jetson") else f"Jetson {words}"
+    yield from (said._replace(path="gpu.prose") for said in gpu_statements(words, line))
 
 
 def sentences(lines: list[Line]) -> Iterator[Line]:

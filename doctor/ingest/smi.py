@@ -15,11 +15,16 @@ _ROW = re.compile(
     r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}"
     r"([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
 )
+_ALONE = re.compile(
+    r"\|\s{1,4}\d{1,3}\s{1,4}\S[^|]{1,60}\|\s{1,4}[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d (?:On|Off)\s{1,3}\|"
+)
+"""A row of the table that is pasted without its banner."""
 _ECC = re.compile(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9})\s{0,2}\|\s{0,4}$")
 _MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
 _OWNER = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
 _MUCH_MIB = 2000
 _MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
+_RETIRED = ("Single Bit ECC", "Double Bit ECC")
 
 
 def read_smi(lines: list[Line]) -> Iterator[Statement]:
@@ -34,7 +39,7 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             if bare.startswith("+--"):
                 yield say("raised.smi-lists-no-process", True, line)
             processes = set(bare) == {"="}
-        if not seen and "NVIDIA-SMI" not in text:
+        if not seen and "NVIDIA-SMI" not in text and not _ALONE.match(text):
             continue
         busy.look(text)
         if "NVIDIA-SMI" in text and _BANNER.search(text):
@@ -98,15 +103,18 @@ class _Memory:
 
 
 def read_query(lines: list[Line]) -> Iterator[Statement]:
-    """`nvidia-smi -q`: a log of keys and values under one heading for each GPU."""
+    """`nvidia-smi -q`: a log of keys and values under one heading for each GPU; of a part of it, the ECC counts."""
     inside, index, section, since = False, -1, "", ""
+    pages: dict[int, int] = {}
     for line in lines:
         text = line.text
         if "NVSMI LOG" in text:
             inside, index = True, -1
             continue
         if not inside:
-            continue
+            if text.strip() != "Volatile":
+                continue
+            inside, index = True, 0  # the part about ECC alone
         if re.match(r"\s{0,4}GPU\s{1,4}[0-9A-Fa-f]{8}:", text):
             index += 1
             yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
@@ -115,12 +123,17 @@ def read_query(lines: list[Line]) -> Iterator[Statement]:
         key, colon, value = (part.strip() for part in text.partition(" : "))
         if not colon:
             section = text.strip()
-            since = section if section in ("Volatile", "Aggregate") else since
+            if section not in ("Single Bit", "Double Bit"):
+                since = section if section in ("Volatile", "Aggregate") else ""
             continue
         if key == "CUDA Version" and (cuda := values.cuda(value)):
             yield say("driver.nvml_cuda_version", cuda, line)
         elif index >= 0:
             yield from _field(key, value, section, index, line)
+            if section == "Retired Pages" and key in _RETIRED and (count := values.number(value)) is not None:
+                pages[index] = pages.get(index, 0) + count
+                yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
+                                  "retired_pages": pages[index]}, line)  # fmt: skip
             uncorrected = key.endswith(("Uncorrectable", "Uncorrectable Parity", "Uncorrectable SEC-DED")) or (
                 section == "Double Bit" and key == "Total")  # fmt: skip
             if since == "Volatile" and uncorrected and (errors := values.number(value)):

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import NamedTuple, cast
 
 from ..snapshot import Missing, Snapshot
+from .answers import MARKS, joined
+from .blocks import lshw
 from .clean import lines_of, text_of
 from .decide import symptoms
 from .merge import merge
@@ -51,22 +53,25 @@ _CALLS = ("is_available", "torch.__version__", "torch.version.", "get_arch_list"
 READERS = (
     Reader("keyed", "read_keyed"),
     Reader("gpus", "read_gpus", ("gpu", "device")),
-    Reader("smi", "read_smi", ("nvidia-smi",)),
-    Reader("smi", "read_query", ("nvsmi",)),
+    Reader("smi", "read_smi", ("nvidia-smi", "off |")),
+    Reader("smi", "read_query", ("nvsmi", "volatile")),
     Reader("query_csv", "read_csv", _CSV),
     Reader("smi", "read_nvcc", ("compilation",)),
     Reader("packages", "read_packages"),
     Reader("topo", "read_topo", ("gpu",)),
     Reader("built_with", "read_built_with", ("code=",)),
     Reader("os_packages", "read_os_packages", _PACKAGES),
-    Reader("modinfo", "read_modinfo", ("filename:",)),
+    Reader("modinfo", "read_modinfo", ("filename:", "license:", "modinfo")),
     Reader("host_lists", "read_host_lists", ("nvidia", "nouveau", "linux", "generic")),
     Reader("host_lists", "read_lspci", ("controller",)),
     Reader("wsl", "read_wsl", ("wsl", "subsystem")),
+    Reader("wsl", "read_wsl_list", ("name state version",), most_lines=4000),
     Reader("cudnn", "read_cudnn", ("cudnn",)),
     Reader("tracebacks", "read_tracebacks", ("traceback", "file \"")),
     Reader("variables", "read_variables"),
     Reader("session", "read_session", _CALLS),
+    Reader("answers", "read_answers", MARKS, most_lines=4000),
+    Reader("video_controllers", "read_controllers", ("win32_videocontroller",), most_lines=4000),
     Reader("free", "read_free", most_lines=400),
     Reader("prose", "read_prose", most_lines=400),
     Reader("terse", "read_terse", most_lines=60),
@@ -74,6 +79,14 @@ READERS = (
            ("power", "clock", "pcie", "link", "pstate", "performance", "threads", "host_driver", "host driver"),
            most_lines=400),
     Reader("orders", "read_orders", ("smi",), most_lines=400),
+    Reader("device_names", "read_device_names", ("smi", "uuid"), most_lines=400),
+    Reader("links", "read_links", ("downgraded",)),
+    Reader("links", "read_widths", ("link width", "link.width")),
+    Reader("k8s_gpus", "read_k8s_gpus", ("nvidia.com/gpu",)),
+    Reader("node_modes", "read_node_modes", ("nvidiactl", "nvidia0")),
+    Reader("shm_room", "read_shm_room", ("/dev/shm",)),
+    Reader("launch", "read_launch", ("docker run", "podman run")),
+    Reader("heat", "read_heat", ("gpu current temp", "w /", "w/")),
 )
 """All read every text, in any order of its parts."""
 
@@ -100,7 +113,7 @@ def read(data: bytes | str, name: str = "text") -> Snapshot:
     for reader in READERS:
         if reader.may_read(lines, words):
             statements += reader.read(lines)
-    whole = [*unwrapped(lines)]
+    whole = [*unwrapped(lines), *joined(lines), *lshw(lines)]
     hits = find_hits(Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack)
     if len(lines) > _NOTE and not any(words.may_hold(word) for word in _SUBJECT):
         hits = [hit for hit in hits if hit.message.decides and not _told(hit.message)]

@@ -28,6 +28,14 @@ EXTENSIONS = (
     "torch_sparse", "torch_spline_conv", "transformer_engine", "vllm", "xformers",
 )  # fmt: skip
 """Packages that bring compiled code for torch, by the name that is imported."""
+_OF_TORCH = (
+    "functorch", "nvidia", "torch", "torchao", "torchaudio", "torchcodec", "torchtext", "torchvision", "triton",
+)  # fmt: skip
+_FRAMEWORKS = (
+    "ctranslate2", "cudf", "cuml", "cupy", "cupy_backends", "cv2", "dgl", "faiss", "jaxlib", "lightgbm", "llama_cpp",
+    "mxnet", "openmm", "paddle", "pycuda", "pylibraft", "rmm", "tensorflow", "tensorrt", "xgboost",
+)  # fmt: skip
+"""Packages that load CUDA's libraries themselves, and not those of torch."""
 
 
 class Trace(NamedTuple):
@@ -54,11 +62,23 @@ def read_tracebacks(lines: list[Line]) -> Iterator[Statement]:
                 yield say("raised.import-in-extension", package[1], trace.error)
             elif _OWN_CODE.search(source):
                 yield say("raised.call-in-extension", package[1], trace.error)
+        yield from _outside_torch(trace)
         yield from _user_site(trace, len(pythons) > 1)
         if trace.kind in ("ImportError", "OSError", "ModuleNotFoundError") and _imports_torch(trace):
             yield say("torch_run.imported", False, trace.error, weak=True)
             yield say("torch_run.import_fault", "raised", trace.error, weak=True)
             yield say("torch_run.import_error", f"{trace.kind}: {trace.message}"[:600], trace.error, weak=True)
+
+
+def _outside_torch(trace: Trace) -> Iterator[Statement]:
+    """Whether another package than torch, or one that is built for torch, could not load what it needs."""
+    if trace.kind not in ("ImportError", "OSError", "RuntimeError", "FileNotFoundError"):
+        return
+    packages = [found[1] for file, _, _ in trace.frames if (found := _SITE.search(file))]
+    if packages and packages[-1] not in (*_OF_TORCH, *EXTENSIONS):
+        yield say("raised.import-outside-torch", packages[-1], trace.error)
+        if packages[-1] in _FRAMEWORKS:
+            yield say("raised.import-of-framework", packages[-1], trace.error)
 
 
 def _user_site(trace: Trace, two_pythons: bool) -> Iterator[Statement]:

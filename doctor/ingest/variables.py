@@ -20,6 +20,17 @@ _COLON = re.compile(
     r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES"
     r"|NVIDIA_DRIVER_CAPABILITIES): (.{0,1500})$"
 )
+_ECHO = re.compile(
+    r"(?:.{0,120}?[$#%>!] ?)?echo\s{1,4}[\"']?(?:\$(?:env:)?\{?|%)([A-Z][A-Z0-9_]{2,60})\}?%?[\"']?\s{0,4}$"
+)
+"""A prompt of a shell, PowerShell, cmd or a notebook that asks for a variable; the answer is on the next line."""
+_UUIDS = r"(?:GPU|MIG)-[\w-]{6,60}"
+_ANSWERS = (
+    ("_VISIBLE_DEVICES", re.compile(rf"-1|\d{{1,3}}(?:, ?\d{{1,3}}){{0,63}}|{_UUIDS}(?:,{_UUIDS}){{0,63}}")),
+    ("_PATH", re.compile(r"[/:]\S{1,1500}|[A-Za-z]:\\[^<>|*?\"]{1,800}")),
+    ("_HOME", re.compile(r"/\S{1,400}|[A-Za-z]:\\[^<>|*?\"]{1,400}")),
+)  # fmt: skip
+"""How the value of such a variable looks."""
 _NOTHING = ("none", "null", "unset", "not set", "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")
 """As value of a variable: it is not set. `NVIDIA_VISIBLE_DEVICES=none` is a value of its own."""
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
@@ -27,8 +38,15 @@ _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
 
 def read_variables(lines: list[Line]) -> Iterator[Statement]:
     """Variables that matter to CUDA, torch and containers; never secrets."""
+    asked, at = "", -1
     for line in lines:
         text = line.text
+        if asked and line.number == at + 1 and _answers(asked, text.strip()):
+            yield from variable(asked, text, line)
+        asked = ""
+        if "echo " in text and (echo := _ECHO.match(text)):
+            asked, at = echo[1], line.number
+            continue
         if "_" not in text[:80]:
             continue
         found = _SET.match(text) or _COLON.match(text)
@@ -36,6 +54,11 @@ def read_variables(lines: list[Line]) -> Iterator[Statement]:
             yield from variable(found[1], found[2], line)
         elif gone := _UNSET.match(text):
             yield say("variable.unset", gone[1], line)
+
+
+def _answers(name: str, text: str) -> bool:
+    """Whether a line is the value of this variable: another prompt, an error or a sentence is none."""
+    return any(name.endswith(end) and form.fullmatch(text) for end, form in _ANSWERS)
 
 
 def variable(name: str, content: str, line: Line) -> Iterator[Statement]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from doctor.ingest import read
+from doctor.judge.text import with_capabilities
 from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, matrix, run
 from ..torches import not_asked, with_version
 
 ID = "cudnn-dropped-old-gpu"
@@ -47,3 +49,15 @@ def test_unknown_without_the_deciding_fact() -> None:
     assert run(ID, sick)[0] == "unknown"
     unlisted = with_newer_cudnn(healthy("v100")).replace({"torch_run.cudnn_version": "12.0.0"})
     assert run(ID, unlisted)[0] == "unknown"
+
+
+def test_the_wheel_of_a_text_and_a_version_without_torch() -> None:
+    def of(text: str) -> str:
+        return run(ID, with_capabilities(read(text), matrix()))[0]
+
+    packages = "GPU: {}\ntorch==2.8.0+cu128\nnvidia-cudnn-cu12=={}"
+    assert of(packages.format("Tesla V100", "9.11.0.98")) == "fail"
+    assert of(packages.format("Tesla V100", "9.10.2.21")) == "pass"
+    assert of(packages.format("NVIDIA GeForce RTX 3090", "9.11.0.98")) == "pass"
+    assert of("torch.backends.cudnn.version(): 91200\nGPU: Tesla P100-PCIE-16GB") == "fail"
+    assert of("torch.backends.cudnn.version(): 91002\nGPU: Tesla P100-PCIE-16GB") == "pass"

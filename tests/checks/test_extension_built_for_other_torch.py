@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from doctor.ingest import read
 from doctor.snapshot import Missing, Snapshot
 
 from ..extensions import flash_attn, with_extension
@@ -71,6 +72,12 @@ def test_metadata(requires: tuple[str, ...], status: str) -> None:
 def test_the_table_judges_xformers_where_its_metadata_was_not_read() -> None:
     assert run(ID, with_version(healthy(), xformers="0.0.23"))[0] == "fail"
     assert run(ID, with_version(healthy(), xformers="9.9.9"))[0] == "pass"
+
+
+@pytest.mark.parametrize(("built", "status"), [("2.5.0+cu124", "pass"), ("2.4.1+cu121", "fail")])
+def test_xformers_that_names_this_torch_was_built_for_it(built: str, status: str) -> None:
+    s = read(f"xFormers 0.0.28\nbuild.torch_version:     {built}\npytorch.version:     2.5.0+cu124\n")
+    assert run(ID, s)[0] == status
 
 
 def test_a_missing_symbol_names_the_extension() -> None:

@@ -81,6 +81,11 @@ def messages() -> list[bytes]:
     return ["\n".join(rows[start : start + 20]).encode() for start in range(0, len(rows), 20)]
 
 
+def machines() -> list[bytes]:
+    """Lists and answers of tools of the machine, and the samples among which such stand."""
+    return [*named("machine", "host-lists", "session", "wsl")(), *messages()[-6:]]
+
+
 def every() -> list[bytes]:
     wrapped = f"<details>\n\n```\n{test_readers.COLLECT_ENV}```\n\x1b[31m> > 1: **driver**: 570.86.10\x1b[0m\r\n".encode()
     return [*keyed(), *smi(), *packages(), *messages(), *named("")(), wrapped, SENTENCES.encode("utf-16")]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from doctor.formats.ldcache import parse_ldcache
+from doctor.ingest.text import READERS
 
 from .fuzz import fuzz, run_once
 from .targets import CORPUS, TARGETS, corpus
@@ -66,3 +67,8 @@ def test_tables_that_point_into_the_same_bytes_are_bounded() -> None:
     cache = parse_ldcache(data, "x86_64")
     assert "more than it can hold" in cache.problem
     assert sum(len(path) for paths in cache.libraries.values() for path in paths) < 32 << 20
+
+
+def test_every_reader_of_pasted_text_has_a_target() -> None:
+    source = (Path(__file__).parent / "targets.py").read_text("utf-8")
+    assert [one.function for one in READERS if f'"{one.function.removeprefix("read_")}", seeds_ingest' not in source] == []

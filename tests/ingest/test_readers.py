@@ -307,3 +307,126 @@ def test_what_a_log_puts_before_a_line_is_taken_off(before: str) -> None:
 @pytest.mark.parametrize("row", ["| NVIDIA-SMI 570.86.10 |", "Aug 12 10:38:34 host kernel: NVRM: Xid 79", "RTX 3090 | 2"])
 def test_rows_that_only_look_so_stay(row: str) -> None:
     assert lines_of(row)[0].text == row
+
+
+@pytest.mark.parametrize(
+    ("row", "plain"),
+    [
+        ("make: *** [Makefile:95: own.o] Error 127", "make: *** [Makefile:95: own.o] Error 127"),
+        ("**driver** 570.86.10", "driver 570.86.10"), ("see ***torch*** here", "see torch here"),
+        ("CUDA **12.8**: yes", "CUDA 12.8: yes"),
+    ],
+)  # fmt: skip
+def test_bold_is_taken_off_and_stars_of_make_stay(row: str, plain: str) -> None:
+    assert lines_of(row)[0].text == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("$ echo $CUDA_VISIBLE_DEVICES\n1,2", "1,2"), ("(env) me@box:~$ echo ${CUDA_VISIBLE_DEVICES}\n0", "0"),
+        ("!echo $CUDA_VISIBLE_DEVICES\n-1", "-1"), ("# echo \"$CUDA_VISIBLE_DEVICES\"\nMIG-1c2d3e4f", "MIG-1c2d3e4f"),
+        ("PS C:\\> echo $env:CUDA_VISIBLE_DEVICES\n3", "3"), ("C:\\>echo %CUDA_VISIBLE_DEVICES%\n0", "0"),
+    ],
+)  # fmt: skip
+def test_what_echo_answers_is_the_variable(text: str, value: str) -> None:
+    assert read(text).host.env("CUDA_VISIBLE_DEVICES") == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$ echo $CUDA_VISIBLE_DEVICES\n\n0", "$ echo $CUDA_VISIBLE_DEVICES\n$ nvidia-smi",
+        "$ echo $CUDA_VISIBLE_DEVICES\nbash: syntax error", "$ echo $CUDA_VISIBLE_DEVICES\nthen run it\n0",
+    ],
+)  # fmt: skip
+def test_another_line_is_no_answer_of_echo(text: str) -> None:
+    assert not isinstance(read(text).host.env("CUDA_VISIBLE_DEVICES"), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: source", True), ("host_cuda: 10.2\nGCC version: 8.4\ninstaller: source", False),
+        ("host_cuda: 12.8\nGCC version: 13.2\ninstaller: source", False), ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: pip", False),
+        ("nvcc: 12.2\ngcc version: 13.2.0\nFailed building wheel for own", True),
+    ],
+)  # fmt: skip
+def test_a_gcc_that_is_newer_than_nvcc_takes_is_named_beside_a_build(text: str, named: bool) -> None:
+    suggested = {check for symptom in read(text).symptoms for check in symptom.suggests}
+    assert ("nvcc-host-compiler-unsupported" in suggested) is named
+
+
+def test_paths_that_echo_answers() -> None:
+    assert read("$ echo $CUDA_HOME\n/usr/local/cuda-12.4\n").host.env("CUDA_HOME") == "/usr/local/cuda-12.4"
+    assert isinstance(read("$ echo $CUDA_HOME\n/usr/local $ ls\n").host.env("CUDA_HOME"), Missing)
+    windows = "PS C:\\> echo $env:CUDA_PATH\nC:\\Program Files\\Toolkit\\v12.4\n"
+    assert read(windows).host.env("CUDA_PATH") == "C:\\Program Files\\Toolkit\\v12.4"
+
+
+@pytest.mark.parametrize(
+    ("package", "ids"),
+    [
+        ("faiss", {"cuda-library-missing-any"}), ("torch", {"cuda-library-missing"}), ("torchvision", {"cuda-library-missing"}),
+        ("pointkit", set()),
+    ],
+)
+def test_who_could_not_load_a_library_is_told_by_the_traceback(package: str, ids: set[str]) -> None:
+    s = read(
+        f'Traceback (most recent call last):\n  File "/opt/lib/python3.11/site-packages/{package}/own.py", line 3, in '
+        "<module>\n    from ._own import *\nImportError: libcublas.so.12: cannot open shared object file: No such file\n"
+    )
+    assert {symptom.id for symptom in s.symptoms if symptom.decides} == ids
+
+
+@pytest.mark.parametrize("prompt", ["", "$ pip show torch\n", "PS C:\\> uv pip show torch\n", "(venv) C:\\work>pip show torch\n"])
+def test_pip_show(prompt: str) -> None:
+    s = read(f"{prompt}Name: torch\nVersion: 2.7.0+cpu\nSummary: Tensors\n---\nName: torchvision\nVersion: 0.22.0\n")
+    vision = s.python.distribution("torchvision")
+    assert (s.torch.version, s.torch.build) == ("2.7.0+cpu", "cpu")
+    assert vision and not isinstance(vision, Missing) and vision.version == "0.22.0"
+
+
+@pytest.mark.parametrize("text", ["Name: torch\nUnit: 1\nVersion: 2.7.0+cpu", "Version: 2.7.0+cpu\nName: torch", "Name: torch\nVersion: unknown"])
+def test_what_is_no_pip_show(text: str) -> None:
+    assert isinstance(read(text).torch.version, Missing)
+
+
+@pytest.mark.parametrize(
+    ("flags", "build"),
+    [("USE_CUDA=False, USE_EIGEN_FOR_BLAS=ON", "cpu"), ("USE_CUDA=OFF, USE_ROCM=OFF,", "cpu"), ("USE_CUDA=ON", ""), ("USE_CUDA=0, USE_ROCM=ON", "")],
+)
+def test_build_settings_of_a_torch_without_cuda(flags: str, build: str) -> None:
+    said = read(f"PyTorch 1.3.1\n  - Build settings: BLAS=MKL, BUILD_TYPE=Release, {flags}").torch.build
+    assert said == build if build else isinstance(said, Missing)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "capability"),
+    [("Jetson Orin Nano, JetPack 6.2, torch 2.6.0+cpu", "8.7"), ("aarch64, orin nx, torch 2.6.0+cpu", "8.7"),
+     ("xavier nx on JetPack 5", "7.2"), ("my jetson nano(Jetpack 4.4)", "5.3"), ("AGX Thor, torch 2.9.0+cu130", "11.0")],
+)  # fmt: skip
+def test_a_jetson_in_a_sentence(sentence: str, capability: str) -> None:
+    assert [g.compute_capability for g in gpus(read(sentence))] == [capability]
+
+
+@pytest.mark.parametrize("sentence", ["I plan to buy a GTX 1080 Ti for torch 2.8", "the orion nebula", "deployed on Jetsons, thor.local"])
+def test_what_is_no_board_here(sentence: str) -> None:
+    assert isinstance(read(sentence).gpus, Missing)
+
+
+def test_a_board_that_shall_work_is_here() -> None:
+    assert [g.name for g in gpus(read("I would like to get my RTX 4090 to work with torch"))] == ["RTX 4090"]
+
+
+def test_cuda_of_conda_and_wheels_in_a_sentence() -> None:
+    assert read("GeForce RTX 3070, pytorch 1.7.0 cudatoolkit 10.2").torch.cuda == "10.2"
+    assert isinstance(read("RTX 3070, pytorch 1.7.0 needs cudatoolkit 11.0").torch.cuda, Missing)
+    cudnn = read("Tesla V100, torch 2.8.0+cu128, nvidia-cudnn-cu12 9.11.0.98").python.distribution("nvidia-cudnn-cu12")
+    assert cudnn and not isinstance(cudnn, Missing) and cudnn.version == "9.11.0.98"
+
+
+def test_torch_of_an_image_named_in_passing() -> None:
+    s = read("I run pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime here")
+    assert (s.torch.version, s.torch.cuda) == ("2.2.0", "12.1")
+    assert isinstance(read("try docker pull pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime").torch.cuda, Missing)

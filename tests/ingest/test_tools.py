@@ -26,6 +26,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "bitsandbytes-043": {"torch.cuda": "12.1", "torch.build": "cuda"},
     "bitsandbytes-039": {"torch.cuda": "11.7"},
     "conda-row": {"torch.build": "cpu"},
+    "pip-show": {"torch.version": "2.4.0+cu121", "torch.cuda": "12.1", "torch.build": "cuda"},
+    "torch-image": {"torch.version": "2.2.0", "torch.cuda": "12.1", "torch.build": "cuda"},
     "xformers-info": {"torch.version": "2.3.1+cu118", "torch.cuda": "11.8", "torch_run.cuda_available": True},
     "xformers-info-2022": {"torch.version": "1.13.0+cpu", "torch.build": "cpu", "torch_run.cuda_available": False},
     "transformers-env": {"torch.version": "2.7.0+cu126", "torch_run.cuda_available": True, "host.kernel": "6.8.0-60-generic",
@@ -82,6 +84,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "lightning-fit": {"torch_run.cuda_available": False},
 }  # fmt: skip
 GPUS = {
+    "torch-image": [("NVIDIA GeForce RTX 5090", None)],
+    "torch-old-gpu": [("Quadro M1000M", "5.0")],
     "triton-old-gpu": [("Tesla P40", "6.1")],
     "topo": [(None, None)] * 4,
     "topo-2018": [(None, None)] * 4,
@@ -133,6 +137,7 @@ DECIDED = {
     "dmesg": "driver-library-version-mismatch",
     "dmesg-595": "driver-library-version-mismatch",
     "sxid": "gpu-recovery-action-needed",
+    "machine-state": "pcie-link-or-topology-slow", "torch-old-gpu": "torch-dropped-old-gpu-sm",
     "traceback-flash-attn": "extension-lacks-gpu-arch",
     "traceback-import": "nccl-version-conflict", "triton-old-gpu": "triton-lacks-gpu-arch",
     "amd-cuda-build": "no-nvidia-gpu",

@@ -1,0 +1,34 @@
+"""`nvidia-smi -q -d TEMPERATURE` and the column of power: a GPU near a limit of heat, or busy at its power limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .statement import Line, Statement, say
+
+_TEMPERATURE = re.compile(r"\s{0,16}GPU (Current|Slowdown|Max Operating) Temp(?:erature)?\s{0,40}: ?(\d{1,3}) C\b")
+_NEAR = {"Slowdown": 5, "Max Operating": 3}
+"""Degrees below a limit at which the driver begins to hold the clocks down."""
+_DRAW = re.compile(r"\b(\d{2,4})W\s{0,2}/\s{0,4}(\d{2,4})W\b")
+_LOAD = re.compile(r"\b(\d{1,3}) ?%")
+_FULL, _BUSY = 0.9, 80
+
+
+def read_heat(lines: list[Line]) -> Iterator[Statement]:
+    """`raised.near-heat-limit`, and `raised.at-power-limit` where a busy GPU draws what it may, as it should."""
+    told: dict[str, tuple[int, Line]] = {}
+    for line in lines:
+        if " Temp" in line.text and (found := _TEMPERATURE.match(line.text)):
+            told[found[1]] = (int(found[2]), line)
+            if found[1] == "Current":
+                told = {"Current": told["Current"]}  # another GPU
+        elif "W" in line.text and (draw := _DRAW.search(line.text)):
+            load = max((int(percent) for percent in _LOAD.findall(line.text[draw.end() :][:80])), default=0)
+            if int(draw[1]) >= _FULL * int(draw[2]) and load >= _BUSY:
+                yield say("raised.at-power-limit", True, line)
+                return
+        now = told["Current"][0] if "Current" in told else 0
+        if now and any(name in told and now >= told[name][0] - gap for name, gap in _NEAR.items()):
+            yield say("raised.near-heat-limit", True, told["Current"][1])
+            return

@@ -1,0 +1,34 @@
+"""`docker run` over several lines, each but the last with a backslash at its end: whether it passes the GPU on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .statement import Line, Statement, say
+
+_RUN = re.compile(r"(?<!nvidia-)\b(?:docker|podman) run\b")
+_GPU = re.compile(r"--gpus|nvidia|--device|--privileged|--runtime")
+_MOST = 40
+"""Lines of one command."""
+
+
+def read_launch(lines: list[Line]) -> Iterator[Statement]:
+    """`raised.run-without-gpus` where every such command of the text is whole and names no GPU."""
+    found: Line | None = None
+    for index, line in enumerate(lines):
+        if "run" not in line.text or not line.text.rstrip().endswith("\\") or not _RUN.search(line.text):
+            continue
+        whole = ""
+        for part in lines[index : index + _MOST]:
+            whole += part.text.rstrip()
+            if not whole.endswith("\\"):
+                break
+            whole = whole[:-1]
+        else:
+            return
+        if _GPU.search(whole):
+            return
+        found = found or line
+    if found:
+        yield say("raised.run-without-gpus", True, found)

@@ -1,0 +1,65 @@
+"""PCIe links: whose they are in `lspci -vv`, and how wide nvidia-smi says that a GPU's is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .statement import Line, Statement, say
+
+_DEVICE = re.compile(r"\s{0,4}(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d (\S.{3,200})")
+_GPU = re.compile(r"(?:VGA compatible|3D|Display) controller\b.{0,20}: .{0,60}NVIDIA", re.I)
+_NARROWED = re.compile(r"Width x\d{1,2} \(downgraded\)", re.I)
+_LANES = re.compile(r"(\d{1,2})x?$")
+_NARROW = 4
+"""A quarter of the lanes or fewer: boards that share a slot's lanes have half of them by design."""
+_NAMES = ("pcie.link.width.current", "pcie.link.width.max")
+
+
+def read_links(lines: list[Line]) -> Iterator[Statement]:
+    """`raised.link-of-gpu` (fewer lanes), `raised.speed-of-gpu`, `raised.link-of-other`: under a device's line."""
+    gpu: bool | None = None
+    for line in lines:
+        text = line.text
+        if "downgraded" in text:
+            if gpu is not None and "LnkSta" in text:
+                of_gpu = "raised.link-of-gpu" if _NARROWED.search(text) else "raised.speed-of-gpu"
+                yield say(of_gpu if gpu else "raised.link-of-other", True, line)
+        elif ":" in text[:14] and (device := _DEVICE.match(text)):
+            gpu = bool(_GPU.search(device[1]))
+
+
+def read_widths(lines: list[Line]) -> Iterator[Statement]:
+    """`raised.link-below` where nvidia-smi tells a quarter of the lanes or fewer: an idle GPU keeps its lanes."""
+    section, most = "", 0
+    columns: list[str] = []
+    for line in lines:
+        text = line.text
+        if "pcie.link.width" in text:
+            asked = re.search(r"--query-gpu[= ]([\w.,]{2,400})", text)
+            columns = [cell.strip() for cell in (asked[1] if asked else text).split(",")]
+        elif columns and "," in text:
+            cells = [cell.strip() for cell in text.split(",")]
+            if _narrow(dict(zip(columns, cells, strict=False))) and len(cells) == len(columns) and not _mobile(text):
+                yield say("raised.link-below", True, line)
+                return
+        else:
+            columns = []
+            key, colon, value = (part.strip() for part in text.partition(" : "))
+            if not colon:
+                section, most = key, 0
+            elif section == "Link Width" and (lanes := _LANES.match(value)):
+                if key in ("Max", "Device Max"):
+                    most = int(lanes[1])
+                elif key == "Current" and 0 < int(lanes[1]) * _NARROW <= most:
+                    yield say("raised.link-below", True, line)
+                    return
+
+
+def _narrow(row: dict[str, str]) -> bool:
+    now, most = (_LANES.match(row.get(name, "")) for name in _NAMES)
+    return bool(now and most) and 0 < int(now[1]) * _NARROW <= int(most[1]) if now and most else False
+
+
+def _mobile(text: str) -> bool:
+    return bool(re.search(r"laptop|mobile|max-q", text, re.I))
