@@ -243,6 +243,8 @@ _RENAMED = "The GPU build has another name."
 _LLAMA = "--force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 _LIGHTGBM = "--force-reinstall --no-binary lightgbm lightgbm --config-settings=cmake.define.USE_CUDA=ON"
 _BUILDS = (
+    ("dgl", "DGL", "dgl", "dgl -f https://data.dgl.ai/wheels/torch-2.4/cu124/repo.html",
+     "Take the folder of your torch and its CUDA.", ""),
     ("ctranslate2", "CTranslate2", "", "--upgrade --force-reinstall ctranslate2",
      "Its wheels for x86_64 hold CUDA; on aarch64 it has to be built from source.", ""),
     ("llama", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),

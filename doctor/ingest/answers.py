@@ -40,7 +40,10 @@ _COMMAND = re.compile(
 _HEADS = ("prime-select", "supergfxctl", "envycontrol", "system76-power", "optimus-manager", "systemctl is-active",
           "/sys/module/nvidia/version", "ulimit -l")  # fmt: skip
 _PROMPT = re.compile(r"(?:[\w.-]{1,40}@[\w.-]{1,60}[:\s][^$#]{0,80}|\[[\w.-]{1,40}@[^\]]{1,80}\])?[$#❯➜] (?=\S)")
-_LSPCI = re.compile(r"lspci(?: -\w{1,4}){0,3} ?\| ?(?:e?grep|rg)(?: -\w{1,3}){0,2} [\"']?nvidia[\"']?\s{0,4}$", re.I)
+_LSPCI = re.compile(  # lspci writes NVIDIA: a grep for nvidia finds it with -i alone
+    r"lspci(?: -\w{1,4}){0,3} ?\| ?(?:e?grep|rg)(?:(?: -\w{1,3}){0,2} [\"']?NVIDIA"
+    r"|(?=[^|]{0,12} -\w{0,2}i)(?: -\w{1,3}){1,2} [\"']?[Nn]vidia)[\"']?\s{0,4}$"
+)
 _NO_OUTPUT = re.compile(
     r"\s{0,8}[(<\[]?(?:no output|nothing|empty|empty output|no result|no results|blank)[)>\]]?\.?\s{0,4}$", re.I
 )

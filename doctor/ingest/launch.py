@@ -9,6 +9,8 @@ from .statement import Line, Statement, say
 
 _RUN = re.compile(r"(?<!nvidia-)\b(?:docker|podman) run\b")
 _GPU = re.compile(r"--gpus|nvidia|--device|--privileged|--runtime")
+_BESIDE = re.compile(r" (?:-d|--detach)\b")
+_PROMPT = re.compile(r"[^$#>]{0,60}[$#] \S|>>> ")
 _MOST = 40
 """Lines of one command."""
 
@@ -27,8 +29,9 @@ def read_launch(lines: list[Line]) -> Iterator[Statement]:
             whole = whole[:-1]
         else:
             return
-        if _GPU.search(whole):
-            return
+        later = lines[index + 1 :]
+        if _GPU.search(whole) or _BESIDE.search(whole) or any(_PROMPT.match(other.text) for other in later):
+            return  # it passes the GPU on, or what fails may be something else than this container
         found = found or line
     if found:
         yield say("raised.run-without-gpus", True, found)

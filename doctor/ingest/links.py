@@ -31,10 +31,11 @@ def read_links(lines: list[Line]) -> Iterator[Statement]:
 
 def read_widths(lines: list[Line]) -> Iterator[Statement]:
     """`raised.link-below` where nvidia-smi tells a quarter of the lanes or fewer: an idle GPU keeps its lanes."""
-    section, most = "", 0
+    section, most, of_laptop = "", 0, False
     columns: list[str] = []
     for line in lines:
         text = line.text
+        of_laptop = _mobile(text) if "Product Name" in text else of_laptop
         if "pcie.link.width" in text:
             asked = re.search(r"--query-gpu[= ]([\w.,]{2,400})", text)
             columns = [cell.strip() for cell in (asked[1] if asked else text).split(",")]
@@ -51,7 +52,7 @@ def read_widths(lines: list[Line]) -> Iterator[Statement]:
             elif section == "Link Width" and (lanes := _LANES.match(value)):
                 if key in ("Max", "Device Max"):
                     most = int(lanes[1])
-                elif key == "Current" and 0 < int(lanes[1]) * _NARROW <= most:
+                elif key == "Current" and not of_laptop and 0 < int(lanes[1]) * _NARROW <= most:
                     yield say("raised.link-below", True, line)
                     return
 
@@ -62,4 +63,4 @@ def _narrow(row: dict[str, str]) -> bool:
 
 
 def _mobile(text: str) -> bool:
-    return bool(re.search(r"laptop|mobile|max-q", text, re.I))
+    return bool(re.search(r"laptop|mobile|max-q|\bMX ?\d{3}\b|\d{3,4}M\b", text, re.I))
