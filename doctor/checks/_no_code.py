@@ -35,14 +35,16 @@ def fixes(s: Snapshot, m: Matrix, j: Judged) -> tuple[Fix, ...]:
 
 def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
     """Give programs only the GPUs that this torch has code for."""
+    seen = [g for g in seen_gpus(s, m) or () if not g.hidden and g.capability]
     runs = [
-        g.key for g in seen_gpus(s, m) or ()
-        if not g.hidden and g.capability
-        and m.code_for_gpu(g.capability, j.code.sass, j.code.ptx, build_cuda=known(s.torch.cuda)).kind == "sass"
+        g.key for g in seen
+        if m.code_for_gpu(g.capability, j.code.sass, j.code.ptx, build_cuda=known(s.torch.cuda)).kind == "sass"
     ]  # fmt: skip
-    if not runs or not known(s.gpus) or not drivable(s, m, j.gpu.capability):
+    out = [g for g in seen if g.key not in runs]
+    if not runs or not known(s.gpus) or not all(drivable(s, m, g.capability) for g in (j.gpu, *out)):
         return None
-    title = f"Leave {j.gpu.name} out: this torch serves the other GPUs"
+    names = " and ".join(dict.fromkeys(g.name for g in out)) or j.gpu.name
+    title = f"Leave {names} out: this torch serves the other GPUs"
     return Fix(id="leave-gpu-out", title=title, steps=(show_only(s, runs),))
 
 

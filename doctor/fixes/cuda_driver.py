@@ -9,7 +9,7 @@ from compat_matrix.versions import minor, numbers
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .driver import install_driver
-from .fitting import usual_gpus
+from .fitting import other_gpu, usual_gpus
 from .machine import capabilities, driver_platform, driver_version
 from .place import RECHECK, library_changes, sudo
 from .python import new_python_fix
@@ -30,8 +30,23 @@ def fixes_for(s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None) -> t
         compat = forward_compat(s, m, cuda)
         found += [compat] if compat else []
     floor = numbers((grade.floor_minor or grade.floor_full) if grade else "")
+    if floor and _drops_a_gpu(s, m, floor[0]):
+        return tuple(found) or (other_gpu(s),)
     found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "", newer=True)
     return tuple(found)
+
+
+def _drops_a_gpu(s: Snapshot, m: Matrix, branch: int) -> bool:
+    """Whether drivers of this branch (on Windows: of this number) no longer support a GPU that is here."""
+    windows = driver_platform(s) == "windows"
+    for capability in capabilities(s, m):
+        row = m.compute_capability(capability)
+        last = row.last_driver if row else None
+        if last and windows:
+            last = next((driver.windows_last for driver in m.drivers if driver.branch == last), None)
+        if last and branch > last:
+            return True
+    return False
 
 
 def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:

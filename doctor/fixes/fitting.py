@@ -43,8 +43,13 @@ def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
         or new_python_fix(s, m)
         or _after_driver(s, m, wanted)
         or _for_some(s, m, wanted)
-        or other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
+        or other_gpu(s)
     )
+
+
+def other_gpu(s: Snapshot) -> Fix:
+    """Another machine: no published build, or no driver that a build needs, serves the GPU of this one."""
+    return other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
 
 
 def _other_platform(s: Snapshot) -> Fix | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from doctor.ingest import read
+from doctor.judge.text import with_capabilities
 from doctor.snapshot import ABSENT, CompatLibrary, Missing, Snapshot
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, matrix, run
 from ..torches import not_asked, unusable, with_torch
 
 ID = "driver-too-old-for-cuda-build"
@@ -98,3 +100,15 @@ def test_wsl_carries_windows_numbers() -> None:
     wsl = {"host.wsl": 2, "driver.kernel_version": ABSENT, "driver.nvml_driver_version": "566.36"}
     assert run(ID, healthy("rtx4090", driver="566.36", cuda="12.7").replace(wsl))[0] == "pass"
     assert run(ID, cuda_13_on_535("rtx4090").replace(wsl))[0] == "fail"
+
+
+@pytest.mark.parametrize(("system", "gpu", "newer"), [
+    ("Ubuntu 22.04", "GeForce GTX 770", False), ("Windows 10", "GeForce GTX 770", False),
+    ("Ubuntu 22.04", "GeForce GTX 1080", True), ("Windows 10", "GeForce GTX 1080", True),
+])  # fmt: skip
+def test_a_newer_driver_is_not_offered_where_it_drops_the_gpu(system: str, gpu: str, newer: bool) -> None:
+    text = f"OS: {system}\nGPU: {gpu}\ntorch 2.6.0+cu124\ndriver 470.256.02\nis_available: False\n"
+    status, _, findings = run(ID, with_capabilities(read(text), matrix()))
+    fixes = {fix.id for fix in findings[0].fixes}
+    assert status == "fail" and fixes
+    assert bool(fixes & {"install-driver", "update-windows-driver"}) is newer
