@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy
 from ..findings.patterns import lazy
 from ..fixes.libraries import restore_libraries
-from ..snapshot import NeedsFact, Snapshot, known
+from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, missing_library, texts
 from ._torch import cuda_build
 
@@ -64,4 +64,4 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             facts={"missing_libraries": gone, "torch_cuda": cuda}, fixes=restore_libraries(s, m),
         )  # fmt: skip
     elif listed is None and import_failed(s) is None:
-        raise NeedsFact("torch.missing_libraries", s.torch.missing_libraries)  # type: ignore[arg-type]
+        need("torch.missing_libraries", s.torch.missing_libraries)

@@ -6,7 +6,7 @@ Facts are None where we do not know them; the answer is then None.
 from __future__ import annotations
 
 import re
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 _OPERATOR_CHARACTERS = "<>=!"
 _HOOK_OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
@@ -115,8 +115,8 @@ def _dotted(text: str) -> List[int]:
     return [int(part) for part in parts]
 
 
-def _sign(left: object, right: object) -> int:
-    return int(left > right) - int(left < right)  # type: ignore[operator]
+def _sign(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
 
 
 def _compare(sign: int, operator: str) -> bool:

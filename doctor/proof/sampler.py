@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 from time import monotonic
 from typing import IO
 
-from ..targets.agent import AgentResult, Output
+from ..targets.agent import AgentResult, Fault, Output
 
 OUTPUT_LIMIT = 32 << 20
 """Bytes of samples that are kept, the first ones: ten minutes on eight GPUs."""
@@ -41,10 +41,10 @@ class Sampler:
                 self._threads[-1].start()
         return self
 
-    def _pump(self, stream: IO[bytes], feed: object) -> None:
+    def _pump(self, stream: IO[bytes], feed: Callable[[bytes], None]) -> None:
         while data := stream.read1(1 << 16):  # type: ignore[attr-defined]
             if self._output.size <= OUTPUT_LIMIT:  # the pipe is emptied all the same
-                feed(data)  # type: ignore[operator]
+                feed(data)
 
     def __exit__(self, *_: object) -> None:
         if self._process is None:
@@ -62,5 +62,5 @@ class Sampler:
     def result(self) -> AgentResult:
         """What it wrote."""
         code = None if self._process is None else self._process.poll()
-        fault = "failed" if self._process is None else "hang" if self._hung else None
-        return self._output.result(code, fault, monotonic() - self._started)  # type: ignore[arg-type]
+        fault: Fault | None = "failed" if self._process is None else "hang" if self._hung else None
+        return self._output.result(code, fault, monotonic() - self._started)

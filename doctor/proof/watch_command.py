@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .watch_place import own_environment
 
@@ -66,9 +66,9 @@ class Command:
             except OSError as again:
                 raise CannotStart(*_why(words[0], again)) from None
 
-    def _spawn(self, words: list[str], env: object, signals: Signals) -> int:
+    def _spawn(self, words: list[str], env: Mapping[bytes, bytes], signals: Signals) -> int:
         default = [getattr(signal, name) for name in _IGNORED_BY_PYTHON if hasattr(signal, name)]
-        return os.posix_spawnp(words[0], words, env, setsigmask=signals.before, setsigdef=default)  # type: ignore[arg-type]
+        return os.posix_spawnp(words[0], words, env, setsigmask=signals.before, setsigdef=default)
 
     def ended(self) -> bool:
         """Whether it has ended; it stays a zombie until `reap`."""
