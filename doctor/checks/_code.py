@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from compat_matrix.code import CodeGrade
 from compat_matrix.versions import arch, torch_version
 
+from ..findings import Skip
 from ..fixes.machine import SeenGpu, wheel_platform
 from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
 from ._torch import cuda_build, gpus
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
-    from compat_matrix.code import CodeGrade
 
-
-_RUNS = ("sass", "ptx-jit")
+RUNS = ("sass", "ptx-jit")
+NO_IMAGE = "no kernel image is available"
 
 
 class Code(NamedTuple):
-    """The architectures of a torch build as one witness tells them."""
+    """The architectures of a torch build as one witness tells them. `kind`: list, published, bytes."""
 
     witness: str
     sass: tuple[str, ...]
     ptx: tuple[str, ...]
     direct: bool
+    kind: str = "bytes"
 
 
 class Judged(NamedTuple):
-    """One GPU against torch's code. `disagreement`: what another witness says to the contrary, or ''."""
+    """One GPU against torch's code, by the witness that decides.
+
+    `against`: what the others say to the contrary. `ran`: torch was seen to compute on this GPU, which beats them all.
+    `conflict`: torch's list and the published build differ, so nobody knows; then the grade is 'unknown'.
+    """
 
     gpu: SeenGpu
     grade: CodeGrade
     code: Code
-    disagreement: str
+    against: tuple[tuple[Code, CodeGrade], ...] = ()
+    ran: bool = False
+    conflict: bool = False
+
+    @property
+    def serves(self) -> bool:
+        """Whether there is code for the GPU, or a kernel ran on it."""
+        return self.ran or self.grade.kind in RUNS
+
+    @property
+    def disagreement(self) -> str:
+        """` The published build 2.6.0+cu124 says otherwise: ...`, or ''."""
+        return "".join(f" {_capital(c.witness)} says otherwise: {grade.reason}." for c, grade in self.against)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -43,8 +62,12 @@ class Judged(NamedTuple):
         }  # fmt: skip
 
 
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
 def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
-    """Who says what torch was compiled for, the best witness first; empty where nobody does."""
+    """Who says what torch was compiled for: its libraries' bytes, its own list, the published build; empty: nobody."""
     found = []
     sass, ptx = known(s.torch.sass), known(s.torch.ptx)
     if sass is not None and (sass or ptx):
@@ -57,12 +80,13 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
             real = tuple(str(a) for name in names if name.startswith("sm_") and (a := arch(name)))
             virtual = tuple(str(a) for name in names if name.startswith("compute_") and (a := arch(name)))
             if real or virtual:
-                found.append(Code(witness, real, virtual, True))
+                found.append(Code(witness, real, virtual, True, "list"))
+                break
     parts = torch_version(known(s.torch.version) or "")
-    if not found and parts and parts.kind == "release" and (tag := parts.tag or _tag_of(s)):
+    if parts and parts.kind == "release" and (tag := parts.tag or (_tag_of(s) if not found else "")):
         row = m.torch_build(parts.base, tag, wheel_platform(s))
         if row and row.confidence != "memory":
-            found.append(Code(f"the published build {parts.base}+{tag}", row.sass, row.ptx, False))
+            found.append(Code(f"the published build {parts.base}+{tag}", row.sass, row.ptx, False, "published"))
     return found
 
 
@@ -98,35 +122,88 @@ def judged(s: Snapshot, m: Matrix) -> list[Judged]:
         raise NeedsFact("torch.sass", Missing("absent", "no GPU code was found in torch's libraries"))
     driver = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
     result = []
-    by_capability: dict[str, list[CodeGrade]] = {}
+    by_capability: dict[str, list[tuple[Code, CodeGrade]]] = {}
     for gpu in cards:
         if not (cc := gpu.capability):
             continue
         if cc not in by_capability:
-            by_capability[cc] = [m.code_for_gpu(cc, code.sass, code.ptx, driver, cuda) for code in found]
-        grades = by_capability[cc]
-        disagreement = "".join(
-            f" {code.witness[0].upper()}{code.witness[1:]} says otherwise: {grade.reason}."
-            for code, grade in zip(found[1:], grades[1:], strict=True)
-            if grade.kind != "unknown" and (grade.kind in _RUNS) != (grades[0].kind in _RUNS)
-        )
-        result.append(Judged(gpu, grades[0], found[0], disagreement))
+            grades = [(code, m.code_for_gpu(cc, code.sass, code.ptx, driver, cuda)) for code in found]
+            by_capability[cc] = [said for said in grades if not _ptx_unseen(s, m, *said)] or grades[:1]
+        result.append(_decide(gpu, by_capability[cc], ran_here(s, gpu), no_image_here(s, gpu)))
     if not result:
         raise NeedsFact("gpus.compute_capability", Missing("absent", "no GPU's compute capability is known"))
     return result
 
 
+def conflict(s: Snapshot, m: Matrix) -> str:
+    """What torch's witnesses say of a GPU where they differ and none outweighs the others; '' where they do not."""
+    try:
+        return next((j.grade.reason for j in judged(s, m) if j.conflict), "")
+    except (NeedsFact, Skip):
+        return ""
+
+
+def _ptx_unseen(s: Snapshot, m: Matrix, code: Code, grade: CodeGrade) -> bool:
+    """The row of a published build whose PTX nobody has read cannot say that there is no code."""
+    if code.kind != "published" or grade.kind != "none":
+        return False
+    parts = torch_version(known(s.torch.version) or "")
+    row = m.torch_build(parts.base, parts.tag or _tag_of(s), wheel_platform(s)) if parts else None
+    return row is not None and row.ptx_unknown
+
+
+def _decide(gpu: SeenGpu, said: list[tuple[Code, CodeGrade]], ran: bool, no_image: bool) -> Judged:
+    """The order of evidence: a kernel on this GPU, torch's own list with the published build, the bytes.
+
+    Where one of list and build is missing, a 'yes' stands against a 'no' if the witness is about these very files: its
+    own list against the bytes, bytes against the table. The other way round nobody knows.
+    """
+    by = {code.kind: (code, grade) for code, grade in said if grade.kind != "unknown"}
+    if not by:
+        return Judged(gpu, said[0][1], said[0][0], ran=ran)
+    own, published, read = by.get("list"), by.get("published"), by.get("bytes")
+    every = [one for one in (read, own, published) if one]
+    yes = [one for one in every if one[1].kind in RUNS]
+    no = [one for one in every if one not in yes]
+    first: tuple[Code, CodeGrade] | None = every[0]
+    if ran or no_image:
+        first = (yes or no)[0] if ran else (no or yes)[0]
+    elif own and published:
+        agreed = {own[1].kind, published[1].kind}
+        first = None if (own in yes) != (published in yes) else read if read and read[1].kind in agreed else own
+    elif yes and no:
+        first = own if own in yes else read if read in yes and not own else None
+    if first is None:
+        reason = "; ".join(f"{code.witness}: {grade.reason}" for code, grade in (*yes, *no))
+        return Judged(gpu, CodeGrade(kind="unknown", by="", reason=reason), every[0][0], conflict=True)
+    side = first in yes
+    return Judged(gpu, first[1], first[0], tuple(one for one in every if (one in yes) != side), ran)
+
+
 def ran_here(s: Snapshot, gpu: SeenGpu) -> bool:
-    """Whether torch was seen to run a kernel on every device and this GPU's kind was among them."""
+    """Whether torch was seen to compute on this GPU: a small kernel on every device, or the proof on this one."""
+    ran = s.torch_run.kernel_ran
+    if isinstance(ran, Missing) and ran.reason != "recheck" and known(s.measured.level) is not None:
+        return any(proof.key == gpu.key and known(proof.right) for proof in known(s.measured.torch) or ())
     seen = known(s.torch_run.device_capabilities)
-    return known(s.torch_run.kernel_ran) is True and (seen is None or gpu.capability in seen)
+    return known(ran) is True and (seen is None or gpu.capability in seen)
 
 
-def older_than_build(j: Judged) -> bool:
+def no_image_here(s: Snapshot, gpu: SeenGpu) -> bool:
+    """Whether CUDA said 'no kernel image' of a kernel on a GPU of this kind."""
+    run = s.torch_run
+    if not any(NO_IMAGE in (known(text) or "") for text in (run.kernel_error, run.first_call_error)):
+        return False
+    numbers = {int(n) for n in re.findall(r"device (\d{1,3}):[^;]*" + NO_IMAGE, known(run.kernel_error) or "")}
+    seen = known(run.device_capabilities)
+    return not numbers or not seen or any(gpu.capability == seen[n] for n in numbers if n < len(seen))
+
+
+def older_than_build(j: Judged, code: Code) -> bool:
     """Whether the GPU is older than the newest architecture that the build holds code for in its own line.
 
     Older than the oldest, or in a gap below the newest: its code was dropped. Newer than the newest: it lacks it.
     """
-    held = [a.capability for name in (*j.code.sass, *j.code.ptx) if (a := arch(name))]
+    held = [a.capability for name in (*code.sass, *code.ptx) if (a := arch(name))]
     device = arch(j.gpu.capability)
     return bool(held and device and device.capability < max(held))

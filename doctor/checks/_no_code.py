@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix
 from ..fixes.fitting import drivable, fitting_torch, show_only
 from ..fixes.machine import seen_gpus
 from ..snapshot import Missing, NeedsFact, Snapshot, known
-from ._code import Judged, ran_here
+from ._code import Judged, judged, older_than_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def finding(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Finding:
-    """The failure for one GPU; a warning where torch was seen to compute on it all the same."""
-    version = known(s.torch.version) or f"for CUDA {known(s.torch.cuda)}"
-    title = f"torch {version} is {why}: no code for {j.gpu.name} ({j.gpu.capability})"
+def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Iterator[Finding]:
+    """A failure for each GPU that torch has no code for, a remark where only a weaker witness says so.
+
+    `older`: of the GPUs older than what torch holds, else of the newer ones. Unknown where a GPU cannot be judged.
+    """
+    found = judged(s, m)
+    for j in found:
+        no = next((code for code, grade in j.against if grade.kind == "none"), j.code) if j.serves else j.code
+        if older_than_build(j, no) != older:
+            continue
+        if not j.serves and j.grade.kind == "none" and not j.grade.ptx_needs_cuda:
+            yield _failure(about, s, m, j, "too new for this GPU" if older else "older than this GPU")
+        elif j.serves and (j.against or j.grade.kind == "none"):
+            yield _remark(about, s, j)
+    _unjudged(found)
+
+
+def _failure(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Finding:
+    title = f"torch {_version(s)} is {why}: no code for {j.gpu.name} ({j.gpu.capability})"
     detail = f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}"
-    more = {"facts": j.facts, "subject": j.gpu.key, "direct": j.code.direct}
-    if ran_here(s, j.gpu):
-        detail += " But torch ran a kernel on it: the witnesses disagree, and this one is to be distrusted."
-        return about.warn(f"Witnesses disagree on {j.gpu.name}: it works, yet no code for it was found", detail, **more)
-    return about.fail(title, detail, fixes=fixes(s, m, j), **more)
+    return about.fail(title, detail, facts=j.facts, subject=j.gpu.key, direct=j.code.direct, fixes=fixes(s, m, j))
+
+
+def _remark(about: Check, s: Snapshot, j: Judged) -> Finding:
+    """It works, or is said to by those who know better; who says otherwise is told."""
+    no = " ".join(code.witness for code, grade in j.against) or j.code.witness
+    title = f"torch {_version(s)} supports {j.gpu.name} ({j.gpu.capability}), though not every sign says so"
+    if j.ran:
+        detail = f"torch ran a kernel on it.{j.disagreement}"
+        if j.grade.kind == "none":
+            detail = f"torch ran a kernel on it. By {j.code.witness}: {j.grade.reason}."
+    else:
+        detail = f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}"
+    return about.remark(title, detail, facts={**j.facts, "ran": j.ran, "against": no}, subject=j.gpu.key)
+
+
+def _version(s: Snapshot) -> str:
+    return known(s.torch.version) or f"for CUDA {known(s.torch.cuda)}"
 
 
 def fixes(s: Snapshot, m: Matrix, j: Judged) -> tuple[Fix, ...]:
@@ -48,8 +77,10 @@ def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
     return Fix(id="leave-gpu-out", title=title, steps=(show_only(s, runs),))
 
 
-def unlisted_gpus(found: list[Judged]) -> None:
-    """Unknown where a GPU could not be judged (a compute capability that the matrix does not list)."""
+def _unjudged(found: list[Judged]) -> None:
+    """Unknown where witnesses of equal weight differ, or the matrix does not list a GPU's compute capability."""
     for j in found:
-        if j.grade.kind == "unknown":
+        if j.conflict:
+            raise NeedsFact("torch.sass", Missing("conflict", j.grade.reason))
+        if j.grade.kind == "unknown" and not j.ran:
             raise NeedsFact("compat_matrix", Missing("absent", j.grade.reason))

@@ -20,9 +20,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.libraries import reinstall_torch
 from ..fixes.torch import recheck_run
-from ..snapshot import Missing, Snapshot, TorchRun, known, need
-from ._errors import first_line
+from ..snapshot import Missing, NeedsFact, Snapshot, TorchRun, known, need
+from ._code import NO_IMAGE, judged, no_image_here
+from ._errors import first_line, texts
 from ._seen import ALL_CAUSES, hidden_on_purpose
 from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, cuda_build, gpu_needed
 
@@ -59,7 +61,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if row:
         facts["error"] = row.runtime_name or row.driver_name
         detail = f"CUDA answers {code} ({facts['error']}: {row.message}). {row.causes}"
-    fixes = (_fix(s, row.first_fix if row else ""),)
+    fixes: tuple[Fix, ...] = (_fix(s, row.first_fix if row else ""),)
+    if listed := _listed(s, m):
+        detail = f"{detail} Yet code for it is there: {listed}. The files that torch loads are damaged or not its own."
+        fixes = (reinstall_torch(s, m, "with its files whole"), *fixes)
     if code or error or available is False or known(run.device_count) == 0:
         yield CHECK.fail("torch finds no usable GPU", detail or _none_found(run), facts=facts, fixes=fixes)
     elif ran is False:
@@ -74,6 +79,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     elif isinstance(run.kernel_ran, Missing) and not (available and run.kernel_ran.reason == "not-asked"):
         need("torch_run.cuda_available", run.cuda_available)
         need("torch_run.kernel_ran", run.kernel_ran)
+
+
+def _listed(s: Snapshot, m: Matrix) -> str:
+    """By whom code is there for a GPU that CUDA has 'no kernel image' for; '' where CUDA does not say so."""
+    if NO_IMAGE not in texts(s):
+        return ""
+    try:
+        refused = [j for j in judged(s, m) if no_image_here(s, j.gpu)]
+    except (NeedsFact, Skip):
+        return ""
+    return next((f"{j.code.witness} has it, {j.grade.reason}" for j in refused if j.serves), "")
 
 
 def _none_found(run: TorchRun) -> str:

@@ -59,10 +59,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if parts is None or parts.kind == "vendor":
         return
     for j in judged(s, m):
-        if j.grade.kind == "none":
+        if j.grade.kind == "none" and not j.ran:
             title = f"torch {version} is a generic build without code for {j.gpu.name} ({j.gpu.capability})"
-            yield CHECK.fail(title, f"By {j.code.witness}: {j.grade.reason}.", facts={**facts, **j.facts},
-                             direct=j.code.direct, fixes=(jetson_build(s),))  # fmt: skip
+            detail = f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}"
+            yield CHECK.fail(title, detail, facts={**facts, **j.facts}, direct=j.code.direct, fixes=(jetson_build(s),))
             return
 
 

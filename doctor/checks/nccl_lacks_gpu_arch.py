@@ -28,6 +28,7 @@ from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.extensions import without_libraries
 from ..fixes.fitting import fitting_torch
 from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.place import RECHECK
 from ..fixes.torch import recheck_run
 from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
 from ._extensions import reaches
@@ -64,11 +65,35 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         title = f"NCCL {version} has no code for compute capability {capability}".replace("  ", " ")
         detail = f"By the bytes of {found.path}: {reach.reason}."
         facts = {"nccl": version, "compute_capability": capability, "sass": list(reach.held), "library": found.path}
+        if _ran(s, len(cards)):
+            yield CHECK.remark(f"NCCL {version} works here, though no code for {capability} was found in its file",
+                               f"An all-reduce over all GPUs gave the right sum. {detail}", facts=facts,
+                               subject=capability)  # fmt: skip
+            continue
+        if row := _published(s, m, version, capability, cuda.partition(".")[0]):
+            raise NeedsFact("python.extensions", Missing("conflict", f"{row}, and by the bytes {reach.reason}"))
         if len(cards) > 1:
             fixes = _fixes(s, m, int(numbers(cuda)[0]), [gpu.capability for gpu in cards])
             yield CHECK.fail(title, detail, facts=facts, subject=capability, fixes=fixes)
         else:
             yield CHECK.remark(title, detail + " With one GPU nothing uses it.", facts=facts, subject=capability)
+
+
+def _ran(s: Snapshot, cards: int) -> bool:
+    """Whether an all-reduce by NCCL over all these GPUs was right."""
+    ring = s.measured.collective
+    fresh = known(s.measured.level) is not None and s.torch_run.kernel_ran != RECHECK
+    return bool(fresh and ring and ring.backend == "nccl" and known(ring.right) and ring.ranks >= cards)
+
+
+def _published(s: Snapshot, m: Matrix, version: str, capability: str, major: str) -> str:
+    """That the installed NCCL wheel, as published, has code for the GPU; '' where it has none or nobody knows."""
+    wheel = s.python.distribution(f"nvidia-nccl-cu{major}")
+    if not isinstance(wheel, Distribution) or numbers(wheel.version)[:3] != numbers(version)[:3]:
+        return ""
+    held = next((row.wheel_sass.get(major) for row in m.nccl_rows if row.version == wheel.version), None)
+    runs = held and m.code_for_gpu(capability, held).kind == "sass"
+    return f"{wheel.name} {wheel.version} as published has code for {capability}" if runs else ""
 
 
 def _loaded(s: Snapshot, libraries: list[CodeLibrary]) -> CodeLibrary | None:

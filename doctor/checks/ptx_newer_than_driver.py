@@ -22,7 +22,7 @@ from ..findings import Check, Finding, Policy
 from ..fixes.driver import install_driver
 from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known
-from ._code import judged, ran_here
+from ._code import judged
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,7 +41,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each GPU that only PTX reaches where the driver reports an older CUDA than the PTX needs."""
     for j in judged(s, m):
-        if j.grade.kind == "none" and j.grade.ptx_needs_cuda and not ran_here(s, j.gpu):
+        if j.grade.kind == "none" and j.grade.ptx_needs_cuda and not j.ran:
             install = install_torch(s, m)
             yield CHECK.fail(
                 f"The driver cannot compile torch's PTX for {j.gpu.name} ({j.gpu.capability})",

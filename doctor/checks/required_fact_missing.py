@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Policy
 from ..snapshot import Missing, Snapshot, known
-from ._code import witnesses
+from ._code import conflict, witnesses
 from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nodes_of, nvidia_cards
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def _value(s: Snapshot, m: Matrix, path: str) -> Any:
         return s.driver.version
     if path == "gpus" and isinstance(s.gpus, Missing) and s.driver.cu_init == 0:
         return s.driver.cuda_devices or s.gpus  # where NVML is not there (Jetson, no 'utility')
+    if path == "torch.sass" and (clash := conflict(s, m)):
+        return Missing("conflict", clash)
     if path == "torch.sass" and (not s.torch.sass or isinstance(s.torch.sass, Missing)):
         if any(code.direct for code in witnesses(s, m)):
             return ()  # PTX alone, or torch's own list

@@ -11,6 +11,10 @@ Why it happens: builds for CUDA 12.8 and newer have no Maxwell and Pascal (5.x, 
 How to fix it: install the same torch built for CUDA 12.6 (torch 2.14 is the last that has it), or an older torch; see
 the command in the finding. The advice inside torch's own warning may name a build that does not hold the code either.
 
+Who is believed: a kernel that ran on this GPU (or that CUDA had no image for); then torch's own list of architectures
+together with the published build; then the bytes of its libraries. The stronger one decides, and a remark tells who
+says otherwise. Where torch's list and the published build differ, the answer is unknown.
+
 Source: CUDA C++ Programming Guide, binary compatibility; bytes of torch's own libraries.
 """
 
@@ -21,8 +25,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
 from ..snapshot import Snapshot
-from ._code import judged, older_than_build
-from ._no_code import finding, unlisted_gpus
+from ._no_code import about_gpus
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -40,8 +43,4 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each GPU older than torch's newest code that no code reaches."""
-    found = judged(s, m)
-    for j in found:
-        if j.grade.kind == "none" and not j.grade.ptx_needs_cuda and older_than_build(j):
-            yield finding(CHECK, s, m, j, "too new for this GPU")
-    unlisted_gpus(found)
+    yield from about_gpus(CHECK, s, m, older=True)

@@ -14,6 +14,10 @@ How to fix it: install a build that holds code for the GPU; see the command in t
 
 Machine code X.y runs on X.z with z >= y: an L4 (8.9) runs 8.6 code, so 8.9 is never in torch's list and need not be.
 
+Who is believed: a kernel that ran on this GPU (or that CUDA had no image for); then torch's own list of architectures
+together with the published build; then the bytes of its libraries. The stronger one decides, and a remark tells who
+says otherwise. Where torch's list and the published build differ, the answer is unknown.
+
 Source: CUDA C++ Programming Guide, binary compatibility; bytes of torch's own libraries.
 """
 
@@ -24,8 +28,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
 from ..snapshot import Snapshot
-from ._code import judged, older_than_build
-from ._no_code import finding, unlisted_gpus
+from ._no_code import about_gpus
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -43,8 +46,4 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each GPU newer than all of torch's code that no code reaches."""
-    found = judged(s, m)
-    for j in found:
-        if j.grade.kind == "none" and not j.grade.ptx_needs_cuda and not older_than_build(j):
-            yield finding(CHECK, s, m, j, "older than this GPU")
-    unlisted_gpus(found)
+    yield from about_gpus(CHECK, s, m, older=False)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy
 from ..fixes.fitting import fitting_torch
 from ..snapshot import Snapshot, known
-from ._code import judged
+from ._code import Judged, judged
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -39,7 +39,13 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns for each GPU that only PTX reaches."""
     for j in judged(s, m):
-        if j.grade.kind == "ptx-jit":
+        if j.grade.kind == "ptx-jit" and _native(s, j):
+            yield CHECK.remark(
+                f"torch {known(s.torch.version)} has machine code for {j.gpu.name} ({j.gpu.capability})",
+                f"The proof's first kernel was not compiled from PTX. {j.code.witness[0].upper()}{j.code.witness[1:]} "
+                f"says otherwise: {j.grade.reason}.", facts=j.facts, subject=j.gpu.key,
+            )  # fmt: skip
+        elif j.grade.kind == "ptx-jit":
             fix = fitting_torch(s, m)
             yield CHECK.warn(
                 f"torch {known(s.torch.version)} has no machine code for {j.gpu.name} ({j.gpu.capability}), only PTX",
@@ -47,3 +53,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda}, subject=j.gpu.key, direct=j.code.direct,
                 fixes=(fix,) if fix else (),
             )  # fmt: skip
+
+
+def _native(s: Snapshot, j: Judged) -> bool:
+    """Whether a proof on this GPU saw torch's machine code used."""
+    if not j.ran:
+        return False
+    return any(proof.key == j.gpu.key and proof.code == "native" for proof in known(s.measured.torch) or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.snapshot import LoaderLibrary, Missing, Snapshot
+from doctor.snapshot import ABSENT, CollectiveProof, LoaderLibrary, Missing, Snapshot
 
 from ..extensions import library, with_extension
 from ..healthy import healthy
@@ -16,8 +16,9 @@ ARCH, CONFLICT = "nccl-lacks-gpu-arch", "nccl-version-conflict"
 
 
 def with_nccl(s: Snapshot, *sass: str, ptx: tuple[str, ...] = ()) -> Snapshot:
+    """An NCCL that does not tell its version: its own bytes are all there is."""
     lib = library("nvidia-nccl", "nvidia/nccl/lib/libnccl.so.2", sass, ptx, needed=())
-    return s.replace({"python.extensions": (lib,)})
+    return s.replace({"python.extensions": (lib,), "torch.nccl_bundled": ABSENT})
 
 
 def test_several_gpus_without_code_are_the_one_finding() -> None:
@@ -27,6 +28,18 @@ def test_several_gpus_without_code_are_the_one_finding() -> None:
     assert (finding.status, finding.subject) == ("fail", "7.5")
     assert "nvidia-nccl-cu12==" in finding.fixes[0].steps[0].command
     assert_fix_works(sick, finding)
+
+
+def test_what_ran_beats_the_bytes_and_the_published_wheel_makes_them_doubtful() -> None:
+    sick = with_nccl(healthy("t4", "t4"), "8.0", "9.0")
+    ring = CollectiveProof(backend="nccl", ranks=2, right=True)
+    status, _, said = run(ARCH, sick.replace({"measured.level": "proof", "measured.collective": ring}))
+    assert status == "pass" and "works here" in said[0].title
+    one = CollectiveProof(backend="nccl", ranks=1, right=True)
+    assert run(ARCH, sick.replace({"measured.level": "proof", "measured.collective": one}))[0] == "fail"
+    read = sick.replace({"torch.nccl_bundled": "2.27.3"})
+    status, reason, _ = run(ARCH, read)
+    assert status == "unknown" and "2.27.3 as published has code for 7.5" in reason
 
 
 def test_one_gpu_needs_no_nccl() -> None:

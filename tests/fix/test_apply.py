@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from doctor.snapshot import TorchRun
-
 from ..cli.command import gpudoctor, one_line, save
 from ..healthy import healthy
 from ..parts import torch_wheel
+from ..torches import not_asked, with_torch
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def test_no_cuda_build_is_installed_where_there_is_no_gpu(environment: Path, tmp
 def test_the_plan_of_a_saved_report(tmp_path: Path) -> None:
     healthy_report = save(tmp_path, healthy(), name="healthy.json")
     assert gpudoctor("fix", "--from", healthy_report).returncode == 0
-    sick = save(tmp_path, healthy("rtx5090").replace({"torch.sass": ("9.0",), "torch.arch_text": (), "torch_run": TorchRun()}), name="sick.json")
+    sick = save(tmp_path, not_asked(with_torch(healthy("rtx5090"), "2.6.0", "cu124")), name="sick.json")
     text = gpudoctor("fix", "--from", sick)
     assert text.returncode == 1 and b"pip install" in text.stdout
     plan = json.loads(gpudoctor("fix", "--from", sick, "--format", "json").stdout)

@@ -114,7 +114,8 @@ def install(site: Path, name: str, workshop: Workshop, packages: dict[str, str |
     shutil.copy(workshop.library("libtorch.so"), torch / "lib")
     if build["cuda"] is None:
         return
-    shutil.copy(workshop.torch_cuda(build), torch / "lib" / "libtorch_cuda.so")
+    held = {**build, "archs": more.get("library_archs", build["archs"])}
+    shutil.copy(workshop.torch_cuda(held), torch / "lib" / "libtorch_cuda.so")
     shutil.copy(workshop.torch_python(build), torch / "lib" / "libtorch_python.so")
     for soname, (folder, wheel) in linked(build["cuda"]).items():
         if any(pin.startswith(wheel) and beside.get(pin) is not None for pin in pins):
