@@ -82,6 +82,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield make(title, detail, facts={**facts, "gpus": len(gpus), "visible": left}, subject=NAME, fixes=fixes)
 
 
+def named(value: str, gpus: tuple[Gpu, ...]) -> int:
+    """How many GPUs of these a value of the variable leaves visible, as far as the list tells."""
+    entries = [entry.strip() for entry in value.split(",")]
+    wrong = (i for i, entry in enumerate(entries) if _problem(entry, entries[:i], gpus))
+    first = next(wrong, len(entries))
+    return 0 if first < len(entries) and entries[first] in entries[:first] else first
+
+
 def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
     """Empty where the entry is good; index, unknown or twice otherwise, unread where nobody told what it may name."""
     if entry in before:

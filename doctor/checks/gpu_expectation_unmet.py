@@ -1,6 +1,8 @@
 """The GPUs of this machine are not those that --expect asks for.
 
-What is wrong: `--expect 8xH100` says what this machine should have; NVML lists another number or another model.
+What is wrong: `--expect 8xH100` says what programs should find here; CUDA (or NVML, where CUDA was not asked) lists
+another number or another model. A GPU in MIG mode counts by its instances, and without an instance not at all. Where
+CUDA_VISIBLE_DEVICES or NVIDIA_VISIBLE_DEVICES hides the rest, the answer is UNKNOWN and names it.
 
 How it shows: a job that is made for eight GPUs starts with seven, or with another model and less memory.
 
@@ -20,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import other_host
-from ..snapshot import Missing, Snapshot, known
+from ..snapshot import Snapshot
+from . import _gpu_numbers as numbers
 from ._seen import ALL_CAUSES
 
 if TYPE_CHECKING:
@@ -32,43 +35,63 @@ CHECK = Check(
     severity="critical",
     layer="hardware",
     tags=("gpu",),
-    downstream_of=ALL_CAUSES,
+    downstream_of=(*ALL_CAUSES, "cuda-lists-fewer-gpus"),
 )
+
+_SHORT = 30
+"""Characters of a mask that still fits into a title."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
-    """Fails where the number of GPUs of the model is not the expected one."""
+    """Fails where the number of GPUs of the model is not the expected one, by CUDA's list where there is one."""
     if not p.expect.count and not p.expect.model:
         raise Skip("no number or model is expected")
-    names, witness = _names(s)
-    if names is None or (p.expect.model and "" in names):
-        yield CHECK.unknown(f"Not known: whether this machine has {p.expect}", "The list of GPUs could not be read.",
-                            facts={"expected": str(p.expect)})  # fmt: skip
+    expected, gpus, devices = str(p.expect), numbers.session(s), numbers.cuda(s)
+    facts = {"expected": expected, **numbers.facts(s)}
+    by_nvml = None if gpus is None else numbers.usable(gpus)
+    by_cuda = None if devices is None else numbers.cuda_names(gpus or (), devices)
+    mig, mask = numbers.in_mig_mode(gpus or ()), numbers.cuda_mask(s)
+    if mig and not mask:
+        by_cuda = None  # it lists one instance to a process, whatever there is
+    names = by_nvml if by_cuda is None or mig else by_cuda
+    if names is None or (not names and gpus is None) or (p.expect.model and "" in names):
+        yield CHECK.unknown(f"Not known: whether this machine has {expected}", "The list of GPUs could not be read.",
+                            facts=facts)  # fmt: skip
         return
-    fitting = [name for name in names if is_model(name, p.expect.model)]
-    if (len(fitting) == p.expect.count) if p.expect.count else fitting:
+    if _fits(names, p) or (by_cuda and _fits(by_cuda, p)):
         return
-    hidden = known(s.host.env("CUDA_VISIBLE_DEVICES")) is not None
-    if witness == "CUDA" and len(fitting) < max(p.expect.count, 1) and hidden:
-        yield CHECK.unknown(f"Not known: whether this machine has {p.expect}",
-                            "NVML does not list its GPUs, and CUDA_VISIBLE_DEVICES may hide some from CUDA.",
-                            facts={"expected": str(p.expect), "found": names})  # fmt: skip
+    hiding = _hiding(s, p, by_nvml, by_cuda, mask)
+    if hiding:
+        short = hiding if len(hiding) <= _SHORT else hiding.partition("=")[0]
+        title = f"{short} hides GPUs, so {expected} is not confirmed"
+        detail = f"{hiding}. {numbers.words(s)} Run it without this variable, or expect what it leaves."
+        yield CHECK.unknown(title, detail, facts={**facts, "found": names, "mask": hiding})
         return
     have = ", ".join(f"{names.count(name)} x {name or 'GPU'}" for name in sorted(set(names))) or "none"
+    in_mig = " A GPU in MIG mode counts by its instances." if mig else ""
     yield CHECK.fail(
-        f"Expected {p.expect}, found {have}",
-        f"{witness}'s list of GPUs is not what --expect asks for.",
-        facts={"expected": str(p.expect), "found": names},
-        fixes=(other_host(s, f"with {p.expect}"),),
+        f"Expected {expected}, found {have}",
+        f"{numbers.words(s)}{in_mig}",
+        facts={**facts, "found": names},
+        fixes=(other_host(s, f"with {expected}"),),
     )
 
 
-def _names(s: Snapshot) -> tuple[list[str] | None, str]:
-    """Names of the GPUs and who lists them: NVML, else CUDA; None where neither does."""
-    if not isinstance(s.gpus, Missing):
-        return [known(g.name) or "" for g in s.gpus], "NVML"
-    devices = known(s.driver.cuda_devices)
-    return ([known(d.name) or "" for d in devices] if devices else None), "CUDA"
+def _fits(names: list[str], p: Policy) -> bool:
+    fitting = [name for name in names if is_model(name, p.expect.model)]
+    return len(fitting) == p.expect.count if p.expect.count else bool(fitting)
+
+
+def _hiding(s: Snapshot, p: Policy, by_nvml: list[str] | None, by_cuda: list[str] | None, mask: str) -> str:
+    """The mask without which the expected GPUs might be there; empty where none explains the difference."""
+    if mask and by_cuda is not None:
+        if by_nvml is None:
+            return mask if len(by_cuda) < max(p.expect.count, 1) else ""  # what it hides, nobody lists
+        return mask if len(by_cuda) < len(by_nvml) and _fits(by_nvml, p) else ""
+    given = numbers.container_mask(s)
+    if not given or not by_nvml or not all(is_model(name, p.expect.model) for name in by_nvml):
+        return ""
+    return given if p.expect.count and numbers.machine(s) == p.expect.count else ""
 
 
 def is_model(name: str, model: str) -> bool:

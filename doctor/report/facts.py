@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ..snapshot import Missing, Snapshot, known
+from ..snapshot import Gpu, Missing, Snapshot, known
 
 
 def gpus(s: Snapshot) -> str:
-    """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA; `no GPU`; `GPUs unknown`."""
+    """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA; `no GPU`; `GPUs unknown`.
+
+    MIG shows (`1x NVIDIA A100 (MIG: 7 instances)`), and so does a list of CUDA that is shorter (`CUDA lists 2`).
+    """
     found = known(s.gpus) or known(s.driver.cuda_devices)
     if not found and isinstance(s.gpus, Missing):
         return "no GPU seen" if s.gpus.reason == "absent" else "GPUs unknown"
@@ -14,9 +17,19 @@ def gpus(s: Snapshot) -> str:
         return "no GPU"
     counts: dict[str, int] = {}
     for gpu in found:
-        name = known(gpu.name) or "unnamed GPU"
+        name = (known(gpu.name) or "unnamed GPU") + (_mig(gpu) if isinstance(gpu, Gpu) else "")
         counts[name] = counts.get(name, 0) + 1
-    return ", ".join(f"{count}x {name}" for name, count in counts.items())
+    listed = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
+    fewer = listed is not None and 0 < len(listed) < len(found) and not any(" (MIG: " in name for name in counts)
+    said = f" (CUDA lists {len(listed or ())})" if fewer else ""
+    return ", ".join(f"{count}x {name}" for name, count in counts.items()) + said
+
+
+def _mig(gpu: Gpu) -> str:
+    instances = known(gpu.mig_instances)
+    if gpu.mig_enabled is not True or instances is None:
+        return ""
+    return f" (MIG: {len(instances) or 'no'} instance{'s' * (len(instances) != 1)})"
 
 
 def driver(s: Snapshot) -> str:

@@ -73,7 +73,15 @@ static void choose_visible(void) {
     const char *list = getenv("CUDA_VISIBLE_DEVICES");
     visible_count = 0;
     if (!list) {
+        for (int gpu = 0; gpu < count && gpu < 64; gpu++) /* one MIG instance hides all else */
+            if (gpu_number(gpu, "mig", 0) == 1 && gpu_text(gpu, "mig.0.uuid")) {
+                visible[0] = gpu;
+                visible_mig[0] = 0;
+                visible_count = 1;
+                return;
+            }
         for (int gpu = 0; gpu < count && gpu < 64; gpu++) {
+            if (gpu_number(gpu, "mig", 0) == 1) continue; /* without an instance it is not listed */
             visible_mig[visible_count] = -1;
             visible[visible_count++] = gpu;
         }

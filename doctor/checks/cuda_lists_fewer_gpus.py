@@ -1,0 +1,89 @@
+"""CUDA lists fewer GPUs than the driver has, and no setting hides them.
+
+What is wrong: NVML (and nvidia-smi) lists a GPU that CUDA leaves out of its list, so no program can compute on it.
+
+How it shows: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia-smi; a job that is made for all
+GPUs starts with fewer, or ends with `invalid device ordinal`.
+
+Why it happens: the driver could not set this GPU up for computing (a fault of the board, of its link or memory, a
+reset that is due), while it still answers questions about it. CUDA_VISIBLE_DEVICES is no fault: it hides GPUs because
+somebody wants it so, and is looked at first. Nor is MIG: CUDA lists one instance to a process, and no other GPU then.
+The MPS server decides for its clients which GPUs there are.
+
+How to fix it: look for Xid and NVRM lines in the kernel log; reset the GPU or restart the machine; if it stays away,
+take another machine and tell the provider.
+
+Source: CUDA C++ Programming Guide, environment variables; docs.nvidia.com/datacenter/tesla/mig-user-guide, device
+enumeration; docs.nvidia.com/deploy/mps, environment variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.restart import restart
+from ..snapshot import Gpu, Snapshot, known, need
+from . import _gpu_numbers as numbers
+from ._readings import name_of
+from ._seen import ALL_CAUSES, absent, is_wsl, need_gpus
+from .cuda_visible_devices_wrong import named
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="CUDA lists fewer GPUs than the driver has",
+    severity="critical",
+    layer="driver",
+    tags=("gpu", "cuda"),
+    downstream_of=ALL_CAUSES,
+)
+
+_MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails where CUDA starts and leaves out GPUs that NVML lists and no mask hides."""
+    if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
+        raise Skip("no libcuda is found")
+    if need("driver.cu_init", s.driver.cu_init) != 0:
+        raise Skip("CUDA does not start")
+    devices = need("driver.cuda_devices", s.driver.cuda_devices)
+    need_gpus(s)
+    gpus = [gpu for gpu in numbers.session(s) or () if known(gpu.uuid) or known(gpu.pci_address)]
+    if not devices:
+        raise Skip("CUDA lists no GPU at all")
+    if numbers.in_mig_mode(gpus):
+        raise Skip("a GPU is in MIG mode: CUDA lists one instance to a process")
+    left = numbers.unlisted(gpus, devices)
+    wanted = len(gpus)
+    if not left or len(devices) >= wanted:
+        return
+    value = need("host.environment", s.host.env(numbers.MASK))
+    if value is not None:
+        wanted = named(value, tuple(gpus))
+        if len(devices) >= wanted:
+            return  # the mask explains it; a mask that is wrong: cuda-visible-devices-wrong
+    facts = {**numbers.facts(s), "left_out": [gpu.key for gpu in left], "mask": value}
+    if _mps(s, gpus):
+        yield CHECK.remark(f"CUDA lists {len(devices)} of {wanted} GPUs, as the MPS server decides", facts=facts)
+        return
+    which = ", ".join(f"{name_of(gpu)} at {known(gpu.pci_address) or 'an unknown address'}" for gpu in left)
+    why = f"{numbers.MASK} is not set, so it hides nothing." if value is None else (
+        f"{numbers.MASK}={value} names {wanted}.")  # fmt: skip
+    left_out = f"CUDA leaves out {which}." if value is None else f"Not listed: {which}."
+    make = CHECK.warn if is_wsl(s) else CHECK.fail  # which GPUs WSL can compute on is up to Windows
+    title = f"CUDA lists {len(devices)} of {wanted} GPUs"
+    detail = f"{numbers.words(s)} {left_out} {why}"
+    yield make(title, detail, facts=facts, subject=left[0].key if len(left) == 1 else "", fixes=restart(s))
+
+
+def _mps(s: Snapshot, gpus: list[Gpu]) -> bool:
+    """Whether CUDA may be a client of the MPS server."""
+    if any(known(s.host.env(name)) is not None for name in _MPS):
+        return True
+    processes = [process for gpu in gpus for process in known(gpu.processes) or ()]
+    return any(process.kind == "mps" or "nvidia-cuda-mps" in (known(process.name) or "") for process in processes)

@@ -1,0 +1,125 @@
+"""GPUs of the machine, of the session and in CUDA's list, through the real commands and fake driver libraries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes import Machine
+from tests.fakes.fixtures import fakes, on_machine
+from tests.machines.generate import gpu_lines, mig
+
+from .command import gpudoctor
+
+__all__ = ["fakes", "on_machine"]
+
+FEWER, EXPECT, MASK, MIG = (
+    "cuda-lists-fewer-gpus", "gpu-expectation-unmet", "cuda-visible-devices-wrong", "mig-limitations",
+)  # fmt: skip
+UUIDS = [f"GPU-{i:08x}-2330-4a5b-8c6d-2330{i:08x}" for i in range(8)]
+
+
+def box(*models: str, **changes: object) -> Machine:
+    """The driver of a machine with these GPUs; two underscores stand for a dot."""
+    lines: dict[str, object] = {"driver.version": "580.82.07", "cuda.version": 13000, "gpus": len(models)}
+    for index, model in enumerate(models):
+        lines.update(gpu_lines(index, model, f"0000:{0x18 + 0x11 * index:02x}:00.0"))
+    lines.update({"gpu.*.fabric": "3 0", "pair.*.p2p": 0, "pair.*.topology": 50})
+    lines.update({key.replace("__", "."): value for key, value in changes.items()})
+    return Machine("box", {key: str(value) for key, value in lines.items() if value is not None})
+
+
+H100X8 = ("h100",) * 8
+SEVEN = mig(0, *((f"1g.10gb slice {i}", 9728, i + 7) for i in range(7)))
+
+
+@dataclass
+class Row:
+    """What is looked at and what must be found, of the checks that count GPUs."""
+
+    machine: Machine
+    expect: str = ""
+    found: dict[str, str] = field(default_factory=dict)
+    said: str = ""
+    """Words of the first finding's title and of healthcheck's line."""
+    env: dict[str, str] = field(default_factory=dict)
+
+
+ROWS: dict[str, Row] = {
+    "all eight": Row(box(*H100X8), "8xH100"),
+    "a mask of two, eight expected": Row(
+        box(*H100X8), "8xH100", {EXPECT: "unknown"}, "CUDA_VISIBLE_DEVICES=0,1", {"CUDA_VISIBLE_DEVICES": "0,1"}
+    ),
+    "a mask of two, two expected": Row(box(*H100X8), "2xH100", env={"CUDA_VISIBLE_DEVICES": "0,1"}),
+    "a mask of two, three expected": Row(
+        box(*H100X8), "3xH100", {EXPECT: "fail"}, "", {"CUDA_VISIBLE_DEVICES": "0,1"}
+    ),
+    "a mask of two, no number expected": Row(box(*H100X8), "", env={"CUDA_VISIBLE_DEVICES": "0,1"}),
+    "a mask of UUIDs": Row(box(*H100X8), "2xH100", env={"CUDA_VISIBLE_DEVICES": f"{UUIDS[3]},{UUIDS[5]}"}),
+    "a mask of UUIDs, eight expected": Row(
+        box(*H100X8), "8xH100", {EXPECT: "unknown"}, "CUDA_VISIBLE_DEVICES",
+        {"CUDA_VISIBLE_DEVICES": f"{UUIDS[3]},{UUIDS[5]}"},
+    ),
+    "a mask that hides all, on purpose": Row(box(*H100X8), "any", env={"CUDA_VISIBLE_DEVICES": ""}),
+    "CUDA drops one": Row(box(*H100X8, cuda__count=7), "", {FEWER: "fail"}, "CUDA lists 7 of 8"),
+    "CUDA drops one of two": Row(
+        box("a100", "a100", cuda__count=1), "2xA100", {FEWER: "fail", EXPECT: "fail"}, "CUDA lists 1 of 2"
+    ),
+    "CUDA drops one of two, one expected": Row(
+        box("a100", "a100", cuda__count=1), "1xA100", {FEWER: "fail"}, "CUDA lists 1 of 2"
+    ),
+    "CUDA drops one that the mask names": Row(
+        box("a100", "a100", cuda__count=1), "", {FEWER: "fail"}, "CUDA lists 1 of 2", {"CUDA_VISIBLE_DEVICES": "0,1"}
+    ),
+    "a client of the MPS server": Row(
+        box("a100", "a100", cuda__count=1), "1xA100", env={"CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps"}
+    ),
+    "seven MIG instances": Row(box("a100", **SEVEN), "7xA100"),
+    "seven MIG instances, eight expected": Row(box("a100", **SEVEN), "8xA100", {EXPECT: "fail"}, "found 1 x"),
+    "one of seven MIG instances": Row(
+        box("a100", **SEVEN), "1", env={"CUDA_VISIBLE_DEVICES": "MIG-00000003-20b2-5a5b-8c6d-000000000000"}
+    ),
+    "MIG beside whole GPUs": Row(box("a100", "a100", **SEVEN), "8xA100"),
+    "one of eight in MIG mode without instances": Row(
+        box(*H100X8, gpu__7__mig=1), "8xH100", {MIG: "warn", EXPECT: "fail"}
+    ),
+    "one of eight in MIG mode, no number expected": Row(box(*H100X8, gpu__7__mig=1), "", {MIG: "warn"}),
+    "WSL": Row(Machine.load("wsl2-rtx3060"), "1xRTX3060"),
+    "a board without NVML": Row(box("gb10", nvml__library="absent"), "1"),
+    "a virtual GPU": Row(
+        box("a100", gpu__0__name="GRID A100-10C", gpu__0__virtualization=2, gpu__0__vgpu_licensed=1), "1xA100"
+    ),
+}
+
+
+def test_each_number_of_gpus_is_told_from_the_others(on_machine: Callable[..., dict[str, str]]) -> None:
+    environments = {name: on_machine(row.machine, **row.env) for name, row in ROWS.items()}
+
+    def look(name: str) -> tuple[dict[str, Any], str]:
+        flags = ("--expect", ROWS[name].expect) if ROWS[name].expect else ()
+        report = gpudoctor("check", "--no-import", "--format", "json", *flags, env=environments[name])
+        if not ROWS[name].found and name not in ("all eight", "a mask of two, two expected"):
+            return json.loads(report.stdout), ""
+        return json.loads(report.stdout), gpudoctor("healthcheck", *flags, env=environments[name]).stdout.decode()
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = dict(zip(ROWS, pool.map(look, ROWS), strict=True))
+    for name, row in ROWS.items():
+        report, line = answers[name]
+        findings = {f["id"]: f for f in report["findings"] if f["id"] in (FEWER, EXPECT, MASK, MIG)}
+        assert {key: f["status"] for key, f in findings.items()} == row.found, (name, findings)
+        first = next(iter(findings.values()), None)
+        for status, code, word in (("fail", 1, "FAIL"), ("unknown", 3, "UNKNOWN")):
+            if status in row.found.values():
+                assert first and first["status"] == status and first["facts"]["gpus_of_session"], name
+                assert report["exit_code"] == code or status == "unknown", name
+                assert row.said in first["title"] and row.said in line and line.startswith(word), (name, line)
+                break
+        else:
+            assert not any(key in line for key in (FEWER, EXPECT, MASK)), (name, line)
+    for name in ("one of eight in MIG mode, no number expected", "one of eight in MIG mode without instances"):
+        assert "OK 8x" not in answers[name][1]
+    assert "8x" in answers["all eight"][1] and "CUDA lists" not in answers["all eight"][1]
