@@ -33,15 +33,15 @@ def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Iterator
 
 
 def _failure(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Finding:
-    title = f"torch {_version(s)} is {why}: no code for {j.gpu.name} ({j.gpu.capability})"
-    detail = f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}"
+    title = f"PyTorch {_version(s)} does not support your {short(j.gpu.name)} ({sm(j.gpu.capability)})"
+    detail = f"This build is {why}: {j.grade.reason} (by {j.code.witness}).{j.disagreement}"
     return about.fail(title, detail, facts=j.facts, subject=j.gpu.key, direct=j.code.direct, fixes=fixes(s, m, j))
 
 
 def _remark(about: Check, s: Snapshot, j: Judged) -> Finding:
     """It works, or is said to by those who know better; who says otherwise is told."""
     no = " ".join(code.witness for code, grade in j.against) or j.code.witness
-    title = f"torch {_version(s)} supports {j.gpu.name} ({j.gpu.capability}), though not every sign says so"
+    title = f"PyTorch {_version(s)} supports your {short(j.gpu.name)} ({sm(j.gpu.capability)}), though not every sign says so"
     if j.ran:
         detail = f"torch ran a kernel on it.{j.disagreement}"
         if j.grade.kind == "none":
@@ -53,6 +53,16 @@ def _remark(about: Check, s: Snapshot, j: Judged) -> Finding:
 
 def _version(s: Snapshot) -> str:
     return known(s.torch.version) or f"for CUDA {known(s.torch.cuda)}"
+
+
+def short(name: str) -> str:
+    """`RTX 5090` for `NVIDIA GeForce RTX 5090`: as its owner calls it."""
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
+def sm(capability: str) -> str:
+    """`sm_120` for compute capability 12.0, as errors and compilers write it."""
+    return f"sm_{capability.replace('.', '')}"
 
 
 def fixes(s: Snapshot, m: Matrix, j: Judged) -> tuple[Fix, ...]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Apptainer without --nv",
+    sound="Apptainer was given the GPU",
     severity="critical",
     layer="container",
     tags=("container",),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA libraries that torch needs are missing",
+    sound="The CUDA libraries that torch needs are there",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The memory limit is small beside the GPU",
+    sound="The memory limit is large enough for the GPU",
     severity="warning",
     layer="container",
     tags=("limits", "memory"),

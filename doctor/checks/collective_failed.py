@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="GPUs cannot pass data to each other",
+    sound="The GPUs pass data to each other correctly",
     severity="critical",
     layer="hardware",
     tags=("measured", "multi-gpu"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No permission to open the GPU",
+    sound="This user may open the GPU's device nodes",
     severity="critical",
     layer="container",
     tags=("container", "devices"),

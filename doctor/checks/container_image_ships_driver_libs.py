@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The image brings its own driver libraries",
+    sound="No driver library of the image gets in the way",
     severity="critical",
     layer="container",
     tags=("driver", "container"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The container was not given the GPU",
+    sound="The container was given the GPU",
     severity="critical",
     layer="container",
     tags=("container",),

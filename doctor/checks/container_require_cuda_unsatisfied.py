@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The image's requirement on the driver is not met",
+    sound="The driver meets the image's requirement",
     severity="error",
     layer="container",
     tags=("container", "driver"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The container engine has no NVIDIA runtime",
+    sound="The container engine has an NVIDIA runtime",
     severity="critical",
     layer="container",
     tags=("container",),

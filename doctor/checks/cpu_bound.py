@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU waits for the processor",
+    sound="The processor keeps up with the GPU",
     severity="warning",
     layer="speed",
     tags=("measured", "speed", "cpu"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch is the CPU build",
+    sound="torch is not a CPU-only build",
     severity="error",
     layer="python",
     tags=("torch",),

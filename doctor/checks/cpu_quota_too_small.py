@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Too few processor cores for the GPUs",
+    sound="There are enough processor cores for the GPUs",
     severity="warning",
     layer="speed",
     tags=("limits", "speed"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="cuda-compat and the host's driver clash",
+    sound="No cuda-compat library clashes with the driver",
     severity="critical",
     layer="libraries",
     tags=("cuda", "compat"),

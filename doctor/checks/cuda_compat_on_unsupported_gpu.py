@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Forward compatibility on a GPU that does not support it",
+    sound="Forward compatibility is not used on a GPU that lacks it",
     severity="critical",
     layer="libraries",
     tags=("cuda", "compat"),

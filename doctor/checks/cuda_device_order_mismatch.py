@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA and nvidia-smi number the GPUs differently",
+    sound="CUDA and nvidia-smi number the GPUs alike",
     severity="warning",
     layer="libraries",
     tags=("selection", "gpu"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA does not start",
+    sound="CUDA starts (cuInit)",
     severity="critical",
     layer="libraries",
     tags=("cuda",),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA lists fewer GPUs than the driver has",
+    sound="CUDA lists every GPU that NVML lists",
     severity="critical",
     layer="driver",
     tags=("gpu", "cuda"),

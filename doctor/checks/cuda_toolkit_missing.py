@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No nvcc to compile CUDA code with",
+    sound="nvcc is there",
     severity="error",
     layer="extension",
     tags=("build",),

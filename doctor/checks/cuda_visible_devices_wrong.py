@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA_VISIBLE_DEVICES hides GPUs",
+    sound="CUDA_VISIBLE_DEVICES hides no GPU by mistake",
     severity="error",
     layer="libraries",
     tags=("selection", "gpu"),

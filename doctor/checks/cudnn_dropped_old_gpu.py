@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="cuDNN no longer supports this GPU",
+    sound="cuDNN supports the GPU",
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "gpu"),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The cuDNN that is loaded does not fit torch",
+    sound="cuDNN fits torch",
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "libraries"),

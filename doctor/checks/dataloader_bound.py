@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU waits for data",
+    sound="Loading data keeps up with the GPU",
     severity="warning",
     layer="speed",
     tags=("measured", "speed", "cpu"),

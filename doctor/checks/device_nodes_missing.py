@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Device nodes are missing",
+    sound="The device nodes are there",
     severity="critical",
     layer="driver",
     tags=("driver", "devices"),

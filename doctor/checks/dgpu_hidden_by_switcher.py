@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A tool has switched the discrete GPU off",
+    sound="The discrete GPU is switched on",
     severity="critical",
     layer="hardware",
     tags=("gpu", "laptop"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Too little disk for the install",
+    sound="There is enough free disk space for the install",
     severity="warning",
     layer="python",
     tags=("torch", "disk"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The driver's branch has ended",
+    sound="The driver's branch is still maintained",
     severity="info",
     layer="driver",
     tags=("driver",),

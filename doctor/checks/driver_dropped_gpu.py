@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The driver no longer supports this GPU",
+    sound="The driver still supports the GPU",
     severity="critical",
     layer="driver",
     tags=("driver", "gpu"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Kernel module and driver libraries differ",
+    sound="Kernel module and driver libraries do not differ in version",
     severity="critical",
     layer="driver",
     tags=("driver",),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The driver's libraries are not on the loader's path",
+    sound="The loader finds the driver's libraries",
     severity="critical",
     layer="libraries",
     tags=("cuda", "loader"),

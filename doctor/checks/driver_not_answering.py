@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The NVIDIA driver does not answer",
+    sound="No driver call hung or crashed",
     severity="critical",
     layer="driver",
     tags=("driver",),

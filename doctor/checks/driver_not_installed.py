@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No NVIDIA driver is installed",
+    sound="A driver is installed",
     severity="critical",
     layer="driver",
     tags=("driver",),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The NVIDIA kernel module is not loaded",
+    sound="The driver is loaded",
     severity="critical",
     layer="driver",
     tags=("driver",),

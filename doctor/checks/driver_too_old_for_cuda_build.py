@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The driver is too old for this torch build",
+    sound="The driver is new enough for this torch build",
     severity="critical",
     layer="driver",
     tags=("torch", "driver", "cuda"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The driver is too old for this GPU",
+    sound="The driver is new enough for the GPU",
     severity="critical",
     layer="driver",
     tags=("driver", "gpu"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="ECC is off on a data-center GPU",
+    sound="ECC is on wherever a data-center GPU has it",
     severity="info",
     layer="hardware",
     tags=("gpu", "health"),

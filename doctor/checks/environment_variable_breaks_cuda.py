@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A variable slows CUDA down or breaks it",
+    sound="No variable slows CUDA down or breaks it",
     severity="warning",
     layer="speed",
     tags=("environment", "speed"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The compute mode refuses programs",
+    sound="The compute mode lets programs in",
     severity="error",
     layer="driver",
     tags=("selection", "gpu"),

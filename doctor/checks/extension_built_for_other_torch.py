@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="An extension was built for another torch",
+    sound="The extensions were built for this torch",
     severity="error",
     layer="extension",
     tags=("torch", "extension"),

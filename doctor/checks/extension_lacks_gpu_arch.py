@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="An extension has no code for this GPU",
+    sound="The extensions have code for the GPU",
     severity="error",
     layer="extension",
     tags=("extension", "gpu"),

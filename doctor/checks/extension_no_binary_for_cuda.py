@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="An extension has no library for this CUDA version",
+    sound="The extensions have a library for this CUDA version",
     severity="error",
     layer="extension",
     tags=("extension", "libraries"),

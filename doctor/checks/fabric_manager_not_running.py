@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The NVSwitch fabric is not ready",
+    sound="CUDA does not wait for an NVSwitch fabric",
     severity="critical",
     layer="driver",
     tags=("driver", "nvswitch"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU has no usable memory window",
+    sound="The GPU's memory windows are usable",
     severity="critical",
     layer="hardware",
     tags=("gpu", "firmware"),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A framework is a build without GPU support",
+    sound="The other frameworks are GPU builds",
     severity="error",
     layer="extension",
     tags=("framework",),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A framework does not find its CUDA libraries",
+    sound="The other frameworks find their CUDA libraries",
     severity="error",
     layer="extension",
     tags=("framework", "libraries"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Not the expected GPUs",
+    sound="The GPUs are the expected ones",
     severity="critical",
     layer="hardware",
     tags=("gpu",),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU no longer answers",
+    sound="No GPU is reported as lost",
     severity="critical",
     layer="hardware",
     tags=("gpu",),

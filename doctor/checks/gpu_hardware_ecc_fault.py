@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU's memory has uncorrectable faults",
+    sound="No GPU reports uncorrectable memory faults",
     severity="critical",
     layer="hardware",
     tags=("gpu", "health"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="GPU memory is held by a process that does not show",
+    sound="No hidden process holds GPU memory",
     severity="warning",
     layer="hardware",
     tags=("gpu", "memory"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Most of a GPU's memory is in use",
+    sound="Most of the GPU memory is free",
     severity="info",
     layer="hardware",
     tags=("gpu", "memory"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch cannot use the GPU",
+    sound="torch can use the GPU",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),
@@ -52,7 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("CUDA_VISIBLE_DEVICES hides every GPU, and none is expected")
     run = s.torch_run
     if known(run.imported) is False:
-        return  # torch-import-broken
+        raise Skip("torch cannot be imported")
     code, ran, available = known(run.first_call_code), known(run.kernel_ran), known(run.cuda_available)
     error = known(run.first_call_error)
     facts: dict[str, Any] = {"cuda_available": available, "first_call_code": code, "kernel_ran": ran}

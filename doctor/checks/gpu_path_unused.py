@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU was not used",
+    sound="The GPU was used",
     severity="critical",
     layer="python",
     tags=("measured", "gpu", "torch"),

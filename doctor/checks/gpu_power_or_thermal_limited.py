@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU is slowed down by heat or power",
+    sound="No GPU is slowed down by heat or power",
     severity="error",
     layer="hardware",
     tags=("gpu", "health", "speed"),
@@ -59,8 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 fixes=_fixes(s, m, gpu, reasons),
             )  # fmt: skip
         elif reasons & POWER_CAP and busy:
-            title = f"{name_of(gpu)} runs at its power limit, as a busy GPU does"
-            yield CHECK.remark(title, _clocks(gpu), facts=facts, subject=gpu.key)
+            yield CHECK.remark(f"{name_of(gpu)} {_capped(gpu)}", _clocks(gpu), facts=facts, subject=gpu.key)
     seen.end("reasons of its clocks")
 
 
@@ -74,6 +74,21 @@ def _said(reasons: int, busy: bool) -> str:
     if reasons & SW_THERMAL and busy:
         return "thermal slowdown by the driver (the chip or its memory is hot)"
     return ""
+
+
+def _capped(gpu: Gpu) -> str:
+    """Clock and power are read one after the other: only what they say together is said."""
+    now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
+    draw, most_w = known(gpu.power_draw_w), known(gpu.power_limit_w)
+    if draw is not None and most_w and draw < _NEAR * most_w:
+        return f"names its power limit as a limit of its clock, at {draw:.0f} W of {most_w:.0f} W"
+    if now is not None and most and now < most / 2:
+        return "is held far below its highest clock by power"
+    return "runs at its power limit, as a busy GPU does"
+
+
+_NEAR = 0.8
+"""Share of the power limit from which on a draw is at it."""
 
 
 def _clocks(gpu: Gpu) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU needs a reset or reboot",
+    sound="No GPU asks for a reset or reboot",
     severity="critical",
     layer="hardware",
     tags=("gpu", "health"),

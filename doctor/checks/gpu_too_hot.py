@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU is too hot",
+    sound="No GPU is too hot",
     severity="error",
     layer="hardware",
     tags=("gpu", "health", "speed"),

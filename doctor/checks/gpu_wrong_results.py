@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU computes wrong values",
+    sound="The GPU computes correct values",
     severity="critical",
     layer="hardware",
     tags=("measured", "gpu", "health"),

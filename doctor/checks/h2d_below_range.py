@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Copies to the GPU are slower than its link allows",
+    sound="Copies to the GPU are as fast as its link allows",
     severity="warning",
     layer="speed",
     tags=("measured", "gpu", "pcie", "speed"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The image's CUDA is newer than the driver",
+    sound="The image's CUDA is not newer than the driver",
     severity="warning",
     layer="container",
     tags=("container", "driver", "cuda"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The image's torch was replaced",
+    sound="torch is the one that the image came with",
     severity="warning",
     layer="python",
     tags=("torch", "container"),

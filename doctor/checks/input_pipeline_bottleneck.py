@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU waits for data",
+    sound="The input pipeline keeps up with the GPU",
     severity="error",
     layer="speed",
     tags=("speed",),

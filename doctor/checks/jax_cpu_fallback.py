@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="JAX falls back to the CPU",
+    sound="JAX has its CUDA plugin",
     severity="error",
     layer="extension",
     tags=("framework", "jax"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A generic torch on a Jetson board",
+    sound="torch is a build for this Jetson board",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Compiling at run time lacks a C compiler or headers",
+    sound="A C compiler and Python's headers are there",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "build"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The node offers no GPU to Kubernetes",
+    sound="The node offers its GPU to Kubernetes",
     severity="critical",
     layer="container",
     tags=("container", "kubernetes"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No NVIDIA runtime class in Kubernetes",
+    sound="The pod was given the GPU",
     severity="critical",
     layer="container",
     tags=("container", "kubernetes"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No NVIDIA module for the running kernel",
+    sound="The NVIDIA module is built for the running kernel",
     severity="critical",
     layer="driver",
     tags=("driver",),

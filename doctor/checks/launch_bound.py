@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Small batches wait for launches",
+    sound="No batch waits for launches",
     severity="warning",
     layer="speed",
     tags=("measured", "speed"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="LD_LIBRARY_PATH hides torch's CUDA libraries",
+    sound="LD_LIBRARY_PATH hides none of torch's CUDA libraries",
     severity="error",
     layer="libraries",
     tags=("torch", "libraries"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The system's C library does not fit torch's binaries",
+    sound="The system's C library fits torch's binaries",
     severity="critical",
     layer="libraries",
     tags=("torch", "python"),

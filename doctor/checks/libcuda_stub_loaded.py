@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A stub libcuda is loaded",
+    sound="libcuda is the real one, not a stub",
     severity="critical",
     layer="libraries",
     tags=("cuda", "loader"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Matrix products are slower than this GPU can",
+    sound="Matrix products are as fast as expected",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The limit on locked memory is low",
+    sound="The limit on locked memory is no obstacle",
     severity="warning",
     layer="container",
     tags=("limits", "network"),

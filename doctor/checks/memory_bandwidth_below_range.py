@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Device memory is slower than this GPU's can be",
+    sound="Device memory is as fast as expected",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "memory", "speed"),

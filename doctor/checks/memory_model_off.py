@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Training memory is off the rule",
+    sound="Training memory follows the rule",
     severity="warning",
     layer="speed",
     tags=("measured", "memory"),

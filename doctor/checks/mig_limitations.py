@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="MIG does not fit what is asked for",
+    sound="No MIG setting is in the way",
     severity="error",
     layer="driver",
     tags=("gpu", "mig", "selection"),

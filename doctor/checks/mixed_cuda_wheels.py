@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA wheels of different versions are mixed",
+    sound="The CUDA wheels fit each other",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="NCCL has no code for this GPU",
+    sound="NCCL has code for the GPUs",
     severity="error",
     layer="libraries",
     tags=("libraries", "gpu"),

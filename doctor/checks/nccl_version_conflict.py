@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Two NCCL versions meet",
+    sound="NCCL fits torch",
     severity="error",
     layer="libraries",
     tags=("torch", "libraries", "loader"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="NCCL uses a network interface that does not reach the peers",
+    sound="NCCL uses a network interface that reaches the peers",
     severity="error",
     layer="libraries",
     tags=("multi-gpu", "network"),

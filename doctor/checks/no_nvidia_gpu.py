@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No NVIDIA GPU on this machine",
+    sound="There is an NVIDIA GPU",
     severity="critical",
     layer="hardware",
     tags=("gpu",),

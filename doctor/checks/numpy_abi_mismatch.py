@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="NumPy does not fit torch",
+    sound="NumPy does not clash with torch",
     severity="error",
     layer="python",
     tags=("torch", "numpy", "python"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="nvcc does not accept this gcc",
+    sound="nvcc accepts the C++ compiler",
     severity="error",
     layer="extension",
     tags=("build",),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="nvcc and torch are of different CUDA versions",
+    sound="nvcc and torch have the same CUDA version",
     severity="error",
     layer="extension",
     tags=("build", "torch"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="nvidia-* wheels differ from torch's pins",
+    sound="The nvidia-* wheels are those that torch pins",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="NVLink links are down",
+    sound="No GPU has fewer NVLink links up than the others",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "nvlink"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The container lost its GPUs",
+    sound="The container has not lost its GPUs",
     severity="critical",
     layer="container",
     tags=("container", "devices"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The run-time compiler NVRTC does not know this GPU",
+    sound="The run-time compiler NVRTC knows the GPU",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries", "gpu"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="ONNX Runtime falls back to the CPU",
+    sound="ONNX Runtime can use the GPU",
     severity="error",
     layer="extension",
     tags=("framework", "libraries"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The limit of open files is low",
+    sound="The limit of open files is high enough",
     severity="info",
     layer="container",
     tags=("limits",),

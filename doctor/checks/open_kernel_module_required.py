@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Kernel module of the wrong flavour",
+    sound="The kernel module has the flavour that the GPU needs",
     severity="critical",
     layer="driver",
     tags=("driver", "gpu"),

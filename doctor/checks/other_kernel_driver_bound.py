@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Another kernel driver holds the GPU",
+    sound="No other kernel driver holds the GPU",
     severity="critical",
     layer="driver",
     tags=("driver",),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="IOMMU or ACS is in the way of peer-to-peer",
+    sound="IOMMU and ACS allow peer-to-peer",
     severity="error",
     layer="hardware",
     tags=("gpu", "multi-gpu"),

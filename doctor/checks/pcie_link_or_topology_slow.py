@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The PCIe link is slower than it can be",
+    sound="No PCIe link was seen narrower or slower than it can be",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),

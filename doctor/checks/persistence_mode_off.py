@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Persistence mode is off",
+    sound="Persistence mode is on",
     severity="info",
     layer="driver",
     tags=("gpu", "speed"),

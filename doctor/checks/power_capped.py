@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Under load a GPU is held back by power",
+    sound="No GPU was held back by power under load",
     severity="error",
     layer="hardware",
     tags=("measured", "gpu", "speed"),

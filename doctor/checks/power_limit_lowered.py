@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The power limit is below the default",
+    sound="The power limits are the default or above",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Kernels were compiled from PTX at the first launch",
+    sound="No kernel had to be compiled at the first launch",
     severity="warning",
     layer="python",
     tags=("measured", "torch", "speed"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="PTX is newer than the driver",
+    sound="The driver can compile the PTX that is needed",
     severity="critical",
     layer="python",
     tags=("torch", "driver"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="No torch wheel for this Python",
+    sound="There is a torch wheel for this Python",
     severity="error",
     layer="python",
     tags=("torch", "python"),

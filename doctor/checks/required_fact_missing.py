@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A required fact is missing",
+    sound="Every required fact could be read",
     severity="warning",
     layer="hardware",
     tags=("verdict",),

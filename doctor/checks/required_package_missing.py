@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A required package is not installed",
+    sound="The required packages are installed",
     severity="error",
     layer="python",
     tags=("python",),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Bad memory waits for a reset to be replaced",
+    sound="No memory repair waits for a reset",
     severity="error",
     layer="hardware",
     tags=("gpu", "health"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The job was given no GPU",
+    sound="The scheduler does not withhold a GPU",
     severity="critical",
     layer="container",
     tags=("container", "scheduler"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Secure Boot may refuse the NVIDIA module",
+    sound="Secure Boot does not block the NVIDIA module",
     severity="critical",
     layer="driver",
     tags=("driver",),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="/dev/shm is too small",
+    sound="/dev/shm is large enough",
     severity="warning",
     layer="container",
     tags=("container", "limits"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Under load a GPU is slowed down by heat",
+    sound="No GPU was slowed down by heat under load",
     severity="error",
     layer="hardware",
     tags=("measured", "gpu", "health", "speed"),

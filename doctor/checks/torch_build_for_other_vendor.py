@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch is built for another vendor's GPUs",
+    sound="torch is not built for another vendor's GPUs",
     severity="error",
     layer="python",
     tags=("torch",),

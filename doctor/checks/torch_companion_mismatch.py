@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A companion package does not fit torch",
+    sound="The companion packages fit torch",
     severity="error",
     layer="python",
     tags=("torch", "python"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch has no code for this older GPU any more",
+    sound="torch has not dropped this GPU's architecture",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch cannot be imported",
+    sound="torch can be imported",
     severity="critical",
     layer="python",
     tags=("torch", "python"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch is installed twice",
+    sound="torch is installed once",
     severity="warning",
     layer="python",
     tags=("torch", "python"),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch has no code for this newer GPU",
+    sound="The GPU is not too new for this torch build",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch is not installed",
+    sound="torch is installed",
     severity="error",
     layer="python",
     tags=("torch",),

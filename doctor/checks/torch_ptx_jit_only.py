@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch runs on this GPU only through PTX",
+    sound="torch does not depend on PTX for the GPU",
     severity="warning",
     layer="python",
     tags=("torch", "gpu", "speed"),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="torch's own requirements are not met",
+    sound="torch's own requirements are met",
     severity="warning",
     layer="python",
     tags=("torch", "python"),

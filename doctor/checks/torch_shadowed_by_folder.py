@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A folder or file named torch hides the package",
+    sound="No folder or file named torch hides the package",
     severity="error",
     layer="python",
     tags=("torch", "python"),

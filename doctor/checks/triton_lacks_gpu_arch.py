@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Triton does not know this GPU",
+    sound="Triton knows the GPU",
     severity="error",
     layer="extension",
     tags=("torch", "extension", "gpu"),

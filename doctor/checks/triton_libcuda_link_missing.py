@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Triton finds no libcuda to link with",
+    sound="Triton finds a libcuda to link with",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "loader"),

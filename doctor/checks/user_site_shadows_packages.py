@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The user's site folder hides packages of the environment",
+    sound="The user's site folder hides no package of the environment",
     severity="error",
     layer="python",
     tags=("torch", "python"),

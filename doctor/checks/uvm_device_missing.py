@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="nvidia-uvm is missing",
+    sound="nvidia-uvm is not missing",
     severity="critical",
     layer="driver",
     tags=("driver", "devices"),

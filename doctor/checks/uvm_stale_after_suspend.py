@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA answers 'unknown error' (stale nvidia-uvm)",
+    sound="CUDA does not answer 'unknown error'",
     severity="critical",
     layer="driver",
     tags=("driver",),

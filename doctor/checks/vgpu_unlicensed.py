@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A virtual GPU has no licence",
+    sound="No virtual GPU lacks a licence",
     severity="error",
     layer="driver",
     tags=("gpu", "vgpu"),

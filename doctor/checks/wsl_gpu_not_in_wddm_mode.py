@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU's driver mode does not fit WSL",
+    sound="The GPU's driver mode fits WSL",
     severity="critical",
     layer="driver",
     tags=("wsl",),

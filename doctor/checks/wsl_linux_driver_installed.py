@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A Linux driver inside WSL",
+    sound="No Linux driver gets in the way inside WSL",
     severity="critical",
     layer="driver",
     tags=("wsl", "driver"),

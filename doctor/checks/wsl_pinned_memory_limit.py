@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="WSL limits pinned memory",
+    sound="WSL allows enough pinned memory",
     severity="error",
     layer="libraries",
     tags=("wsl",),

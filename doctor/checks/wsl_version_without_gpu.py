@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="WSL without a GPU",
+    sound="This WSL has a GPU",
     severity="critical",
     layer="hardware",
     tags=("wsl",),

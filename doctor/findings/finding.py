@@ -82,6 +82,8 @@ class Check(Struct, frozen=True):
     title: str
     severity: Severity
     layer: Layer
+    sound: str = ""
+    """What is so where the check passes, in words: `The driver is loaded`."""
     tags: tuple[str, ...] = ()
     downstream_of: tuple[str, ...] = ()
     """Ids of checks whose finding explains this one: it is then folded under that cause."""

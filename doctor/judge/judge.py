@@ -31,9 +31,10 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
     for check in catalogue:
         begun = perf_counter()
         status, reason, said = run_check(check, snapshot, matrix, policy)
-        results.append(
-            CheckResult(id=check.id, status=status, reason=reason, duration_ms=round((perf_counter() - begun) * 1e3, 3))
-        )
+        took_ms = round((perf_counter() - begun) * 1e3, 3)
+        told_words, remarked = in_words(check, status, said)
+        results.append(CheckResult(id=check.id, status=status, words=told_words, remarked=remarked, reason=reason,
+                                   duration_ms=took_ms))  # fmt: skip
         findings += [f for f in said if f.status != "pass"]
         remarks += [f for f in said if f.status == "pass"]
     if text:
@@ -127,6 +128,14 @@ def _run(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) 
         if any(f.status == status for f in said):
             return status, next(f.title for f in said if f.status == status) if status == "unknown" else "", said
     return "pass", "", said
+
+
+def in_words(check: Registered, status: Status, said: list[Finding]) -> tuple[str, bool]:
+    """What a check's result means, and whether it is a remark: never the name of a fault that is absent."""
+    if status == "pass":
+        remark = next((f for f in said if f.status == "pass"), None)
+        return (remark.title, True) if remark else (check.about.sound, False)
+    return next((f.title for f in said if f.status == status), ""), False
 
 
 def _no_card(s: Snapshot) -> bool:

@@ -19,6 +19,10 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 
     id: str
     status: Status
+    words: str = ""
+    """What it found, in words: its finding's or remark's title, or what is sound; empty where it could not judge."""
+    remarked: bool = False
+    """It passed, with an info remark."""
     reason: str = ""
     """Why it is unknown or skipped; empty otherwise."""
     duration_ms: float = 0.0

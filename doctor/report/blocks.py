@@ -62,13 +62,15 @@ def _root_of(finding: Finding, first: dict[str, Finding]) -> Finding | None:
 
 
 def cause(
-    finding: Finding, under: list[Finding], width: int, verbose: int, lines: Sequence[str] = ()
+    finding: Finding, under: list[Finding], width: int, verbose: int, lines: Sequence[str] = (), said: str = ""
 ) -> list[Line]:
-    """One root cause: what, evidence (and the `lines` of a text that hold it), the fix, and what follows from it."""
+    """One root cause: what, the error that the user has `said`, why (and the `lines` of a text that hold it), the fix,
+    and what follows from it."""
     sign, style = SIGNS[finding.status]
     rows = wrap(finding.title, width, first=Span(f"{sign}  ", style), style="title")
+    rows += wrap(said, width, "  ", first=Span("PyTorch says: ", "bold")) if said else []
     rows += wrap(finding.detail, width, "  ") if finding.detail else []
-    rows += evidence(finding, width)
+    rows += evidence(finding, width) if verbose else []
     for text in lines:
         rows += wrap(text, width, "  ", first=Span("From ", "bold"), style="dim")
     for fix in finding.fixes[: None if verbose else 1]:
@@ -77,6 +79,8 @@ def cause(
     if rest and not verbose:
         titles = "; ".join(fix.title for fix in rest)
         rows += [BLANK, *wrap(f"{titles} (-v shows the steps)", width, "  ", first=Span("Or: ", "bold"))]
+    if not verbose and finding.status == "fail":
+        under = [other for other in under if other.status != "unknown"]  # they wait for the fix: told below the groups
     if under:
         rows += [BLANK, line(Span("  This also shows as:", "bold"))]
         for other, times in alike(finding, under):

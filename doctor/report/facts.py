@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from ..snapshot import Gpu, Missing, Snapshot, known
+from ..snapshot import Gpu, Missing, PciDevice, Snapshot, known
 
 
 def gpus(s: Snapshot) -> str:
-    """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA; `no GPU`; `GPUs unknown`.
+    """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA, else by the PCI bus; `no NVIDIA GPU`; `GPUs unknown`.
 
     MIG shows (`1x NVIDIA A100 (MIG: 7 instances)`), and so does a list of CUDA that is shorter (`CUDA lists 2`).
     """
     found = known(s.gpus) or known(s.driver.cuda_devices)
+    if not found and (cards := [d for d in known(s.driver.pci_devices) or () if _is_card(d)]):
+        return f"{len(cards)} NVIDIA GPU{'s' if len(cards) > 1 else ''} on the PCI bus"
+    if not found and known(s.driver.pci_devices) is not None and not _off_the_bus(s):
+        return "no NVIDIA GPU"
     if not found and isinstance(s.gpus, Missing):
-        return "no GPU seen" if s.gpus.reason == "absent" else "GPUs unknown"
+        return "no GPU visible" if s.gpus.reason == "absent" else "GPUs unknown"
     if not found:
         return "no GPU"
     counts: dict[str, int] = {}
     for gpu in found:
-        name = (known(gpu.name) or "unnamed GPU") + (_mig(gpu) if isinstance(gpu, Gpu) else "")
+        failed = isinstance(gpu.name, Missing) and gpu.name.reason == "error"
+        name = known(gpu.name) or ("GPU that does not answer" if failed else "unnamed GPU")
+        name += _mig(gpu) if isinstance(gpu, Gpu) else ""
         counts[name] = counts.get(name, 0) + 1
     listed = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
     fewer = listed is not None and 0 < len(listed) < len(found) and not any(" (MIG: " in name for name in counts)
@@ -30,6 +36,16 @@ def _mig(gpu: Gpu) -> str:
     if gpu.mig_enabled is not True or instances is None:
         return ""
     return f" (MIG: {len(instances) or 'no'} instance{'s' * (len(instances) != 1)})"
+
+
+def _is_card(device: PciDevice) -> bool:
+    """Whether it is a GPU of NVIDIA (no NVSwitch)."""
+    return device.vendor == "10de" and not device.class_code.startswith("0680")
+
+
+def _off_the_bus(s: Snapshot) -> bool:
+    """Whether a GPU here need not be on the PCI bus: WSL shows /dev/dxg, a Jetson's is part of the chip."""
+    return bool(known(s.host.wsl)) or any(node.kind == "tegra" for node in known(s.driver.device_nodes) or ())
 
 
 def driver(s: Snapshot) -> str:

@@ -9,13 +9,15 @@ from ..findings import LAYERS, Layer
 from ..judge.report import CheckResult, Report
 from ..snapshot import Missing, Snapshot, known
 from . import facts
-from .lines import Line, Span, Style, line, wrap
+from .lines import Line, Span, Style, wrap
+from .waiting import reason_words
 
 MARK: dict[str, tuple[str, Style]] = {
     "pass": ("✓", "pass"), "warn": ("▲", "warn"), "fail": ("✗", "fail"), "unknown": ("?", "unknown"),
     "skipped": ("-", "dim"),
 }  # fmt: skip
-_WORDS = {"fail": "failed", "warn": "with a warning", "unknown": "not known", "pass": "passed", "skipped": "skipped"}
+_WORDS = {"fail": "failed", "warn": "warned", "unknown": "unknown", "pass": "passed", "skipped": "skipped"}
+REMARK: tuple[str, Style] = ("i", "dim")
 ORDER = ("fail", "warn", "unknown", "pass", "skipped")
 
 
@@ -40,23 +42,18 @@ def groups(report: Report, layers: Mapping[str, Layer]) -> list[Group]:
 
 
 def counted(checks: tuple[CheckResult, ...]) -> str:
-    """`1 failed, 2 not known, 12 passed, 3 skipped`."""
+    """`1 failed, 2 unknown, 12 passed, 3 skipped`."""
     counts = {status: sum(c.status == status for c in checks) for status in ORDER}
     return ", ".join(f"{count} {_WORDS[status]}" for status, count in counts.items() if count) or "no checks"
 
 
 def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose: int) -> list[Line]:
-    """One line for each group; with -v each check under it; a fact that could not be read is never left out."""
+    """One line for each group; with -v each check under it, in words."""
     rows: list[Line] = []
     for group in groups(report, layers):
         mark, style = MARK[group.status]
         about = summary(report.snapshot, group.layer)
         text = f"{about}; {counted(group.checks)}" if about else counted(group.checks)
-        unknown = [c for c in group.checks if c.status == "unknown"]
-        if unknown and not verbose:
-            reasons = list(dict.fromkeys(c.reason for c in unknown))
-            more = f" and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-            text += f" ({reasons[0]}{more})"
         rows += wrap(text, width, first=Span(f"{mark} {group.layer:<10} ", style))
         if verbose:
             for check in sorted(group.checks, key=lambda c: (ORDER.index(c.status), c.id)):
@@ -65,9 +62,16 @@ def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose
 
 
 def _check(check: CheckResult, width: int) -> list[Line]:
-    mark, style = MARK[check.status]
-    head = line("    ", Span(mark, style), f" {check.id}", Span(f"  {check.duration_ms:.2f} ms", "dim"))
-    return [head, *(wrap(check.reason, width, "      ", style="dim") if check.reason else [])]
+    """`✓ The driver is loaded [driver-not-loaded]`: a mark never stands before the name of a fault that is absent."""
+    mark, style = REMARK if check.remarked else MARK[check.status]
+    return wrap(f"{in_words(check)} [{check.id}]", width, "    ", first=Span(f"{mark} ", style))
+
+
+def in_words(check: CheckResult) -> str:
+    """What the check found, or why it could not judge or does not apply."""
+    if check.status == "skipped":
+        return f"Skipped: {check.reason}"
+    return f"Unknown: {reason_words(check.reason)}" if check.status == "unknown" else check.words or check.id
 
 
 def summary(s: Snapshot, layer: Layer) -> str:

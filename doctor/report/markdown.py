@@ -12,7 +12,8 @@ from . import facts
 from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
-from .groups import counted, exit_words, groups
+from .groups import counted, exit_words, groups, in_words
+from .own_error import own_error
 from .terminal import SMI_NOTE
 
 _SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔", "pass": "✅", "skipped": "➖"}
@@ -48,7 +49,7 @@ def render_markdown(
 def _causes(report: Report) -> list[str]:
     rows: list[str] = []
     for index, (root, under) in enumerate(families(report.findings)):
-        rows += _head(index) + _cause(root, under, [])
+        rows += _head(index) + _cause(root, under, [], own_error(root, under, report.snapshot))
     return rows
 
 
@@ -85,8 +86,9 @@ def fenced(text: str, language: str = "sh") -> list[str]:
     return [fence + language, body, fence]
 
 
-def _cause(finding: Finding, under: list[Finding], lines: Sequence[str]) -> list[str]:
+def _cause(finding: Finding, under: list[Finding], lines: Sequence[str], said: str = "") -> list[str]:
     rows = [f"{_SIGN[finding.status]} **{escape(finding.title)}** (`{finding.id}`)", ""]
+    rows += [f"PyTorch says: {escape(said)}", ""] if said else []
     if finding.detail:
         rows += [escape(finding.detail), ""]
     if finding.facts or finding.subject:
@@ -160,10 +162,11 @@ def _sheet(
 
 def _checks(report: Report, layers: Mapping[str, Layer]) -> list[str]:
     rows = ["<details>", f"<summary>Checks: {counted(report.checks)}</summary>", ""]
-    rows += ["| | Layer | Check | Reason |", "| --- | --- | --- | --- |"]
+    rows += ["| | Layer | Result | Check |", "| --- | --- | --- | --- |"]
     for group in groups(report, layers):
         for check in group.checks:
-            rows.append(f"| {_SIGN[check.status]} | {group.layer} | `{check.id}` | {escape(check.reason)} |")
+            sign = "ℹ️" if check.remarked else _SIGN[check.status]
+            rows.append(f"| {sign} | {group.layer} | {escape(in_words(check))} | `{check.id}` |")
     return [*rows, "", "</details>", ""]
 
 

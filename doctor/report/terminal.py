@@ -10,13 +10,13 @@ from ..judge.report import Report
 from ..snapshot import known
 from . import facts
 from .blocks import cause, families
-from .groups import counted, exit_words, group_lines
+from .ending import verdict
+from .groups import group_lines
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
+from .own_error import own_error
+from .waiting import waiting_lines
 
 SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
-_VERDICT: dict[str, tuple[str, Style]] = {
-    "fail": ("FAIL", "fail"), "unknown": ("UNKNOWN", "unknown"), "warn": ("WARN", "warn"), "pass": ("PASS", "pass"),
-}  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -41,11 +41,13 @@ def render_terminal(
     pasted = report.target.kind == "text"
     rows += _told_causes(report, titles or {}, width, look.verbose) if pasted else _causes(report, width, look.verbose)
     if look.verbose or not pasted:
-        rows += [*group_lines(report, layers, width, look.verbose), BLANK]
+        rows += group_lines(report, layers, width, look.verbose)
+        rows += [*([] if look.verbose else waiting_lines(report, width)), BLANK]
+    remarks = _smi_note(report, width)
     for remark in report.remarks:
         text = f"{remark.title}. {remark.detail}" if remark.detail else remark.title
-        rows += wrap(text, width, first=Span("i ", "dim"), style="dim")
-    rows += [BLANK] if report.remarks else []
+        remarks += wrap(text, width, first=Span("i ", "dim"), style="dim")
+    rows += [*remarks, BLANK] if remarks else []
     if look.verbose > 1:
         from .everything import fact_lines
 
@@ -58,7 +60,8 @@ def _causes(report: Report, width: int, verbose: int) -> list[Line]:
     rows: list[Line] = []
     for index, (root, under) in enumerate(families(report.findings)):
         rows += _also(index)
-        rows += [*cause(root, under, width, verbose), BLANK]
+        said = own_error(root, under, report.snapshot)
+        rows += [*cause(root, under, width, verbose, said=said), BLANK]
     return rows
 
 
@@ -94,10 +97,15 @@ def header(report: Report, width: int) -> list[Line]:
     highest = facts.cuda(s)
     driver = facts.driver(s) + (f" (CUDA up to {highest})" if highest else "")
     rows += packed([facts.gpus(s), driver, facts.torch(s), facts.python(s)], width, "bold")
-    built = known(s.torch.cuda)
-    if highest and built and built != highest:
-        rows += wrap(SMI_NOTE, width, style="dim")
     return rows
+
+
+def _smi_note(report: Report, width: int) -> list[Line]:
+    """Where nvidia-smi shows another CUDA version than torch's."""
+    highest, built = facts.cuda(report.snapshot), known(report.snapshot.torch.cuda)
+    if report.target.kind == "text" or not highest or not built or built == highest:
+        return []
+    return wrap(SMI_NOTE, width, first=Span("i ", "dim"), style="dim")
 
 
 def packed(parts: list[str], width: int, style: Style) -> list[Line]:
@@ -111,34 +119,3 @@ def packed(parts: list[str], width: int, style: Style) -> list[Line]:
         else:
             row = f"{row} · {part}" if row else part
     return rows + wrap(row, width, style=style)
-
-
-def verdict(report: Report, width: int, verbose: int) -> list[Line]:
-    """What it comes to, what the exit code says, and what to do next."""
-    word, style = _VERDICT[report.verdict]
-    s = report.snapshot
-    watched = s.measured.level == "watch"
-    count = counted(report.checks)
-    told_next = ""
-    if report.target.kind == "text":
-        from . import told
-
-        told_next = told.next_step(report)
-        count = count if verbose else told.counted(report)
-    rows = wrap("; ".join(filter(None, (exit_words(report), count))), width, first=Span(f"{word}  ", style))
-    if told_next:
-        return rows + wrap(told_next, width)
-    unknown = any(c.status == "unknown" for c in report.checks)
-    if report.verdict == "fail":
-        proven = known(s.measured.level) in ("proof", "quick", "standard", "full")
-        command = "watch" if watched else "prove" if proven else "check"
-        again = f"Carry out the fix at the top, then run: gpudoctor {command}"
-    elif report.verdict == "unknown":
-        again = "Nothing failed, but something that is needed for a verdict could not be read: see above."
-    elif unknown:
-        again = "Nothing failed. Not everything could be looked at" + ("." if verbose else ": -v shows what.")
-    elif report.verdict == "warn":
-        again = "Nothing failed; mind the warnings above."
-    else:
-        again = "Nothing failed in what was looked at."
-    return rows + wrap(again, width)

@@ -167,7 +167,7 @@ def counted(report: Report) -> str:
     """`1 failed, 10 passed of 125 checks; 68 need more facts`."""
     found = {status: sum(c.status == status for c in report.checks) for status in ("fail", "warn", "pass", "unknown")}
     words = [f"{found[status]} {word}" for status, word in
-             (("fail", "failed"), ("warn", "with a warning"), ("pass", "passed")) if found[status]]  # fmt: skip
+             (("fail", "failed"), ("warn", "warned"), ("pass", "passed")) if found[status]]  # fmt: skip
     text = f"{', '.join(words) or 'none decided'} of {len(report.checks)} checks"
     return text + (f"; {found['unknown']} need more facts" if found["unknown"] else "")
 

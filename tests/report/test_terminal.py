@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
+from doctor.findings import Fix, Step
 from doctor.judge.report import CheckResult
+from doctor.report.groups import in_words
+from doctor.report.lines import plain
 from doctor.report.markdown import render_markdown
 from doctor.report.terminal import Look, render_terminal
+from doctor.report.waiting import waiting_lines
+from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import report
-from .samples import LAYERS, finding, hostile, sick, steps
+from .samples import COMMAND, LAYERS, finding, hostile, sick, steps
 
 PLAIN = Look(width=80)
 
@@ -45,8 +51,8 @@ def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
     two = [finding("cudnn-dropped-old-gpu", title="no cuDNN for it", subject=f"GPU-{i}",
                    downstream_of=("torch-dropped-old-gpu-sm",)) for i in range(8)]  # fmt: skip
     told = sick(findings=(*one, *two))
-    for text in (render_terminal(told, LAYERS), render_markdown(told, LAYERS)):
-        assert text.count("no code for it") == 2 and ", 7 more of them" in text
+    for text, ending in ((render_terminal(told, LAYERS), 1), (render_markdown(told, LAYERS), 0)):
+        assert text.count("no code for it") == 2 + ending and ", 7 more of them" in text
         assert text.count("no cuDNN for it") == 1 and ", 8 of them" in text
 
 
@@ -88,8 +94,47 @@ def test_a_group_with_something_unknown_is_not_well() -> None:
     lines = rows()
     line = lines[row_of("hardware  ", lines)]
     assert line.startswith("?")
-    assert "1 not known" in line
-    assert "driver.cu_init: timeout" in " ".join("\n".join(lines).split())
+    assert "1 unknown" in line
+    assert "1 check needs whether CUDA starts (cuInit) (no answer in time)." in waiting(("driver.cu_init: timeout",))
+
+
+def waiting(reasons: tuple[str, ...], path: str = "") -> str:
+    """What is told once below the groups; `path`: the fact that the fix of the first failure brings back."""
+    names = [name for name in LAYERS if name != "driver-not-loaded"]
+    checks = tuple(CheckResult(id=name, status="unknown", reason=r) for name, r in zip(names, reasons, strict=False))
+    step = Step(text="Load it.", where="host", changes={path: Missing("recheck")} if path else {})
+    root = finding("driver-not-loaded", fixes=(Fix(id="load", title="Load", steps=(step,)),))
+    return " ".join(plain(waiting_lines(sick(checks=checks, findings=(root,)), 80)).split())
+
+
+def test_a_reason_is_told_once() -> None:
+    lost = tuple(f"gpus.{name}: error: NVML 15: GPU is lost" for name in ("name", "temperature_c", "mig_enabled"))
+    assert waiting(lost) == "? 3 checks need readings of the GPUs (an error: NVML 15: GPU is lost)."
+    assert waiting((*lost, "host.libc: absent"), "gpus") == "? 3 checks wait for the fix above. ? 1 check needs host.libc (not there)."
+    many = tuple(f"host.fact_{n}: absent" for n in range(9))
+    assert waiting(many).endswith("? 6 checks are open for other reasons: -v shows them.")
+
+
+def test_what_was_seen_is_for_v() -> None:
+    assert not any(row.lstrip().startswith(("Seen:", "Inferred:")) for row in rows())
+    assert any("Seen: " in row for row in rows(Look(verbose=1)))
+
+
+def test_a_mark_never_stands_before_the_name_of_a_fault_that_is_absent() -> None:
+    (gpu,) = healthy().gpus  # type: ignore[misc]
+    calm = report(healthy().replace({"gpus": (replace(gpu, persistence_mode=False),)}))
+    assert calm.remarks and all(check.words for check in calm.checks if check.status == "pass")
+    for text in (render_terminal(calm, LAYERS, Look(verbose=1, width=110)), render_markdown(calm, LAYERS)):
+        assert "The driver is loaded" in text and not re.search(r"[✓✅] \S*driver-not-loaded", text)
+        for remark in calm.remarks:
+            row = next(row for row in text.splitlines() if remark.id in row)
+            assert re.search("^ *i |ℹ️", row), "a remark has no tick"
+
+
+def test_the_report_ends_with_the_first_thing_to_type() -> None:
+    lines = rows()
+    assert COMMAND in [row.strip() for row in lines[-4:]]
+    assert any(row.startswith("title of driver-not-loaded.") for row in lines[-24:]), "what is wrong, once more"
 
 
 def test_a_group_of_skipped_checks_has_no_tick() -> None:
@@ -105,7 +150,8 @@ def test_a_passing_group_is_one_line_and_v_opens_it() -> None:
     assert "no-nvidia-gpu" not in closed
     for check in calm.checks:
         assert check.id in opened
-        assert " ".join(check.reason.split()) in " ".join(opened.split())
+        assert in_words(check) in " ".join(opened.split())
+    assert " ms" not in opened
     assert "healthy" not in closed
 
 

@@ -1,0 +1,98 @@
+"""The last screen: the verdict, what is wrong and why once more, and the first command to type."""
+
+from __future__ import annotations
+
+import re
+
+from ..findings import Finding, Step
+from ..judge.report import Report
+from ..snapshot import known
+from .blocks import WHERE
+from .groups import counted, exit_words
+from .lines import Line, Span, Style, command, wrap
+
+_VERDICT: dict[str, tuple[str, Style]] = {
+    "fail": ("FAIL", "fail"), "unknown": ("UNKNOWN", "unknown"), "warn": ("WARN", "warn"), "pass": ("PASS", "pass"),
+}  # fmt: skip
+_MOST_COMMAND = 6
+"""Lines of a command: one that is longer (a file to write) stands above, in the fix."""
+_MOST_WHY = 200
+
+
+def verdict(report: Report, width: int, verbose: int) -> list[Line]:
+    """What it comes to, what the exit code says, and what to do next."""
+    word, style = _VERDICT[report.verdict]
+    count = counted(report.checks)
+    if report.target.kind == "text":
+        from . import told
+
+        count = count if verbose else told.counted(report)
+        return [*_first(report, word, style, count, width), *wrap(told.next_step(report), width)]
+    return [*_first(report, word, style, count, width), *_next(report, width, verbose)]
+
+
+def _first(report: Report, word: str, style: Style, count: str, width: int) -> list[Line]:
+    return wrap("; ".join(filter(None, (exit_words(report), count))), width, first=Span(f"{word}  ", style))
+
+
+def _next(report: Report, width: int, verbose: int) -> list[Line]:
+    first = next((f for f in report.findings if f.status == report.verdict), None)
+    unknown = any(c.status == "unknown" for c in report.checks)
+    if first is not None:
+        rows = [] if report.verdict == "fail" else wrap(_NOT_FAILED[report.verdict], width)
+        return [*rows, *_again(first, width), *_type(report, first, width)]
+    if unknown:
+        rest = "." if verbose else ": -v shows what."
+        return [*wrap(f"Nothing failed. Not everything could be looked at{rest}", width), *_prove(report, width)]
+    return [*wrap("Nothing failed in what was looked at.", width), *_prove(report, width)]
+
+
+_NOT_FAILED = {
+    "unknown": "Nothing failed, but a fact that the verdict needs could not be read.",
+    "warn": "Nothing failed. The first warning:",
+}
+
+
+def _again(first: Finding, width: int) -> list[Line]:
+    """What is wrong, and why in a sentence: the report above may be longer than the screen."""
+    why = re.split(r"(?<=[.!?])\s+(?=[A-Z])", first.detail)[0] if first.detail else ""
+    rows = wrap(f"{first.title.rstrip('.')}.", width, style="bold")
+    return rows + (wrap(why, width) if why and len(why) <= _MOST_WHY else [])
+
+
+def _type(report: Report, first: Finding, width: int) -> list[Line]:
+    again = f"gpudoctor {_command(report)}"
+    step = first.fixes[0].steps[0] if first.fixes else None
+    if step is None:
+        return wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)
+    where = WHERE.get(step.where, step.where) + (", as root" if step.needs_root else "")
+    typed = _typed(step)
+    rows = wrap(f"Do this first, {where}:" if typed else f"Do this first ({where}): {step.text}", width)
+    if typed:
+        rows += command(typed, "  ")
+    more = len(first.fixes[0].steps) > 1
+    if again in step.text and not more:
+        return rows
+    return rows + wrap(f"{'All steps: gpudoctor fix. Then' if more else 'Then'} look again: {again}", width)
+
+
+def _typed(step: Step) -> str:
+    """The lines to type, without the comments after them; '' where there are none, or too many for this place."""
+    lines = step.command.strip("\n").splitlines()
+    end = next((i for i, line in enumerate(lines) if i and line.lstrip().startswith("#")), len(lines))
+    return "\n".join(lines[:end]) if end <= _MOST_COMMAND else ""
+
+
+def _command(report: Report) -> str:
+    level = known(report.snapshot.measured.level)
+    if level == "watch":
+        return "watch"
+    return "prove" if level in ("proof", "quick", "standard", "full") else "check"
+
+
+def _prove(report: Report, width: int) -> list[Line]:
+    """Looking found nothing: what only the GPU itself can tell comes next."""
+    s = report.snapshot
+    if known(s.measured.level) is not None or not (known(s.gpus) or known(s.driver.cuda_devices)):
+        return []
+    return wrap("To let the GPU itself prove it: gpudoctor prove", width)

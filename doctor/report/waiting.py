@@ -1,0 +1,99 @@
+"""What keeps checks from a verdict, told once: which facts are missing, and which of them the first fix brings back."""
+
+from __future__ import annotations
+
+import re
+
+from ..judge.report import Report
+from .lines import Line, Span, wrap
+
+_WORDS = {
+    "gpus": "the list of GPUs",
+    "driver.kernel_version": "the driver's version",
+    "driver.cu_init": "whether CUDA starts (cuInit)",
+    "driver.nvml_init": "whether NVML starts",
+    "driver.cuda_devices": "CUDA's list of GPUs",
+    "driver.pci_devices": "the PCI list",
+    "driver.device_nodes": "the device nodes",
+    "driver.modules": "the kernel modules",
+    "driver.libcuda_path": "where libcuda is",
+    "driver.libcuda_candidates": "which libcuda files there are",
+    "driver.nvml_library_path": "where libnvidia-ml is",
+    "container.kind": "whether this is a container",
+    "host.environment": "the environment variables",
+    "torch.version": "whether torch is installed",
+    "torch.build": "which build of torch is installed",
+    "torch.requires": "what torch requires",
+    "torch.sass": "the GPU architectures that torch was built for",
+    "torch_run.imported": "whether torch can be imported",
+    "torch_run.cuda_available": "whether torch finds the GPU",
+    "torch_run.kernel_ran": "whether torch computes on the GPU",
+    "python.distributions": "the installed packages",
+    "python.extensions": "the compiled extensions",
+    "cuda.libraries": "the CUDA libraries",
+}
+_REASON = re.compile(
+    r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S
+)
+_WHY = {
+    "absent": "not there", "denied": "no permission", "timeout": "no answer in time", "error": "an error",
+    "not-asked": "not looked at", "conflict": "the sources disagree", "recheck": "only a new look can tell",
+}  # fmt: skip
+_MOST = 3
+
+
+def waiting_lines(report: Report, width: int) -> list[Line]:
+    """`12 checks wait for the fix above`, then the other reasons, each once with how many checks it keeps open."""
+    told = {finding.id for finding in report.findings}
+    reasons = [check.reason for check in report.checks if check.status == "unknown" and check.id not in told]
+    waits = [reason for reason in reasons if _brought_back(report, reason)]
+    follow = {f.id for f in report.findings if f.status == "unknown" and f.downstream_of and report.verdict == "fail"}
+    grouped: dict[str, list[str]] = {}
+    for reason in reasons:
+        if reason not in waits:
+            found = _REASON.fullmatch(reason)
+            why = f"{found[2]}: {found[3]}" if found and found[3] else reason
+            grouped.setdefault(why, []).append(reason)
+    count = len(waits) + len(follow)
+    texts = [f"{_checks(count, 'waits', 'wait')} for the fix above."] if count else []
+    others = sorted(grouped.values(), key=len, reverse=True)
+    texts += [f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}." for same in others[:_MOST]]
+    if rest := sum(map(len, others[_MOST:])):
+        texts.append(f"{_checks(rest, 'is', 'are')} open for other reasons: -v shows them.")
+    return [row for text in texts for row in wrap(text, width, first=Span("? ", "unknown"))]
+
+
+def _all_words(reasons: list[str]) -> str:
+    """The words of reasons that differ in their fact alone."""
+    different = list(dict.fromkeys(reasons))
+    if len(different) == 1:
+        return reason_words(different[0])
+    found = _REASON.fullmatch(different[0])
+    assert found
+    what = "readings of the GPUs" if all(r.startswith("gpus.") for r in different) else f"{len(different)} facts"
+    return f"{what} ({_WHY[found[2]]}: {found[3]})"
+
+
+def reason_words(reason: str) -> str:
+    """`gpus: denied: EACCES` as `the list of GPUs (no permission: EACCES)`; other reasons as they are."""
+    found = _REASON.fullmatch(reason)
+    if not found:
+        return reason.rstrip(".")
+    path, kind, detail = found.groups()
+    name = _WORDS.get(path) or path
+    return f"{name} ({_WHY[kind]}{f': {detail}' if detail else ''})"
+
+
+def _checks(count: int, one: str, many: str) -> str:
+    return f"1 check {one}" if count == 1 else f"{count} checks {many}"
+
+
+def _brought_back(report: Report, reason: str) -> bool:
+    """Whether a fix of the first finding changes the fact that the check lacks."""
+    found = _REASON.fullmatch(reason)
+    first = next((f for f in report.findings if f.status == "fail"), None)
+    if not found or first is None:
+        return False
+    path = found[1]
+    changed = {changed for fix in first.fixes[:1] for step in fix.steps for changed in step.changes}
+    return any(path == changed_path or path.startswith(f"{changed_path}.") for changed_path in changed)
