@@ -41,7 +41,8 @@ def _failure(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Findi
 def _remark(about: Check, s: Snapshot, j: Judged) -> Finding:
     """It works, or is said to by those who know better; who says otherwise is told."""
     no = " ".join(code.witness for code, grade in j.against) or j.code.witness
-    title = f"PyTorch {_version(s)} supports your {short(j.gpu.name)} ({sm(j.gpu.capability)}), though not every sign says so"
+    gpu = f"{short(j.gpu.name)} ({sm(j.gpu.capability)})"
+    title = f"PyTorch {_version(s)} supports your {gpu}, though one sign says otherwise"
     if j.ran:
         detail = f"torch ran a kernel on it.{j.disagreement}"
         if j.grade.kind == "none":
