@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="CUDA lists fewer GPUs than the driver has",
-    sound="CUDA lists every GPU that NVML lists",
+    sound="CUDA drops no GPU",
     severity="critical",
     layer="driver",
     tags=("gpu", "cuda"),
