@@ -6,7 +6,7 @@
     m.driver_for_cuda("535.129.03", "12.8").grade                 # 'minor-version'
     m.driver_for_gpu("570.86.15", "12.0", "proprietary").grade    # 'needs-open-module'
     m.code_for_gpu("8.9", ["8.0", "8.6"]).kind                    # 'sass'
-    m.best_builds(["7.0"], driver="580.82.07", python="3.11").builds[0].pip_line
+    m.best_builds(["7.0"], driver="580.82.07", python="3.11").builds[0].requirements
 
 Questions (answers are frozen structs; grades, never yes or no; `reason` is a plain sentence; `sources` are keys for
 `m.source(key)`):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     grade: the driver's grade (native, minor-version, needs-forward-compat, or unknown without a driver version);
     pypi_default: a plain install gives it, so index_url is ''; served_by: capability -> compiled target;
-    companions: package -> version that fits; pip_args: arguments after `pip install`; pip_line, uv_line: commands.
+    companions: package -> version that fits; requirements: torch and its companions as pip and uv write them.
     """
 
     torch: str
@@ -38,19 +37,9 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
     pypi_default: bool
     served_by: dict[str, str]
     companions: dict[str, str]
-    pip_args: tuple[str, ...]
+    requirements: tuple[str, ...]
     confidence: str
     sources: tuple[str, ...] = ()
-
-    @property
-    def pip_line(self) -> str:
-        """`pip install ...`, quoted for a shell."""
-        return shlex.join(("pip", "install", *self.pip_args))
-
-    @property
-    def uv_line(self) -> str:
-        """`uv pip install ...`, quoted for a shell."""
-        return shlex.join(("uv", "pip", "install", *self.pip_args))
 
 
 class BestBuilds(msgspec.Struct, frozen=True):
@@ -199,11 +188,9 @@ def _build(
             continue
         versions[package] = fit.version
         args.append(f"{package}=={fit.version}" if fit.relation == "==" else f"{package}>={fit.versions[0]}")
-    if url:
-        args += ["--index-url", url]
     by = ", ".join(gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in served.items())
     return RankedBuild(
         torch=build.torch, tag=build.tag, platform=build.platform, grade=grade, index_url=url,
         why=f"{why}; machine code for {by}", pypi_default=build.pypi_default, served_by=served, companions=versions,
-        pip_args=tuple(args), confidence=build.confidence, sources=(build.source,) + ((row.source,) if row else ()),
+        requirements=tuple(args), confidence=build.confidence, sources=(build.source,) + ((row.source,) if row else ()),
     )  # fmt: skip

@@ -27,8 +27,9 @@ from msgspec.structs import replace
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..fixes.frameworks import replace_package
-from ..fixes.packages import install_command, with_distributions
+from ..fixes.frameworks import LLAMA_CPP, replace_package
+from ..fixes.install import ways
+from ..fixes.packages import with_distributions
 from ..fixes.place import RECHECK
 from ..snapshot import CodeLibrary, Distribution, Snapshot, known, need
 from ._frameworks import gpu_wanted, weight
@@ -108,10 +109,8 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
         return replace_package(s, [d.name], "tensorflow[and-cuda]", [("tensorflow", "0")], id="install-tensorflow-gpu",
                                title="Install TensorFlow with its CUDA libraries")  # fmt: skip
     if d.name == "llama-cpp-python":
-        args = ["--force-reinstall", "--no-deps", "--no-cache-dir", "--no-binary", d.name, d.name]
         step = Step(text="Compile it with CUDA (takes nvcc and a C++ compiler).", where="environment",
-                    command=f"CMAKE_ARGS=-DGGML_CUDA=on {install_command(s, args)}",
-                    changes={"python.extensions": RECHECK})  # fmt: skip
+                    changes={"python.extensions": RECHECK}, **ways(s, LLAMA_CPP))  # fmt: skip
         return Fix(id="build-with-cuda", title="Build llama-cpp-python with CUDA", steps=(step,))
     new = {"faiss-cpu": "faiss-gpu-cu12", "paddlepaddle": "paddlepaddle-gpu"}.get(d.name, "")
     if new:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.versions import torch_version
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..fixes.packages import install_command
+from ..fixes.install import Install, pip_line, step
 from ..fixes.place import RECHECK, container_kind
 from ..fixes.torch import recheck_run
 from ..snapshot import Snapshot, known, need
@@ -71,15 +71,15 @@ def _fixes(s: Snapshot, m: Matrix, stated: str) -> tuple[Fix, ...]:
     found = []
     if parts and parts.kind == "release":
         index = m.index_url(parts.local) if parts.local else None
-        args = ["--force-reinstall", f"torch=={parts.base}", *(["--index-url", index.url] if index else [])]
-        step = Step(text="Install the image's version again.", command=install_command(s, args), where="environment",
-                    changes=changes)  # fmt: skip
-        found.append(Fix(id="restore-image-torch", title=f"Install torch {stated} again", steps=(step,)))
+        request = Install(packages=(f"torch=={parts.base}",), index=index.url if index else "", all_again=True)
+        put = step(s, request, "Install the image's version again.", changes=changes)
+        found.append(Fix(id="restore-image-torch", title=f"Install torch {stated} again", steps=(put,)))
+    again = Install(packages=(), requirements="requirements.txt", constraint="/tmp/keep.txt")
     keep = "pip freeze | grep -E '^(torch|torchvision|torchaudio|triton|nvidia-)' > /tmp/keep.txt"
-    step = Step(
+    kept = Step(
         text="In a fresh container of the image, note its versions and install your packages under that constraint.",
-        command=f"{keep} && pip install -c /tmp/keep.txt -r requirements.txt",
+        command=f"{keep} && {pip_line(again)}",
         where="container-start" if container_kind(s) else "shell", changes=changes,
     )  # fmt: skip
-    found.append(Fix(id="fresh-image-with-constraint", title="Keep the image's torch by a constraint", steps=(step,)))
+    found.append(Fix(id="fresh-image-with-constraint", title="Keep the image's torch by a constraint", steps=(kept,)))
     return tuple(found)

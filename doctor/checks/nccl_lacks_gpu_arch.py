@@ -27,7 +27,8 @@ from compat_matrix.versions import numbers
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.extensions import without_libraries
 from ..fixes.fitting import fitting_torch
-from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.install import Install, ways
+from ..fixes.packages import site_packages, with_distributions
 from ..fixes.place import RECHECK
 from ..fixes.torch import recheck_run
 from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
@@ -122,5 +123,5 @@ def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, 
         "python.distributions": with_distributions(s, put), "torch.nccl_bundled": best.version.partition(".post")[0],
     }  # fmt: skip
     step = Step(text="torch's pin is then not met; NCCL keeps its interface within version 2.", where="environment",
-                command=install_command(s, ("--no-deps", f"{name}=={best.version}")), changes=changes)  # fmt: skip
+                **ways(s, Install(packages=(f"{name}=={best.version}",), deps=False)), changes=changes)  # fmt: skip
     return Fix(id="install-nccl", title=f"Install {name} {best.version}", steps=(step,)), *torch

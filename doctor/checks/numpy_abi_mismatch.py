@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers, torch_version
 
 from ..findings import Check, Finding, Fix, Policy, Step
-from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.install import Install, ways
+from ..fixes.packages import site_packages, with_distributions
 from ..fixes.torch import recheck_run
 from ..snapshot import Distribution, Missing, Snapshot, known, need
 from ._errors import import_failed, need_answer, numpy_words, texts
@@ -77,7 +78,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _older_numpy(s: Snapshot) -> Fix:
     put = (Distribution(name="numpy", version=LAST_NUMPY_1, location=site_packages(s)),)
     changes = {**recheck_run(s), "python.distributions": with_distributions(s, put)}
-    step = Step(text="Install the last NumPy 1.", command=install_command(s, ("numpy<2",)), where="environment",
+    step = Step(text="Install the last NumPy 1.", **ways(s, Install(packages=("numpy<2",))), where="environment",
                 changes=changes)  # fmt: skip
     return Fix(id="install-numpy-1", title="Install NumPy 1.26", steps=(step,),
                note="Or a newer torch: from 2.3 on it is built for NumPy 2.")  # fmt: skip

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
 from ..findings import Check, Finding, Fix, Policy, Step
-from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.install import Install, ways
+from ..fixes.packages import site_packages, with_distributions
 from ..fixes.torch import install_torch
 from ..snapshot import ABSENT, Distribution, Snapshot, need
 from ._errors import first_line, texts
@@ -101,7 +102,7 @@ def _fixes(s: Snapshot, m: Matrix, cuda: str, first: str) -> tuple[Fix, ...]:
         put = (Distribution(name=name, version=f"{first}.0", location=site_packages(s)),)
         step = Step(
             text="NVRTC of the same CUDA major can be newer than torch's pin.", where="environment",
-            command=install_command(s, ("--no-deps", f"{name}=={first}.*")),
+            **ways(s, Install(packages=(f"{name}=={first}.*",), deps=False)),
             changes={"python.distributions": with_distributions(s, put)},
         )  # fmt: skip
         found.append(Fix(id="newer-nvrtc", title=f"Install NVRTC {first}", steps=(step,)))

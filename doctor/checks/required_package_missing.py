@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..fixes.packages import install_command, needs_new_environment, new_environment, site_packages, with_distributions
+from ..fixes.install import Install, ways
+from ..fixes.packages import needs_new_environment, new_environment, site_packages, with_distributions
 from ..snapshot import Distribution, Snapshot, known, need
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _install(s: Snapshot, name: str) -> Fix:
         steps.append(step)
     put = (Distribution(name=name, version="0", location=site_packages(s)),)
     steps.append(
-        Step(text=f"Install {name}.", command=install_command(s, (name,)), where="environment",
+        Step(text=f"Install {name}.", where="environment", **ways(s, Install(packages=(name,))),
              changes={"python.distributions": with_distributions(s, put)})
     )  # fmt: skip
     return Fix(id="install-package", title=f"Install {name}", steps=tuple(steps))

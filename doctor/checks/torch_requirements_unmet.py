@@ -24,7 +24,8 @@ from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Step
 from ..findings.patterns import lazy
-from ..fixes.packages import install_command, site_packages, with_distributions
+from ..fixes.install import Install, ways
+from ..fixes.packages import site_packages, with_distributions
 from ..fixes.pins import Pin, applies, requires
 from ..fixes.torch import recheck_run
 from ..snapshot import Distribution, Missing, Snapshot, need
@@ -113,7 +114,7 @@ def _install(s: Snapshot, unmet: list[_Unmet]) -> Fix | None:
     put = [Distribution(name=w.name, version=_lowest(w.version), location=site) for w in unmet]
     step = Step(
         text="Install what torch's metadata asks for.",
-        command=install_command(s, [f"{w.name}{w.version}" for w in unmet]),
+        **ways(s, Install(packages=tuple(f"{w.name}{w.version}" for w in unmet))),
         where="environment",
         changes={**recheck_run(s), "python.distributions": with_distributions(s, put)},
     )

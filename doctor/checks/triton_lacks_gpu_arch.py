@@ -27,7 +27,7 @@ from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..findings.patterns import lazy
-from ..fixes.packages import install_command
+from ..fixes.install import Install, ways
 from ..fixes.selection import environment_with
 from ..fixes.toolchain import toolkit_for
 from ..fixes.torch import install_torch
@@ -109,7 +109,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         for d in known(s.python.distributions) or ()
     )
     step = Step(text="torch's own pin is then not met: for a trial.", where="environment",
-                command=install_command(s, ("--no-deps", f"triton>={first},<{first[0]}.{int(first[2:]) + 1}")),
+                **ways(s, Install(packages=(f"triton>={first},<{first[0]}.{int(first[2:]) + 1}",), deps=False)),
                 changes={"python.distributions": put})  # fmt: skip
     found.append(Fix(id="newer-triton", title=f"Install Triton {first} alone", steps=(step,)))
     return tuple(found)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Fix, Policy, Step
 from ..findings.patterns import lazy
+from ..fixes.install import pip_remove_line
 from ..fixes.place import RECHECK
 from ..fixes.torch import recheck_run
 from ..snapshot import Distribution, EnvVar, Snapshot, known, need
@@ -79,6 +80,6 @@ def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) 
         text="Switch the user site folder off (in a Dockerfile or job script: set the variable there).",
         command="export PYTHONNOUSERSITE=1", where="shell", changes=changes,
     )  # fmt: skip
-    names = " ".join(user.name for user, _ in hidden[:8])
+    line = pip_remove_line([user.name for user, _ in hidden[:8]])
     return Fix(id="no-user-site", title="Switch the user site folder off", steps=(step,),
-               note=f"Or remove the copies for good, outside of the environment: pip uninstall {names}")  # fmt: skip
+               note=f"Or remove the copies for good, outside of the environment:\n  {line}")  # fmt: skip

@@ -101,7 +101,7 @@ def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     row = found.release
     lines = [f"torch {row.torch} ({row.date}), Python {' '.join(row.pythons_linux_x86_64)}"]
     tags = f"Linux x86_64 {row.pypi_linux_x86_64}, aarch64 {row.pypi_linux_aarch64}, Windows {row.pypi_windows}"
-    lines.append(f"plain pip install: {tags}")
+    lines.append(f"from PyPI: {tags}")
     builds = m.torch_builds(row.torch)
     for build in builds:
         ptx = "unknown" if build.ptx_unknown else " ".join(build.ptx) or "none"
@@ -120,8 +120,14 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
         [_capability(m, text) for text in options["gpus"]], options["driver"], options["os_"], options["arch"],
         options["python"], options["torch"], options["forward_compat"],
     )  # fmt: skip
-    lines = [f"{b.pip_line}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}" for b in best]
-    data = {"reason": best.reason, "builds": [{**msgspec.structs.asdict(b), "pip_line": b.pip_line} for b in best]}
+    from ..fixes.install import of_build, pip_line, uv_line
+
+    lines, told = [], []
+    for b in best:
+        request = of_build(b)
+        lines.append(f"{pip_line(request)}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}")
+        told.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
+    data = {"reason": best.reason, "builds": told}
     return data, lines or [f"none: {best.reason}"]
 
 

@@ -18,12 +18,22 @@ Where: TypeAlias = Literal[
 manifest that starts the container or job, the host machine, Windows under WSL, the provider's console, the program."""
 
 
+class Alternative(Struct, frozen=True, kw_only=True):
+    """The same step by another tool."""
+
+    tool: str
+    """pip, uv."""
+    command: str
+
+
 class Step(Struct, frozen=True, kw_only=True):
     """One step of a fix."""
 
     text: str
     command: str = ""
     """Exact command or lines to add; empty where there is nothing to type."""
+    alternatives: tuple[Alternative, ...] = ()
+    """The same by the tools that are not in use here."""
     where: Where
     possible_here: bool = True
     """Whether this user can do it from where gpudoctor runs."""

@@ -9,8 +9,9 @@ from compat_matrix.versions import torch_version
 from ..findings import Fix, Step
 from ..snapshot import Distribution, Snapshot, known
 from .extensions import without_libraries
+from .install import Install, step
 from .machine import wheel_platform
-from .packages import install_command, site_packages, uninstall_command, with_distributions
+from .packages import site_packages, uninstall_command, with_distributions
 from .pins import pin_of, requires
 
 if TYPE_CHECKING:
@@ -30,16 +31,17 @@ def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> 
     target = pins["triton"].version if d.name == "triton" and "triton" in pins else fit.version if fit else ""
     if not target:
         return remove_companion(s, d.name, f"No {d.name} was published for torch {parts.base}.")
-    args = ["--force-reinstall", "--no-deps", f"{d.name}=={target}"]
+    url = ""
     row = m.torch_build(parts.base, parts.tag or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local and d.name in COMPILED else None
     if index and not (row and row.pypi_default) and (fit is None or fit.relation in ("==", ">=")):
-        args += ["--index-url", index.url]
+        url = index.url
+    request = Install(packages=(f"{d.name}=={target}",), index=url, again=(d.name,), deps=False)
     put = (Distribution(name=d.name, version=target, location=site_packages(s)),)
     word = f" ({'the CPU build' if parts.local == 'cpu' else parts.tag})" if index and parts.local else ""
-    step = Step(text=f"Install the {d.name} that goes with torch {parts.base}.", command=install_command(s, args),
-                where="environment", changes=_without_libraries(s, d.name, with_distributions(s, put)))  # fmt: skip
-    return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(step,))
+    put_it = step(s, request, f"Install the {d.name} that goes with torch {parts.base}.",
+                  changes=_without_libraries(s, d.name, with_distributions(s, put)))  # fmt: skip
+    return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(put_it,))
 
 
 _WHY = "What uses it fails until the one that fits is installed."
@@ -48,8 +50,8 @@ _WHY = "What uses it fails until the one that fits is installed."
 def remove_companion(s: Snapshot, name: str, why: str = _WHY) -> Fix:
     """Uninstall a companion."""
     changes = _without_libraries(s, name, with_distributions(s, (), (name,)))
-    step = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=changes)
-    return Fix(id="remove-companion", title=f"Remove {name}", steps=(step,))
+    gone = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=changes)
+    return Fix(id="remove-companion", title=f"Remove {name}", steps=(gone,))
 
 
 def _without_libraries(s: Snapshot, name: str, distributions: Any) -> dict[str, Any]:

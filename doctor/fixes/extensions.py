@@ -11,7 +11,8 @@ from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 from ..findings import Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
-from .packages import install_command, site_packages, tool, uninstall_command, with_distributions
+from .install import Install, step, ways
+from .packages import site_packages, uninstall_command, with_distributions
 from .place import RECHECK
 from .torch_bound import Torch, misfit
 
@@ -66,31 +67,37 @@ def cudart_major(library: CodeLibrary) -> int | None:
 
 def remove(s: Snapshot, name: str, why: str = "Programs that find it missing use torch's own code.") -> Fix:
     """Uninstall a package."""
-    step = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True,
-                changes=gone(s, (name,)))  # fmt: skip
-    return Fix(id="remove-extension", title=f"Remove {name}", steps=(step,))
+    out = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True,
+               changes=gone(s, (name,)))  # fmt: skip
+    return Fix(id="remove-extension", title=f"Remove {name}", steps=(out,))
 
 
 def upgrade(s: Snapshot, name: str, title: str = "", spec: str = "") -> Fix:
     """Install the newest (or `spec`) version that fits the installed torch: pip is told to keep torch as it is."""
     keep = _keep_torch(s)
-    args = ["--upgrade", spec or name, *([keep] if keep else [])]
-    step = Step(text=f"Install a {name} that fits; torch stays.", command=install_command(s, args),
-                where="environment", changes=renewed(s, (name,)))  # fmt: skip
-    return Fix(id="upgrade-extension", title=title or f"Install a newer {name}", steps=(step,))
+    request = Install(packages=(spec or name, *([keep] if keep else [])), upgrade=True)
+    put = step(s, request, f"Install a {name} that fits; torch stays.", changes=renewed(s, (name,)))
+    return Fix(id="upgrade-extension", title=title or f"Install a newer {name}", steps=(put,))
 
 
 def build(s: Snapshot, d: Distribution, archs: Sequence[str] = (), title: str = "") -> Fix:
     """Compile the same version against the installed torch (for these compute capabilities)."""
-    args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--no-binary", d.name,
-            f"{d.name}=={d.version.partition('+')[0]}"]  # fmt: skip
-    listed = f"TORCH_CUDA_ARCH_LIST='{';'.join(archs)}' " if archs else ""
-    step = Step(
-        text="Compile it here, against the torch that is installed. It takes a toolkit (nvcc) of torch's CUDA version, "
-        "a C++ compiler and time: gpudoctor check --building judges them.",
-        command=listed + install_command(s, args), where="environment", changes=renewed(s, (d.name,)),
+    text = ("Compile it here, against the torch that is installed. It takes a toolkit (nvcc) of torch's CUDA version, "
+            "a C++ compiler and time: gpudoctor check --building judges them.")  # fmt: skip
+    request = compiled(d.name, archs, d.version.partition("+")[0])
+    made = step(s, request, text, changes=renewed(s, (d.name,)))
+    return Fix(id="build-extension", title=title or f"Build {d.name} for this torch", steps=(made,))
+
+
+def compiled(name: str, archs: Sequence[str] = (), version: str = "", source: bool = True) -> Install:
+    """The request that compiles an extension against the torch that is here, for these compute capabilities.
+
+    Without `source` a wheel that its project has published for this torch does as well.
+    """
+    return Install(
+        packages=(f"{name}=={version}" if version else name,), again=(name,), deps=False, isolated=False, cache=False,
+        from_source=(name,) if source else (), variables=(("TORCH_CUDA_ARCH_LIST", ";".join(archs)),) if archs else (),
     )  # fmt: skip
-    return Fix(id="build-extension", title=title or f"Build {d.name} for this torch", steps=(step,))
 
 
 def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
@@ -124,19 +131,16 @@ def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
         return None
     wheels = [name for name in names if name not in SOURCE_ONLY]
     sources = [name for name in names if name in SOURCE_ONLY]
-    lines = []
+    requests = []
     if wheels:
-        lines.append(install_command(s, ["--upgrade", f"torch=={torch.partition('+')[0]}", *wheels]))
+        requests.append(Install(packages=(f"torch=={torch.partition('+')[0]}", *wheels), upgrade=True))
     if sources:
-        args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", *sources]
-        lines.append(install_command(s, args))
+        requests.append(Install(packages=tuple(sources), again=tuple(sources), deps=False, isolated=False, cache=False))
     text = f"Install again what was built against the old torch: {', '.join(names)}."
-    return Step(text=text, command=" && ".join(lines), where="environment", changes=renewed(s, names))
+    return Step(text=text, where="environment", changes=renewed(s, names), **ways(s, *requests))
 
 
 def _keep_torch(s: Snapshot) -> str:
     version = known(s.torch.version) or ""
     found = re.match(r"\d+(\.\d+)+", version)
-    if not found or tool(s)[0].startswith("conda"):
-        return ""
-    return f"torch=={found[0]}"
+    return f"torch=={found[0]}" if found else ""

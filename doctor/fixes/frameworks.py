@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +9,14 @@ from compat_matrix.versions import numbers
 
 from ..findings import Fix, Step
 from ..snapshot import Distribution, Snapshot, known
-from .packages import executable, install_command, site_packages, uninstall_command, with_distributions
+from .install import Install, environment_line, step, ways
+from .packages import site_packages, uninstall_command, with_distributions
 from .place import RECHECK
 from .torch import recheck_run
+
+LLAMA_CPP = Install(packages=("llama-cpp-python",), again=("llama-cpp-python",), deps=False, cache=False,
+                    from_source=("llama-cpp-python",), variables=(("CMAKE_ARGS", "-DGGML_CUDA=on"),))  # fmt: skip
+"""Compiled with CUDA; its project's README."""
 
 
 def cuda_major_for(s: Snapshot) -> int:
@@ -33,9 +37,8 @@ def replace_package(
     site = site_packages(s)
     new = [Distribution(name=name, version=version, location=site) for name, version in put]
     changes = {"python.distributions": with_distributions(s, new, old)}
-    command = install_command(s, ["--upgrade", spec] if upgrade else [spec])
-    step = Step(text=text or f"Install {spec}.", command=command, where="environment", changes=changes)
-    return Fix(id=id, title=title, steps=(*steps, step))
+    put_it = step(s, Install(packages=(spec,), upgrade=upgrade), text or f"Install {spec}.", changes=changes)
+    return Fix(id=id, title=title, steps=(*steps, put_it))
 
 
 def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec: str, note: str = "") -> Fix:
@@ -55,10 +58,10 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec:
     site = site_packages(s)
     put = [Distribution(name=name, version=f"{major}.0", location=site) for name in wheels]
     put.append(Distribution(name=dnn, version=f"{cudnn}.0", location=site))
-    step = Step(text=f"The libraries of CUDA {major} and cuDNN {cudnn} as wheels; no toolkit of the system is needed.",
-                command=install_command(s, [*specs, dnn_bound]), where="environment",
-                changes={"python.distributions": with_distributions(s, put)})  # fmt: skip
-    return Fix(id="install-cuda-wheels", title=f"Install the CUDA {major} libraries", steps=(step,), note=note)
+    text = f"The libraries of CUDA {major} and cuDNN {cudnn} as wheels; no toolkit of the system is needed."
+    wheels_step = step(s, Install(packages=(*specs, dnn_bound)), text,
+                       changes={"python.distributions": with_distributions(s, put)})  # fmt: skip
+    return Fix(id="install-cuda-wheels", title=f"Install the CUDA {major} libraries", steps=(wheels_step,), note=note)
 
 
 def cuda_arrays(s: Snapshot, cuda: str, text: str) -> Fix:
@@ -79,7 +82,8 @@ def _apart(s: Snapshot, spec: str) -> Fix:
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
                "python.patient.prefix": place, "python.patient.executable": f"{place}/bin/python"}  # fmt: skip
-    step = Step(text="The cuDNN that is here belongs to another package: two versions do not go into one environment.",
-                command=f"{executable(s)} -m venv {place} && {place}/bin/python -m pip install {shlex.quote(spec)}",
-                where="shell", changes=changes)  # fmt: skip
-    return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(step,))
+    text = "The cuDNN that is here belongs to another package: two versions do not go into one environment."
+    there = s.replace({"python.patient.executable": f"{place}/bin/python", "python.distributions": RECHECK})
+    made = Step(text=text, where="shell", changes=changes,
+                **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, place)} && "))  # fmt: skip
+    return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(made,))

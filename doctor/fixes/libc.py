@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
+from .install import conda_line
 from .place import RECHECK, container_kind
 from .torch import recheck_run
 
@@ -21,7 +22,7 @@ def newer_libc(s: Snapshot, wanted: str) -> tuple[Fix, ...]:
     changes = {**recheck_run(s), "host.libc": RECHECK}
     found = []
     if wanted.startswith(("GLIBCXX", "CXXABI")) and known(s.python.patient.kind) == "conda":
-        command = f"conda install --yes -c conda-forge 'libstdcxx-ng>={_gcc(wanted)}'"
+        command = conda_line(s, [f"libstdcxx-ng>={_gcc(wanted)}"])
         step = Step(text="Install a newer C++ library into this conda environment.", where="environment",
                     command=command, changes=changes)  # fmt: skip
         found.append(Fix(id="newer-libstdcxx", title="Install a newer C++ library", steps=(step,)))

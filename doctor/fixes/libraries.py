@@ -10,8 +10,9 @@ from compat_matrix.versions import torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
+from .install import Install, step
 from .machine import wheel_platform
-from .packages import install_command, installed, site_packages, uninstall_command, with_distributions
+from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import Pin, absent_pins, applies, cuda_pins, requires
 from .place import RECHECK
 from .torch import note, recheck_run
@@ -46,27 +47,23 @@ def install_pins(s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop:
             Step(text="Remove the wheels of the other CUDA version.", command=uninstall_command(s, drop),
                  where="environment")
         )  # fmt: skip
-    again = ["--force-reinstall"] if drop else []
-    args = [*again, "--no-deps", *(f"{pin.name}=={pin.version}" for pin in pins)]
-    steps.append(
-        Step(text="Install the versions that torch pins.", command=install_command(s, args), where="environment",
-             changes=_installed(s, pins, drop))
-    )  # fmt: skip
-    return Fix(id=id, title=title, steps=tuple(steps), note=note(s, args))
+    again = tuple(pin.name for pin in pins) if drop else ()
+    request = Install(packages=tuple(f"{pin.name}=={pin.version}" for pin in pins), again=again, deps=False)
+    steps.append(step(s, request, "Install the versions that torch pins.", changes=_installed(s, pins, drop)))
+    return Fix(id=id, title=title, steps=tuple(steps), note=note(s, request))
 
 
 def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
     """Install the same build of torch again, with everything that it pins; vendors' builds come with their image."""
     parts = torch_version(known(s.torch.version) or "")
     if parts is None or parts.kind != "release":
-        step = Step(text="Make the environment or container again from its image: pip cannot fetch this build.",
-                    where="container-start", changes=_installed(s, []))  # fmt: skip
-        return Fix(id="fresh-environment", title="Start again from the image that brings this torch", steps=(step,))
-    args = ["--force-reinstall", f"torch=={parts.base}"]
+        start = Step(text="Make the environment or container again from its image: pip cannot fetch this build.",
+                     where="container-start", changes=_installed(s, []))  # fmt: skip
+        return Fix(id="fresh-environment", title="Start again from the image that brings this torch", steps=(start,))
     row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local else None
-    if index and not (row and row.pypi_default):
-        args += ["--index-url", index.url]
+    url = index.url if index and not (row and row.pypi_default) else ""
+    request = Install(packages=(f"torch=={parts.base}",), index=url, all_again=True)
     pins = [Pin("torch", parts.base, ""), *(pin for pin in cuda_pins(s) if applies(pin, s))]
     twice = len(installed(s, ("torch",))) > 1
     remove = Step(text="Uninstall until nothing is left.", where="environment",
@@ -76,10 +73,9 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
         title=f"Install torch {known(s.torch.version)} again{', ' + why if why else ''}",
         steps=(
             *((remove,) if twice else ()),
-            Step(text="Install it again, with what it needs.", command=install_command(s, args), where="environment",
-                 changes=_installed(s, pins)),
+            step(s, request, "Install it again, with what it needs.", changes=_installed(s, pins)),
         ),
-        note=note(s, args),
+        note=note(s, request),
     )  # fmt: skip
 
 

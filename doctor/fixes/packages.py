@@ -1,44 +1,16 @@
-"""Commands that install into, or remove from, the patient's own Python environment."""
+"""What is installed in the patient's own Python environment, before and after a step."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 from ..findings import Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
+from .install import environment_line, remove_line
 
 NEW_VENV = "~/venv-gpu"
 """Where a fix makes an environment when the patient's own must not or cannot be changed."""
-
-_CONDA_NAMES = {"torch": "pytorch"}
-
-
-def quoted(path: str) -> str:
-    """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
-    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
-
-
-def executable(s: Snapshot) -> str:
-    """The patient's interpreter as it is typed in a command; `python3` (Windows: `python`) where that is not known."""
-    name = "python" if known(s.host.system) == "windows" else "python3"
-    return quoted(known(s.python.patient.executable) or name)
-
-
-def tool(s: Snapshot) -> tuple[str, str]:
-    """Two command prefixes that install and uninstall: pip of the patient, or uv where it is known to have no pip."""
-    python, text = executable(s), s.target.kind == "text"  # texts list a few packages
-    if known(s.python.distributions) and s.python.distribution("pip") is None and not text:
-        return f"uv pip install --python {python}", f"uv pip uninstall --python {python}"
-    return f"{python} -m pip install", f"{python} -m pip uninstall -y"
-
-
-def install_command(s: Snapshot, args: Sequence[str]) -> str:
-    """`/opt/venv/bin/python -m pip install ...`, quoted for a shell; an index of CPU builds that is set is left out."""
-    index = known(s.host.env("PIP_EXTRA_INDEX_URL")) or ""
-    prefix = "PIP_EXTRA_INDEX_URL= " if index.rstrip("/").endswith("/cpu") else ""
-    return f"{prefix}{tool(s)[0]} {shlex.join(args)}"
 
 
 def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:
@@ -46,10 +18,7 @@ def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:
     prefix = known(s.python.patient.prefix)
     by_conda = any(d.installer == "conda" for d in installed(s, names)) if prefix else (
         "torch" in names and known(s.torch.installer) in ("conda", "mamba", "conda-forge"))  # fmt: skip
-    if by_conda:
-        packages = shlex.join(_CONDA_NAMES.get(name, name) for name in names)
-        return f"conda remove --yes {f'--prefix {quoted(prefix)} ' if prefix else ''}{packages}"
-    return f"{tool(s)[1]} {shlex.join(names)}"
+    return remove_line(s, names, by_conda)
 
 
 def installed(s: Snapshot, names: Sequence[str]) -> tuple[Distribution, ...]:
@@ -69,10 +38,8 @@ def new_environment(s: Snapshot, python: str = "") -> tuple[Step, Snapshot]:
     `python`: a version such as `3.12` where the patient's own version will not do; uv then fetches it.
     """
     if python:
-        command = f"uv venv --seed --python {python} {NEW_VENV}"
         text = f"Make a new environment with Python {python}; the one diagnosed stays as it is."
     else:
-        command = f"{executable(s)} -m venv {NEW_VENV}"
         text = "Make a virtual environment of your own: the one diagnosed is not to be installed into."
     version = python or s.python.patient.version
     # The rest of the environment is known to be empty only once it has been made.
@@ -85,6 +52,7 @@ def new_environment(s: Snapshot, python: str = "") -> tuple[Step, Snapshot]:
     pip = Distribution(name="pip", version="0", location=f"{NEW_VENV}/lib/python/site-packages")
     changes: dict[str, Any] = {f"python.patient.{name}": value for name, value in patient.items()}
     changes.update({"python.distributions": (pip,), "python.extensions": (), "torch.version": ABSENT})
+    command = environment_line(s, NEW_VENV, python)
     return Step(text=text, command=command, where="shell", changes=changes), s.replace(changes)
 
 

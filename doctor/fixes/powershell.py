@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from ..findings import Fix
+from ..findings import Alternative, Fix, Step
 from ..findings.patterns import lazy
 
 _ASSIGN = lazy(r"([A-Za-z_]\w*)=('[^']*'|\"[^\"]*\"|\S*)(?:\s+|$)")
@@ -19,10 +19,15 @@ _OTHER_HOME = lazy(r"(?<![\w/])~/([\w./-]+)")
 def in_powershell(fix: Fix) -> Fix:
     """The fix with its commands, and those of its note, for PowerShell."""
     steps = tuple(
-        replace(step, command=powershell(step.command)) if step.where in _THERE else step for step in fix.steps
+        replace(step, command=powershell(step.command), alternatives=_all(step)) if step.where in _THERE else step
+        for step in fix.steps
     )
     rows = [f"  {powershell(row[2:])}" if row.startswith("  ") else row for row in fix.note.splitlines()]
     return replace(fix, steps=steps, note="\n".join(rows))
+
+
+def _all(step: Step) -> tuple[Alternative, ...]:
+    return tuple(replace(other, command=powershell(other.command)) for other in step.alternatives)
 
 
 def powershell(command: str) -> str:

@@ -9,9 +9,10 @@ from compat_matrix.versions import numbers, torch_version
 
 from ..findings import Fix
 from ..snapshot import Distribution, known
-from .extensions import SOURCE_ONLY, another, build, remove, upgrade
+from .extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
+from .install import ways
 from .machine import capabilities, python_version
-from .packages import install_command, installed
+from .packages import installed
 from .selection import unset_variable
 from .told import Told, one_step
 from .torch import recheck_run
@@ -54,10 +55,10 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     d = _named(t)
     if d is None:
         name = _file(t) or "EXTENSION"
-        args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", name]
         return (one_step("build-extension", f"Install {name} again, for the torch that is here",
                          "Where its project offers wheels for this torch, take that; else it is compiled here.",
-                         install_command(t.s, args), "environment", changes=recheck_run(t.s)),)  # fmt: skip
+                         where="environment", changes=recheck_run(t.s),
+                         **ways(t.s, compiled(name, source=False))),)  # fmt: skip
     torch = (known(t.s.torch.version) or "").partition("+")[0]
     rows = [row for row in t.m.extensions if row.package == d.name and row.torch == f"=={torch}"]
     if torch and rows and d.name in _PINNED:
@@ -67,11 +68,11 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     if d.version:
         return another(t.s, d)
     if d.name in SOURCE_ONLY:
-        args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", d.name]
-        compiled = one_step("build-extension", f"Build {d.name} for this torch", "Compile it here, against the torch "
+        made = one_step("build-extension", f"Build {d.name} for this torch", "Compile it here, against the torch "
                             "that is installed: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
-                            install_command(t.s, args), "environment", changes=recheck_run(t.s))  # fmt: skip
-        return (compiled, remove(t.s, d.name))
+                            where="environment", changes=recheck_run(t.s),
+                            **ways(t.s, compiled(d.name, source=False)))  # fmt: skip
+        return (made, remove(t.s, d.name))
     return (upgrade(t.s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(t.s, d.name))
 
 
@@ -86,18 +87,16 @@ def _no_arch(t: Told) -> Iterable[Fix | None]:
     archs = capabilities(t.s, t.m)
     if d is None:
         return (_compiled(t, _file(t) or "EXTENSION", archs),)
-    compiled = build(t.s, d, archs, f"Build {d.name} for {', '.join(archs)}") if d.version and archs else None
+    made = build(t.s, d, archs, f"Build {d.name} for {', '.join(archs)}") if d.version and archs else None
     if d.name in SOURCE_ONLY:
-        return (compiled or _compiled(t, d.name, archs), remove(t.s, d.name))
-    return (upgrade(t.s, d.name), compiled, remove(t.s, d.name))
+        return (made or _compiled(t, d.name, archs), remove(t.s, d.name))
+    return (upgrade(t.s, d.name), made, remove(t.s, d.name))
 
 
 def _compiled(t: Told, name: str, archs: list[str]) -> Fix:
-    args = ["--force-reinstall", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--no-binary", name, name]
-    listed = f"TORCH_CUDA_ARCH_LIST='{';'.join(archs)}' " if archs else ""
     return one_step("build-extension", f"Build {name} for this GPU", "Compile it here: it takes nvcc of torch's CUDA "
-                    "version, a C++ compiler and time.", listed + install_command(t.s, args), "environment",
-                    changes=recheck_run(t.s))  # fmt: skip
+                    "version, a C++ compiler and time.", where="environment", changes=recheck_run(t.s),
+                    **ways(t.s, compiled(name, archs)))  # fmt: skip
 
 
 def _no_binary(t: Told) -> Iterable[Fix | None]:

@@ -8,8 +8,8 @@ from ..findings import Fix
 from ..findings.patterns import lazy
 from ..snapshot import known
 from .frameworks import cuda_arrays, cuda_major_for
+from .install import Install, ways
 from .machine import torch_cuda
-from .packages import install_command
 from .place import RECHECK
 from .told import Told, one_step
 from .torch import recheck_run
@@ -44,8 +44,9 @@ def libraries(t: Told) -> Iterable[Fix]:
         more = f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     title = f"Install {wheel.partition('=')[0]}, and let the program find it"
     text = "Both in the environment that runs the program; the second line before it starts."
-    put = one_step("install-cuda-library", title, text, f"{install_command(t.s, (wheel,))}\n{more}", "environment",
-                   changes={**recheck_run(t.s), "python.distributions": RECHECK})  # fmt: skip
+    put = one_step("install-cuda-library", title, text, where="environment",
+                   changes={**recheck_run(t.s), "python.distributions": RECHECK},
+                   **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"))  # fmt: skip
     return (put, here)
 
 

@@ -14,11 +14,12 @@ from ..findings.patterns import lazy
 from ..snapshot import known
 from .driver import RPM, other_host
 from .fitting import fitting_torch
+from .install import Install, ways
 from .jetson import jetson_build
 from .libcuda import without_folders
 from .libraries import off_library_path
 from .machine import capabilities, torch_cuda
-from .packages import install_command, uninstall_command
+from .packages import uninstall_command
 from .place import RECHECK, container_kind, driver_changes, host_sudo, on_host
 from .selection import environment_with
 from .speed import local_data, more_workers
@@ -37,7 +38,7 @@ def _pinned_again(t: Told) -> Iterable[Fix]:
         again = torch_again(t, "with its NCCL")
         return (one_step("same-nccl-everywhere", "Give every machine of the job the same NCCL", "One image for all, or "
                          "the same versions: on each machine.", again.steps[-1].command, "environment",
-                         changes=recheck_run(t.s)),)  # fmt: skip
+                         changes=recheck_run(t.s), alternatives=again.steps[-1].alternatives),)  # fmt: skip
     if t.said.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
         return (_system_nccl(t),)
     return (torch_again(t, "with its CUDA libraries"),)
@@ -118,15 +119,16 @@ def _cudnn_wheel(t: Told) -> Fix:
     cuda = (numbers(torch_cuda(t.s, t.m) or known(t.s.driver.cuda_version)) or (12,))[0]
     bound = f">={words},<{major + 1}" if len(wanted) > 1 else f"=={major}.*"
     wheel = f"nvidia-cudnn-cu{11 if len(wanted) > 1 and wanted < (8, 9) else max(12, min(13, cuda))}{bound}"
-    command, find = install_command(t.s, (wheel,)), "import nvidia.cudnn as c; print(list(c.__path__)[0])"
+    find = "import nvidia.cudnn as c; print(list(c.__path__)[0])"
     text = "Install it, and let the loader find it before the program starts; keep other copies off the path."
     more = f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     if known(t.s.host.system) == "windows":
         text = ("Install it, and put its folder on PATH before the program starts (or its files beside the program): "
                 "Windows finds libraries by PATH.")  # fmt: skip
         more = f'$env:PATH = "$(python -c \'{find}\')\\bin;$env:PATH"'
-    return one_step("install-cudnn", title, text, f"{command}\n{more}", "environment",
-                    changes={**recheck_run(t.s), "python.distributions": RECHECK})  # fmt: skip
+    return one_step("install-cudnn", title, text, where="environment",
+                    changes={**recheck_run(t.s), "python.distributions": RECHECK},
+                    **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"))  # fmt: skip
 
 
 def _cudnn_asked(text: str) -> tuple[int, ...]:
@@ -148,10 +150,10 @@ def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
     for row in sorted(t.m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
         wheel = getattr(row, f"wheel_cu{major}", "")
         if wheel and t.m.cudnn_for_gpu(row.version, wanted, major).grade == "ok":
-            args = (f"nvidia-cudnn-cu{major}=={wheel}",)
+            request = Install(packages=(f"nvidia-cudnn-cu{major}=={wheel}",))
             fix = one_step("install-older-cudnn", f"Install cuDNN {row.version}, the last for this GPU",
                            "Where the program brings its own image, take the release of it before this cuDNN.",
-                           install_command(t.s, args), "environment", note=note(t.s, args),
+                           where="environment", note=note(t.s, request), **ways(t.s, request),
                            changes={**recheck_run(t.s), "python.distributions": RECHECK})  # fmt: skip
             return (fix, fitting_torch(t.s, t.m) if known(t.s.torch.version) else None)
     return (other_host(t.s, "whose GPU cuDNN supports", {**driver_changes(), **recheck_run(t.s)}),)

@@ -89,7 +89,7 @@ def _for_nix(t: Told, folder: str) -> Fix:
 def _user_site(t: Told) -> Iterable[Fix]:
     """The variable, as it is given where the text comes from; it changes no file."""
     title = "Switch the user's site folder off"
-    note = "Or remove the copies there for good: pip uninstall them outside of the environment."
+    note = "Or remove the copies there for good: uninstall them with pip, outside of the environment."
     if (kind := container_kind(t.s)) and kind != "apptainer":
         line = variable_line(t.s, "PYTHONNOUSERSITE", "1")
         return (start_with(t.s, "no-user-site", title, "Give the container this variable.", line),)

@@ -12,11 +12,12 @@ from ..snapshot import Distribution, Snapshot, known
 from .companions import COMPILED, install_companion
 from .driver import install_driver
 from .fitting import fitting_torch, usual_gpus
-from .frameworks import cuda_major_for, replace_package
+from .frameworks import LLAMA_CPP, cuda_major_for, replace_package
+from .install import Install, executable, ways
 from .jetson import jetson_build
 from .libraries import reinstall_torch
 from .machine import capabilities, driver_platform, python_version, torch_cuda
-from .packages import executable, install_command, installed, uninstall_command
+from .packages import installed, uninstall_command
 from .place import RECHECK, notebook
 from .python import new_python_fix
 from .told import Told, one_step
@@ -25,6 +26,7 @@ from .torch import choose, install_torch, note, recheck_run
 
 _OLD = ("5.0", "6.0", "6.1", "7.0", "7.5")
 _NEW = ("9.0", "10.0", "12.0")
+_TORCH = Install(packages=("torch",))
 
 
 def _fitting(t: Told) -> Iterable[Fix | None]:
@@ -82,8 +84,8 @@ def _python(t: Told) -> Iterable[Fix | None]:
     if notebook(t.s) and have is None:
         return (one_step("install-torch", "Install a torch that has a wheel for the notebook's Python", "The notebook "
                          "brings its Python: ask for no exact release, so that pip takes one that fits.",
-                         install_command(t.s, ("torch",)), "environment", changes=recheck_run(t.s),
-                         note=note(t.s, ("torch",))),)  # fmt: skip
+                         where="environment", changes=recheck_run(t.s), note=note(t.s, _TORCH),
+                         **ways(t.s, _TORCH)),)  # fmt: skip
     here = choose(s, t.m, gpus=wanted) if "torch" in t.text.lower() and have else None
     other = new_python_fix(s, t.m, wanted)
     if here is None:
@@ -105,10 +107,10 @@ def torch_again(t: Told, why: str) -> Fix:
     """torch with everything that it pins, once more; its own build where its version is told."""
     if torch_version(known(t.s.torch.version) or ""):
         return reinstall_torch(t.s, t.m, why)
-    args = ["--force-reinstall", "torch"]
+    request = Install(packages=("torch",), all_again=True)
     title = f"Install torch again, {why}"
-    return one_step("reinstall-torch", title, "Install it again, with what it needs.", install_command(t.s, args),
-                    "environment", changes=recheck_run(t.s), note=note(t.s, args))  # fmt: skip
+    return one_step("reinstall-torch", title, "Install it again, with what it needs.", where="environment",
+                    changes=recheck_run(t.s), note=note(t.s, request), **ways(t.s, request))  # fmt: skip
 
 
 def _companion(t: Told) -> Iterable[Fix | None]:
@@ -120,13 +122,13 @@ def _companion(t: Told) -> Iterable[Fix | None]:
     if torch_version(version) and named:
         fixes = [install_companion(t.s, t.m, version, _of(t, name)) for name in named]
         return (_joined([fix for fix in fixes if fix]),)
-    args = ["--force-reinstall", "torch", *(names or ["torchvision"])]
-    told = re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
+    url, told = "", re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
     if told:  # the driver serves that CUDA
-        args += ["--index-url", f"https://download.pytorch.org/whl/cu{told[1]}{told[2]}"]
+        url = f"https://download.pytorch.org/whl/cu{told[1]}{told[2]}"
+    request = Install(packages=("torch", *(names or ["torchvision"])), all_again=True, index=url)
     return (one_step("install-companion", "Install torch and its companions together", "Both from the same index, in "
-                     "one command: pip then chooses versions that go together.", install_command(t.s, args),
-                     "environment", changes=recheck_run(t.s), note=note(t.s, args)),)  # fmt: skip
+                     "one command: pip then chooses versions that go together.", where="environment",
+                     changes=recheck_run(t.s), note=note(t.s, request), **ways(t.s, request)),)  # fmt: skip
 
 
 def _of(t: Told, name: str) -> Distribution:
@@ -144,8 +146,8 @@ def _joined(fixes: Sequence[Fix]) -> Fix | None:
 def _numpy(t: Told) -> Iterable[Fix]:
     text = "Install the last NumPy 1: every package that was built for it then works."
     newer = "Or newer releases of the packages that Python names: torch fits NumPy 2 from 2.3 on."
-    return (one_step("install-numpy-1", "Install NumPy 1.26", text, install_command(t.s, ("numpy<2",)), "environment",
-                     changes=recheck_run(t.s), note=newer),)  # fmt: skip
+    return (one_step("install-numpy-1", "Install NumPy 1.26", text, where="environment",
+                     changes=recheck_run(t.s), note=newer, **ways(t.s, Install(packages=("numpy<2",)))),)  # fmt: skip
 
 
 def _jax(t: Told) -> Iterable[Fix]:
@@ -219,15 +221,16 @@ def _other_framework(t: Told) -> Iterable[Fix]:
     found = next((row for row in _BUILDS if row[0] in lower), None)
     if found is None:
         return ()
-    _, name, old, args, text, prefix = found
+    _, name, old, request, text = found
     steps = []
     if old:
         steps.append(Step(text="Remove the build without CUDA.", command=uninstall_command(t.s, old.split()),
                           where="environment"))  # fmt: skip
-    command = prefix + install_command(t.s, args.split())
+    lines = ways(t.s, request)
     if name == "CTranslate2" and known(t.s.host.architecture) == "aarch64":
-        text, command = "PyPI's wheels for aarch64 are CPU builds: build it here; takes nvcc, cuDNN and cmake.", _BUILD
-    steps.append(Step(text=text, command=command, where="environment", changes={"python.distributions": RECHECK}))
+        text = "PyPI's wheels for aarch64 are CPU builds: build it here; takes nvcc, cuDNN and cmake."
+        lines = ways(t.s, *_CTRANSLATE2, before=_BUILD)
+    steps.append(Step(text=text, where="environment", changes={"python.distributions": RECHECK}, **lines))
     return (Fix(id="install-gpu-build", title=f"Install {name} with CUDA", steps=tuple(steps)),)
 
 
@@ -235,28 +238,30 @@ _BUILD = """git clone --recursive https://github.com/OpenNMT/CTranslate2
 cmake -S CTranslate2 -B CTranslate2/build -DWITH_CUDA=ON -DWITH_CUDNN=ON -DWITH_MKL=OFF -DOPENMP_RUNTIME=COMP
 cmake --build CTranslate2/build --parallel
 sudo cmake --install CTranslate2/build && sudo ldconfig
-python3 -m pip install -r CTranslate2/python/install_requirements.txt
-python3 -m pip install --no-build-isolation ./CTranslate2/python"""
+"""
 """opennmt.net/CTranslate2/installation.html, build options."""
+_CTRANSLATE2 = (Install(packages=(), requirements="CTranslate2/python/install_requirements.txt"),
+                Install(packages=("./CTranslate2/python",), isolated=False))  # fmt: skip
 _COMPILE = "Compile it with CUDA (takes nvcc and a C++ compiler)."
 _RENAMED = "The GPU build has another name."
-_LLAMA = "--force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
-_LIGHTGBM = "--force-reinstall --no-binary lightgbm lightgbm --config-settings=cmake.define.USE_CUDA=ON"
+_LIGHTGBM = Install(packages=("lightgbm",), all_again=True, from_source=("lightgbm",),
+                    settings=("cmake.define.USE_CUDA=ON",))  # fmt: skip
 _BUILDS = (
-    ("dgl", "DGL", "dgl", "dgl -f https://data.dgl.ai/wheels/torch-2.4/cu124/repo.html",
-     "Take the folder of your torch and its CUDA.", ""),
-    ("ctranslate2", "CTranslate2", "", "--upgrade --force-reinstall ctranslate2",
-     "Its wheels for x86_64 hold CUDA; on aarch64 it has to be built from source.", ""),
-    ("llama", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
-    ("gpu offload", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
-    ("blas = 0", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
-    ("blas=0", "llama-cpp-python", "", _LLAMA, _COMPILE, "CMAKE_ARGS=-DGGML_CUDA=on "),
-    ("standardgpuresources", "faiss", "faiss-cpu", "faiss-gpu-cu12", _RENAMED, ""),
-    ("gpu tree learner", "LightGBM", "", _LIGHTGBM, _COMPILE, ""),
-    ("xgboost", "XGBoost", "xgboost-cpu", "--force-reinstall --no-deps xgboost", "PyPI's wheel holds CUDA.", ""),
-    ("paddle", "PaddlePaddle", "paddlepaddle", "paddlepaddle-gpu", _RENAMED, ""),
+    ("dgl", "DGL", "dgl", Install(packages=("dgl",), find_links="https://data.dgl.ai/wheels/torch-2.4/cu124/repo.html"),
+     "Take the folder of your torch and its CUDA."),
+    ("ctranslate2", "CTranslate2", "", Install(packages=("ctranslate2",), upgrade=True, all_again=True),
+     "Its wheels for x86_64 hold CUDA; on aarch64 it has to be built from source."),
+    ("llama", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
+    ("gpu offload", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
+    ("blas = 0", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
+    ("blas=0", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
+    ("standardgpuresources", "faiss", "faiss-cpu", Install(packages=("faiss-gpu-cu12",)), _RENAMED),
+    ("gpu tree learner", "LightGBM", "", _LIGHTGBM, _COMPILE),
+    ("xgboost", "XGBoost", "xgboost-cpu", Install(packages=("xgboost",), again=("xgboost",), deps=False),
+     "PyPI's wheel holds CUDA."),
+    ("paddle", "PaddlePaddle", "paddlepaddle", Install(packages=("paddlepaddle-gpu",)), _RENAMED),
 )  # fmt: skip
-"""A word of the message: name, what is removed, arguments of pip, words, variables before the command."""
+"""A word of the message, name, what is removed, what is installed, words."""
 
 
 _DROPPED_BY_13 = (7, 5)

@@ -9,9 +9,10 @@ from compat_matrix.versions import numbers
 
 from ..findings import Fix
 from ..snapshot import known
+from .install import Install, conda_line, executable, ways
 from .libc import newer_libc
 from .machine import capabilities, python_version, torch_cuda
-from .packages import executable, install_command, installed
+from .packages import installed
 from .place import RECHECK, batch_job, container_kind
 from .told import Told, one_step
 from .told_loader import libcuda_folder
@@ -93,7 +94,7 @@ def _host_compiler(t: Told) -> Iterable[Fix | None]:
     conda = None
     if known(t.s.python.patient.kind) == "conda":
         conda = one_step("older-gcc-conda", f"Compile with gcc {limit} of conda", "Into the environment that compiles.",
-                         f"conda install --yes -c conda-forge gxx_linux-64={limit}", "environment",
+                         conda_line(t.s, [f"gxx_linux-64={limit}"]), "environment",
                          changes={"cuda.gcc_version": RECHECK})  # fmt: skip
     return (conda, module, older_gcc(t.s, limit))
 
@@ -123,8 +124,8 @@ def _toolchain(t: Told) -> Iterable[Fix | None]:
     if known(t.s.host.system) == "windows" or "visual c++" in lower or "compiler version for cl" in lower:
         return (_build_tools("It brings the compiler cl.exe."),)
     if "ninja" in lower:
-        return (one_step("install-ninja", "Install ninja", "torch builds extensions with it.",
-                         install_command(t.s, ("ninja",)), "environment", changes=recheck_run(t.s)),)  # fmt: skip
+        return (one_step("install-ninja", "Install ninja", "torch builds extensions with it.", where="environment",
+                         changes=recheck_run(t.s), **ways(t.s, Install(packages=("ninja",)))),)  # fmt: skip
     if "python.h" in lower:
         return (python_headers(t.s),)
     if "cuda_runtime" in lower or "cuda.h" in lower:
@@ -175,8 +176,8 @@ def _triton_link(t: Told) -> Iterable[Fix]:
     if known(t.s.host.system) == "windows":
         return (one_step("install-triton-windows", "Install the Triton that is made for Windows", "Triton's own wheels "
                          "are for Linux; this build brings what it links with.",
-                         install_command(t.s, ("triton-windows",)), "environment",
-                         changes=recheck_run(t.s)),)  # fmt: skip
+                         where="environment", changes=recheck_run(t.s),
+                         **ways(t.s, Install(packages=("triton-windows",)))),)  # fmt: skip
     found = installed(t.s, ("triton", "pytorch-triton"))
     version = found[0].version if found else ""
     folder = libcuda_folder(t.s)

@@ -11,6 +11,7 @@ from compat_matrix.versions import numbers
 from ..findings import Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
+from .install import conda_line
 from .place import RECHECK, container_kind, lasting, sudo
 from .selection import environment_with
 
@@ -55,7 +56,7 @@ def c_compiler(s: Snapshot, plus: bool = False) -> Fix:
                system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev"))  # fmt: skip
     if known(s.python.patient.kind) == "conda" and not known(s.host.user_is_root):
         package = "gxx" if plus else "gcc"
-        command = f"conda install --yes {f'--prefix {prefix} ' if prefix else ''}-c conda-forge {package}"
+        command = conda_line(s, [package])
         changes["cuda.c_compiler"] = f"{prefix or '$CONDA_PREFIX'}/bin/gcc"
     kind = "C++" if plus else "C"
     text = f"A small {kind} file is compiled at run time; a CUDA toolkit is not needed for it."
@@ -140,9 +141,8 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     path, fixes = f"/usr/local/cuda-{cuda}", []
     prefix = known(s.python.patient.prefix)
     if known(s.python.patient.kind) == "conda":
-        where = f"--prefix {prefix} " if prefix else ""
         step = Step(text="Into the environment that is diagnosed.", where="environment",
-                    command=f"conda install --yes {where}-c nvidia cuda-toolkit={cuda}",
+                    command=conda_line(s, [f"cuda-toolkit={cuda}"], "nvidia"),
                     changes=_with_nvcc(s, prefix or "$CONDA_PREFIX", cuda))  # fmt: skip
         title = f"Install the CUDA {cuda} toolkit with conda"
         fixes.append(Fix(id="install-toolkit-conda", title=title, steps=_with_gcc(s, m, cuda, step)))

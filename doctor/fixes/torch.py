@@ -11,19 +11,17 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .extensions import cuda_majors, refit, without_libraries
+from .install import Install, image_line, step
 from .machine import capabilities, driver_platform, driver_version, python_version
 from .packages import (
-    executable,
-    install_command,
     installed,
     needs_new_environment,
     new_environment,
     site_packages,
-    tool,
     uninstall_command,
     with_distributions,
 )
-from .place import RECHECK, lasting, notebook
+from .place import RECHECK, lasting
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -76,8 +74,8 @@ def install_torch(
     steps: list[Step] = []
     keep = "" if newest else known(s.torch.version)
     if python or needs_new_environment(s):
-        step, s = new_environment(s, python)
-        steps.append(step)
+        made, s = new_environment(s, python)
+        steps.append(made)
     build = choose(s, m, gpus=gpus, any_driver=any_driver, keep=keep)
     if build is None:
         return None
@@ -96,21 +94,17 @@ def install_torch(
                 destructive=(t := torch_version(known(s.torch.version) or "")) is not None and t.kind != "release",
             )
         )
-    args, extra = pip_args(m, build, names)
+    request, extra = requests(m, build, names)
     changes = after_install(s, m, build, names)
     word = f"torch {build.torch} for CUDA {tag_cuda(build.tag)}"
-    steps.append(
-        Step(text=f"Install {word}.", command=install_command(s, args), where="environment",
-             changes={} if extra else changes)
-    )  # fmt: skip
+    steps.append(step(s, request, f"Install {word}.", changes={} if extra else changes))
     if extra:
-        command = install_command(s, ("--no-deps", *extra))
-        steps.append(Step(text="Install what goes with it.", command=command, where="environment", changes=changes))
+        steps.append(step(s, extra, "Install what goes with it.", changes=changes))
     again = refit(s, s.replace(changes), m, f"{build.torch}+{build.tag}")
     if again:
         steps.append(again)
     return Fix(
-        id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, args, _why(s, m, build)),
+        id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, request, _why(s, m, build)),
         source="; ".join(m.source(key) for key in build.sources[:1]),
     )  # fmt: skip
 
@@ -131,9 +125,9 @@ def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
     return grade.grade == "match" and not grade.other_build
 
 
-def pip_args(m: Matrix, build: RankedBuild, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Arguments of `pip install` for a build and these companions; and companions that need a command of their own
-    (no pin on torch, so which index carries them is not known: PyPI does)."""
+def requests(m: Matrix, build: RankedBuild, names: Sequence[str]) -> tuple[Install, Install | None]:
+    """What to install for a build and these companions; and the companions that need a line of their own (no pin on
+    torch, so which index carries them is not known: PyPI does)."""
     args, extra = [f"torch=={build.torch}"], []
     for name in names[1:]:
         if name in build.companions:
@@ -141,9 +135,8 @@ def pip_args(m: Matrix, build: RankedBuild, names: Sequence[str]) -> tuple[list[
         else:
             fit = next((e for e in m.companions(build.torch) if e.package == name), None)
             extra += [f"{name}=={fit.version}"] if fit else []
-    if build.index_url:
-        args += ["--index-url", build.index_url]
-    return args, extra
+    return (Install(packages=tuple(args), index=build.index_url),
+            Install(packages=tuple(extra), deps=False) if extra else None)  # fmt: skip
 
 
 def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
@@ -155,15 +148,10 @@ def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
     return f"{build.why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else build.why
 
 
-def note(s: Snapshot, args: Sequence[str], why: str = "") -> str:
-    """The same with uv, and how it lasts where this is a container or notebook."""
-    from shlex import join
-
+def note(s: Snapshot, request: Install, why: str = "") -> str:
+    """Why this, and how it lasts where this is a container or notebook."""
     words = [f"{why[0].upper()}{why[1:]}."] if why else []
-    if not tool(s)[0].startswith("uv") and not notebook(s):
-        words += ["With uv:", f"  uv pip install --python {executable(s)} {join(args)}"]
-    words += lasting(s, f"pip install {join(args)}")
-    return "\n".join(words)
+    return "\n".join([*words, *lasting(s, image_line(s, request))])
 
 
 def after_install(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]) -> dict[str, Any]:

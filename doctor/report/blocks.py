@@ -74,7 +74,7 @@ def cause(
     for text in lines:
         rows += wrap(text, width, "  ", first=Span("From ", "bold"), style="dim")
     for fix in finding.fixes[: None if verbose else 1]:
-        rows += [BLANK, *_fix(fix, width)]
+        rows += [BLANK, *_fix(fix, width, verbose)]
     rest = finding.fixes[1:]
     if rest and not verbose:
         titles = "; ".join(fix.title for fix in rest)
@@ -133,7 +133,7 @@ def _three_figures(value: Any) -> Any:
     return [_three_figures(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _fix(fix: Fix, width: int) -> list[Line]:
+def _fix(fix: Fix, width: int, verbose: int) -> list[Line]:
     rows = wrap(fix.title, width, "  ", first=Span("Fix: ", "bold"), style="bold")
     many = len(fix.steps) > 1
     for number, step in enumerate(fix.steps, 1):
@@ -146,6 +146,9 @@ def _fix(fix: Fix, width: int) -> list[Line]:
         rows += wrap(text, width, "    ", first=f"{number}. " if many else "")
         if step.command:
             rows += command(step.command, "       " if many else "      ")
+        for other in step.alternatives if verbose else ():
+            rows += wrap(f"With {other.tool}:", width, "    ", style="dim")
+            rows += command(other.command, "       " if many else "      ")
     for paragraph in fix.note.splitlines():
         if paragraph.startswith("  "):
             rows += command(paragraph[2:], "      ")

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from ..findings import Expect, Finding, Fix, Policy, Step
+from ..findings import Alternative, Expect, Finding, Fix, Policy, Step
 from ..judge.report import REPORT_SCHEMA_VERSION, CheckResult, MatrixInfo, Need, Report, Tool
 from ..snapshot import Target
 
-_WHOLE = (Report, Finding, Fix, Step, CheckResult, Need, MatrixInfo, Tool, Target, Policy, Expect)
+_WHOLE = (Report, Finding, Fix, Step, Alternative, CheckResult, Need, MatrixInfo, Tool, Target, Policy, Expect)
 """Types whose keys are always all there; the others leave out what has its default."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor.fixes.packages import executable, quoted
+from doctor.fixes.install import executable, quoted
 from doctor.snapshot import ABSENT, EnvVar, LibraryFile, Snapshot
 
 from ..healthy import healthy
@@ -37,7 +37,8 @@ def test_the_new_environments_python_can_be_run() -> None:
 
 def test_the_uv_line_is_quoted_too() -> None:
     found = report(volta(**{"python.patient.executable": "/opt/my envs/x/bin/python"})).findings[0]
-    assert "--python '/opt/my envs/x/bin/python' torch" in found.fixes[0].note
+    other = found.fixes[0].steps[-1].alternatives[0]
+    assert other.tool == "uv" and "--python '/opt/my envs/x/bin/python' torch" in other.command
     assert executable(volta(**{"python.patient.executable": ABSENT})) == "python3"
 
 

@@ -71,17 +71,14 @@ def test_no_choice_is_one_that_the_questions_would_reject(
         assert build.pypi_default == (m.pypi_tag(build.torch, platform) == build.tag) == (not build.index_url)
 
 
-def test_pip_arguments(m: Matrix) -> None:
+def test_requirements(m: Matrix) -> None:
     index = m.best_builds(["7.0"], "580.82.07", torch="2.11.0").builds[0]
-    assert index.pip_line == (
-        "pip install torch==2.11.0 torchvision==0.26.0 --index-url https://download.pytorch.org/whl/cu126"
-    )
-    assert index.uv_line.startswith("uv pip install torch==2.11.0 ")
+    assert index.requirements == ("torch==2.11.0", "torchvision==0.26.0")
+    assert index.index_url == "https://download.pytorch.org/whl/cu126"
     plain = m.best_builds(["9.0"], "580.82.07", torch="2.11.0").builds[0]
-    assert plain.pip_args == ("torch==2.11.0", "torchvision==0.26.0") and plain.index_url == ""
+    assert plain.requirements == ("torch==2.11.0", "torchvision==0.26.0") and plain.index_url == ""
     loose = m.best_builds(["7.0"], "580.82.07", torch="2.14.1", packages=["torchvision"]).builds[0]
-    assert loose.pip_args[1] == "torchvision>=0.29.1" and loose.companions == {"torchvision": "0.29.2"}
-    assert "'torchvision>=0.29.1'" in loose.pip_line
+    assert loose.requirements[1] == "torchvision>=0.29.1" and loose.companions == {"torchvision": "0.29.2"}
     older = m.best_builds(["8.0"], "535.129.03", torch="2.5.1", packages=["torchaudio"]).builds[0]
     assert older.companions == {"torchaudio": "2.5.1"}
 

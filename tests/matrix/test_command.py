@@ -24,7 +24,7 @@ Capture = pytest.CaptureFixture[str]
         ("gpu RTX 5090", ["NVIDIA GeForce RTX 5090: Blackwell, compute capability 12.0, 32 GiB, PCI 2B85"]),
         ("gpu 2330", ["NVIDIA H100 80GB HBM3"]),
         ("gpu 12.1", ["NVIDIA GB10"]),
-        ("torch 2.11.0", ["plain pip install: Linux x86_64 cu130", "torchvision: 0.26.0", "cu126  linux_x86_64"]),
+        ("torch 2.11.0", ["from PyPI: Linux x86_64 cu130", "torchvision: 0.26.0", "cu126  linux_x86_64"]),
         ("build --gpu 7.0 --driver 580.82.07 --python 3.11", ["pip install torch==2.14.1", "whl/cu126", "native"]),
         ("build --gpu 'Tesla K40m' --driver 470.256.02", ["none: no published torch build"]),
         ("build --gpu 3.5", ["none: no published torch build"]),

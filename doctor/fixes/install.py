@@ -1,0 +1,208 @@
+"""Every line that installs, removes or makes an environment: a request as data, told in the words of pip, uv or conda.
+
+No other file of the fixes builds one. What is printed is the way of the tool in use, and only that; the other tool's
+line goes along as an alternative. pip and uv differ where a version is there already: pip takes `torch==2.8.0` for
+satisfied by 2.8.0+cu129, and so does uv; pip forces all or nothing, uv package by package (tried with pip 26, uv 0.13).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ..findings import Alternative, Step
+from ..snapshot import Snapshot, known
+from .place import notebook
+
+if TYPE_CHECKING:
+    from compat_matrix.builds import RankedBuild
+
+_CONDA_NAMES = {"torch": "pytorch"}
+
+
+class Install(Struct, frozen=True, kw_only=True):
+    """What to install: requirements as pip writes them, and how."""
+
+    packages: tuple[str, ...]
+    index: str = ""
+    """The only index to ask; empty for the default one."""
+    extra_index: str = ""
+    """Asked beside the default one: the first of the two for uv, both at once for pip."""
+    find_links: str = ""
+    again: tuple[str, ...] = ()
+    """Names among the packages that are written anew even where their version is there."""
+    all_again: bool = False
+    """Everything anew, what the packages need too."""
+    deps: bool = True
+    upgrade: bool = False
+    """The newest that fits of each package; what they need only where it has to."""
+    isolated: bool = True
+    """Built apart from what is installed; without it, what compiles finds the torch that is here."""
+    from_source: tuple[str, ...] = ()
+    cache: bool = True
+    settings: tuple[str, ...] = ()
+    requirements: str = ""
+    constraint: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables of this command alone."""
+
+
+def quoted(path: str) -> str:
+    """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
+    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
+
+
+def executable(s: Snapshot) -> str:
+    """The patient's interpreter as it is typed in a command; `python3` (Windows: `python`) where that is not known."""
+    name = "python" if known(s.host.system) == "windows" else "python3"
+    return quoted(known(s.python.patient.executable) or name)
+
+
+def tool_of(s: Snapshot) -> str:
+    """`pip` or `uv`: uv where the patient is known to have no pip."""
+    has_no_pip = bool(known(s.python.distributions)) and s.python.distribution("pip") is None
+    return "uv" if has_no_pip and s.target.kind != "text" else "pip"  # texts list a few packages
+
+
+def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> dict[str, Any]:
+    """The fields `command` and `alternatives` of a step; `before` and `after`: what stands around the line."""
+    own = tool_of(s)
+    other = "pip" if own == "uv" else "uv"
+
+    def command(tool: str) -> str:
+        return f"{before}{' && '.join(_line(s, request, tool) for request in requests)}{after}"
+
+    alternatives = () if notebook(s) else (Alternative(tool=other, command=command(other)),)
+    return {"command": command(own), "alternatives": alternatives}
+
+
+def step(s: Snapshot, request: Install, text: str, **more: Any) -> Step:
+    """The step that carries a request out in the patient's environment."""
+    return Step(text=text, where="environment", **ways(s, request), **more)
+
+
+def _line(s: Snapshot, request: Install, tool: str) -> str:
+    if tool == "uv":
+        return uv_line(request, executable(s))
+    index = known(s.host.env("PIP_EXTRA_INDEX_URL")) or ""
+    if index.rstrip("/").endswith("/cpu"):  # an index of CPU builds that is set is left out
+        request = _with_variable(request, "PIP_EXTRA_INDEX_URL", "")
+    return pip_line(request, f"{executable(s)} -m pip")
+
+
+def _with_variable(request: Install, name: str, value: str) -> Install:
+    from msgspec.structs import replace
+
+    return replace(request, variables=((name, value), *request.variables))
+
+
+def pip_line(request: Install, pip: str = "pip") -> str:
+    """`pip install ...`, quoted for a shell; two commands where only some packages are written anew."""
+    first = ""
+    names = {name_of(package) for package in request.packages}
+    if request.again and not request.all_again and (request.deps or set(request.again) != names):
+        again = [package for package in request.packages if name_of(package) in request.again]
+        first = f"{_pip(request, pip, ['--force-reinstall', '--no-deps', *again])} && "
+        request = _without_again(request)
+    flags = ["--upgrade"] if request.upgrade else []
+    flags += ["--force-reinstall"] if request.all_again or request.again else []
+    flags += [] if request.deps else ["--no-deps"]
+    return f"{first}{_pip(request, pip, [*flags, *_building(request, '--no-cache-dir'), *request.packages])}"
+
+
+def _without_again(request: Install) -> Install:
+    from msgspec.structs import replace
+
+    return replace(request, again=())
+
+
+def _pip(request: Install, pip: str, words: Sequence[str]) -> str:
+    args = [*words]
+    args += ["-r", request.requirements] if request.requirements else []
+    args += ["-c", request.constraint] if request.constraint else []
+    args += ["--index-url", request.index] if request.index else []
+    args += ["--extra-index-url", request.extra_index] if request.extra_index else []
+    args += ["-f", request.find_links] if request.find_links else []
+    return f"{_set(request)}{pip} install {shlex.join(args)}"
+
+
+def _set(request: Install) -> str:
+    return "".join(f"{name}={shlex.quote(value) if value else ''} " for name, value in request.variables)
+
+
+def _building(request: Install, no_cache: str) -> list[str]:
+    flags = [] if request.isolated else ["--no-build-isolation"]
+    flags += [] if request.cache else [no_cache]
+    for name in request.from_source:
+        flags += ["--no-binary", name]
+    return [*flags, *(f"--config-settings={setting}" for setting in request.settings)]
+
+
+def uv_line(request: Install, python: str = "") -> str:
+    """`uv pip install ...`; of two indexes uv asks only the first that has a package, unless it is told otherwise."""
+    args = [word for name in request.again for word in ("--reinstall-package", name)]
+    args = ["--reinstall"] if request.all_again else args
+    if request.upgrade:  # uv's --upgrade takes what they need along
+        args += [word for package in request.packages for word in ("--upgrade-package", name_of(package))]
+    args += [] if request.deps else ["--no-deps"]
+    args += [*_building(request, "--no-cache"), *request.packages]
+    args += ["-r", request.requirements] if request.requirements else []
+    args += ["-c", request.constraint] if request.constraint else []
+    args += ["--default-index", request.index] if request.index else []
+    args += ["--index", request.extra_index, "--index-strategy", "unsafe-best-match"] if request.extra_index else []
+    args += ["--find-links", request.find_links] if request.find_links else []
+    return f"{_set(request)}uv pip install {f'--python {python} ' if python else ''}{shlex.join(args)}"
+
+
+def of_build(build: RankedBuild) -> Install:
+    """A torch build of the matrix, with its companions."""
+    return Install(packages=build.requirements, index=build.index_url)
+
+
+def name_of(package: str) -> str:
+    """`torch` of `torch==2.8.0+cu126`, `jax` of `jax[cuda12]`, `x` of `x @ https://...`."""
+    for end, sign in enumerate(package):
+        if not (sign.isalnum() or sign in "-_."):
+            return package[:end]
+    return package
+
+
+def image_line(s: Snapshot, request: Install) -> str:
+    """The request as it stands in a Dockerfile after RUN."""
+    if tool_of(s) == "uv":
+        return uv_line(request, executable(s))
+    return pip_line(request)
+
+
+def remove_line(s: Snapshot, names: Sequence[str], by_conda: bool) -> str:
+    """Removes distributions with the tool that installed them."""
+    if by_conda:
+        return _conda(s, "remove", [_CONDA_NAMES.get(name, name) for name in names])
+    if tool_of(s) == "uv":
+        return f"uv pip uninstall --python {executable(s)} {shlex.join(names)}"
+    return pip_remove_line(names, f"{executable(s)} -m pip")
+
+
+def pip_remove_line(names: Sequence[str], pip: str = "pip") -> str:
+    """`pip uninstall -y ...`."""
+    return f"{pip} uninstall -y {shlex.join(names)}"
+
+
+def conda_line(s: Snapshot, packages: Sequence[str], channel: str = "conda-forge") -> str:
+    """`conda install` into the patient's environment (the active one where its folder is not known)."""
+    return _conda(s, "install", ["-c", channel, *packages])
+
+
+def _conda(s: Snapshot, verb: str, words: Sequence[str]) -> str:
+    prefix = known(s.python.patient.prefix)
+    return f"conda {verb} --yes {f'--prefix {quoted(prefix)} ' if prefix else ''}{shlex.join(words)}"
+
+
+def environment_line(s: Snapshot, place: str, python: str = "") -> str:
+    """Makes a virtual environment with pip; `python`: a version that uv fetches where the patient's will not do."""
+    if python:
+        return f"uv venv --seed --python {python} {place}"
+    return f"{executable(s)} -m venv {place}"
