@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..findings.patterns import lazy
-from ..snapshot import Distribution
+from ..snapshot import Distribution, Snapshot, known
 
 _USER = lazy(
     r"([/\\]\.local[/\\]lib[/\\]python\d)|([/\\]Roaming[/\\]Python[/\\])|([/\\]Library[/\\]Python[/\\]\d)"
 )
 
 
-def in_user_site(d: Distribution) -> bool:
-    """Whether the distribution lies in a user site folder such as ~/.local/lib/python3.11/site-packages."""
-    return bool(_USER.search(d.location))
+def in_user_site(s: Snapshot, d: Distribution) -> bool:
+    """Whether it lies in a user site folder: ~/.local/lib/python3.11/site-packages, or that of PYTHONUSERBASE."""
+    base = known(s.host.env("PYTHONUSERBASE"))
+    return bool(_USER.search(d.location) or (base and d.location.startswith(f"{base.rstrip('/')}/lib/python")))

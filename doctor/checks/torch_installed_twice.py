@@ -43,7 +43,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns of two distributions named torch, but for one in the user's own site folder (a check of its own)."""
     version = installed(s)
     found = [d for d in need("python.distributions", s.python.distributions) if d.name == "torch"]
-    copies = {(d.version, d.location) for d in found if not in_user_site(d)}
+    copies = {(d.version, d.location) for d in found if not in_user_site(s, d)}
     if len(copies) < 2:
         return
     words = "; ".join(f"{v} in {place}" for v, place in sorted(copies))

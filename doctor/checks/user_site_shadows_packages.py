@@ -49,10 +49,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns where a user-site copy in another version is imported before the environment's; fails where torch fails."""
     distributions = need("python.distributions", s.python.distributions)
     hidden: list[tuple[Distribution, Distribution]] = []
-    for name in sorted({d.name for d in distributions if in_user_site(d) and _MATTERS.match(d.name)}):
+    for name in sorted({d.name for d in distributions if in_user_site(s, d) and _MATTERS.match(d.name)}):
         copies = [d for d in distributions if d.name == name]
-        rest = [d for d in copies if not in_user_site(d)]
-        if in_user_site(copies[0]) and rest and rest[0].version != copies[0].version:
+        rest = [d for d in copies if not in_user_site(s, d)]
+        if in_user_site(s, copies[0]) and rest and rest[0].version != copies[0].version:
             hidden.append((copies[0], rest[0]))
     if not hidden:
         return
@@ -67,7 +67,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 
 
 def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> Fix:
-    left = tuple(d for d in known(s.python.distributions) or () if not in_user_site(d))
+    left = tuple(d for d in known(s.python.distributions) or () if not in_user_site(s, d))
     changes: dict[str, Any] = {**recheck_run(s), "python.distributions": left}
     environment = known(s.host.environment)
     if environment is not None:

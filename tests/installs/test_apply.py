@@ -1,0 +1,39 @@
+"""`gpudoctor fix --apply` in pip's and uv's environments: repaired, and restored as its file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .environments import Patient
+from .judging import Doctor
+from .shelf import Shelf
+
+New = Callable[..., Patient]
+On = Callable[..., Doctor]
+
+
+@pytest.mark.parametrize("kind", ["pip", "uv"])
+def test_repaired_and_restored(patient: New, doctor: On, shelf: Shelf, tmp_path: Path, kind: str) -> None:
+    """A CPU build becomes the CUDA build of the default index, and the file brings the CPU build back."""
+    sick = patient(kind)
+    sick.put("torch==2.9.1+cpu", "torchvision==0.24.1+cpu", "numpy==1.26.4", index=shelf.index("cpu").url)
+    before = sick.installed
+    restore = tmp_path / "before.txt"
+    flags = ("--apply", "--yes", "--no-config", "--restore-file", str(restore))
+    done = doctor().run(sick, "fix", *flags)
+    assert done.returncode == 0, done.stderr
+    assert "nvidia-cublas-cu12" in sick.installed and "cpu" not in sick.installed["torch"]
+    again = doctor().run(sick, "fix", "--no-config")
+    assert again.returncode == 0, again.stdout
+
+    text = restore.read_text()
+    commands = [line.removeprefix("#   ") for line in text.splitlines() if line.startswith("#   ")]
+    restore.write_text(shelf.translate(text))
+    for line in reversed(commands):  # what was installed since is removed first, as the file says
+        sick.room.run(line)
+    assert sick.installed == before
+
+
