@@ -2,7 +2,8 @@
 
 A section (``.nv_fatbin``: what the runtime loads; ``__nv_relfatbin``: inputs of the device linker) is a row of
 containers, a container is a row of entries, an entry is the code of one translation unit for one architecture.
-Only container and entry headers are read, so a library of a gigabyte costs a few thousand small reads.
+Only container and entry headers are read, so a library of a gigabyte costs a few thousand small reads; of small cubins
+also the first bytes, which name their sections.
 
 Layout as observed (little endian). Container: magic 0xBA55ED50, version u16, header size u16, length u64 (without the
 header). Entry: kind u16 (1 PTX, 2 SASS), u16, header size u32, payload size u64, ..., architecture u32 at 28
@@ -12,7 +13,7 @@ header). Entry: kind u16 (1 PTX, 2 SASS), u16, header size u32, payload size u64
 from __future__ import annotations
 
 import struct
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from .reader import Pread
 
@@ -20,12 +21,17 @@ SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 MAGIC = 0xBA55ED50
 SASS, PTX = "SASS", "PTX"
 
-_FLAG_PACKED = 0x2000 | 0x8000  # older and newer compression
+_FLAG_ZSTD = 0x8000
+_FLAG_PACKED = 0x2000 | _FLAG_ZSTD  # older (LZ4) and newer compression
 _FLAG_A, _FLAG_F = 0x100000, 0x200000  # architecture-specific, family-specific
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<H2xIQ12xI8xQ8xQ")
 _ENTRY_BYTES = 64
 _MAX_ENTRY_HEADER = 1 << 16
+# A cubin begins with the names of its sections, those of its code (".text.KERNEL") among the first. LZ4 leaves a text
+# as it is where it comes for the first time (the point before it has come before); in all torch wheels that use it,
+# "text." ends before byte 100.
+_PEEK_BYTES, _PEEK_BELOW = 192, 10240
 _SMALL_READ, _LARGE_READ = 128, 1 << 16  # a container header with its first entry header takes 80
 _MAX_PADDING = 1 << 24
 MAX_CONTAINERS = 100_000
@@ -73,11 +79,15 @@ Header = Tuple[int, int, int, int, int, int]
 
 
 class Raw(NamedTuple):
-    """One container and its entry headers as numbers; ``decode`` names them."""
+    """One container and its entry headers as numbers; ``decode`` names them.
+
+    ``has_code``: of the small cubins among them that can be read, by their place: whether a section of code is named.
+    """
 
     offset: int
     headers: List[Header]
     problem: str
+    has_code: Dict[int, bool]
 
 
 def decode(header: Header) -> Entry:
@@ -118,10 +128,10 @@ def walk_raw(read: Pread, offset: int, size: int) -> Iterator[Raw]:
         if magic != MAGIC or header < _CONTAINER.size:
             raise FatbinError("no container at byte %d of the section" % (position - offset))
         stop = position + header + length
-        found, problem = _headers(window, position + header, min(stop, end), MAX_ENTRIES - entries)
+        found, problem, has_code = _headers(window, position + header, min(stop, end), MAX_ENTRIES - entries)
         if stop > end and not problem:
             problem = "container is longer than its section"
-        yield Raw(position, found, problem)
+        yield Raw(position, found, problem, has_code)
         containers += 1
         entries += len(found)
         if containers >= MAX_CONTAINERS or entries >= MAX_ENTRIES:
@@ -129,19 +139,28 @@ def walk_raw(read: Pread, offset: int, size: int) -> Iterator[Raw]:
         position = stop
 
 
-def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List[Header], str]:
+def _headers(
+    window: _Window, position: int, stop: int, most: int
+) -> Tuple[List[Header], str, Dict[int, bool]]:
     found: List[Header] = []
-    unpack, place = _ENTRY.unpack_from, window.place
+    has_code: Dict[int, bool] = {}
+    unpack, place, small = _ENTRY.unpack_from, window.place, _PEEK_BELOW
     while position + _ENTRY_BYTES <= stop and len(found) < most:
         at = place(position, _ENTRY_BYTES)
         if at < 0:
-            return found, "file ends inside a container"
+            return found, "file ends inside a container", has_code
         header: Header = unpack(window.data, at)
-        position += header[1] + header[2]
+        payload = position + header[1]
+        position = payload + header[2]
         if position > stop or not _ENTRY_BYTES <= header[1] <= _MAX_ENTRY_HEADER:
-            return found, "entry header is damaged"
+            return found, "entry header is damaged", has_code
+        if header[5] < small and header[0] == 2 and not header[4] & _FLAG_ZSTD and (header[5] or header[2]) < small:
+            want = min(header[2], _PEEK_BYTES)
+            at = place(payload, want)
+            if at >= 0 and window.data.find(b".shstrtab", at, at + want) >= 0:
+                has_code[len(found)] = window.data.find(b"text.", at, at + want) >= 0
         found.append(header)
-    return found, ""
+    return found, "", has_code
 
 
 class _Window:
@@ -155,14 +174,13 @@ class _Window:
 
     def place(self, position: int, size: int) -> int:
         """Where in ``data`` the bytes at ``position`` are, after reading if needed; -1: the file ends before."""
-        start = position - self.base
-        have = len(self.data)
+        start, have = position - self.base, len(self.data)
         if 0 <= start <= have - size:
             return start
-        near = 0 <= start < have + _SMALL_READ
-        self._want = min(self._want * 4, _LARGE_READ) if near else _SMALL_READ
-        self.base, self.data = position, self._read(position, self._want)
-        return 0 if len(self.data) >= size else -1
+        want = min(self._want * 4, _LARGE_READ) if 0 <= start < have + _SMALL_READ else _SMALL_READ
+        data = self._read(position, want)
+        self.base, self.data, self._want = position, data, want
+        return 0 if len(data) >= size else -1
 
 
 def _skip_padding(read: Pread, position: int, end: int) -> int:

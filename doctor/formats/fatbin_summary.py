@@ -9,17 +9,21 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
-from .fatbin import PTX, SASS, SECTIONS, Entry, FatbinError, Target, decode, walk_raw
+from .fatbin import PTX, SASS, SECTIONS, FatbinError, Header, Raw, Target, decode, walk_raw
 from .reader import FileReader, Pread
 
 _MAX_PATTERNS = 4096
 _MAX_SECTIONS = 16
 
-# A translation unit without kernels (and a device-link stub) still yields a cubin of headers. Measured with ptxas 11.8,
-# 12.1, 12.4, 12.8, 13.0 and 13.5, bytes of the largest empty cubin against the smallest with one empty kernel:
-# below 7.0: 904, 1536; 7.0 to 8.9: 1464, 2088; 9.0: 1736, 2384; 10.0 and up: 2276, 4752. Units that only hold
-# constants (NCCL, bitsandbytes) lie just above the first number.
+# A translation unit without kernels (and a device-link stub) still yields a cubin of headers. Its section names tell,
+# where they can be read. Where not, up to these bytes it surely holds none. Measured with ptxas 11.8, 12.1, 12.4, 12.8,
+# 13.0 and 13.5, the largest cubin of an empty unit against the smallest with one empty kernel: below 7.0: 904, 1536;
+# 7.0 to 8.9: 1464, 2088; 9.0: 1736, 2384; 10.0 and up: 2276, 4752.
 _EMPTY_CUBIN_BYTES = ((7, 1440), (9, 1760), (10, 2300), (1000, 3400))
+# Above that an empty unit may lie too (long names of constants: 1912 bytes in torch 2.6, 8984 in 2.14), in sizes that
+# differ by generation. But all entries of a container are one unit: up to this many times the limit, an entry is what
+# the others are.
+_UNSURE_TIMES = 3
 # ".version", ".target" and ".address_size" alone are 56 bytes.
 _EMPTY_PTX_BYTES = 80
 
@@ -98,7 +102,16 @@ class _Held(NamedTuple):
     kernel: bool
 
 
+class _Known(NamedTuple):
+    """Up to how many bytes such an entry surely holds no kernel, above how many surely one; its row in the table."""
+
+    empty_bytes: int
+    kernel_bytes: int
+    row: int
+
+
 Shape = Tuple[_Held, ...]
+_KERNEL = 1  # added to the row of an entry with a kernel: rows are even
 
 
 def summarize_section(read: Pread, name: str, offset: int, size: int) -> SectionSummary:
@@ -131,39 +144,74 @@ def summarize_section(read: Pread, name: str, offset: int, size: int) -> Section
 
 def _shapes(read: Pread, offset: int, size: int) -> Tuple[Dict[Shape, int], str]:
     """Equal containers and how many there are of each: thousands of entries make a few dozen shapes."""
-    shapes: Dict[Shape, int] = {}
-    known: Dict[Tuple[int, int, int], Tuple[int, _Held, _Held]] = {}
+    counts: Dict[Tuple[int, ...], int] = {}
+    table = _Table({}, [])
     problem = ""
     try:
         for raw in walk_raw(read, offset, size):
             problem = problem or raw.problem
-            shape = []
-            for header in raw.headers:
-                kind, _, length, arch, flags, unpacked = header
-                fact = known.get((kind, arch, flags))
-                if fact is None:
-                    fact = known[kind, arch, flags] = _know(decode(header))
-                shape.append(fact[1] if (unpacked or length) > fact[0] else fact[2])
-            key = tuple(shape)
-            shapes[key] = shapes.get(key, 0) + 1
+            key = _shape(raw, table)
+            counts[key] = counts.get(key, 0) + 1
         if size and not read(offset + size - 1, 1):
             problem = problem or "file ends inside the section"
     except FatbinError as error:
         problem = problem or str(error)
+    shapes: Dict[Shape, int] = {}
+    for key, count in counts.items():
+        shape = tuple([table.held[row] for row in key])
+        shapes[shape] = shapes.get(shape, 0) + count
     return shapes, problem
 
 
-def _know(entry: Entry) -> Tuple[int, _Held, _Held]:
-    """The size up to which such an entry holds no kernel, and what it adds above and below."""
-    target = Target(entry.kind, entry.arch, entry.variant)
+class _Table(NamedTuple):
+    """What entries are like, by kind, architecture and flags; and what each adds without a kernel, then with one."""
+
+    known: Dict[Tuple[int, int, int], _Known]
+    held: List[_Held]
+
+
+def _shape(raw: Raw, table: _Table) -> Tuple[int, ...]:
+    """What each entry of one container adds, as rows of the table."""
+    shape: List[int] = []
+    unsure: List[int] = []
+    known = table.known
+    for header in raw.headers:
+        kind, _, length, arch, flags, unpacked = header
+        fact = known.get((kind, arch, flags)) or _know(header, table)
+        code_bytes = unpacked or length
+        if code_bytes > fact[0]:
+            shape.append(fact[2] + _KERNEL)
+            if code_bytes <= fact[1]:
+                unsure.append(len(shape) - 1)
+        else:
+            shape.append(fact[2])
+    if raw.has_code:
+        for n, has_code in raw.has_code.items():
+            shape[n] = (shape[n] & ~_KERNEL) + has_code
+        unsure = [n for n in unsure if n not in raw.has_code]
+    if unsure:
+        others = [row for n, row in enumerate(shape) if n not in unsure and table.held[row].target.kind == SASS]
+        if others and not any(row & _KERNEL for row in others):
+            for n in unsure:
+                shape[n] &= ~_KERNEL
+    return tuple(shape)
+
+
+def _know(header: Header, table: _Table) -> _Known:
+    entry = decode(header)
+    empty = kernel = 0
     if entry.kind == PTX:
-        return _EMPTY_PTX_BYTES, _Held(target, True), _Held(target, False)
-    if entry.kind == SASS:
+        empty = kernel = _EMPTY_PTX_BYTES
+    elif entry.kind == SASS:
         major = int(entry.arch.split(".")[0])
-        limit = next((limit for below, limit in _EMPTY_CUBIN_BYTES if major < below), 0)
-        return limit, _Held(target, True), _Held(target, False)
-    other = _Held(Target(entry.kind, ""), False)
-    return 0, other, other
+        empty = next((limit for below, limit in _EMPTY_CUBIN_BYTES if major < below), 0)
+        kernel = empty * _UNSURE_TIMES
+    code = entry.kind in (SASS, PTX)
+    target = Target(entry.kind, entry.arch, entry.variant) if code else Target(entry.kind, "")
+    known = _Known(empty, kernel, len(table.held))
+    table.known[header[0], header[3], header[4]] = known
+    table.held.extend((_Held(target, False), _Held(target, code)))
+    return known
 
 
 def _kernel_targets(shape: Shape) -> FrozenSet[Target]:

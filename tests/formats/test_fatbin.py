@@ -124,3 +124,21 @@ def test_unknown_kinds_are_counted_apart() -> None:
     assert section.other_kinds == {"kind-8": 1}
     assert [c.target.name for c in section.targets] == ["sm_80"]
     assert section.entries == 2
+
+
+def kernels_by_size(*entries: tuple[str, int]) -> dict[str, int]:
+    """One container of packed entries with these sizes before packing: how many containers hold kernels of each."""
+    packed = synthetic.container(synthetic.entry(target, unpacked=size) for target, size in entries)
+    (section,) = summarize(bytes_reader(synthetic.library({".nv_fatbin": packed}))).sections
+    return {count.target.name: count.containers for count in section.targets}
+
+
+def test_units_whose_sizes_do_not_tell_are_what_the_rest_of_their_container_is() -> None:
+    alike = kernels_by_size(("sm_50", 1792), ("sm_80", 1848), ("sm_86", 1848), ("sm_90", 1808))  # torch 2.6, empty
+    assert set(alike.values()) == {0}
+    named = kernels_by_size(("sm_75", 6360), ("sm_80", 6360), ("sm_90", 6856), ("sm_100", 8984))  # torch 2.14, empty
+    assert len(set(named.values())) == 1
+    guarded = kernels_by_size(("sm_75", 5456), ("sm_80", 147232), ("sm_90", 158496))  # torch 2.14
+    assert guarded["sm_80"] == guarded["sm_90"] == 1
+    left_out = kernels_by_size(("sm_75", 1240), ("sm_80", 3112), ("sm_90", 20000))
+    assert left_out == {"sm_75": 0, "sm_80": 1, "sm_90": 1}

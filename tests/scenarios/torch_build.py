@@ -1,7 +1,8 @@
 """A torch installation in a folder: the metadata and pins of a real build, libraries with GPU code for its architectures.
 
 `builds.json` has real builds: architectures and pins are those of the published wheels (pins: the ones whose libraries
-torch links, and some more). Libraries are small: a fatbin container is real in form, its code is zeros.
+torch links, and some more). Libraries are small: a fatbin container is real in form, its code is zeros. Where `more` names
+a `skeleton` (a wheel in `tests/fixtures/wheels`), containers and headers are those of the real libraries.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from tests.fixtures import wheels
 from tests.fixtures.fatbins.synthetic import container, entry
 
 HERE = Path(__file__).parent
@@ -116,11 +118,23 @@ def install(site: Path, name: str, workshop: Workshop, packages: dict[str, str |
         return
     held = {**build, "archs": more.get("library_archs", build["archs"])}
     shutil.copy(workshop.torch_cuda(held), torch / "lib" / "libtorch_cuda.so")
+    if "skeleton" in more:
+        _real_headers(site, more["skeleton"])
     shutil.copy(workshop.torch_python(build), torch / "lib" / "libtorch_python.so")
     for soname, (folder, wheel) in linked(build["cuda"]).items():
         if any(pin.startswith(wheel) and beside.get(pin) is not None for pin in pins):
             (site / "nvidia" / folder / "lib").mkdir(parents=True, exist_ok=True)
             shutil.copy(workshop.library(soname), site / "nvidia" / folder / "lib" / soname)
+
+
+def _real_headers(site: Path, wheel: str) -> None:
+    """libtorch_cuda.so gets the headers of the real one; libraries that only hold GPU code are added."""
+    for library in wheels.load(wheel)["libraries"]:
+        path = site / library["name"]
+        if path.exists():
+            wheels.graft(library, path)
+        else:
+            wheels.build(library, path)
 
 
 @cache
