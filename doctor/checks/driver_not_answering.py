@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import other_host
-from ..fixes.place import container_kind, driver_changes
-from ..fixes.restart import reboot
-from ..snapshot import Missing, Snapshot, known, need
+from ..fixes.place import container_kind
+from ..fixes.restart import power_cycle, reboot
+from ..snapshot import CallFault, Missing, Snapshot, known, need
 from ._seen import absent
 
 if TYPE_CHECKING:
@@ -50,12 +50,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for fault in s.driver.faults:
         said = "did not come back before the deadline" if fault.fault == "hang" else "ended its process"
         again = "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why."
-        reset = reboot(s, "Reboot the host: a driver in this state can rarely be reset otherwise.", driver_changes())
+        if fault.stuck_pid:
+            why = "Switch it off and on again: a reboot would wait for the process that cannot be ended."
+            reset = power_cycle(s, why)
+        else:
+            reset = reboot(s, "Reboot the host: a driver in this state can rarely be reset otherwise.")
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
-            f"The call {fault.call} {said}. {fault.detail + '. ' if fault.detail else ''}{again}",
-            facts={"library": fault.library, "call": fault.call, "fault": fault.fault},
+            f"The call {fault.call} {said}. {fault.detail + '. ' if fault.detail else ''}{_stuck(fault)}{again}",
+            facts={
+                "library": fault.library, "call": fault.call, "fault": fault.fault,
+                **({"stuck_pid": fault.stuck_pid, "stuck_in": fault.stuck_in} if fault.stuck_pid else {}),
+            },
             subject=fault.call,
             fixes=(away, reset) if container_kind(s) else (reset,),
         )
@@ -67,6 +74,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             fact = getattr(s.driver, name)
             if isinstance(fact, Missing) and fact.reason != "absent":
                 need(f"driver.{name}", fact)
+
+
+def _stuck(fault: CallFault) -> str:
+    """What is left behind where nothing could end the call."""
+    if not fault.stuck_pid:
+        return ""
+    where = f" (in {fault.stuck_in})" if fault.stuck_in else ""
+    return (
+        f"Process {fault.stuck_pid} is stuck in the kernel{where}, state D: no signal can end it, only a power cycle. "
+    )
 
 
 def _in_the_proof(s: Snapshot) -> Iterator[Finding]:

@@ -3,6 +3,9 @@
 What is wrong: Python looks into the folder of the script (or the working directory) first. A folder `torch` or a file
 `torch.py` there is imported instead of the package.
 
+gpudoctor reads the names in the current folder and runs nothing of it: such a file there is a warning. What torch's own
+import showed is a failure.
+
 How it shows: `AttributeError: partially initialized module 'torch' has no attribute ...`, `module 'torch' has no
 attribute 'cuda'`, `No module named 'torch._C'` when started inside torch's source folder.
 
@@ -67,13 +70,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             facts={"imported_from": file, "installed_at": location}, direct=bool(file), fixes=(_rename(s, file),),
         )  # fmt: skip
         return
-    if file is None and not error:
+    hidden = known(s.python.hidden_by)
+    if hidden:
+        yield CHECK.warn(
+            f"{hidden[0]} hides the installed torch for what is started in this folder",
+            "Python looks in the current folder first: `python -c`, `python -m`, notebooks and scripts in this folder "
+            "get that file when they import torch. gpudoctor did not run it.",
+            facts={"hidden_by": hidden, "installed_at": location}, fixes=(_rename(s, hidden[0]),),
+        )  # fmt: skip
+    elif file is None and not error:
         need_answer(s)
 
 
 def _rename(s: Snapshot, file: str | None) -> Fix:
     step = Step(
         text=f"Rename {file.replace('/__init__.py', '') if file else 'it'}, or start Python from another folder.",
-        where="code", changes=recheck_run(s),
+        where="code", changes={**recheck_run(s), "python.hidden_by": ()},
     )  # fmt: skip
     return Fix(id="rename-shadowing-folder", title="Rename what hides the package", steps=(step,))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +17,9 @@ import click
 from ..findings import Step
 from ..judge.plan import Plan
 from ..snapshot import Snapshot, known
+from ..targets.environment import EMPTY, absolute, current_folder
+from .ended import Ended
+from .tied import run_tied
 
 _STEP_DEADLINE_S = 3600
 
@@ -60,13 +64,18 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None) -> str:
 
 def _run(step: Step, restore: str) -> None:
     argv = [os.path.expanduser(word) for word in shlex.split(step.command)]  # noqa: PTH111
+    if "/" not in argv[0] and shutil.which(argv[0]) is None:
+        raise click.ClickException(f"cannot run {argv[0]}: it is not on PATH (restore: {restore})")
     try:
         # Output of the installer is progress: stdout is the report's.
-        code = subprocess.run(argv, stdout=sys.stderr, stdin=subprocess.DEVNULL, timeout=_STEP_DEADLINE_S).returncode
+        code = run_tied(argv, _STEP_DEADLINE_S, sys.stderr.fileno())
     except subprocess.TimeoutExpired:
         raise click.ClickException(f"not ended within an hour: {step.command} (restore: {restore})") from None
     except OSError as error:
         raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore: {restore})") from None
+    except Ended as ended:
+        click.echo(f"gpudoctor: stopped in: {step.command} (what was installed before: {restore})", err=True)
+        raise ended
     if code:
         raise click.ClickException(f"exit code {code}: {step.command} (what was installed before: {restore})")
 
@@ -83,7 +92,10 @@ def _installed(snapshot: Snapshot, python: str) -> list[str]:
     """Lines of `pip freeze`, with pip itself left out."""
     command = shlex.split(_pip(snapshot, python, "freeze"))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, cwd=EMPTY,
+            env=absolute(os.environ, current_folder()),
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {error}") from None
     if done.returncode:

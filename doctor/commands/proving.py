@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ..proof.plan import TOTAL_S, Level, Plan
 from ..snapshot import Missing, Snapshot, known
+from .ended import ending_children
 from .refusal import Refusal
 
 if TYPE_CHECKING:
@@ -21,14 +19,6 @@ Say = Callable[[str], None]
 _TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed")
 SAMPLING = ("--interval", "0.1", "--share", "0.1")
 LeftOut = dict[str, tuple[str, str]]
-
-
-class Ended(BaseException):
-    """A signal that ends this process: the children first."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 def gather_and_prove(
@@ -50,7 +40,7 @@ def gather_and_prove(
 
     started = monotonic()
     total_s = TOTAL_S[level] if total_s is None else total_s
-    with _ending_children():
+    with ending_children():
         begun = Begun(options)
         try:
             preload()
@@ -76,25 +66,6 @@ def measured_facts(flags: dict[str, Any], level: Level, **how: Any) -> Snapshot:
     return snapshot_of(gather_and_prove(options(flags), level, **how))
 
 
-@contextmanager
-def _ending_children() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind this process, so that no child is left at work on a GPU; then they end it."""
-
-    def unwind(number: int, frame: object) -> None:
-        raise Ended(number)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, unwind) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
-    try:
-        yield
-    except Ended as ended:
-        signal.signal(ended.number, signal.SIG_DFL)
-        os.kill(os.getpid(), ended.number)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> Plan:
     """Which children are started with which Python, and which are not, and why."""
     from ..probes.commands import nvml_binding, own_agent, torch_command
@@ -109,7 +80,7 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> 
         if device != "cpu":
             why = why or left_out["driver_proof"]
     for name in _TORCH:
-        command = torch_command({"executable": known(snapshot.python.patient.executable)}, _cwd(), name)
+        command = torch_command({"executable": known(snapshot.python.patient.executable)}, name)
         if command is None or why is not None:
             left_out[name] = why or ("absent", "the environment has no interpreter")
         else:
@@ -129,11 +100,3 @@ def _no_torch(s: Snapshot) -> tuple[str, str] | None:
     if s.torch_run.imported is False:
         return "error", "torch does not import"
     return None
-
-
-def _cwd() -> str:
-    """The working directory, empty where it was deleted."""
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except OSError:
-        return ""

@@ -111,11 +111,12 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
     """The machine as the watched program saw it: its Python, its variables. torch is not imported again."""
     from ..probes.begin import Options
     from ..probes.collect import collect
+    from ..proof.watch_run import HURRIED_S
     from ..report.progress import Progress
 
     options = Options(
         python=flags["python_"] or watched.python or None, env=watched.env, cwd=watched.cwd or None,
-        import_torch=False, deadline_s=_FACTS_S,
+        import_torch=False, deadline_s=HURRIED_S if watched.hurried else _FACTS_S,
     )  # fmt: skip
     try:
         with Progress() as progress:

@@ -58,6 +58,13 @@ def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
     )
 
 
+def power_cycle(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
+    """Switch the host off and on: what a reboot does not reset, or would wait for."""
+    text = f"{why} A virtual machine is stopped and started again at its provider, not rebooted."
+    steps = (on_host(s, text, "", driver_changes() if changes is None else changes, needs_root=False),)
+    return Fix(id="power-cycle", title="Switch the host's power off and on again", steps=steps)
+
+
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     """Bring module and libraries to one version: reboot, or a container started anew."""
     root = host_sudo(s)

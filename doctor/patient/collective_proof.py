@@ -1,6 +1,6 @@
 """Agent: proof that data gets from device to device; JSON lines on stdout. Standard library and torch (1.13 on).
 
-Run under the patient's Python: `python collective_proof.py [--devices 0,1] [--seconds S] [--cwd-first]`, or with
+Run under the patient's Python: `python collective_proof.py [--devices 0,1] [--seconds S]`, or with
 `--device cpu --ranks N` for an all-reduce between processes on the CPU. It starts torch in children of its own, so a
 copy that never ends costs one child: first the pairs (each ordered pair of up to eight devices, neighbours in the ring
 above), then one all-reduce with a rank a device: NCCL, else gloo. Each of the two may take S seconds. Lines: {"begin":
@@ -69,10 +69,9 @@ class Child:
         self.path = os.path.join(folder, name)
         self.offset = 0
         self.lines: List[Line] = []
-        more = ["--cwd-first"] if flags.cwd_first else []
         with open(self.path, "wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, os.path.abspath(__file__), "--device", flags.device, *more, *arguments],
+                [sys.executable, os.path.abspath(__file__), "--device", flags.device, *arguments],
                 stdin=subprocess.PIPE,  # its end tells the child that nobody waits for it any more
                 stdout=output,
             )
@@ -408,7 +407,6 @@ def flags_of(arguments: Sequence[str]) -> Any:
     parser.add_argument("--devices", default="", help="numbers of CUDA devices, 0,1,2; without it every one")
     parser.add_argument("--ranks", type=int, default=2, help="with --device cpu: how many processes")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="limit of the pairs, and of the all-reduce")
-    parser.add_argument("--cwd-first", action="store_true", help="the working directory first on the path")
     for name, kind in (("--pairs-from", int), ("--rank", int), ("--seed", int), ("--backend", str), ("--store", str)):
         parser.add_argument(name, type=kind, help=argparse.SUPPRESS)
     flags = parser.parse_args(arguments)
@@ -426,8 +424,6 @@ def main(arguments: Sequence[str]) -> None:
     os.dup2(2, 1)
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    if flags.cwd_first:
-        sys.path.insert(0, os.getcwd())
     warnings.simplefilter("ignore")
     if flags.pairs_from is not None:
         leave_with_parent()

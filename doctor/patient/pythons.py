@@ -38,8 +38,12 @@ def gather_pythons(
     if choice is None:
         files.emit({"at": "python", "role": "patient", "prefix": None, "asked": options.get("python")})
     else:
-        patient = _environment(files, choice.prefix, choice.executable, env or {})
+        cwd = str(options.get("cwd") or "")
+        patient = _environment(files, choice.prefix, choice.executable, _from(cwd, env or {}))
         patient.update(role="patient", rule=choice.rule, because=clean(choice.because))
+        if cwd.startswith("/"):
+            hiding = [cwd + name for name in ("/torch.py", "/torch/__init__.py") if files.kind(cwd + name) == "file"]
+            patient["hidden_by"] = [clean(path) for path in hiding if cwd not in patient["site_packages"]]
         patient["torch"] = _torch(files, patient)
         files.emit(_cleaned(patient))
         gather_packages(files, patient["site_packages"], tools, loader, bool(options.get("scan", True)))
@@ -47,6 +51,15 @@ def gather_pythons(
         _others(files, env or {}, options, patient)
     files.emit({"at": "others", "complete": True})
     return patient
+
+
+def _from(cwd: str, env: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables with relative entries of PYTHONPATH made absolute: `PYTHONPATH=src` counts."""
+    entries = env.get("PYTHONPATH", "").split(":")
+    if not cwd.startswith("/") or all(entry.startswith("/") for entry in entries):
+        return env
+    kept = [e if e.startswith("/") else os.path.normpath(cwd + "/" + e) for e in entries if e not in ("", ".", "./")]
+    return dict(env, PYTHONPATH=":".join(kept))
 
 
 def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, str]) -> Dict[str, Any]:

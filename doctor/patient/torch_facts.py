@@ -1,9 +1,8 @@
 """Agent: how torch behaves in this Python; JSON lines on stdout. Standard library and torch only.
 
-Run under the patient's Python: `python torch_facts.py [--no-kernel] [--cwd-first]`. Lines: {"begin": STEP} before each
+Run under the patient's Python: `python torch_facts.py [--no-kernel]`. Lines: {"begin": STEP} before each
 step, then {"field": NAME, "value": V} or {"field": NAME, "error": TYPE, "text": T}, with "device": N for a device's.
-Errors of CUDA calls have "code" where a number could be had. `--cwd-first` puts the working directory first on the
-path, as a script lying there would have it; without it this file's own folder is taken off the path.
+Errors of CUDA calls have "code" where a number could be had. This file's own folder is taken off the path.
 """
 
 from __future__ import annotations
@@ -223,8 +222,6 @@ def main(arguments: Sequence[str]) -> None:
     os.dup2(2, 1)
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    if "--cwd-first" in arguments:
-        sys.path.insert(0, os.getcwd())
     Agent(descriptor).run("--no-kernel" not in arguments)
     os._exit(0)
 

@@ -1,6 +1,6 @@
 """Agent: proof that torch computes on a device; JSON lines on stdout. Standard library and torch (1.13 on), no numpy.
 
-Run under the patient's Python: `python torch_proof.py --device cuda|cuda:N|cpu [--first N] [--cwd-first]`. `cuda` is
+Run under the patient's Python: `python torch_proof.py --device cuda|cuda:N|cpu [--first N]`. `cuda` is
 every device that torch offers, from N on. Lines: {"begin": STEP, "device": D, "so_far": {...}} before each step that
 may hang, with what is known of the device by then; {"field": "import_seconds"|"pid"|"torch_devices", "value": V};
 {"phase": "proof", "device": D, "key": K, "start": T, "end": T} (seconds of the monotonic clock); {"torch_proof": {...}}
@@ -491,7 +491,6 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog=AGENT, description="Proof that torch computes on a device.")
     parser.add_argument("--device", required=True, help="cuda (every device), cuda:N or cpu")
     parser.add_argument("--first", type=int, default=0, help="with --device cuda: the first device")
-    parser.add_argument("--cwd-first", action="store_true", help="the working directory first on the path")
     flags = parser.parse_args(arguments)
     if not re.match(r"(cuda(:\d{1,3})?|cpu)$", flags.device) or flags.first < 0:
         parser.error("--device takes cuda, cuda:N or cpu, --first no negative number")
@@ -499,8 +498,6 @@ def main(arguments: Sequence[str]) -> None:
     os.dup2(2, 1)
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    if flags.cwd_first:
-        sys.path.insert(0, os.getcwd())
     warnings.simplefilter("ignore")
     Agent(descriptor).run(flags.device, flags.first)
     os._exit(0)

@@ -1,7 +1,7 @@
 """Agent: how fast torch is on one device; JSON lines on stdout. Standard library and torch only.
 
-Run under the patient's Python: `python torch_speed.py --device cuda:0|cpu --level quick|full [--seconds S]
-[--cwd-first]`. `--seconds` is a hard budget after the import: measures come in the order of their worth, and those
+Run under the patient's Python: `python torch_speed.py --device cuda:0|cpu --level quick|full [--seconds S]`.
+`--seconds` is a hard budget after the import: measures come in the order of their worth, and those
 that no longer fit are named. Lines: {"begin": STEP} before each step; {"rate": R} and {"training": T} with results;
 {"ended": E} for a step that failed, was left out or was made smaller; {"phase": P, "start": S, "end": E} with the
 seconds (time.monotonic) in which the device was at work, often several for one phase; {"field": "import_seconds"}.
@@ -1032,14 +1032,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--device", type=device_name, required=True)
     parser.add_argument("--level", choices=("quick", "full"), default="quick")
     parser.add_argument("--seconds", type=positive, help="hard budget after the import of torch")
-    parser.add_argument("--cwd-first", action="store_true", help="the working directory first on the path")
     asked = parser.parse_args(arguments)
     descriptor = os.dup(1)
     os.dup2(2, 1)
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    if asked.cwd_first:
-        sys.path.insert(0, os.getcwd())
     warnings.simplefilter("ignore")
     agent = Agent(descriptor, asked.device)
     try:

@@ -1,7 +1,7 @@
 """Agent: what a training is made of, in time; JSON lines on stdout. Standard library and torch (1.13 on), no numpy.
 
 Run under the patient's Python:
-`python training_speed.py --device cuda:N|cpu [--level standard|full] [--seconds S] [--cwd-first]`. Judges nothing.
+`python training_speed.py --device cuda:N|cpu [--level standard|full] [--seconds S]`. Judges nothing.
 Lines: {"begin": STEP} before each step that can hang; {"cpu": {...}} before torch is imported and again, with torch's
 threads, after; {"field": "import_seconds", "value": V}; {"field": "pids", "value": [ours]}; {"batch": {...}} once a
 batch size; {"rate": {...}} of kinds `loader` and `copies`; {"phase": "sweep"|"training", "device": D, "key": K,
@@ -112,7 +112,6 @@ class Child:
                     os.set_inheritable(out, True)
                     os.set_inheritable(orders, True)
                     words_of = [work.__name__, json.dumps(arguments[1:]), str(out), str(orders)]
-                    words_of += ["--cwd-first"] if "--cwd-first" in sys.argv else []
                     os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "--child", *words_of])
                 serve(work, out, orders, arguments)
             finally:
@@ -1119,8 +1118,6 @@ def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    if "--cwd-first" in arguments:
-        sys.path.insert(0, os.getcwd())
     warnings.simplefilter("ignore")
     if arguments and arguments[0] == "--child":  # this program starts itself so; its stdout is not the real one
         serve_fresh(*arguments[1:5])
@@ -1128,7 +1125,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--device", required=True, help="cuda:N or cpu")
     parser.add_argument("--level", choices=("standard", "full"), default="standard")
     parser.add_argument("--seconds", type=float, help="all of it, without the import of torch")
-    parser.add_argument("--cwd-first", action="store_true", help="the working directory first on the path")
     flags = parser.parse_args(arguments)
     if not re.match(r"(cuda(:\d{1,3})?|cpu)$", flags.device):
         parser.error("--device takes cuda:N or cpu")

@@ -27,6 +27,8 @@ class AgentResult(Protocol):
     def stderr_tail(self) -> str: ...
     @property
     def seconds(self) -> float: ...
+    @property
+    def stuck(self) -> dict[str, Any] | None: ...
 
 
 _VERSION = re.compile(r"\.so\.(\d{3,4}\.\d+(?:\.\d+)?)$")
@@ -53,7 +55,13 @@ def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[
         place.append(f"no answer in {result.seconds:.0f} s")
     elif result.returncode is not None:
         place.append(f"signal {-result.returncode}" if result.returncode < 0 else f"exit code {result.returncode}")
-    return (CallFault(library, result.guilty, "hang" if result.fault == "hang" else "crash", ", ".join(place)),)
+    stuck = result.stuck or {}
+    return (
+        CallFault(
+            library, result.guilty, "hang" if result.fault == "hang" else "crash", ", ".join(place),
+            stuck.get("pid", 0), stuck.get("wchan", ""),
+        ),
+    )  # fmt: skip
 
 
 _PLACES = (("gpu", "GPU"), ("other", "and GPU"), ("mig", "MIG device"), ("device", "device"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..patient.gather import gather, gather_devices
+from ..targets.environment import absolute, current_folder
 from ..targets.local import Gathering
 from . import tools
 from .commands import driver_commands, torch_command
@@ -53,7 +54,7 @@ class Options:
         self.root = root
         self.live = root == "/"
         self.env = env if env is not None else (dict(os.environ) if self.live else None)
-        self.cwd = cwd or (_cwd() if self.live else "")
+        self.cwd = cwd or (current_folder() if self.live else "")
         self.import_torch = import_torch
         self.scan_extensions = scan_extensions
         self.ask_driver = ask_driver
@@ -129,7 +130,7 @@ class Begun:
         if at == "python" and line.get("role") == "patient":
             self.patient = line
         elif at == "torch" and self.options.import_torch:
-            command = torch_command(self.patient, self.options.cwd)
+            command = torch_command(self.patient)
             with self._lock:
                 if command and not self._over:
                     self._start("torch", command, self.options.import_deadline_s)
@@ -139,7 +140,10 @@ class Begun:
     def _start(self, name: str, command: list[str], deadline_s: float) -> None:
         from ..targets.process import start_agent
 
-        self._agents[name] = start_agent(command, deadline_s, self.options.env)
+        env = self.options.env
+        if env is not None:
+            env = absolute(env, self.options.cwd)
+        self._agents[name] = start_agent(command, deadline_s, env)
 
 
 def _work(options: Options) -> Callable[[Callable[[Line], None]], None]:
@@ -150,11 +154,3 @@ def _work(options: Options) -> Callable[[Callable[[Line], None]], None]:
     if options.live:
         found.update(own_prefix=sys.prefix, own_executable=sys.executable)
     return lambda emit: gather(emit, options.root, options.env, tools, found)
-
-
-def _cwd() -> str:
-    """The working directory, empty where it was deleted."""
-    try:
-        return os.getcwd()  # noqa: PTH109 (pathlib is not worth its start-up time here)
-    except OSError:
-        return ""

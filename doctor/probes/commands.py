@@ -30,22 +30,15 @@ def nvml_binding() -> str:
     return next((p for p in sys.path if p and os.access(f"{p}/pynvml.py", os.R_OK)), "")
 
 
-def torch_command(patient: Mapping[str, Any], cwd: str, agent: str = "torch_facts") -> list[str] | None:
+def torch_command(patient: Mapping[str, Any], agent: str = "torch_facts") -> list[str] | None:
     """The command of an agent that imports torch in the patient's Python; None where that has no interpreter.
 
-    `patient`: the gatherer's line of that Python. A torch in the working directory is what the user's scripts there
-    would import. It is taken first only where the folder is the user's own: a stranger's file in /tmp must not run
-    because gpudoctor was called there.
+    `patient`: the gatherer's line of that Python. Nothing in the working directory is imported: a file there must not
+    run because gpudoctor was called there (what its name would hide is read from the folder's list).
     """
+    from ..targets.process import script_argv
+
     python = patient.get("executable")
     if not isinstance(python, str) or not python:
         return None
-    command = [python, f"{_PATIENT}/{agent}.py"]
-    if cwd and any(os.access(f"{cwd}/{name}", os.R_OK) for name in ("torch/__init__.py", "torch.py")):
-        try:
-            status = os.stat(cwd)  # noqa: PTH116
-        except OSError:
-            return command
-        if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-            command.append("--cwd-first")
-    return command
+    return script_argv(python, f"{_PATIENT}/{agent}.py")

@@ -31,6 +31,7 @@ def parse_python(raw: Raw) -> Python:
         chosen_because=string(row.get("because")) or NOT_ASKED,
         others=others if finished else raw.unasked,
         distributions=_distributions(raw, strings(row.get("site_packages"))),
+        hidden_by=strings(row["hidden_by"]) if "hidden_by" in row else NOT_ASKED,
     )
 
 

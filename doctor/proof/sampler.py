@@ -1,7 +1,8 @@
-"""The child that samples NVML beside the others: it runs until its stdin closes, so it outlives nobody."""
+"""The child that samples NVML beside the others: it runs until its stdin closes; where it hangs, its lifeline."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Sequence
 from threading import Thread
@@ -25,9 +26,17 @@ class Sampler:
         self._hung = False
         self._threads: list[Thread] = []
         self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline = -1
         pipe = subprocess.PIPE
         try:
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+            held, self._lifeline = os.pipe()
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, pass_fds=(held,),
+                    env={**os.environ, "GPUDOCTOR_LIFELINE": str(held)},
+                )  # fmt: skip
+            finally:
+                os.close(held)
         except (OSError, ValueError) as error:
             self._output.feed_stderr(str(error).encode("utf-8", "replace"))
 
@@ -58,6 +67,7 @@ class Sampler:
             self._process.kill()
         for thread in self._threads:
             thread.join(PATIENCE_S)
+        os.close(self._lifeline)
 
     def result(self) -> AgentResult:
         """What it wrote."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Sequence
 from time import monotonic, process_time, thread_time
 
@@ -14,7 +15,7 @@ from .watch_command import Command, Signals
 from .watch_gpu import GpuSum
 from .watch_place import cores, environment_of, has_gpu_nodes, own_numbers, program_path
 from .watch_proc import Tree
-from .watch_sampler import WatchSampler
+from .watch_sampler import PATIENCE_S, WatchSampler
 from .watch_tree import Main, TreeSum
 
 INTERVAL_S = 0.5
@@ -28,6 +29,9 @@ _LONGEST_S = 5.0
 _RARER = ((600.0, 2.0), (3600.0, 4.0))
 """After so many seconds, so many times the interval (where the user named none)."""
 _ALIVE_S = 0.5
+HURRIES = (signal.SIGTERM, signal.SIGHUP)
+HURRIED_S = 0.4
+"""How long each child may take to answer once one of these came: the report is out within two seconds."""
 GPU_PHASE_S = 3.0
 """From so many seconds on a GPU on, the CPU is told of that time alone: importing and preparing are another matter."""
 _ABSENT = Missing("absent", "it ended before it was looked at")
@@ -46,6 +50,8 @@ class Watched(Struct, frozen=True, kw_only=True):
     env: dict[str, str] | None = None
     cwd: str = ""
     """Variables and working directory of a process that ran before, where it is the same user's."""
+    hurried: bool = False
+    """SIGTERM or SIGHUP came: whoever sent it may send SIGKILL soon."""
 
 
 def watch_command(words: Sequence[str], sampler: Sequence[str] | None, interval_s: float | None = None) -> Watched:
@@ -77,6 +83,7 @@ class _Watcher:
         self.nodes = has_gpu_nodes()
         self.gpus = GpuSum(start, own_numbers(), self.nodes)
         self.sampler = WatchSampler(sampler, self.interval_s) if sampler is not None else None
+        self.hurried = False
         self.numbered: set[str] = set()
         self.pids: set[int] = {pid}
         self.libraries: set[str] | None = None
@@ -97,12 +104,14 @@ class _Watcher:
             came = signals.wait(wait if self.command is not None else min(wait, _ALIVE_S))
             if self.command is None:
                 if came is not None and came.si_signo in signals.passed:
+                    self.hurried = came.si_signo in HURRIES
                     break
                 if not os.path.exists(f"/proc/{self.pid}"):  # noqa: PTH110
                     break
             elif self.command.ended():
                 break
             elif came is not None and came.si_signo in signals.passed:
+                self.hurried = self.hurried or came.si_signo in HURRIES
                 self.command.pass_on(came)
             if monotonic() >= due:
                 if not self.look() and self.command is None:
@@ -169,7 +178,7 @@ class _Watcher:
         """The sums as facts."""
         ended: tuple[StepEnd, ...] = () if self.trouble is None else (self.trouble,)
         if self.sampler is not None:
-            for sample in self.sampler.stop():
+            for sample in self.sampler.stop(HURRIED_S if self.hurried else PATIENCE_S):
                 if sample.time <= end:
                     self.gpus.take(sample, self.pids)
             fault = self.sampler.end()
@@ -184,6 +193,7 @@ class _Watcher:
             python=program_path(main.path, self.cwd or _cwd(os.getpid()), self.env) if main is not None else "",
             env=self.env,
             cwd=self.cwd,
+            hurried=self.hurried,
         )
 
     def facts(self, seconds: float, code: int, cpu_s: float) -> Watch:

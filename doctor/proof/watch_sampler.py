@@ -61,7 +61,7 @@ class WatchSampler:
         self._refused: tuple[str, int, str] | None = None
         self._samples = 0
         self._status: int | None = None
-        self._out = self._in = -1
+        self._out = self._in = self._lifeline = -1
         try:
             self._start(list(command))
         except (OSError, ValueError) as error:
@@ -70,18 +70,21 @@ class WatchSampler:
     def _start(self, command: list[str]) -> None:
         child_in, self._in = os.pipe()
         self._out, child_out = os.pipe()
+        held, self._lifeline = os.pipe()
         try:
             actions = [
                 (os.POSIX_SPAWN_DUP2, child_in, 0),
                 (os.POSIX_SPAWN_DUP2, child_out, 1),
                 (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
             ]
+            os.set_inheritable(held, True)
+            env = {**os.environ, "GPUDOCTOR_LIFELINE": str(held)}
             self.pid = os.posix_spawn(
-                command[0], command, dict(os.environ), file_actions=actions, setpgroup=0, setsigmask=_STOPS
+                command[0], command, env, file_actions=actions, setpgroup=0, setsigmask=_STOPS
             )  # of its own group: a terminal's signals are not for it, nor one that stopped ours a moment before
         finally:
-            os.close(child_in)
-            os.close(child_out)
+            for descriptor in (child_in, child_out, held):
+                os.close(descriptor)
         os.set_blocking(self._out, False)
         with contextlib.suppress(ImportError, OSError, AttributeError):
             import fcntl
@@ -123,15 +126,21 @@ class WatchSampler:
         self._samples += 1
         return sensible(line.sample)
 
-    def stop(self) -> list[Sample]:
+    def stop(self, patience_s: float = PATIENCE_S) -> list[Sample]:
         """End it and return the last samples. One that hangs inside the driver is killed, or left behind."""
         last = self.read()
         if self._in >= 0:
             os.close(self._in)
             self._in = -1
-        if not self.pid or self._status is not None:
-            return last
-        end = monotonic() + PATIENCE_S
+        try:
+            return last if not self.pid or self._status is not None else self._leave(last, patience_s)
+        finally:
+            if self._lifeline >= 0:
+                os.close(self._lifeline)
+                self._lifeline = -1
+
+    def _leave(self, last: list[Sample], patience_s: float) -> list[Sample]:
+        end = monotonic() + patience_s
         killed = False
         while not self._reap():
             if monotonic() > end:
@@ -139,7 +148,7 @@ class WatchSampler:
                     break
                 with contextlib.suppress(OSError):
                     os.kill(self.pid, signal.SIGKILL)
-                killed, end = True, monotonic() + PATIENCE_S / 2
+                killed, end = True, monotonic() + patience_s / 2
             signal.sigtimedwait([], 0.005)
         return last
 

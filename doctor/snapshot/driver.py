@@ -71,6 +71,10 @@ class CallFault(Struct, frozen=True):
     call: str
     fault: Fault
     detail: str = ""
+    stuck_pid: int = 0
+    """The child that made the call and that even SIGKILL did not end (state D); 0 where it could be ended."""
+    stuck_in: str = ""
+    """The kernel function in which it sleeps, from /proc/PID/wchan; empty where that is hidden."""
 
 
 class CudaDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -100,6 +100,10 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
     """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 
+    hidden_by: tuple[str, ...] | Missing = NOT_ASKED
+    """Files in the working directory that `import torch` would take there before the installed package, by name alone:
+    nothing of them is run."""
+
     def distribution(self, name: str) -> Distribution | Missing | None:
         """The distribution that an import would take (first in sys.path order), None where it is not installed."""
         if isinstance(self.distributions, Missing):

@@ -25,9 +25,10 @@ class AgentResult:
     fault: `hang` (deadline), `crash` (a signal), `failed` (an exit code, the end inside a call, too much output).
     guilty: the call begun last that never reported.
     stderr_tail: at most 4 KiB; noise: stdout lines that are no JSON object; seconds: wall time from the start.
+    stuck: of a child that even SIGKILL did not end (state D), its `pid` and the kernel function `wchan` that it is in.
     """
 
-    __slots__ = ("fault", "guilty", "lines", "noise", "returncode", "seconds", "stderr_tail")
+    __slots__ = ("fault", "guilty", "lines", "noise", "returncode", "seconds", "stderr_tail", "stuck")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class AgentResult:
         stderr_tail: str = "",
         seconds: float = 0.0,
         noise: list[str] | None = None,
+        stuck: dict[str, Any] | None = None,
     ) -> None:
         self.lines = [] if lines is None else lines
         self.returncode = returncode
@@ -46,6 +48,7 @@ class AgentResult:
         self.stderr_tail = stderr_tail
         self.seconds = seconds
         self.noise = [] if noise is None else noise
+        self.stuck = stuck
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON values, for a recording: `AgentResult(**recorded)` is the result again."""

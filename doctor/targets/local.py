@@ -14,6 +14,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from ..patient.agent_boot import end_with
+
 if TYPE_CHECKING:  # at run time typing is imported later, while the child works
     from typing import Any, BinaryIO, TypeAlias
 
@@ -36,6 +38,7 @@ class Gathering:
         self._deadline = monotonic() + deadline_s
         self._done = threading.Event()
         self._pid = 0
+        self._lifeline = -1
         self.lines: list[Line] = []
         alone = fork and sys.platform == "linux" and threading.active_count() == 1
         source = self._fork(work) if alone else None
@@ -73,17 +76,22 @@ class Gathering:
 
     def _fork(self, work: Work) -> BinaryIO | None:
         """The stream of the child's lines; None where no process can be made."""
-        source, sink = os.pipe()
+        pipes: list[int] = []
         try:
+            for _ in range(2):
+                pipes += os.pipe()
+            source, sink, held, self._lifeline = pipes
             self._pid = os.fork()
         except OSError:
-            os.close(source)
-            os.close(sink)
+            for fd in pipes:
+                os.close(fd)
             return None
         if self._pid == 0:
             os.close(source)
-            _child(work, sink)
+            os.close(self._lifeline)
+            _child(work, sink, held, int(self._deadline - monotonic()) + 5)
         os.close(sink)
+        os.close(held)
         return os.fdopen(source, "rb")
 
     def _read(self, source: BinaryIO) -> None:
@@ -105,8 +113,8 @@ class Gathering:
             self._done.set()
 
 
-def _child(work: Work, sink: int) -> None:
-    """The forked side: never returns."""
+def _child(work: Work, sink: int, held: int, seconds: int) -> None:
+    """The forked side: never returns. `held`: its lifeline; `seconds`: until its alarm."""
     from marshal import dumps
 
     def emit(line: Line) -> None:
@@ -118,6 +126,7 @@ def _child(work: Work, sink: int) -> None:
     code = 1
     try:
         os.setsid()  # Ctrl-C is the parent's business
+        end_with(held, seconds)
         try:
             work(emit)
         except Exception as error:

@@ -17,9 +17,19 @@ if sys.platform == "win32":
 else:
     from .process_posix import Agent, start_agent, wait_agents
 
-__all__ = ["Agent", "AgentResult", "Fault", "OnLine", "agent_argv", "run_agent", "start_agent", "wait_agents"]
+__all__ = [
+    "Agent", "AgentResult", "Fault", "OnLine", "agent_argv", "run_agent", "script_argv", "start_agent", "wait_agents",
+]  # fmt: skip
 
-BOOT = "import sys;sys.path.append(sys.argv[1]);__import__(sys.argv[2]).main(sys.argv[3:])"
+_PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH120
+_CLEAN = "import sys;sys.path[:]=[p for p in sys.path if p not in('','.')];"
+BOOT = _CLEAN + (
+    "sys.path+=sys.argv[1:3];__import__('agent_boot').hold();__import__(sys.argv[3]).main(sys.argv[4:])"
+)
+SCRIPT_BOOT = _CLEAN + (
+    "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
+    "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"
+)
 
 
 def agent_argv(agent: str, *arguments: str, python: str = sys.executable) -> list[str]:
@@ -28,7 +38,16 @@ def agent_argv(agent: str, *arguments: str, python: str = sys.executable) -> lis
     The file is imported, not run, so that its compiled form is used; it must have `main(arguments)`.
     """
     folder, name = os.path.split(agent)
-    return [python, "-I", "-S", "-c", BOOT, folder, name[: -len(".py")], *arguments]
+    return [python, "-I", "-S", "-c", BOOT, _PATIENT, folder, name[: -len(".py")], *arguments]
+
+
+def script_argv(python: str, agent: str, *arguments: str, how: str = "script") -> list[str]:
+    """The command for an agent file that needs its Python's packages, run as the main program.
+
+    Nothing is imported from the current folder, see the boot line. `how`: `command` where `agent` is a program to
+    become instead.
+    """
+    return [python, "-c", SCRIPT_BOOT, f"{_PATIENT}/agent_boot.py", how, agent, *arguments]
 
 
 def run_agent(

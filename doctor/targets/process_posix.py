@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 
 from .agent import OUTPUT_LIMIT, AgentResult, Fault, OnLine, Output
+from .environment import absolute, current_folder
 
 GRACE_S = 0.5
 """How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
+OVERTIME_S = 5
+"""After its deadline a child ends by its own alarm, if nobody was there to end it."""
 TICK_S = 0.01
 """How often the end of a child is looked for where the kernel has no pidfd."""
 
@@ -24,9 +27,10 @@ class Agent:
         self.deadline = self.started + deadline_s
         self.output = Output(on_line)
         self.pid = 0
-        self.stdout = self.stderr = self.pidfd = -1
+        self.stdout = self.stderr = self.pidfd = self.lifeline = -1
         self.returncode: int | None = None
         self.fault: Fault | None = None
+        self.stuck: str | None = None
         self.seconds = 0.0
         self.done = False
 
@@ -75,17 +79,38 @@ class Agent:
             pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
+            elif self.pid and self.fault == "hang":
+                self.stuck = stuck(self.pid)
         except ChildProcessError:
             pass
         self.done = True
         self.seconds = monotonic() - self.started
-        for fd in (self.stdout, self.stderr, self.pidfd):
+        for fd in (self.stdout, self.stderr, self.pidfd, self.lifeline):
             if fd >= 0:
                 os.close(fd)
 
     def result(self) -> AgentResult:
         """What is left of it."""
-        return self.output.result(self.returncode, self.fault, self.seconds)
+        result = self.output.result(self.returncode, self.fault, self.seconds)
+        if self.stuck is not None:
+            result.stuck = {"pid": self.pid, "wchan": self.stuck}
+        return result
+
+
+def stuck(pid: int, proc: str = "/proc") -> str | None:
+    """The kernel function of a process that nothing can end (state D; '' where it is hidden); None for others."""
+    try:
+        with open(f"{proc}/{pid}/stat", "rb") as stream:
+            state = stream.read(4096).rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return None
+    if state != b"D":
+        return None
+    try:
+        with open(f"{proc}/{pid}/wchan", encoding="ascii", errors="replace") as stream:
+            return "".join(c for c in stream.read(200) if c.isalnum() or c in "_.").lstrip("0")
+    except OSError:
+        return ""
 
 
 def start_agent(
@@ -95,24 +120,30 @@ def start_agent(
     on_line: OnLine | None = None,
     cwd: str | None = None,
 ) -> Agent:
-    """Start a child at once; `wait_agents` reads it. A command that cannot start becomes a `failed` result."""
+    """Start a child at once; `wait_agents` reads it. A command that cannot start becomes a `failed` result.
+
+    Its stdin is its lifeline, a pipe that only this process holds open: see patient/agent_boot.py.
+    """
     agent = Agent(deadline_s, on_line)
-    out, out_child = os.pipe()
-    err, err_child = os.pipe()
+    full = absolute(os.environ if env is None else env, cwd or current_folder())
+    full.update(GPUDOCTOR_LIFELINE="0", GPUDOCTOR_ALARM_S=str(int(min(deadline_s, 1e6)) + OVERTIME_S))
+    pipes: list[int] = []
     try:
-        agent.pid = _spawn(list(argv), dict(os.environ if env is None else env), out_child, err_child, cwd)
+        for _ in range(3):
+            pipes += os.pipe()
+        lifeline_child, agent.lifeline, agent.stdout, out_child, agent.stderr, err_child = pipes
+        agent.pid = _spawn(list(argv), full, (lifeline_child, out_child, err_child), cwd)
     except (OSError, ValueError) as error:
         agent.output.feed_stderr(str(error).encode("utf-8", "replace"))
         agent.fault, agent.done = "failed", True
-        os.close(out)
-        os.close(err)
+        agent.lifeline = agent.stdout = agent.stderr = -1
+        for fd in pipes:
+            os.close(fd)
         return agent
-    finally:
-        os.close(out_child)
-        os.close(err_child)
-    agent.stdout, agent.stderr = out, err
-    os.set_blocking(out, False)
-    os.set_blocking(err, False)
+    for fd in (lifeline_child, out_child, err_child):
+        os.close(fd)
+    os.set_blocking(agent.stdout, False)
+    os.set_blocking(agent.stderr, False)
     try:
         agent.pidfd = os.pidfd_open(agent.pid)
     except (AttributeError, OSError):  # macOS, kernels before 5.3, gVisor
@@ -120,12 +151,8 @@ def start_agent(
     return agent
 
 
-def _spawn(argv: list[str], env: dict[str, str], out: int, err: int, cwd: str | None) -> int:
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, out, 1),
-        (os.POSIX_SPAWN_DUP2, err, 2),
-    ]
+def _spawn(argv: list[str], env: dict[str, str], streams: tuple[int, int, int], cwd: str | None) -> int:
+    actions = [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
     if cwd is None and os.sep in argv[0]:
         try:
             return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsid=True)
@@ -134,7 +161,7 @@ def _spawn(argv: list[str], env: dict[str, str], out: int, err: int, cwd: str | 
     import subprocess
 
     child = subprocess.Popen(
-        argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        argv, env=env, cwd=cwd, stdin=streams[0], stdout=streams[1], stderr=streams[2], start_new_session=True
     )
     child.returncode = 0  # reaped here, not by Popen
     return child.pid

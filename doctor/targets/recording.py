@@ -154,7 +154,14 @@ def _result(lines: list[Line]) -> AgentResult:
         str(row.get("stderr_tail") or ""),
         float(seconds) if isinstance(seconds, (int, float)) and 0 <= seconds < 1e9 else 0.0,
         [text for text in noise if isinstance(text, str)] if isinstance(noise, list) else [],
+        _stuck(row.get("stuck")),
     )
+
+
+def _stuck(row: object) -> Line | None:
+    if not isinstance(row, dict) or not isinstance(row.get("pid"), int) or not isinstance(row.get("wchan"), str):
+        return None
+    return {"pid": row["pid"], "wchan": row["wchan"]}
 
 
 def _one_line(error: Exception) -> str:

@@ -203,12 +203,10 @@ def test_a_package_that_is_no_torch(tmp_path: Path) -> None:
     assert isinstance(run.version, Missing)
 
 
-def test_a_folder_in_the_working_directory_shadows_only_when_asked(tmp_path: Path) -> None:
+def test_a_folder_in_the_working_directory_is_never_imported(tmp_path: Path) -> None:
     env = fake(tmp_path, WORKING)
     (tmp_path / "work" / "torch").mkdir(parents=True)
-    shadow = tmp_path / "work" / "torch" / "__init__.py"
-    shadow.write_text("__version__ = 'shadow'")
-    assert parsed(run_torch(env, "--cwd-first", cwd=tmp_path / "work")).file == str(shadow)
+    (tmp_path / "work" / "torch" / "__init__.py").write_text("__version__ = 'shadow'")
     assert parsed(run_torch(env, cwd=tmp_path / "work")).file == str(tmp_path / "site" / "torch" / "__init__.py")
 
 

@@ -64,22 +64,18 @@ def test_torch_that_never_comes_back(environment: Path) -> None:
     assert not isinstance(snapshot.host.kernel, Missing)
 
 
-def test_torch_in_the_working_directory_is_taken_first_where_the_folder_is_ones_own(
-    environment: Path, tmp_path: Path
-) -> None:
-    own = with_torch(environment, "raise ImportError('from the environment')")
+def test_torch_in_the_working_directory_is_named_and_not_run(environment: Path, tmp_path: Path) -> None:
+    with_torch(environment, "raise ImportError('from the environment')")
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('from the working directory')")
     previous = os.getcwd()
     os.chdir(tmp_path)
     try:
-        assert "from the working directory" in str(look(environment).torch_run.import_error)
-        os.chmod(tmp_path, 0o777)
-        assert "from the environment" in str(look(environment).torch_run.import_error), "anybody can write there"
+        snapshot = look(environment)
     finally:
         os.chdir(previous)
-        os.chmod(tmp_path, 0o700)
-    assert own.exists()
+    assert "from the environment" in str(snapshot.torch_run.import_error)
+    assert snapshot.python.hidden_by == (str(tmp_path / "torch" / "__init__.py"),)
 
 
 def test_left_out_by_the_caller_is_not_asked(environment: Path) -> None:

@@ -99,12 +99,16 @@ def test_what_cannot_be_is_refused_before_anything_is_measured(tmp_path: Path, w
 
 
 @pytest.mark.parametrize("agent", ["torch_proof", "torch_speed", "training_speed", "collective_proof"])
-def test_every_agent_takes_the_torch_of_the_working_directory(tmp_path: Path, agent: str) -> None:
+def test_no_agent_takes_the_torch_of_the_working_directory(tmp_path: Path, agent: str) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('of the working directory')")
-    command = torch_command({"executable": sys.executable}, str(tmp_path), agent)
-    assert command is not None and command[-1] == "--cwd-first"
-    result = run_agent([*command, "--device", "cpu"], 60, cwd=str(tmp_path))
-    assert "of the working directory" in json.dumps(result.lines)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "torch.py").write_text("raise ImportError('of PYTHONPATH')")
+    command = torch_command({"executable": sys.executable}, agent)
+    assert command is not None
+    env = {**os.environ, "PYTHONPATH": f".{os.pathsep}src{os.pathsep}"}
+    result = run_agent([*command, "--device", "cpu"], 60, env, cwd=str(tmp_path))
+    assert "of the working directory" not in json.dumps(result.lines)
+    assert "of PYTHONPATH" in json.dumps(result.lines)
 
 
 def test_a_report_without_measurements_is_refused(tmp_path: Path) -> None:

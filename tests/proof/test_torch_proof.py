@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from doctor.probes.measured import parse_measured
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import TorchProof
 
-from .fake_site import PATIENT, environment, fields, rows, run
+from .fake_site import environment, fields, rows, run
 
 NO_IMAGE = "CUDA error: no kernel image is available for execution on the device"
 ILLEGAL = "CUDA error: an illegal memory access was encountered"
@@ -264,19 +261,6 @@ def test_no_torch(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "site" / "torch")
     (line,) = [line for line in run("torch_proof", env, "--device", "cuda").lines if "error" in line]
     assert (line["error"], line["text"]) == ("ModuleNotFoundError", "No module named 'torch'")
-
-
-def test_the_working_directory_counts_where_asked(tmp_path: Path) -> None:
-    env = environment(tmp_path)
-    (tmp_path / "work" / "torch").mkdir(parents=True)
-    (tmp_path / "work" / "torch" / "__init__.py").write_text("raise ImportError('a folder of the user')", "utf-8")
-    for arguments, imported in (((), True), (("--cwd-first",), False)):
-        argv = [sys.executable, str(PATIENT / "torch_proof.py"), "--device", "cuda", *arguments]
-        done = subprocess.run(
-            argv, env=env, cwd=tmp_path / "work", capture_output=True, text=True, timeout=60, check=True
-        )
-        errors = [line for line in map(json.loads, done.stdout.splitlines()) if line.get("field") == "import"]
-        assert (not errors) == imported
 
 
 @pytest.mark.parametrize("arguments", [("--device", "tpu"), ("--device", "cuda", "--first", "-1"), ()])

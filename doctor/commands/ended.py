@@ -1,0 +1,35 @@
+"""Signals that end this process: its children first."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Ended(BaseException):
+    """A signal that ends this process."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def ending_children() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind this process, so that whoever has children ends them; then they end it."""
+
+    def unwind(number: int, frame: object) -> None:
+        raise Ended(number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, unwind) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    except Ended as ended:
+        signal.signal(ended.number, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,55 @@
+"""Run an installer as a child that ends with this process, whatever ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from ..targets.environment import EMPTY, absolute, current_folder
+from ..targets.process import script_argv
+from .ended import ending_children
+
+GRACE_S = 1.0
+"""What an installer gets to clean up after SIGTERM."""
+
+
+def run_tied(argv: Sequence[str], deadline_s: float, output: int) -> int:
+    """Its exit code; stdout and stderr go to the descriptor `output`. It runs in a folder that holds nothing.
+
+    Raises OSError, subprocess.TimeoutExpired (seconds), and Ended where a signal ends this process; the child and its
+    group are ended first.
+    """
+    held, lifeline = os.pipe()
+    try:
+        env = {**absolute(os.environ, current_folder()), "GPUDOCTOR_LIFELINE": str(held)}
+        if "PYTHONSAFEPATH" not in os.environ:  # an installer may build a package in that package's own folder
+            del env["PYTHONSAFEPATH"]
+        command = list(argv)
+        if sys.platform != "win32":
+            command = [sys.executable, "-I", "-S", *script_argv("", *argv, how="command")[1:]]
+        with ending_children():
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=EMPTY,
+                start_new_session=True, pass_fds=(held,) if sys.platform != "win32" else (),
+            )  # fmt: skip
+            try:
+                return child.wait(deadline_s)
+            except BaseException:
+                _end(child)
+                raise
+    finally:
+        os.close(held)
+        os.close(lifeline)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        with contextlib.suppress(OSError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE_S)
+            return

@@ -1,0 +1,84 @@
+"""The first thing that a child does: see to its own end, and leave the user's folder.
+
+A child dies with its parent, even inside a call of the driver that never comes back, and after its deadline: both are
+the kernel's doing, since a thread or a handler of Python's would wait for the same lock as the call. The parent names
+in GPUDOCTOR_LIFELINE the descriptor of a pipe whose other end it alone holds (a death signal would come when the
+parent's *thread* ends, see prctl(2)), and in GPUDOCTOR_ALARM_S a number of seconds. Standard library, Python 3.8.
+
+Source: fcntl(2), F_SETOWN and F_SETSIG; pipe(7), O_ASYNC.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Sequence
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def hold() -> None:
+    """Tie this process to its parent, set its alarm, and go to the folder that holds nothing to import."""
+    pipe, seconds = os.environ.pop("GPUDOCTOR_LIFELINE", ""), os.environ.pop("GPUDOCTOR_ALARM_S", "")
+    end_with(int(pipe) if pipe.isdigit() else -1, int(seconds) if seconds.isdigit() else 0)
+    try:
+        os.chdir(os.path.join(HERE, "empty"))
+    except OSError:
+        os.chdir("/")
+
+
+def end_with(pipe: int, seconds: int) -> None:
+    """Tie this process to the other end of a pipe (unless -1) and set its alarm (unless 0)."""
+    import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
+
+    if pipe >= 0:
+        tie(pipe)
+    if seconds and hasattr(_signal, "alarm"):
+        _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
+        _signal.alarm(seconds)
+
+
+def tie(pipe: int) -> None:
+    """SIGKILL to this process and its group when nobody holds the other end of this pipe any more (Linux)."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        kept = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 20)  # out of the way of whoever counts descriptors
+        if pipe > 2:
+            os.close(pipe)
+        else:
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, pipe)
+            os.close(nothing)
+        own_group = os.getpgrp() == os.getpid()
+        fcntl.fcntl(kept, fcntl.F_SETOWN, -os.getpid() if own_group else os.getpid())
+        fcntl.fcntl(kept, fcntl.F_SETSIG, 9)
+        fcntl.fcntl(kept, fcntl.F_SETFL, fcntl.fcntl(kept, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    except (AttributeError, OSError):  # another system, or a kernel that is none (gVisor): the alarm is left
+        return
+    try:
+        if not os.read(kept, 1):
+            os._exit(1)  # the parent was gone before the signal was set
+    except OSError:
+        pass
+
+
+def script(words: "Sequence[str]") -> None:
+    """Run a file as the main program, with its arguments, as `python FILE ...` would but from no folder at all."""
+    hold()
+    main = sys.modules["__main__"]
+    sys.argv[:] = words
+    main.__file__ = words[0]
+    with open(words[0], "rb") as stream:
+        code = compile(stream.read(), words[0], "exec")
+    exec(code, main.__dict__)
+
+
+def command(words: "List[str]") -> None:
+    """Become another program that keeps the tie (a pipe's signal outlives exec, and so does an alarm)."""
+    hold()
+    os.execvp(words[0], words)
