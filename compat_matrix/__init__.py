@@ -36,6 +36,7 @@ Questions (answers are frozen structs; grades, never yes or no; `reason` is a pl
     cudnn(version), cudnn_for_gpu(version, cc, cuda_major), nccl(version), nccl_for_gpu(...)   ok | dropped | unknown
     toolkit(version), cuda_error(code or name), nvml_error(code or name)
     best_builds(gpus, driver, os, arch, python, torch, forward_compat) -> BestBuilds(builds, reason)
+    conda_builds(gpus, driver, os, arch, python, torch) -> (CondaChoice(row, grade, why, .spec), ...)
     lint() -> list of problems
 
 platform is 'linux' or 'windows' for drivers (a WSL driver carries Windows numbers), and 'linux_x86_64',

@@ -17,7 +17,8 @@ KEYS = {
     "drivers": ("branch",), "toolkits": ("version",), "cuda_majors": ("major",), "forward_compat": ("cuda",),
     "forward_compat_rules": ("rule",), "compat_notes": ("libcuda",), "compute_capability": ("cc",),
     "ptx_portability": ("target",), "binary_rules": ("device", "code", "rule"), "torch_releases": ("torch",),
-    "torch_builds": ("torch", "tag", "platform"), "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
+    "torch_builds": ("torch", "tag", "platform"), "conda": ("torch", "cuda", "platform"),
+    "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
     "boards": ("name", "cc"),
     "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
     "extensions": ("package", "version"), "rocm": ("torch", "rocm"), "pcie": ("gen",),
@@ -37,6 +38,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "published": ("yes", "unverified", "dropped"),
         "platform": ("linux_x86_64", "linux_aarch64", "windows", "linux_x86_64_conda"),
     },
+    "conda": {"platform": ("linux_x86_64", "linux_aarch64", "windows")},
     "companions": {"relation": ("==", ">=", "~=", "any", "built-for")},
     "gpus": {
         "segment": ("datacenter", "workstation", "consumer", "embedded"),

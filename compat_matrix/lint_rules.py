@@ -103,6 +103,7 @@ def _capabilities(m: Matrix) -> list[str]:
     targets |= {cc for row in m.ptx_targets for cc in (row.target, *row.runs_on)}
     targets |= {cc for row in m.binary_rules for cc in (row.device, *row.code)}
     targets |= {cc for build in m.builds for cc in (*build.sass, *build.ptx)}
+    targets |= {cc for conda in m.conda_rows for cc in (*conda.sass, *conda.ptx)}
     return problems + [f"compute_capability: {cc} is used but not listed" for cc in sorted(targets - listed)]
 
 
@@ -133,6 +134,26 @@ def _torch(m: Matrix) -> list[str]:
         bases = {numbers(text)[: len(numbers(pair.torch))] for text in releases}
         if pair.torch != "*" and numbers(pair.torch) not in bases:
             problems.append(f"companions {pair.package} {pair.version}: torch {pair.torch} is not listed")
+    return problems
+
+
+def _conda(m: Matrix) -> list[str]:
+    problems = []
+    releases = {row.torch for row in m.releases}
+    for row in m.conda_rows:
+        place = f"conda {row.torch} {row.cuda} {row.platform}"
+        if row.torch not in releases:
+            problems.append(f"{place}: release not listed")
+        if m.toolkit(row.cuda) is None:
+            problems.append(f"{place}: no such toolkit")
+        if row.build != f"cuda{row.cuda.replace('.', '')}*":
+            problems.append(f"{place}: build {row.build} is not of this CUDA")
+        if numbers(row.cuda)[:1] != numbers(row.cuda_floor):
+            problems.append(f"{place}: the floor of __cuda is the CUDA major")
+        if not row.pythons or not row.sass:
+            problems.append(f"{place}: no Python or no architecture")
+        if bool(row.glibc) != row.platform.startswith("linux"):
+            problems.append(f"{place}: glibc goes with Linux")
     return problems
 
 
@@ -179,4 +200,4 @@ def _cudnn(m: Matrix) -> list[str]:
     ]  # fmt: skip
 
 
-RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _gpus, _boards, _cudnn)
+RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .builds import BestBuilds
     from .code import CodeGrade
     from .companions import CompanionGrade, Expected
+    from .conda import CondaChoice
     from .drivers import BranchAnswer, DriverGpuGrade, DriverGrade, Platform
     from .forward import ForwardCompatGrade
     from .gpus import GpuMatch
@@ -182,6 +183,15 @@ class Matrix(Store):
         from .builds import best_builds
 
         return best_builds(self, gpus, driver, os, arch, python, torch, forward_compat, packages, limit)
+
+    def conda_builds(
+        self, gpus: Sequence[str], driver: str | None = None, os: str = "linux", arch: str = "x86_64",
+        python: str | None = None, torch: str | None = None,
+    ) -> tuple[CondaChoice, ...]:  # fmt: skip
+        """conda-forge's builds of pytorch that serve these compute capabilities on this driver, best first."""
+        from .conda import conda_builds
+
+        return conda_builds(self, gpus, driver, os, arch, python, torch)
 
     # Libraries, toolkits and errors
 

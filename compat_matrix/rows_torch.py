@@ -43,6 +43,26 @@ class TorchBuild(Row, frozen=True, kw_only=True, gc=False):
     published: str
 
 
+class CondaBuild(Row, frozen=True, kw_only=True, gc=False):
+    """One CUDA build of conda-forge's pytorch, as the merged recipe has it. build: pattern of its build string;
+    cuda_floor: what the virtual package __cuda has to reach (by cuda-version); needs_cuda: not installed without it;
+    glibc: of the system at least; commit: of the feedstock, the last one with this version and CUDA."""
+
+    torch: str
+    cuda: str
+    platform: str
+    build: str
+    build_number: int
+    pythons: tuple[str, ...]
+    cuda_floor: str
+    needs_cuda: bool
+    sass: tuple[str, ...]
+    ptx: tuple[str, ...] = ()
+    glibc: str = ""
+    date: str
+    commit: str
+
+
 class IndexUrl(Row, frozen=True, kw_only=True, gc=False):
     """One PyTorch wheel index and the releases on it."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .rows_gpu import Board, Gpu, GpuSpec
     from .rows_library import CudaError, Cudnn, Nccl, NvmlError
     from .rows_more import Cpu, Extension, Image, MigProfile, NvLink, Pcie, Performance, Rocm
-    from .rows_torch import Companion, IndexUrl, TorchBuild, TorchRelease
+    from .rows_torch import Companion, CondaBuild, IndexUrl, TorchBuild, TorchRelease
 
 T = TypeVar("T")
 SCHEMA_VERSION = 1
@@ -53,6 +53,7 @@ class Store:
     nccl_rows: Table[Nccl] = Table("nccl")
     cuda_errors: Table[CudaError] = Table("cuda_errors")
     nvml_errors: Table[NvmlError] = Table("nvml_errors")
+    conda_rows: Table[CondaBuild] = Table("conda")
     # Tables for other work.
     gpu_specs: Table[GpuSpec] = Table("gpu_specs")
     forward_compat_rules: Table[ForwardCompatRule] = Table("forward_compat_rules")

@@ -29,6 +29,7 @@ TABLES = {
     "torch_releases": ("rows_torch", "TorchRelease"),
     "torch_builds": ("rows_torch", "TorchBuild"),
     "index_urls": ("rows_torch", "IndexUrl"),
+    "conda": ("rows_torch", "CondaBuild"),
     "companions": ("rows_torch", "Companion"),
     "gpus": ("rows_gpu", "Gpu"),
     "boards": ("rows_gpu", "Board"),
