@@ -9,12 +9,14 @@ that end at random. With ECC off the same faults are silent wrong numbers.
 Why it happens: memory cells age or are hit by radiation; heat; a defective board. Single events happen on sound boards
 too: a reset clears them. A failed remapping does not go away.
 
-How to fix it: after uncorrected errors end the programs and reset the GPU (or reboot). Where remapping failed, or 512
-rows or 63 pages are replaced, the board must be replaced. In a container or rented machine take another host.
+How to fix it: after uncorrected errors end the programs and reset the GPU (or reboot). Where remapping failed, 512 rows
+or 63 pages are replaced, or the driver (590 and later) flags memory that it cannot repair, the board must be replaced.
+In a container or rented machine take another host.
 
 Thresholds: retired_pages (63), remapped_rows (512). Corrected errors are no fault.
 
-Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; nvidia-smi(1), ECC.
+Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; nvidia-smi(1), ECC; limits
+of 512 rows and 63 pages: DCGM (DcgmGPUHardwareLimits.h).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
 from ..fixes.gpu_state import replace_board, reset
-from ..snapshot import Snapshot
+from ..snapshot import Snapshot, known
 from ._readings import Readings, limit, listed, name_of
 
 if TYPE_CHECKING:
@@ -49,9 +51,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         rows = seen.of("remapped_rows_uncorrectable", gpu.remapped_rows_uncorrectable) or 0
         pages = seen.of("retired_pages", gpu.retired_pages) or 0
         errors = seen.of("ecc_uncorrected_volatile", gpu.ecc_uncorrected_volatile) or 0
-        facts = {"row_remap_failed": failed, "remapped_rows": rows, "retired_pages": pages, "uncorrected": errors}
+        lost = known(gpu.memory_unrepairable)  # newer drivers only: the others above decide without it
+        facts = {"row_remap_failed": failed, "memory_unrepairable": lost, "remapped_rows": rows, "retired_pages": pages,
+                 "uncorrected": errors}  # fmt: skip
         if failed:
             title = "could not replace a bad row of its memory: the board must be replaced"
+            fixes = replace_board(s, gpu.key)
+        elif lost:
+            title = "has memory that cannot be repaired: the board must be replaced"
             fixes = replace_board(s, gpu.key)
         elif rows >= limit(p, "remapped_rows", 512):
             title = f"has replaced {rows} bad rows of its memory, as many as a board may"

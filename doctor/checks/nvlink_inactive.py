@@ -18,11 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from ..findings import Check, Finding, Fix, Policy, Skip
-from ..fixes.gpu_state import elsewhere
-from ..fixes.place import RECHECK, container_kind, host_sudo, on_host
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.links import reset_links
 from ..snapshot import Snapshot, known
 from ._boards import every, rows_of
 from ._readings import Readings, listed, name_of
@@ -62,17 +59,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.warn(
             f"{name_of(gpu)} has {mine} active NVLink links, its peers have {most}",
             "Traffic between GPUs takes the links that are left, or PCIe.",
-            facts={"nvlink_active": mine, "peers": most}, subject=gpu.key, fixes=_fixes(s),
+            facts={"nvlink_active": mine, "peers": most}, subject=gpu.key, fixes=reset_links(s),
         )  # fmt: skip
     seen.end("NVLink")
-
-
-def _fixes(s: Snapshot) -> tuple[Fix, ...]:
-    gpus = tuple(replace(g, nvlink_active=RECHECK, nvlink_inactive=RECHECK) for g in known(s.gpus) or ())
-    step = on_host(
-        s, "Stop every program that uses a GPU and reset all of them together (or reboot); if the link stays down, "
-        "look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
-        f"{host_sudo(s)}nvidia-smi --gpu-reset", {"gpus": gpus},
-    )  # fmt: skip
-    fix = Fix(id="reset-links", title="Reset the GPUs", steps=(step,))
-    return (elsewhere(s), fix) if container_kind(s) else (fix,)

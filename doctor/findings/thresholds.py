@@ -10,6 +10,8 @@ THRESHOLDS: dict[str, str] = {
     "power_limit_percent": "power limit in percent of the default, below which it counts as lowered: 98",
     "remapped_rows": "remapped rows of GPU memory, from which on it is a failure: 512",
     "retired_pages": "retired pages of GPU memory, from which on it is a failure: 63",
+    "nvlink_crc_per_s": "damaged NVLink packets (CRC) a second, from which it is a warning: 100",
+    "pcie_replays_climbed": "new PCIe replays within about 100 ms, from which it is a warning: 3",
     "memory_in_use_percent": "GPU memory in use by others, above which it is told: 50",
     "stale_memory_mib": "GPU memory that no visible process holds, above which it is told: 500",
     "shm_warn_mib": "size of /dev/shm, up to which it is a warning: 64",

@@ -19,6 +19,7 @@ CABLES = (
 _STATE = (
     "ecc_uncorrected_volatile", "ecc_corrected_volatile", "row_remap_pending", "row_remap_failed",
     "remapped_rows_uncorrectable", "retired_pages", "retired_pages_pending", "recovery_action",
+    "sram_threshold_exceeded", "memory_unrepairable",
 )  # fmt: skip
 _LOAD = ("temperature_c", "temperature_margin_c", "clock_event_reasons", "clock_sm_mhz", "power_draw_w")
 
@@ -65,6 +66,17 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
         steps=(on_host(s, "Reboot; the GPU starts with a clean state.", f"{root}reboot", changes),),
     )  # fmt: skip
     return (elsewhere(s), fix, boot) if guest(s) else (fix, boot)
+
+
+def recover_imex(s: Snapshot, key: str) -> tuple[Fix, ...]:
+    """Have the machines that share memory over NVLink agree again."""
+    step = on_host(
+        s, "Stop the jobs that share memory between machines, then restart the IMEX service on all machines of the "
+        "domain; 'nvidia-imex-ctl -N' shows its state.",
+        f"{host_sudo(s)}systemctl restart nvidia-imex", _again(s, key, ("recovery_action",)),
+    )  # fmt: skip
+    fix = Fix(id="recover-imex", title="Restart IMEX on all machines of the domain", steps=(step,))
+    return (elsewhere(s), fix) if guest(s) else (fix,)
 
 
 def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:

@@ -5,6 +5,9 @@ GPU's; then {"field": NAME, "value": V} or {"field": NAME, "error": NVML_CODE, "
 is the loader's refusal, -2 an exception in the binding. What decides the diagnosis comes first, for all GPUs, then
 details, then processes and pairs: a hang keeps what came before it. Bytes and milliwatts as NVML gives them; UUIDs and
 serial numbers are not masked. Raw: judges nothing.
+
+Counters of errors are read once, and where one is not zero, once more at the end and at least 100 ms later
+(`nvlink_errors_again`, `pcie_replays_again`, `counters_ms`): a count alone does not say whether it climbs.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the typing module is not worth its start-up time here
@@ -29,8 +33,13 @@ MAX_GPUS_FOR_PAIRS = 16
 MAX_MIG_DEVICES = 16
 MAX_PROCESSES = 256
 MAX_LINKS = 64
-FUNCTION_NOT_FOUND = 13
+FUNCTION_NOT_FOUND, VERSION_MISMATCH = 13, 25
 FIELD_RECOVERY_ACTION = 230
+LINK_FIELDS = (("replay", 161), ("recovery", 162), ("crc", 163))
+LINK_FIELDS_BLACKWELL = (("failed", 214), ("recovery", 215))
+"""Counters of each NVLink link by field id; Blackwell and later do not support those of before (nvml.h)."""
+BLACKWELL = 10
+APART_S = 0.1
 VGPU_GUEST = 2
 FAILED = object()
 
@@ -150,6 +159,12 @@ def plain(field: str, value: Any) -> Any:
         if value[0].nvmlReturn:
             raise Refused(value[0].nvmlReturn)
         return value[0].value.uiVal
+    if field == "sram":
+        return {"exceeded": bool(value.exceeded), "uncorrected": value.aggregate[0] + value.aggregate[1]}
+    if field == "unrepairable":
+        return bool(value.flag)
+    if field == "fabric":
+        return {name: getattr(value, name, None) for name in ("state", "status", "mask", "summary")}
     return value
 
 
@@ -159,6 +174,9 @@ class Agent:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.nvml: Any = None
+        self.links_of: dict[int, int] = {}
+        self.architecture: dict[int, Any] = {}
+        self.counted: dict[int, tuple[float, Any, Any]] = {}
 
     def emit(self, **line: Any) -> None:
         """Write one line at once."""
@@ -178,7 +196,7 @@ class Agent:
         self.emit(begin=name, **where)
         try:
             try:
-                return plain(field, getattr(self.nvml, name)(*arguments))
+                return plain(field, self.function(name)(*arguments))
             except self.nvml.NVMLError as error:
                 older = OLDER.get(name)
                 if error.value != FUNCTION_NOT_FOUND or older is None:
@@ -192,6 +210,20 @@ class Agent:
             else:
                 self.emit(field=field, error=-2, text=type(error).__name__ + ": " + text, **where)
             return FAILED
+
+    def function(self, name: str) -> Any:
+        """A call of the binding; one that is older than the call is as a driver that lacks it."""
+        found = getattr(self.nvml, name, None)
+        if found is None:
+            raise self.nvml.NVMLError(FUNCTION_NOT_FOUND)
+        return found
+
+    def fill(self, name: str, handle: Any, answer: Any) -> Any:
+        """Have NVML fill in a structure of ours: bindings before 13.580 lack some of them."""
+        code = self.nvml._nvmlGetFunctionPointer(name)(handle, ctypes.byref(answer))
+        if code:
+            raise self.nvml.NVMLError(code)
+        return answer
 
     def run(self, folder: str) -> None:
         """All questions, in the order of their worth."""
@@ -208,12 +240,13 @@ class Agent:
                 continue
             handles[gpu] = handle
             for field, name, arguments in ESSENTIAL:
-                self.call(field, name, handle, *arguments, gpu=gpu)
+                self.architecture[gpu] = self.call(field, name, handle, *arguments, gpu=gpu)  # the last is this one
         for gpu, handle in handles.items():
             self.details(gpu, handle)
         for gpu, handle in handles.items():
             self.processes(gpu, handle)
         self.pairs(handles)
+        self.counters_again(handles)
 
     def load(self) -> bool:
         """Whether the library loads, asked before the slow import of the binding (on Windows that looks itself)."""
@@ -251,11 +284,14 @@ class Agent:
         if mode == VGPU_GUEST:  # the last of them: the virtualization mode
             self.call("vgpu_license", "nvmlDeviceGetGridLicensableFeatures", handle, gpu=gpu)
         self.links(gpu, handle)
-        self.fabric(gpu, handle)
+        self.structures(gpu, handle)
         self.mig_devices(gpu, handle)
+        errors = self.link_errors("nvlink_errors", gpu, handle)
+        replays = self.call("pcie_replays", "nvmlDeviceGetPcieReplayCounter", handle, gpu=gpu)
+        self.counted[gpu] = (time.monotonic(), errors, replays)
 
     def links(self, gpu: int, handle: Any) -> None:
-        """NVLink state (0 or 1) of each link; the first that NVML refuses ends the list."""
+        """NVLink state (0 down, 1 up, 2 asleep) of each link; the first that NVML refuses ends the list."""
         states = []
         self.emit(begin="nvmlDeviceGetNvLinkState", gpu=gpu)
         try:
@@ -265,24 +301,82 @@ class Agent:
             if not states:
                 self.emit(field="nvlink", error=getattr(error, "value", -2), text=str(error)[:500], gpu=gpu)
                 return
+        self.links_of[gpu] = len(states)
         self.emit(field="nvlink", value=states, gpu=gpu)
 
-    def fabric(self, gpu: int, handle: Any) -> None:
-        """State of the NVSwitch fabric, by the versioned call, else by the first one."""
-        self.emit(begin="nvmlDeviceGetGpuFabricInfoV", gpu=gpu)
+    def link_errors(self, field: str, gpu: int, handle: Any) -> dict[str, list[int | None]] | None:
+        """Error counters of all links by name, null for a link that does not tell; None where none does."""
+        links, architecture = self.links_of.get(gpu, 0), self.architecture.get(gpu)
+        newer = isinstance(architecture, int) and BLACKWELL <= architecture < 0xFFFF
+        table = LINK_FIELDS_BLACKWELL if newer else LINK_FIELDS
+        if not links:
+            return None
+        counts, refused = self.counts(gpu, "nvmlDeviceGetFieldValues", handle, table, links)
+        if refused is not None and not newer:  # drivers before 520
+            counts, refused = self.counts(gpu, "nvmlDeviceGetNvLinkErrorCounter", handle, table, links)
+        if refused is not None:
+            self.emit(field=field, error=getattr(refused, "value", -2), text=str(refused)[:500], gpu=gpu)
+            return None
+        value = {name: counts[at * links : (at + 1) * links] for at, (name, _) in enumerate(table)}
+        self.emit(field=field, value=value, gpu=gpu)
+        return value
+
+    def counts(self, gpu: int, name: str, handle: Any, table: Sequence[Any], links: int) -> tuple[Any, Any]:
+        """Counters of the table for each link by one of two calls; the second is an error where none was told."""
+        refused: Any = None
+        found: list[int | None] = []
+        self.emit(begin=name, gpu=gpu)
         try:
-            try:
-                info = self.nvml.c_nvmlGpuFabricInfoV_t()
-                self.nvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
-            except self.nvml.NVMLError as error:
-                if error.value != FUNCTION_NOT_FOUND:
-                    raise
-                info = self.nvml.c_nvmlGpuFabricInfo_t()
-                self.nvml.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
+            if name == "nvmlDeviceGetFieldValues":
+                fields = [(number, link) for _, number in table for link in range(links)]
+                for answer in self.nvml.nvmlDeviceGetFieldValues(handle, fields):
+                    refused = refused or (Refused(answer.nvmlReturn) if answer.nvmlReturn else None)
+                    found.append(None if answer.nvmlReturn else number_in(answer))
+            else:
+                for kind in range(len(table)):
+                    for link in range(links):
+                        try:
+                            found.append(self.nvml.nvmlDeviceGetNvLinkErrorCounter(handle, link, kind))
+                        except self.nvml.NVMLError as error:
+                            refused = refused or error
+                            found.append(None)
         except Exception as error:
-            self.emit(field="fabric", error=getattr(error, "value", -2), text=str(error)[:500], gpu=gpu)
-            return
-        self.emit(field="fabric", value={"state": info.state, "status": info.status}, gpu=gpu)
+            return [], error
+        return found, refused if all(count is None for count in found) else None
+
+    def counters_again(self, handles: dict[int, Any]) -> None:
+        """Read the counters that are not zero a second time; waits only where there is one, and never twice."""
+        for gpu, (read_at, errors, replays) in self.counted.items():
+            linked = errors and any(count for counts in errors.values() for count in counts)
+            counted = isinstance(replays, int) and replays > 0
+            if not linked and not counted:
+                continue
+            time.sleep(max(0.0, read_at + APART_S - time.monotonic()))
+            if linked:
+                self.link_errors("nvlink_errors_again", gpu, handles[gpu])
+            if counted:
+                self.call("pcie_replays_again", "nvmlDeviceGetPcieReplayCounter", handles[gpu], gpu=gpu)
+            self.emit(field="counters_ms", value=int((time.monotonic() - read_at) * 1000), gpu=gpu)
+
+    def structures(self, gpu: int, handle: Any) -> None:
+        """Answers in structures that changed over time: the newest form first, then those of older drivers."""
+        asked = (("sram", (_Sram,)), ("unrepairable", (_Unrepairable,)), ("fabric", (_Fabric3, _Fabric2, _Fabric)))
+        for field, forms in asked:
+            for form in forms:
+                answer, last = form(), form is forms[-1]
+                if form is not _Fabric:
+                    answer.version = ctypes.sizeof(form) | form.form << 24
+                self.emit(begin=form.call, gpu=gpu)
+                try:
+                    value = plain(field, self.fill(form.call, handle, answer))
+                except Exception as error:
+                    code = getattr(error, "value", -2)
+                    if not last and code in (FUNCTION_NOT_FOUND, VERSION_MISMATCH):
+                        continue
+                    self.emit(field=field, error=code, text=str(error)[:500], gpu=gpu)
+                else:
+                    self.emit(field=field, value=value, gpu=gpu)
+                break
 
     def mig_devices(self, gpu: int, handle: Any) -> None:
         """MIG devices of a GPU, each with "mig": N; `mig_count` says how many slots there are."""
@@ -349,6 +443,61 @@ def lighten() -> None:
     util.find_library, string.capwords = find_library, capwords
     for light in (util, string):
         sys.modules.setdefault(light.__name__, light)
+
+
+def number_in(answer: Any) -> int:
+    """The whole number in a field value, by its type."""
+    member = {1: "uiVal", 2: "ulVal", 4: "sllVal"}.get(answer.valueType, "ullVal")
+    return int(getattr(answer.value, member))
+
+
+class _Sram(ctypes.Structure):
+    """nvmlEccSramErrorStatus_v1_t; counts by parity, SEC-DED and corrected."""
+
+    call, form = "nvmlDeviceGetSramEccErrorStatus", 1
+    _fields_ = [
+        ("version", ctypes.c_uint32),
+        ("aggregate", ctypes.c_uint64 * 3),
+        ("since_reset", ctypes.c_uint64 * 3),
+        ("buckets", ctypes.c_uint64 * 5),
+        ("exceeded", ctypes.c_uint32),
+    ]
+
+
+class _Unrepairable(ctypes.Structure):
+    """nvmlUnrepairableMemoryStatus_v1_t."""
+
+    call, form = "nvmlDeviceGetUnrepairableMemoryFlag_v1", 1
+    _fields_ = [("version", ctypes.c_uint32), ("flag", ctypes.c_uint32)]
+
+
+_FABRIC: Any = [
+    ("cluster", ctypes.c_uint8 * 16),
+    ("status", ctypes.c_uint32),
+    ("clique", ctypes.c_uint32),
+    ("state", ctypes.c_uint8),
+]
+
+
+class _Fabric(ctypes.Structure):
+    """nvmlGpuFabricInfo_t."""
+
+    call, form = "nvmlDeviceGetGpuFabricInfo", 1
+    _fields_ = _FABRIC
+
+
+class _Fabric2(ctypes.Structure):
+    """nvmlGpuFabricInfo_v2_t."""
+
+    call, form = "nvmlDeviceGetGpuFabricInfoV", 2
+    _fields_ = [("version", ctypes.c_uint32), *_FABRIC, ("mask", ctypes.c_uint32)]
+
+
+class _Fabric3(ctypes.Structure):
+    """nvmlGpuFabricInfo_v3_t."""
+
+    call, form = "nvmlDeviceGetGpuFabricInfoV", 3
+    _fields_ = [*_Fabric2._fields_, ("summary", ctypes.c_uint8)]
 
 
 class _Info(ctypes.Structure):

@@ -15,7 +15,8 @@ from .agent_lines import (
     library_missing,
     library_version,
 )
-from .nvml_gpu import UNREADABLE, pci_address
+from .nvml_gpu import pci_address
+from .nvml_health import UNREADABLE
 
 SONAME = "libcuda.so.1"
 STUB_LIBRARY = 34

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..snapshot import Gpu, GpuProcess, MigInstance, Missing
 from .agent_lines import Line, is_whole
+from .nvml_health import UNREADABLE, field_missing, health
 
-UNREADABLE = Missing("error", "unreadable answer")
 COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 
 _WHOLE = {
@@ -48,7 +48,7 @@ def nvml_missing(line: Line) -> Missing:
         return Missing("absent", "not supported")
     if code == 6:
         return Missing("absent", "not found")
-    if code == 13:
+    if code in (13, 25):
         return Missing("absent", "this driver's NVML has no such call")
     if code == 4:
         return Missing("denied", text)
@@ -116,6 +116,9 @@ def parse_gpu(fields: Fields, index: int) -> Gpu:
     facts.update({fact: fields.text(raw, index) for raw, fact in _TEXT.items()})
     facts.update(_identity(fields, index))
     facts.update(_state(fields, index))
+    facts.update(health(fields, index))
+    if isinstance(facts["recovery_action"], Missing):
+        facts["recovery_action"] = field_missing(fields.line("recovery_action", index), facts["recovery_action"])
     if facts["virtualization_mode"] == _VGPU_GUEST:
         facts["vgpu_licensed"] = _licensed(fields.value("vgpu_license", index))
     uuid, address = facts["uuid"], facts["pci_address"]
@@ -154,7 +157,7 @@ def _state(fields: Fields, gpu: int) -> dict[str, Any]:
         mode = Missing("error", f"compute mode {mode}")
     if not isinstance(links, (list, Missing)):
         links = UNREADABLE
-    active = links if isinstance(links, Missing) else sum(link == 1 for link in links)
+    active = links if isinstance(links, Missing) else sum(link in (1, 2) for link in links)  # 2: asleep, to save power
     single, double = fields.whole("retired_pages_single", gpu), fields.whole("retired_pages_double", gpu)
     retired = single if isinstance(single, Missing) else double if isinstance(double, Missing) else single + double
     facts = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .cuda import Cuda, LoaderLibrary, Toolkit
 from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, NodeKind, PciDevice
 from .fact import ABSENT, NOT_ASKED, Missing, NeedsFact, Reason, known, need
-from .gpu import Gpu, GpuPair, GpuProcess, MigInstance
+from .gpu import Gpu, GpuPair, GpuProcess, MigInstance, NvLinkErrors
 from .host import CompatLibrary, Container, Disk, EnvVar, Host
 from .measured import (
     BatchPoint,
@@ -30,7 +30,7 @@ __all__ = [
     "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "BatchPoint", "CallFault", "CodeEntry", "CodeLibrary", "CodeSection",
     "CollectiveProof", "CompatLibrary", "Container", "CpuScore", "Cuda", "CudaDevice", "DeviceNode", "Disk",
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
-    "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind", "PairProof",
-    "PciDevice", "Python", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom", "Target", "Toolkit", "Torch",
-    "TorchProof", "TorchRun", "TrainingStep", "Watch", "join", "known", "need",
+    "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
+    "NvLinkErrors", "PairProof", "PciDevice", "Python", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom", "Target",
+    "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "Watch", "join", "known", "need",
 ]  # fmt: skip

@@ -26,6 +26,23 @@ class MigInstance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     compute_instance: int | Missing = NOT_ASKED
 
 
+class NvLinkErrors(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Errors that one NVLink link counted since the GPU was last reset; a counter that its generation lacks stays 0."""
+
+    link: int
+    replay: int = 0
+    """Transmissions that were repeated."""
+    recovery: int = 0
+    """Times that the link had to be trained again."""
+    crc: int = 0
+    """Packets that arrived damaged."""
+    failed: int = 0
+    """Recoveries that failed: the link was declared down (Blackwell and later)."""
+    climbed: int = 0
+    """Replays, recoveries and failed ones that came while gpudoctor looked (`Gpu.counters_apart_ms`)."""
+    crc_climbed: int = 0
+
+
 class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     """One physical GPU."""
 
@@ -65,10 +82,15 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     remapped_rows_uncorrectable: int | Missing = NOT_ASKED
     row_remap_pending: bool | Missing = NOT_ASKED
     row_remap_failed: bool | Missing = NOT_ASKED
+    memory_unrepairable: bool | Missing = NOT_ASKED
+    """Whether the driver flags memory that it cannot repair (driver 590 and later, Hopper and later)."""
     retired_pages: int | Missing = NOT_ASKED
     retired_pages_pending: bool | Missing = NOT_ASKED
     recovery_action: int | Missing = NOT_ASKED
-    """0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset ..."""
+    """0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset, 5 see the check, 6 bus reset, 7 reboot."""
+    sram_threshold_exceeded: bool | Missing = NOT_ASKED
+    """Whether uncorrectable errors of the GPU's own SRAM passed the limit of its maker; told to root only."""
+    sram_uncorrected_aggregate: int | Missing = NOT_ASKED
     power_draw_w: float | Missing = NOT_ASKED
     power_limit_w: float | Missing = NOT_ASKED
     """Enforced limit."""
@@ -97,11 +119,23 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     fan_percent: int | Missing = NOT_ASKED
     processes: tuple[GpuProcess, ...] | Missing = NOT_ASKED
     nvlink_active: int | Missing = NOT_ASKED
-    """Number of active NVLink links."""
+    """Number of active NVLink links, those asleep among them."""
     nvlink_inactive: int | Missing = NOT_ASKED
+    nvlink_errors: tuple[NvLinkErrors, ...] | Missing = NOT_ASKED
+    """Of the links that counted any error; empty where all counters are 0."""
+    pcie_replays: int | Missing = NOT_ASKED
+    """PCIe packets that were repeated between the GPU's last reset and the first look."""
+    pcie_replays_climbed: int | Missing = NOT_ASKED
+    """Those of them that came while gpudoctor looked."""
+    counters_apart_ms: int | Missing = NOT_ASKED
+    """Time between two looks at these counters; absent where all were 0 at the first."""
     fabric_state: int | Missing = NOT_ASKED
     """1 not started, 2 in progress, 3 completed (NVSwitch systems)."""
     fabric_status: int | Missing = NOT_ASKED
+    fabric_health: int | Missing = NOT_ASKED
+    """NVML's mask of what is wrong with the NVSwitch fabric, from driver 550 on: two or four bits for each part."""
+    fabric_health_summary: int | Missing = NOT_ASKED
+    """0 not told, 1 healthy, 2 unhealthy, 3 limited capacity (driver 580 and later)."""
     gsp_firmware: str | Missing = NOT_ASKED
     virtualization_mode: int | Missing = NOT_ASKED
     """0 none, 1 passthrough, 2 vGPU, 3 host vGPU, 4 host vSGA."""

@@ -35,6 +35,8 @@ def monitored(s: Snapshot) -> Snapshot:
             retired_pages=0 if model in ("t4", "v100") else NOT_SUPPORTED,
             retired_pages_pending=False if model in ("t4", "v100") else NOT_SUPPORTED,
             recovery_action=0 if model == "h100" else NOT_SUPPORTED,
+            sram_threshold_exceeded=False if remap else NOT_SUPPORTED, fabric_health=0 if model == "h100" else NOT_SUPPORTED,
+            nvlink_errors=NOT_SUPPORTED if links is None else (), pcie_replays=7, pcie_replays_climbed=0, counters_apart_ms=101,
             memory_reserved_mib=400, utilization_percent=0, memory_utilization_percent=0, virtualization_mode=0,
             temperature_margin_c=53 if model == "h100" else NOT_SUPPORTED,
             temperature_slowdown_c=NOT_SUPPORTED if model == "h100" else 93,

@@ -17,13 +17,16 @@ ECC, PENDING, ACTION = "gpu-hardware-ecc-fault", "row-remap-pending", "gpu-recov
 READINGS = (
     ECC, PENDING, ACTION, "ecc-disabled", "persistence-mode-off", "gpu-too-hot", "gpu-power-or-thermal-limited",
     "power-limit-lowered", "pcie-link-or-topology-slow", "nvlink-inactive", "gpu-memory-held-by-stale-process",
-    "gpu-memory-in-use",
+    "gpu-memory-in-use", "sram-ecc-threshold-exceeded", "nvlink-fabric-unhealthy", "nvlink-errors-climbing",
+    "pcie-replays-climbing",
 )  # fmt: skip
 STATES = {ECC: "ecc_uncorrected_volatile", PENDING: "row_remap_pending", ACTION: "recovery_action",
           "ecc-disabled": "ecc_enabled", "persistence-mode-off": "persistence_mode",
           "gpu-power-or-thermal-limited": "clock_event_reasons", "power-limit-lowered": "power_limit_w",
           "pcie-link-or-topology-slow": "pcie_width", "gpu-memory-in-use": "memory_used_mib",
-          "gpu-memory-held-by-stale-process": "memory_used_mib"}  # fmt: skip
+          "gpu-memory-held-by-stale-process": "memory_used_mib",
+          "sram-ecc-threshold-exceeded": "sram_threshold_exceeded", "nvlink-fabric-unhealthy": "fabric_health",
+          "nvlink-errors-climbing": "nvlink_errors", "pcie-replays-climbing": "pcie_replays_climbed"}  # fmt: skip
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
@@ -54,7 +57,8 @@ def test_a_reading_that_failed_is_unknown_and_one_that_no_gpu_has_is_skipped(che
         ("ecc_uncorrected_volatile", "row_remap_pending", "row_remap_failed", "remapped_rows_uncorrectable",
          "retired_pages", "retired_pages_pending", "recovery_action", "ecc_enabled", "persistence_mode",
          "clock_event_reasons", "power_limit_w", "power_default_w", "pcie_width", "pcie_width_max", "pcie_gen",
-         "pcie_gen_max", "memory_used_mib", "processes", "utilization_percent"), NOT_SUPPORTED
+         "pcie_gen_max", "memory_used_mib", "processes", "utilization_percent", "sram_threshold_exceeded",
+         "fabric_health", "nvlink_errors", "pcie_replays_climbed"), NOT_SUPPORTED
     )  # fmt: skip
     assert run(check_id, one("h100", **none_of_it))[0] == "skipped"
 
@@ -64,9 +68,9 @@ def test_a_reading_that_failed_is_unknown_and_one_that_no_gpu_has_is_skipped(che
     ("check_id", "facts"),
     [
         (ECC, {"row_remap_failed": True}), (ECC, {"remapped_rows_uncorrectable": 512}), (ECC, {"retired_pages": 63}),
-        (ECC, {"ecc_uncorrected_volatile": 1}), (PENDING, {"row_remap_pending": True}),
+        (ECC, {"ecc_uncorrected_volatile": 1}), (ECC, {"memory_unrepairable": True}), (PENDING, {"row_remap_pending": True}),
         (PENDING, {"retired_pages_pending": True}), (ACTION, {"recovery_action": 1}), (ACTION, {"recovery_action": 2}),
-        (ACTION, {"recovery_action": 9}),
+        (ACTION, {"recovery_action": 9}), ("sram-ecc-threshold-exceeded", {"sram_threshold_exceeded": True}),
     ],
 )  # fmt: skip
 def test_a_fault_is_the_only_finding_names_its_gpu_and_can_be_mended(

@@ -2,11 +2,13 @@
  * machines/README.md). A field that the scenario does not set answers NOT_SUPPORTED, as a GPU without it does.
  * Compiled with -DOLD_DRIVER the functions that drivers before 450 lack are not there. */
 #include "scenario.h"
+#include <stddef.h>
 #include <time.h>
 
 enum {
-    UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25,
-    MAX_GPUS = 64, MAX_MIG = 8
+    UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
+    FUNCTION_NOT_FOUND = 13, VERSION_MISMATCH = 25,
+    MAX_GPUS = 64, MAX_MIG = 8, MAX_LINKS = 32, COUNTERS = 6
 };
 
 typedef struct { int gpu, mig; } *Device;
@@ -27,7 +29,17 @@ typedef struct { unsigned version; int margin; } Margin;
 typedef union { double d; unsigned u; u64 ull; } Value;
 typedef struct { unsigned field, scope; long long timestamp, latency; unsigned type; int code; Value value; } FieldValue;
 typedef struct { unsigned char cluster[16]; int status; unsigned clique; unsigned char state; } Fabric;
-typedef struct { unsigned version; unsigned char cluster[16]; int status; unsigned clique; unsigned char state; unsigned health; } Fabric_v2;
+typedef struct {
+    unsigned version;
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+    unsigned health;
+    unsigned char summary; /* from version 3 on */
+} Fabric_v3;
+typedef struct { unsigned version, flag; } Flag;
+typedef struct { unsigned version; u64 aggregate[3], volatile_[3], buckets[5]; unsigned exceeded; } SramStatus;
 
 typedef struct {
     unsigned code, state;
@@ -45,7 +57,8 @@ static const struct { int code; const char *text; } errors[] = {
     {0, "Success"}, {1, "Uninitialized"}, {2, "Invalid Argument"}, {3, "Not Supported"}, {4, "Insufficient Permissions"},
     {6, "Not Found"}, {7, "Insufficient Size"}, {9, "Driver Not Loaded"}, {10, "Timeout"}, {12, "Library Not Found"},
     {13, "Function Not Found"}, {15, "GPU is lost"}, {16, "GPU requires reset"}, {17, "Operating System call failed"},
-    {18, "Driver/library version mismatch"}, {999, "Unknown Error"},
+    {18, "Driver/library version mismatch"},
+    {25, "Argument version mismatch"}, {999, "Unknown Error"},
 };
 
 const char *nvmlErrorString(int code) {
@@ -271,6 +284,7 @@ int nvmlDeviceGetEccMode(Device handle, unsigned *now, unsigned *pending) {
 }
 
 int nvmlDeviceGetTotalEccErrors(Device handle, unsigned type, unsigned counter, u64 *count) {
+    ASKED_FOR("(%u,%u)", type, counter);
     ASK_GPU("nvmlDeviceGetTotalEccErrors");
     char field[64];
     if (gpu_number(handle->gpu, "ecc", 0) != 1) return NOT_SUPPORTED;
@@ -287,6 +301,7 @@ int nvmlDeviceGetRemappedRows(Device handle, unsigned *correctable, unsigned *un
 }
 
 int nvmlDeviceGetRetiredPages(Device handle, unsigned cause, unsigned *count, u64 *addresses) {
+    ASKED_FOR("(%u)", cause);
     ASK_GPU("nvmlDeviceGetRetiredPages");
     const char *text = gpu_text(handle->gpu, cause ? "retired.double" : "retired.single");
     if (!text) return NOT_SUPPORTED;
@@ -298,13 +313,69 @@ int nvmlDeviceGetRetiredPages(Device handle, unsigned cause, unsigned *count, u6
     return 0;
 }
 
+/* The COUNTERS: one number, or one for each link; `7+5` is 7 at the first look, and 5 more at each look after it. */
+static const char *const counters[COUNTERS] = {
+    "pcie.replays", "nvlink.replay", "nvlink.recovery", "nvlink.crc", "nvlink.failed", "nvlink.recoveries",
+};
+
+static int count_of(int gpu, int counter, unsigned link, u64 *value) {
+    static unsigned looks[MAX_GPUS][COUNTERS][MAX_LINKS];
+    const char *text = gpu_text(gpu, counters[counter]);
+    if (!text || link >= MAX_LINKS) return NOT_SUPPORTED;
+    for (unsigned i = 0; i < link; i++) {
+        text = strchr(text, ' ');
+        if (!text) return INVALID_ARGUMENT;
+        text++;
+    }
+    char *rest;
+    *value = strtoull(text, &rest, 10);
+    if (*rest == '+') *value += strtoull(rest + 1, NULL, 10) * looks[gpu][counter][link]++;
+    return 0;
+}
+
+int nvmlDeviceGetPcieReplayCounter(Device handle, unsigned *value) {
+    ASK_GPU("nvmlDeviceGetPcieReplayCounter");
+    u64 count;
+    int code = count_of(handle->gpu, 0, 0, &count);
+    if (!code) *value = (unsigned)count;
+    return code;
+}
+
+/* The call of drivers before 520, which later ones have too: replay, recovery, CRC of flits. */
+int nvmlDeviceGetNvLinkErrorCounter(Device handle, unsigned link, unsigned counter, u64 *value) {
+    ASKED_FOR("(%u)", counter);
+    ASK_GPU("nvmlDeviceGetNvLinkErrorCounter");
+    return counter > 2 ? INVALID_ARGUMENT : count_of(handle->gpu, 1 + (int)counter, link, value);
+}
+
+/* Whether the driver of the scenario is of this branch or a later one. */
+static int since(int branch) {
+    const char *version = get("driver.version");
+    return version && atoi(version) >= branch;
+}
+
+/* A field that the driver does not know yet is an invalid argument. */
+static int field_value(int gpu, unsigned field, unsigned link, FieldValue *answer) {
+    if (!since(field < 200 ? 520 : field < 230 ? 560 : 570)) return INVALID_ARGUMENT;
+    if (field == 230) {
+        const char *text = gpu_text(gpu, "recovery_action");
+        answer->type = 1;
+        if (text) answer->value.u = (unsigned)atoi(text);
+        return text ? 0 : NOT_SUPPORTED;
+    }
+    int counter = field >= 161 && field <= 163 ? (int)field - 160 : field == 214 || field == 215 ? (int)field - 210 : -1;
+    answer->type = 3;
+    return counter < 0 ? INVALID_ARGUMENT : count_of(gpu, counter, link, &answer->value.ull);
+}
+
 int nvmlDeviceGetFieldValues(Device handle, int count, FieldValue *values) {
     ASK_GPU("nvmlDeviceGetFieldValues");
     for (int i = 0; i < count; i++) {
-        const char *text = values[i].field == 230 ? gpu_text(handle->gpu, "recovery_action") : NULL;
-        values[i].code = text ? 0 : NOT_SUPPORTED;
-        values[i].type = 1;
-        values[i].value.u = text ? (unsigned)atoi(text) : 0;
+        char field[16];
+        snprintf(field, sizeof field, "%u", values[i].field);
+        logged("field", field, handle->gpu);
+        memset(&values[i].value, 0, sizeof values[i].value);
+        values[i].code = field_value(handle->gpu, values[i].field, values[i].scope, &values[i]);
     }
     return 0;
 }
@@ -327,6 +398,7 @@ int nvmlDeviceGetTemperature(Device handle, unsigned sensor, unsigned *value) {
 }
 
 int nvmlDeviceGetTemperatureThreshold(Device handle, unsigned threshold, unsigned *value) {
+    ASKED_FOR("(%u)", threshold);
     ASK_GPU("nvmlDeviceGetTemperatureThreshold");
     const char *text = gpu_text(handle->gpu, threshold ? "temperature.slowdown" : "temperature.shutdown");
     if (!text || threshold > 1) return NOT_SUPPORTED;
@@ -344,11 +416,13 @@ static int clock_of(Device handle, unsigned type, const char *ending, unsigned *
 }
 
 int nvmlDeviceGetClockInfo(Device handle, unsigned type, unsigned *value) {
+    ASKED_FOR("(%u)", type);
     ASK_GPU("nvmlDeviceGetClockInfo");
     return clock_of(handle, type, "", value);
 }
 
 int nvmlDeviceGetMaxClockInfo(Device handle, unsigned type, unsigned *value) {
+    ASKED_FOR("(%u)", type);
     ASK_GPU("nvmlDeviceGetMaxClockInfo");
     return clock_of(handle, type, "_max", value);
 }
@@ -469,6 +543,7 @@ static int pair_number(Device a, Device b, const char *field, unsigned *value) {
 }
 
 int nvmlDeviceGetP2PStatus(Device a, Device b, unsigned kind, unsigned *status) {
+    ASKED_FOR("(%u)", kind);
     ASK("nvmlDeviceGetP2PStatus", -1);
     if (kind) return INVALID_ARGUMENT;
     return pair_number(a, b, "p2p", status);
@@ -501,24 +576,56 @@ int nvmlDeviceGetMarginTemperature(Device handle, Margin *margin) {
     return 0;
 }
 
-/* fabric = STATE STATUS */
-int nvmlDeviceGetGpuFabricInfo(Device handle, Fabric *fabric) {
-    ASK_GPU("nvmlDeviceGetGpuFabricInfo");
-    unsigned state;
+/* fabric = STATE STATUS MASK SUMMARY, the last two where there are any */
+static int fabric_of(Device handle, Fabric_v3 *fabric) {
+    unsigned state = 0, summary = 0;
     const char *text = gpu_text(handle->gpu, "fabric");
-    if (!text || sscanf(text, "%u %d", &state, &fabric->status) != 2) return NOT_SUPPORTED;
+    if (!text || sscanf(text, "%u %d %x %u", &state, &fabric->status, &fabric->health, &summary) < 2) return NOT_SUPPORTED;
     fabric->state = (unsigned char)state;
+    fabric->summary = (unsigned char)summary;
     return 0;
 }
 
-int nvmlDeviceGetGpuFabricInfoV(Device handle, Fabric_v2 *fabric) {
+int nvmlDeviceGetGpuFabricInfo(Device handle, Fabric *fabric) {
     ASK_GPU("nvmlDeviceGetGpuFabricInfo");
-    unsigned state;
-    const char *text = gpu_text(handle->gpu, "fabric");
-    if (fabric->version != (sizeof(Fabric_v2) | 2u << 24)) return VERSION_MISMATCH;
-    if (!text || sscanf(text, "%u %d", &state, &fabric->status) != 2) return NOT_SUPPORTED;
-    fabric->state = (unsigned char)state;
-    return 0;
+    Fabric_v3 told_now = {0};
+    int code = fabric_of(handle, &told_now);
+    fabric->state = told_now.state;
+    fabric->status = told_now.status;
+    return code;
+}
+
+/* Since driver 550, version 3 of the answer since 580. */
+int nvmlDeviceGetGpuFabricInfoV(Device handle, Fabric_v3 *fabric) {
+    ASKED_FOR("(v%u)", fabric->version >> 24);
+    ASK_GPU("nvmlDeviceGetGpuFabricInfoV");
+    if (!since(550)) return FUNCTION_NOT_FOUND;
+    Fabric_v3 told_now = {0};
+    unsigned two = 36u | 2u << 24, three = sizeof(Fabric_v3) | 3u << 24;
+    if (fabric->version != two && (!since(580) || fabric->version != three)) return VERSION_MISMATCH;
+    int code = fabric_of(handle, &told_now);
+    told_now.version = fabric->version;
+    memcpy(fabric, &told_now, fabric->version == two ? 36 : sizeof told_now);
+    return code;
+}
+
+/* sram = EXCEEDED UNCORRECTED: whether the threshold is exceeded, and uncorrectable errors over the board's life; since driver 550 */
+int nvmlDeviceGetSramEccErrorStatus(Device handle, SramStatus *status) {
+    ASK_GPU("nvmlDeviceGetSramEccErrorStatus");
+    if (!since(550)) return FUNCTION_NOT_FOUND;
+    if (status->version != (sizeof(SramStatus) | 1u << 24)) return VERSION_MISMATCH;
+    const char *text = gpu_text(handle->gpu, "sram");
+    memset(status->aggregate, 0, sizeof *status - offsetof(SramStatus, aggregate));
+    return text && sscanf(text, "%u %llu", &status->exceeded, &status->aggregate[1]) == 2 ? 0 : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetUnrepairableMemoryFlag_v1(Device handle, Flag *status) {
+    ASK_GPU("nvmlDeviceGetUnrepairableMemoryFlag");
+    if (!since(590)) return FUNCTION_NOT_FOUND;
+    if (status->version != (sizeof(Flag) | 1u << 24)) return VERSION_MISMATCH;
+    const char *text = gpu_text(handle->gpu, "unrepairable");
+    status->flag = (unsigned)number(text, 0);
+    return text ? 0 : NOT_SUPPORTED;
 }
 
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, "nvmlDeviceGetComputeRunningProcesses", "compute")

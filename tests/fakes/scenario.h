@@ -1,7 +1,9 @@
 /* Scenario of a fake driver: lines `key = value` of the file named by GPUDOCTOR_FAKE_SCENARIO, read once.
  * `fail.FUNCTION = CODE | hang | crash | abort | exit`, or for one GPU `fail.FUNCTION.N = ...`.
  * `key = @NAME`: the value is in the file NAME beside the scenario, read anew each time, 0 while it is not there: so it
- * can change during a run, and one library's doing can be seen through the other. */
+ * can change during a run, and one library's doing can be seen through the other.
+ * GPUDOCTOR_FAKE_CALLS: a file that gets a line for every call, `call NAME(WHAT) GPU`, and one for each field value that
+ * a call asks for, `field ID GPU`. */
 #ifndef SCENARIO_H
 #define SCENARIO_H
 #define _GNU_SOURCE
@@ -87,9 +89,24 @@ static long long gpu_number(int gpu, const char *field, long long otherwise) {
     return number(gpu_text(gpu, field), otherwise);
 }
 
+static char asked_for[64];
+
+/* What a call is asked for, for the log: the arguments that choose a field. Said just before `told`. */
+#define ASKED_FOR(...) snprintf(asked_for, sizeof asked_for, __VA_ARGS__)
+
+static void logged(const char *kind, const char *what, int gpu) {
+    const char *path = getenv("GPUDOCTOR_FAKE_CALLS");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s %s%s %d\n", kind, what, asked_for, gpu);
+    fclose(file);
+}
+
 /* The code that a function is told to return, 0 where it is told nothing; may hang or end the process instead. */
 static int told(const char *function, int gpu) {
     char key[160];
+    logged("call", function, gpu);
+    *asked_for = 0;
     snprintf(key, sizeof key, "fail.%s.%d", function, gpu);
     const char *value = get(key);
     if (!value) {

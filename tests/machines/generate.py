@@ -36,6 +36,7 @@ def gpu_lines(index: int, model: str, bus: str) -> dict[str, object]:
     """Scenario of one idle, healthy GPU."""
     m = MODELS[model]
     dc = m.get("dc", False)
+    counters = ("failed", "recoveries") if m["arch"] >= 10 else ("replay", "recovery", "crc")
     values: dict[str, object] = {
         "name": m["name"], "uuid": f"GPU-{index:08x}-{m['pci']}-4a5b-8c6d-{m['pci']}{index:08x}", "pci.bus": bus,
         "pci.device": m["pci"], "pci.subsystem": m["sub"], "cc": m["cc"], "brand": m["brand"], "architecture": m["arch"],
@@ -52,7 +53,9 @@ def gpu_lines(index: int, model: str, bus: str) -> dict[str, object]:
         "pcie.gen": 1 if not dc else m["gen"], "pcie.gen_max": m["gen"], "pcie.gen_device_max": m["gen"],
         "pcie.width": 1 if m.get("integrated") else 16, "pcie.width_max": 1 if m.get("integrated") else 16, "utilization": "0 0",
         "fan": None if dc or m.get("integrated") else 0, "virtualization": 0,
-        "nvlink": " ".join("1" * m["links"]) if "links" in m else None, "mig": 0 if m["cc"] in ("8.0", "9.0", "10.0") else None,
+        "nvlink": " ".join("1" * m["links"]) if "links" in m else None, "pcie.replays": None if m.get("integrated") else 0,
+        "sram": "0 0" if dc and m["arch"] >= 7 and model != "a10g" else None, "unrepairable": 0 if dc and m["arch"] >= 9 else None,
+        **({f"nvlink.{name}": " ".join("0" * m["links"]) for name in counters} if "links" in m else {}), "mig": 0 if m["cc"] in ("8.0", "9.0", "10.0") else None,
         "integrated": 1 if m.get("integrated") else None, "cuda.memory": 122502 if m.get("integrated") else None,
     }  # fmt: skip
     return {f"gpu.{index}.{key}": value for key, value in values.items() if value is not None}
@@ -136,9 +139,10 @@ def mig(gpu: int, *devices: tuple[str, int, int]) -> dict[str, object]:
 
 def main() -> None:
     """Write all machines."""
-    machine("healthy-h100", ["h100"], "580.82.07", "One idle H100 SXM.", scenario={"gpu.0.fabric": "3 0", "gpu.0.gsp": "580.82.07"})
+    machine("healthy-h100", ["h100"], "580.82.07", "One idle H100 SXM.", scenario={"gpu.0.fabric": "3 0 0 0", "gpu.0.gsp": "580.82.07"})
     machine("h200x8", ["h200"] * 8, "570.211.01", "HGX H200: eight GPUs behind NVSwitches.", scenario={"gpu.*.fabric": "3 0", "gpu.*.gsp": "570.211.01"})
-    machine("b200x8", ["b200"] * 8, "580.82.07", "HGX B200: eight GPUs behind NVSwitches.", scenario={"gpu.*.fabric": "3 0", "gpu.*.gsp": "580.82.07"})
+    machine("b200x8", ["b200"] * 8, "580.82.07", "HGX B200: eight GPUs behind NVSwitches.", scenario={"gpu.*.fabric": "3 0 1aa 1", "gpu.*.gsp": "580.82.07"})
+    machine("v100x8", ["v100"] * 8, "535.261.03", "A DGX-1: eight V100 joined by NVLink, page retirement instead of row remapping.", open_module=False)
     machine("a100-mig", ["a100"], "550.163.01", "A100 80 GB cut into a 3g.40gb and a 4g.40gb.", scenario=mig(0, ("4g.40gb", 40192, 1), ("3g.40gb", 40192, 2)))
     machine("rtx4090", ["rtx4090"], "565.77", "A desktop with an RTX 4090.", open_module=False)
     machine("rtx5090", ["rtx5090"], "570.211.01", "A desktop with an RTX 5090 (open kernel modules only).")

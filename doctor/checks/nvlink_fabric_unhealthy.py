@@ -1,0 +1,107 @@
+"""The driver reports a fault in the NVLink fabric: the NVSwitches and links between GPUs.
+
+What is wrong: a GPU reached the fabric, and the driver flags a problem there: an unhealthy route, a wrong configuration
+(no partition, too few links, incompatible firmware ...), reduced bandwidth, a recovery that is still running. Or it has
+not joined the fabric, while other GPUs of this machine have.
+
+How it shows: `nvidia-smi -q` prints it under `Fabric`, `Health`. Work on one GPU alone is not affected; NCCL between
+GPUs fails, hangs or is slow.
+
+Why it happens: a broken link, switch or cable; a fabric manager or NMX controller that did not put this GPU into a
+partition; firmware of another release.
+
+How to fix it: read the log of the fabric manager, restart it while no GPU is in use, then reset all GPUs. Partitions
+are set by whoever runs the fabric. In a container or rented machine take another host.
+
+A fault that breaks traffic fails where several GPUs are listed; with one GPU here, reduced bandwidth, or a recovery in
+progress, it is a warning. Hopper and later; the flags came with driver 550 (bandwidth), 570 (routes, timeouts) and 580
+(configuration, summary).
+
+Source: NVML, nvmlDeviceGetGpuFabricInfoV and NVML_GPU_FABRIC_HEALTH_MASK_*, docs.nvidia.com/deploy/nvml-api, Fabric
+definitions; DCGM fails on the same flags (DcgmHealthWatch, MonitorFabricFields).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.links import repair_fabric
+from ..snapshot import Gpu, Snapshot, known
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="The NVLink fabric is not healthy",
+    sound="The NVLink fabric is healthy",
+    severity="error",
+    layer="hardware",
+    tags=("gpu", "health", "nvlink", "nvswitch"),
+    downstream_of=("fabric-manager-not-running", "gpu-fell-off-bus"),
+)
+
+_TRUE, _FALSE = 1, 2
+_NOT_STARTED, _IN_PROGRESS, _COMPLETED = 1, 2, 3
+_UNHEALTHY, _LIMITED = 2, 3
+_CONFIGURATION = {
+    2: "wrong system GUID", 3: "wrong chassis serial number", 4: "no partition", 5: "too few NVLink links",
+    6: "incompatible GPU firmware", 7: "invalid location", 8: "invalid state of the GPU",
+}  # fmt: skip
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Judges the health mask, its summary, and whether a GPU has joined the fabric as its peers have."""
+    seen = Readings()
+    gpus = listed(s)
+    joined = any(known(gpu.fabric_state) == _COMPLETED for gpu in gpus)
+    for gpu in gpus:
+        mask = seen.of("fabric_health", gpu.fabric_health) or 0
+        broken, impaired = _faults(gpu, mask)
+        if joined and known(gpu.fabric_state) == _NOT_STARTED:
+            broken.append("that it has not joined")
+        elif joined and known(gpu.fabric_state) == _IN_PROGRESS:
+            impaired.append("that it is still joining")
+        if not broken and not impaired:
+            continue
+        make = CHECK.fail if broken and len(gpus) > 1 else CHECK.warn
+        yield make(
+            f"{name_of(gpu)}: the NVLink fabric reports {' and '.join([*broken, *impaired])}",
+            "Jobs on several GPUs fail or are slow. Work on one GPU alone is not affected.",
+            facts={"fabric_health": mask, "fabric_health_summary": known(gpu.fabric_health_summary),
+                   "fabric_status": known(gpu.fabric_status)},
+            subject=gpu.key, fixes=repair_fabric(s),
+        )  # fmt: skip
+    seen.end("the health of an NVLink fabric")
+
+
+def _faults(gpu: Gpu, mask: int) -> tuple[list[str], list[str]]:
+    """What stops traffic, and what slows it, in words."""
+    broken, impaired = [], []
+    status, summary = known(gpu.fabric_status), known(gpu.fabric_health_summary)
+    configuration, partition = mask >> 8 & 0xF, mask >> 12 & 3
+    if known(gpu.fabric_state) == _COMPLETED and status:
+        broken.append(f"error {status} (NVML)")
+    if mask >> 4 & 3 == _TRUE:
+        broken.append("an unhealthy route")
+    if configuration > 1:
+        broken.append(f"a wrong configuration ({_CONFIGURATION.get(configuration, f'number {configuration}')})")
+    elif partition == _FALSE:
+        broken.append("no partition for this GPU")
+    if mask & 3 == _TRUE:
+        impaired.append("reduced bandwidth")
+    if mask >> 2 & 3 == _TRUE:
+        impaired.append("a route recovery in progress")
+    if mask >> 6 & 3 == _TRUE:
+        impaired.append("a recovery from timeouts in progress")
+    if mask >> 14 & 3 == _FALSE:
+        impaired.append("a lost connection to the global fabric manager")
+    if not broken and not impaired:  # a flag that came after this was written
+        if summary == _UNHEALTHY:
+            broken.append("that it is unhealthy")
+        elif summary == _LIMITED:
+            impaired.append("limited capacity")
+    return broken, impaired

@@ -1,0 +1,63 @@
+"""A GPU's PCIe link repeats packets right now.
+
+What is wrong: packets between GPU and CPU arrive damaged and are sent again, several times while gpudoctor looks.
+
+How it shows: `nvidia-smi -q` prints `Replays Since Reset`, and the number grows from call to call. Copies between host
+and GPU are slow or uneven; the kernel log may have `AER: Corrected error`.
+
+Why it happens: a board that is not fully seated, a riser or cable, dirt in the slot, a link that runs at a generation
+that the riser cannot carry; seldom the board itself.
+
+How to fix it: seat the board again, without a riser; set the slot to a lower PCIe generation in the firmware. In a
+rented machine take another host.
+
+The count since the last reset is not 0 on many sound machines and is not judged. gpudoctor reads a counter that is not
+0 a second time about 100 ms later, and warns from 3 new replays on: that is 1800 a minute, where DCGM allows a link of
+16 lanes 3 (generation 1) to 62 (generation 6).
+
+Source: NVML, nvmlDeviceGetPcieReplayCounter; limits: DCGM (DcgmHealthWatch, GetExpectedPcieReplayRate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.links import steady_link
+from ..snapshot import Snapshot, known
+from ._boards import is_vgpu
+from ._readings import Readings, limit, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A GPU's PCIe link repeats packets",
+    sound="The PCIe links do not repeat packets",
+    severity="warning",
+    layer="hardware",
+    tags=("gpu", "health", "speed"),
+    downstream_of=("gpu-fell-off-bus",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Warns for each GPU whose counter climbed between two looks."""
+    seen = Readings()
+    for gpu in listed(s):
+        if is_vgpu(gpu):
+            continue
+        climbed = seen.of("pcie_replays_climbed", gpu.pcie_replays_climbed) or 0
+        if climbed < limit(p, "pcie_replays_climbed", 3):
+            continue
+        apart_ms, count = known(gpu.counters_apart_ms) or 100, (known(gpu.pcie_replays) or 0) + climbed
+        yield CHECK.warn(
+            f"{name_of(gpu)} repeats PCIe packets: {climbed} within {apart_ms} ms",
+            f"Packets arrive damaged and are sent again: {count} since the GPU was last reset.",
+            facts={"pcie_replays": count, "climbed": climbed, "apart_ms": apart_ms},
+            subject=gpu.key,
+            fixes=steady_link(s, gpu.key),
+        )
+    seen.end("PCIe replays")

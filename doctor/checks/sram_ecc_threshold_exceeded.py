@@ -1,0 +1,62 @@
+"""A GPU's on-chip memory (SRAM) has had more uncorrectable errors than NVIDIA allows.
+
+What is wrong: registers, caches and shared memory are SRAM. Their uncorrectable errors are counted over the life of the
+board, and this board has passed the limit. Row remapping repairs the GPU's main memory only; nothing repairs SRAM.
+
+How it shows: `nvidia-smi -q -d ECC` prints `SRAM Threshold Exceeded: Yes`; Xid 48 or 95 in the kernel log; programs end
+with CUDA error 214.
+
+Why it happens: a defective chip.
+
+How to fix it: take the GPU out of service and have it replaced; NVIDIA asks for its field diagnostics first. In a
+container or rented machine take another host.
+
+NVML answers this only to root: without root this check is UNKNOWN. Ampere and later, driver 550 and later.
+
+Source: NVML, nvmlDeviceGetSramEccErrorStatus and nvmlEccSramErrorStatus_v1_t (nvml.h 12.4: bThresholdExceeded, root
+only); DCGM calls it DCGM_FR_SRAM_THRESHOLD, severity isolate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Policy
+from ..fixes.gpu_state import replace_board
+from ..snapshot import Missing, Snapshot, known
+from ._readings import Readings, listed, name_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+CHECK = Check(
+    __name__,
+    title="A GPU's SRAM has had too many errors",
+    sound="The GPUs' SRAM is within NVIDIA's limit of errors",
+    severity="critical",
+    layer="hardware",
+    tags=("gpu", "health"),
+    downstream_of=("gpu-fell-off-bus",),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+    """Fails for each GPU whose driver says that the limit is exceeded."""
+    seen = Readings()
+    for gpu in listed(s):
+        exceeded = gpu.sram_threshold_exceeded
+        if isinstance(exceeded, Missing) and exceeded.reason == "denied":
+            exceeded = Missing("denied", "NVML tells this only to root")
+        if not seen.of("sram_threshold_exceeded", exceeded):
+            continue
+        errors = known(gpu.sram_uncorrected_aggregate)
+        counted = f" It has counted {errors} so far." if errors else ""
+        yield CHECK.fail(
+            f"{name_of(gpu)} must be replaced: too many uncorrectable errors in its SRAM",
+            f"Caches and registers lose data, and programs on this GPU crash.{counted}",
+            facts={"sram_threshold_exceeded": True, "sram_uncorrected_aggregate": errors},
+            subject=gpu.key,
+            fixes=replace_board(s, gpu.key),
+        )
+    seen.end("SRAM errors")
