@@ -6,10 +6,11 @@ import pytest
 
 from doctor.formats.fatbin import Target
 from doctor.formats.fatbin_summary import FatbinSummary, summarize, summarize_file
-from doctor.formats.fatbin_support import Share, coverage, loaded_section, served, supported
+from doctor.formats.fatbin_support import _OWN_CODE_ONLY, Share, coverage, loaded_section, served, supported
 from doctor.formats.reader import bytes_reader
 
 from ..fixtures.fatbins.synthetic import fatbin_library
+from ..judging import matrix
 from .test_fatbin import FATBINS
 
 GENERIC = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
@@ -96,3 +97,19 @@ def test_nothing_is_never_full() -> None:
 
 def test_names_are_nvccs() -> None:
     assert [Target("SASS", "9.0", "a").name, Target("PTX", "12.0", "f").name] == ["sm_90a", "compute_120f"]
+
+
+def test_older_code_of_the_generation_stands_in_for_a_target_that_most_containers_hold() -> None:
+    """libtorch_cuda_cu.so of torch 1.13: a fifth comes from static libraries, with 3.5 in place of 3.7."""
+    rest = ["sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86"]
+    assert names(of([["sm_37", *rest]] * 187 + [["sm_35", *rest]] * 46 + [["sm_80"]] * 16)) == ["sm_37", *rest]
+    assert names(of([["sm_75", "sm_80", "sm_86"]] + [["sm_70", "sm_80", "sm_86"]] * 2)) == ["sm_80", "sm_86"]
+    onnx = of([["sm_75", "sm_80", "sm_90a"]] * 7 + [["sm_80", "sm_90a"]] * 3)
+    assert names(onnx) == ["sm_80", "sm_90a"], "nothing older of its generation is there"
+    orin = of([["sm_75", "sm_80", "sm_87"]] * 7 + [["sm_75", "sm_80"]] * 3)
+    assert names(orin) == ["sm_75", "sm_80"], "an Orin does not run what was compiled for 8.0"
+
+
+def test_systems_on_a_chip_are_those_of_the_matrix() -> None:
+    special = {row.device for row in matrix().binary_rules if row.rule != "from-build-cuda"}
+    assert set(_OWN_CODE_ONLY) == special - {"10.7"}
