@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         said = "did not come back before the deadline" if fault.fault == "hang" else "ended its process"
         again = "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why."
         if fault.stuck_pid:
-            why = "Switch it off and on again: a reboot would wait for the process that cannot be ended."
+            why = "A reboot would wait for the process that cannot be ended."
             reset = power_cycle(s, why)
         else:
             reset = reboot(s, "Reboot the host: a driver in this state can rarely be reset otherwise.")

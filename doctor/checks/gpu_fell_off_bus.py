@@ -1,16 +1,24 @@
 """A GPU no longer answers: it has fallen off the bus.
 
-What is wrong: the driver holds the GPU, and NVML no longer lists it, or says that it is lost.
+What is wrong: the driver holds the GPU, and NVML, the driver or the kernel log says that it is lost.
 
 How it shows: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one GPU fewer; the
 kernel log has `NVRM: Xid 79, GPU has fallen off the bus`.
 
 Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defect of the board.
 
-How to fix it: power the machine off and on (a reboot alone may not be enough), then look at power and seating. In a
-container or rented machine take another host and tell the provider.
+How to fix it: power the machine off and on, or stop and start the instance (a reboot alone may not bring the GPU
+back), then look at power and seating. In a container or rented machine take another host and tell the provider.
 
-Source: NVML return code 15 NVML_ERROR_GPU_IS_LOST (nvml.h); Xid 79, docs.nvidia.com/deploy/xid-errors.
+A GPU that NVML does not list is not lost for that: a batch system or a control group may give a session some of the
+machine's GPUs, and a missing device node does the same. Opening the GPU's node tells them apart. EPERM (a control
+group, or the driver for a GPU that NVreg_ExcludedGpus leaves out) and EACCES (the node's mode) mean that the GPU was
+not given to this session. EIO means that the driver could not start it, ENODEV that it was removed, ENXIO that no
+driver answers behind the node. Where nothing tells, the answer is UNKNOWN.
+
+Source: NVML return code 15 NVML_ERROR_GPU_IS_LOST (nvml.h); Xid 79, docs.nvidia.com/deploy/xid-errors; nv_open_device
+and nv_start_device in kernel-open/nvidia/nv.c of github.com/NVIDIA/open-gpu-kernel-modules; for EPERM
+docs.kernel.org/admin-guide/cgroup-v2.html, device controller; for ENXIO chrdev_open in the kernel's fs/char_dev.c.
 """
 
 from __future__ import annotations
@@ -21,8 +29,9 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy
 from ..fixes.driver import other_host
 from ..fixes.place import container_kind
-from ..fixes.restart import reboot
-from ..snapshot import Gpu, Missing, Snapshot, known
+from ..fixes.restart import power_cycle
+from ..snapshot import Gpu, Missing, PciDevice, Snapshot, UnlistedGpu, known
+from . import _gpu_numbers as numbers
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, nvidia_cards
 
 if TYPE_CHECKING:
@@ -39,31 +48,114 @@ CHECK = Check(
 )
 
 NVML_GPU_IS_LOST = 15
+REFUSED = ("EPERM", "EACCES")
+GONE = {
+    "EIO": "opening its node ends in EIO: the driver cannot start it",
+    "ENODEV": "opening its node ends in ENODEV: it was removed",
+    "ENXIO": "opening its node ends in ENXIO: no driver answers behind it",
+}
+_JOBS = {"SLURM_JOB_ID": "Slurm", "PBS_JOBID": "PBS", "LSB_JOBID": "LSF", "JOB_ID": "the batch system"}
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
-    """Fails where NVML says lost, or where on a host it lists fewer GPUs than the driver holds on the bus."""
-    for gpu in known(s.gpus) or ():
-        if _lost(gpu):
-            yield _finding(s, f"{known(gpu.name) or 'GPU'} {known(gpu.pci_address) or gpu.key}", gpu.key, "it is lost")
+    """Fails where NVML, the driver or the kernel log says lost; UNKNOWN where only the number of GPUs is short."""
+    gpus = known(s.gpus) or ()
+    silent = _silent(s)
+    lost = [gpu for gpu in gpus if _lost(gpu)]
+    unnamed = [gpu for gpu in lost if known(gpu.pci_address) is None]
+    gone = [card for card in silent if _gone(s, card.address)]
+    spoken = gone or [card for card in silent if not _kept(s, card.address)]
+    addresses = [card.address for card in spoken] if gone or len(spoken) == len(unnamed) else []
+    for gpu in lost:
+        address = known(gpu.pci_address) or (addresses.pop(0) if addresses else "")
+        silent = [card for card in silent if card.address != address]
+        yield _finding(s, known(gpu.name) or "GPU", address, gpu.key, "NVML says that it is lost")
     if known(s.driver.nvml_init) == NVML_GPU_IS_LOST:
-        yield _finding(s, "A GPU", "", "a GPU is lost (15)")
+        one = gone if len(gone) == 1 else silent if len(silent) == 1 else []
+        yield _finding(s, "GPU", one[0].address if one else "", "", "NVML does not start: a GPU is lost (15)")
         return
-    if container_kind(s) or is_wsl(s) or not isinstance(s.driver.pci_devices, tuple):
-        need_gpus(s)
-        return  # only a host sees all of them
-    bound = [card for card in nvidia_cards(s) or () if card.driver == "nvidia"]
-    if not bound:
+    if len(unnamed) > len(spoken):
+        return  # which of them is lost, nobody tells
+    if not silent:
+        if not _whole(s) or isinstance(s.driver.pci_devices, Missing) or _held(s):
+            need_gpus(s)
         return
-    gpus = need_gpus(s)
-    listed = {known(g.pci_address) for g in gpus}
-    if not isinstance(s.host.environment, Missing) and any(v.name == "SLURM_JOB_ID" for v in s.host.environment):
-        return  # a batch job sees only its own GPUs
-    if None in listed or len(gpus) >= len(bound):
-        return
-    for card in bound:
-        if card.address not in listed:
-            yield _finding(s, f"The GPU at {card.address}", card.address, f"{len(gpus)} of {len(bound)} GPUs answer")
+    yield from _unlisted(s, silent)
+
+
+def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Iterator[Finding]:
+    """What became of the GPUs that the driver holds and NVML leaves out."""
+    kept, open_question = [], []
+    for card in silent:
+        why, reason = _gone(s, card.address), _kept(s, card.address)
+        if why and reason:
+            yield CHECK.warn(
+                f"The GPU at {card.address} no longer answers; this session was not given it",
+                f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not concerned.",
+                facts={"gpu": card.address, "said": why}, subject=card.address,
+                fixes=(power_cycle(s),),
+            )  # fmt: skip
+        elif why:
+            yield _finding(s, "GPU", card.address, card.address, why)
+        elif reason:
+            kept.append((card.address, reason))
+        else:
+            open_question.append(card.address)
+    job = _job(s)
+    if job:
+        kept += [(address, f"{job} gives a job only the GPUs that it asked for") for address in open_question]
+        open_question = []
+    if kept:
+        told = " ".join(f"{address}: {reason}." for address, reason in kept)
+        facts = {**numbers.facts(s), "not_given": [address for address, _ in kept]}
+        title = f"{len(kept)} of this machine's GPUs {'was' if len(kept) == 1 else 'were'} not given to this session"
+        yield CHECK.remark(title, f"{numbers.words(s)} {told}", facts=facts)
+    if open_question:
+        yield _open(s, open_question)
+
+
+def _open(s: Snapshot, addresses: list[str]) -> Finding:
+    answers = {address: asked.opening for address in addresses if (asked := _asked(s, address))}
+    hung = [address for address, said in answers.items() if isinstance(said, Missing) and said.reason == "timeout"]
+    which = ", ".join(addresses)
+    detail = (
+        f"{numbers.words(s)} The driver holds {which}, but NVML does not list it here. A control group or a batch "
+        "system may keep it from this session, or it no longer answers. As root, look at 'dmesg | grep -i xid': "
+        "Xid 79 means lost."
+    )
+    if hung:
+        detail += f" Opening {', '.join(hung)} did not return."
+    many = len(addresses) != 1
+    title = f"{len(addresses)} GPUs are" if many else f"The GPU at {which} is"
+    title += f" lost or {'were' if many else 'was'} not given to this session: nothing tells which"
+    return CHECK.unknown(title, detail, facts={**numbers.facts(s), "unlisted": addresses})
+
+
+def _whole(s: Snapshot) -> bool:
+    """Whether this is the whole machine: a container is given what it is given, and WSL has no such list."""
+    return not container_kind(s) and not is_wsl(s)
+
+
+def _silent(s: Snapshot) -> list[PciDevice]:
+    """Cards that the driver holds and of which NVML knows nothing, virtual functions left out."""
+    if not _whole(s) or (isinstance(s.gpus, Missing) and known(s.driver.nvml_init) != NVML_GPU_IS_LOST):
+        return []
+    bound = _held(s)
+    listed = {known(gpu.pci_address) for gpu in known(s.gpus) or ()}
+    held, asked = known(s.driver.proc_gpus), known(s.driver.unlisted_gpus)
+    if asked is not None:  # /proc/driver/nvidia/gpus names them: what is not in it is a virtual function
+        names = {gpu.pci_address for gpu in asked}
+        return [card for card in bound if card.address in names and card.address not in listed]
+    silent = [card for card in bound if card.address not in listed]
+    return silent if held is None or held > len(listed - {None}) else []
+
+
+def _held(s: Snapshot) -> list[PciDevice]:
+    return [card for card in nvidia_cards(s) or () if card.driver == "nvidia"]
+
+
+def _asked(s: Snapshot, address: str) -> UnlistedGpu | None:
+    return next((gpu for gpu in known(s.driver.unlisted_gpus) or () if gpu.pci_address == address), None)
 
 
 def _lost(gpu: Gpu) -> bool:
@@ -71,13 +163,49 @@ def _lost(gpu: Gpu) -> bool:
     return any(isinstance(f, Missing) and f.reason == "error" and "lost" in f.detail.lower() for f in facts)
 
 
-def _finding(s: Snapshot, which: str, key: str, said: str) -> Finding:
-    again = reboot(s, "Power the machine off and on; then check power cables, seating and 'dmesg | grep -i xid'.")
+def _gone(s: Snapshot, address: str) -> str:
+    """Who says that the GPU is lost; empty where nobody does."""
+    asked = _asked(s, address)
+    if asked is None:
+        return ""
+    if asked.fell_off_in_log is True:
+        return "the kernel log says that it has fallen off the bus"
+    return GONE.get(asked.opening, "") if isinstance(asked.opening, str) else ""
+
+
+def _kept(s: Snapshot, address: str) -> str:
+    """Why this session has not got the GPU; empty where nothing tells."""
+    asked = _asked(s, address)
+    if asked is None:
+        return ""
+    if asked.excluded is True:
+        return "the module's option NVreg_ExcludedGpus leaves it out"
+    node = known(asked.node)
+    if isinstance(asked.opening, str) and asked.opening in REFUSED:
+        by = "a control group or the driver" if asked.opening == "EPERM" else "the mode of the node"
+        return f"{by} refuses to open {node} ({asked.opening})"
+    if node and isinstance(asked.opening, Missing) and asked.opening.reason == "absent":
+        return f"{node} is not in /dev"
+    return ""
+
+
+def _job(s: Snapshot) -> str:
+    variables = {v.name for v in known(s.host.environment) or ()}
+    return next((name for variable, name in _JOBS.items() if variable in variables), "")
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _finding(s: Snapshot, name: str, address: str, key: str, why: str) -> Finding:
+    cycle = power_cycle(s)
     away = other_host(s, "with healthy GPUs (and tell the provider about this one)")
+    which = f"The {name} at {address}" if address else f"A GPU ({key})" if key else "A GPU"
     return CHECK.fail(
         f"{which} no longer answers",
-        f"The kernel driver holds the GPU, but NVML says: {said}.",
-        facts={"gpu": key, "nvml": said},
-        subject=key,
-        fixes=(away, again) if container_kind(s) else (again,),
+        f"The kernel driver holds this GPU, but {why}.",
+        facts={"gpu": address or key, "said": why},
+        subject=key or address,
+        fixes=(away, cycle) if container_kind(s) else (cycle,),
     )

@@ -20,7 +20,7 @@ _LIBRARIES = (
 )  # fmt: skip
 _KERNEL = (
     "driver.kernel_version", "driver.kernel_flavour", "driver.modules", "driver.nouveau_loaded", "driver.device_nodes",
-    "driver.proc_gpus", "driver.pci_devices",
+    "driver.proc_gpus", "driver.pci_devices", "driver.unlisted_gpus",
 )  # fmt: skip
 
 

@@ -58,11 +58,27 @@ def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
     )
 
 
-def power_cycle(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
-    """Switch the host off and on: what a reboot does not reset, or would wait for."""
-    text = f"{why} A virtual machine is stopped and started again at its provider, not rebooted."
-    steps = (on_host(s, text, "", driver_changes() if changes is None else changes, needs_root=False),)
-    return Fix(id="power-cycle", title="Switch the host's power off and on again", steps=steps)
+def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = None) -> Fix:
+    """Take the power off and on again: what a reboot does not reset. `why`, told first, where a shutdown would wait
+    for something: then there is no command."""
+    changes = driver_changes() if changes is None else changes
+    virtual = known(s.host.virtualization) not in (None, "none") or bool(known(s.host.provider))
+    after = "If it happens again, check power cables, seating and heat, and look for Xid lines in 'sudo dmesg'."
+    if driver_platform(s) == "windows":
+        after = "If it happens again, check power cables, seating and heat."
+    if virtual and not container_kind(s):
+        text = (
+            "Stop this instance (virtual machine) and start it again, in the provider's console or on its host: a "
+            "reboot from inside leaves the GPU as it is. If it happens again, tell the provider."
+        )
+        step = Step(text=f"{why} {text}".strip(), where="provider", possible_here=not guest(s), changes=changes)
+        return Fix(id="power-cycle", title="Stop and start the instance", steps=(step,))
+    text = "Switch the machine off for half a minute, then on again (a reboot seldom helps)."
+    text = f"{why} {text} {after}".strip()
+    step = on_host(s, text, "" if why else f"{host_sudo(s)}shutdown -h now", changes, needs_root=not why)
+    if driver_platform(s) == "windows":
+        step = Step(text=text, where="windows", changes=changes)
+    return Fix(id="power-cycle", title="Power the machine off and on", steps=(step,))
 
 
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:

@@ -13,7 +13,7 @@ from .driver import other_host
 from .gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from .machine import driver_platform
 from .place import RECHECK, batch_job, container_kind, cuda_changes, driver_changes, guest, host_sudo, notebook, on_host
-from .restart import reboot
+from .restart import power_cycle, reboot
 from .selection import unset_variable
 from .told import Told, one_step
 from .variables import pci_order
@@ -30,7 +30,7 @@ def _address(text: str) -> str:
 
 def _fell_off(t: Told) -> Iterable[Fix]:
     if guest(t.s):
-        return (elsewhere(t.s), reboot(t.s, "Power the host off and on."))
+        return (elsewhere(t.s), power_cycle(t.s))
     where: Any = "windows" if driver_platform(t.s) == "windows" else "host"
     cycle = one_step(
         "power-cycle", "Power the machine off and on",

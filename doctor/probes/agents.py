@@ -21,7 +21,7 @@ def with_answers(snapshot: Snapshot, agents: Mapping[str, AgentResult], manifest
 
     changes: dict[str, Any] = {}
     witnesses = dict(snapshot.witnesses)
-    for name in ("cuda_driver", "nvml", "torch"):
+    for name in ("cuda_driver", "nvml", "unlisted_gpus", "torch"):
         if name in agents:
             said, spoke = _parse(name, agents[name])
             changes = merge_changes(changes, said)
@@ -55,6 +55,10 @@ def _parse(name: str, result: AgentResult) -> tuple[dict[str, Any], dict[str, tu
         from .cuda_driver import parse_cuda_driver
 
         return parse_cuda_driver(result)
+    if name == "unlisted_gpus":
+        from .unlisted import parse_unlisted
+
+        return parse_unlisted(result)
     from .torch_run import parse_torch_run
 
     return parse_torch_run(result)

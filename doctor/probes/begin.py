@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _PATIENCE_S = 2.0
 """How long the children's answers wait in their pipes for the patient's Python to be found."""
 
+_LATE_S = 5.0
+"""The longest that an agent takes that was started because of what the others said."""
+
 
 class Options:
     """What to look at. Deadlines in seconds from the start of each part.
@@ -76,6 +79,7 @@ class Begun:
             "import_torch": options.live and options.import_torch,
         }
         self.patient: Line = {}
+        self._began = monotonic()
         self._known = Event()
         self._lock = Lock()
         self._agents: dict[str, Any] = {}
@@ -97,6 +101,20 @@ class Begun:
         try:
             return self._answers(say)
         except BaseException:  # an interrupt must leave no child behind
+            self.abandon()
+            raise
+
+    def ask_late(self, name: str, *arguments: str) -> AgentResult:
+        """Ask one more agent, because of what the others said: within what is left of the time, a second at least."""
+        from ..targets.process import wait_agents
+        from .commands import own_agent
+
+        left = self.options.deadline_s - (monotonic() - self._began)
+        with self._lock:
+            self._start(name, own_agent(name, *arguments), min(_LATE_S, max(1.0, left)))
+        try:
+            return wait_agents(self._agents[name])[0]
+        except BaseException:
             self.abandon()
             raise
 

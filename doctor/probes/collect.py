@@ -18,6 +18,7 @@ from .extensions import parse_extensions
 from .host import parse_host
 from .raw import Raw
 from .torch_files import parse_torch
+from .unlisted import to_ask
 from .witnesses import file_witnesses
 
 __all__ = ["Begun", "Options", "collect", "gather_all", "snapshot_of"]
@@ -35,7 +36,11 @@ def gather_all(run: Begun | Options, progress: Callable[[str], None] | None = No
         run = Begun(run)
     say("files")
     answers = run.answers(say)
-    return Recording(run.lines(), answers, run.manifest)
+    lines = run.lines()
+    unlisted = to_ask(lines, answers.get("nvml"))
+    if unlisted and run.options.live:
+        answers["unlisted_gpus"] = run.ask_late("unlisted_gpus", "/", *unlisted)
+    return Recording(lines, answers, run.manifest)
 
 
 def snapshot_of(recording: Recording) -> Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..snapshot import Gpu, Missing, PciDevice, Snapshot, known
+from ..snapshot import CudaDevice, Gpu, Missing, PciDevice, Snapshot, known
 
 
 def gpus(s: Snapshot) -> str:
@@ -10,7 +10,8 @@ def gpus(s: Snapshot) -> str:
 
     MIG shows (`1x NVIDIA A100 (MIG: 7 instances)`), and so does a list of CUDA that is shorter (`CUDA lists 2`).
     """
-    found = known(s.gpus) or known(s.driver.cuda_devices)
+    given = tuple(gpu for gpu in known(s.gpus) or () if not _kept(gpu))
+    found: tuple[Gpu | CudaDevice, ...] | None = given or known(s.driver.cuda_devices)
     if not found and (cards := [d for d in known(s.driver.pci_devices) or () if _is_card(d)]):
         return f"{len(cards)} NVIDIA GPU{'s' if len(cards) > 1 else ''} on the PCI bus"
     if not found and known(s.driver.pci_devices) is not None and not _off_the_bus(s):
@@ -29,6 +30,11 @@ def gpus(s: Snapshot) -> str:
     fewer = listed is not None and 0 < len(listed) < len(found) and not any(" (MIG: " in name for name in counts)
     said = f" (CUDA lists {len(listed or ())})" if fewer else ""
     return ", ".join(f"{count}x {name}" for name, count in counts.items()) + said
+
+
+def _kept(gpu: Gpu) -> bool:
+    """NVML counts it and may not open it: it was not given to this session."""
+    return all(isinstance(fact, Missing) and fact.reason == "denied" for fact in (gpu.name, gpu.uuid))
 
 
 def _mig(gpu: Gpu) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .cuda import Cuda, LoaderLibrary, Toolkit
-from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, NodeKind, PciDevice
+from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, NodeKind, PciDevice, UnlistedGpu
 from .fact import ABSENT, NOT_ASKED, Missing, NeedsFact, Reason, known, need
 from .gpu import Gpu, GpuPair, GpuProcess, MigInstance, NvLinkErrors
 from .host import CompatLibrary, Container, Disk, EnvVar, Host
@@ -32,5 +32,5 @@ __all__ = [
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
     "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
     "NvLinkErrors", "PairProof", "PciDevice", "Python", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom", "Target",
-    "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "Watch", "join", "known", "need",
+    "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Watch", "join", "known", "need",
 ]  # fmt: skip

@@ -91,6 +91,21 @@ class CudaDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Shares the system's memory (CU_DEVICE_ATTRIBUTE_INTEGRATED)."""
 
 
+class UnlistedGpu(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A GPU that the driver holds and NVML does not list, as the kernel speaks of it."""
+
+    pci_address: str
+    node: str | Missing = NOT_ASKED
+    """/dev/nvidiaN, by the minor number in /proc/driver/nvidia/gpus/ADDRESS/information."""
+    opening: str | Missing = NOT_ASKED
+    """What open(2) of that node said: ok, or the error's name (EPERM, EIO); Missing(absent) where there is no node,
+    Missing(timeout) where it did not return."""
+    excluded: bool | Missing = NOT_ASKED
+    """Left out by the module's option NVreg_ExcludedGpus."""
+    fell_off_in_log: bool | Missing = NOT_ASKED
+    """Whether the kernel log says that it has fallen off the bus."""
+
+
 class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     """The driver, by every witness that can be asked."""
 
@@ -109,6 +124,8 @@ class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Missing(absent) where the PCI list itself is not there or empty (gVisor): it proves nothing."""
     proc_gpus: int | Missing = NOT_ASKED
     """Entries in /proc/driver/nvidia/gpus."""
+    unlisted_gpus: tuple[UnlistedGpu, ...] | Missing = NOT_ASKED
+    """GPUs that the driver holds and NVML does not list; asked only where there are such."""
 
     nvml_library_path: str | Missing = NOT_ASKED
     """Real path of the libnvidia-ml.so.1 that is loaded (or that the loader would take)."""

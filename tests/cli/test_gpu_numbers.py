@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.fakes import Machine
 from tests.fakes.fixtures import fakes, on_machine
 from tests.machines.generate import gpu_lines, mig
 
-from .command import gpudoctor
+from .command import COMMAND, gpudoctor
 
 __all__ = ["fakes", "on_machine"]
 
 FEWER, EXPECT, MASK, MIG = (
     "cuda-lists-fewer-gpus", "gpu-expectation-unmet", "cuda-visible-devices-wrong", "mig-limitations",
 )  # fmt: skip
+NAMESPACE = Path(__file__).parents[1] / "realdriver" / "namespace.sh"
 UUIDS = [f"GPU-{i:08x}-2330-4a5b-8c6d-2330{i:08x}" for i in range(8)]
 
 
@@ -123,3 +128,29 @@ def test_each_number_of_gpus_is_told_from_the_others(on_machine: Callable[..., d
     for name in ("one of eight in MIG mode, no number expected", "one of eight in MIG mode without instances"):
         assert "OK 8x" not in answers[name][1]
     assert "8x" in answers["all eight"][1] and "CUDA lists" not in answers["all eight"][1]
+
+
+def test_a_gpu_that_nvml_leaves_out_is_asked_by_opening_its_node(
+    on_machine: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    """The live command, with a /dev and a /proc/driver of its own: NVML lists one of the two GPUs that the driver holds."""
+    held, dev, folder = tmp_path / "held", tmp_path / "dev", tmp_path / "recorded"
+    dev.mkdir()
+    for minor, bus in enumerate(("0000:18:00.0", "0000:29:00.0")):
+        (held / "nvidia/gpus" / bus).mkdir(parents=True)
+        (held / "nvidia/gpus" / bus / "information").write_text(f"Device Minor: \t {minor}\nGPU Excluded:\t No\n")
+    nodes = "mknod -m 666 /dev/nvidia0 c 195 0 && mknod -m 666 /dev/nvidia1 c 195 1"
+    script = f'mount --bind "$1" /proc/driver && {nodes} && shift && exec "$@"'
+    inside = ["unshare", "--mount", "--propagation", "private", "sh", str(NAMESPACE), str(dev)]
+    command = [*inside, "sh", "-c", script, "sh", str(held), str(COMMAND), "record", str(folder), "--no-import"]
+    env = on_machine(box("h100", "h100", gpus=1))
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode and ("unshare" in done.stderr or "mount" in done.stderr or "mknod" in done.stderr):
+        pytest.skip(f"this user may not make such a namespace: {done.stderr[:100]}")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(gpudoctor("check", "--replay", folder, "--no-import", "--format", "json").stdout)
+    (asked,) = report["snapshot"]["driver"]["unlisted_gpus"]
+    assert (asked["pci_address"], asked["node"]) == ("0000:29:00.0", "/dev/nvidia1")
+    assert asked["opening"] in ("ENXIO", "EPERM"), "no driver behind it here, or a control group's no"
+    nodes_seen = [node["path"] for node in report["snapshot"]["driver"]["device_nodes"]]
+    assert nodes_seen == ["/dev/nvidia0", "/dev/nvidia1"]

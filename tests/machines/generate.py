@@ -103,7 +103,7 @@ def machine(name: str, models: list[str], driver: str, note: str, **more: Any) -
             files.update(pci_files(bus, MODELS[model]["pci"], MODELS[model]["sub"], "0x030200" if dc else "0x030000"))
             if loaded:
                 links[f"/sys/bus/pci/devices/{bus}/driver"] = "../../../../bus/pci/drivers/nvidia"
-                files[f"/proc/driver/nvidia/gpus/{bus}/information"] = f"Model: \t\t {MODELS[model]['name']}\nBus Location: \t {bus}\n"
+                files[f"/proc/driver/nvidia/gpus/{bus}/information"] = f"Model: \t\t {MODELS[model]['name']}\nBus Location: \t {bus}\nDevice Minor: \t {index}\nGPU Excluded:\t No\n"
     if wsl:
         files["/proc/version"] = "Linux version 5.15.167.4-microsoft-standard-WSL2 (root@build) #1 SMP\n"
     elif loaded:

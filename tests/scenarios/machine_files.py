@@ -48,6 +48,7 @@ class Scenario:
     node: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     euid: int = 1000
+    opens: dict[str, str] = field(default_factory=dict)
     sysfs: bool = True
     check: list[str] = field(default_factory=list)
 

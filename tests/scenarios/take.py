@@ -12,9 +12,10 @@ from typing import Any
 import doctor.patient
 from doctor.patient.gather import gather
 from doctor.probes import tools
-from doctor.probes.agents import driver_commands
+from doctor.probes.agents import driver_commands, own_agent
+from doctor.probes.unlisted import to_ask
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import start_agent, wait_agents
+from doctor.targets.process import run_agent, start_agent, wait_agents
 from doctor.targets.recording import Recording, write_recording
 from tests.fakes import MACHINES, Machine
 
@@ -64,6 +65,9 @@ def record(scenario: Scenario, folder: Path, fakes: Path, workshop: Workshop) ->
     lay_out(scenario, root, fakes, workshop)
     lines = _file_lines(scenario, root)
     agents = {name: _inside(result, root) for name, result in _ask(scenario, root).items()}
+    unlisted = to_ask(lines, agents["nvml"])
+    if unlisted:
+        agents["unlisted_gpus"] = _opened(scenario, root, unlisted)
     manifest = {"kind": "live", "name": scenario.name, "gathered_at": "2026-11-20T00:00:00Z", "import_torch": True}
     write_recording(str(folder / "recording"), Recording(lines, agents, manifest))
     return folder / "recording"
@@ -110,6 +114,15 @@ def _ask(scenario: Scenario, root: Path) -> dict[str, AgentResult]:
     deadline_s = SHORT_S if "hang" in scenario.machine.scenario.values() else DEADLINE_S
     started = [start_agent(command, deadline_s, env) for command in commands.values()]
     return dict(zip(commands, wait_agents(*started), strict=True))
+
+
+def _opened(scenario: Scenario, root: Path, addresses: list[str]) -> AgentResult:
+    """The agent on the root folder, whose nodes are plain files: what opening them says is the scenario's."""
+    result = run_agent(own_agent("unlisted_gpus", str(root), *addresses), DEADLINE_S)
+    for line in result.lines:
+        if line.get("field") == "open" and line["value"] != "ENOENT":
+            line["value"] = scenario.opens.get(line["node"], "ok")
+    return result
 
 
 def _inside(result: AgentResult, root: Path) -> AgentResult:
