@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tests.fakes import Machine
-from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
+from tests.fakes.fixtures import fakes, on_machine  # noqa: F401 (fixtures)
 
 from ..machines.fields import Field, fields
 from . import take
@@ -25,16 +30,17 @@ def sick_machines() -> list[tuple[str, list[Field]]]:
     return [(name, rows[at : at + GPUS]) for name, rows in by_machine.items() for at in range(0, len(rows), GPUS)]
 
 
-def found_by_gpu(folder: Path, name: str, rows: list[Field], fakes: Path) -> list[set[str]]:  # noqa: F811
-    """`id:status` of the findings and remarks about each GPU."""
+def made_sick(name: str, rows: list[Field]) -> Machine:
+    """The machine with the fault of row N on GPU N; `name` may tell another driver."""
     word, _, driver = name.partition(" ")
     machine = Machine.load(word)
     changes = {key: value for gpu, row in enumerate(rows) for key, value in row.on_gpu(gpu).items()}
     machine.scenario.update({"driver.version": driver or machine.scenario["driver.version"], **changes})
-    scenario = Scenario(folder.name, machine, expected={}, check=["--expect", "8"])
-    recording = take.record(scenario, folder, fakes, Workshop(folder / "workshop"))
-    report, _, stderr = take.check(recording)
-    assert report, stderr
+    return machine
+
+
+def found_by_gpu(report: dict[str, Any]) -> list[set[str]]:
+    """`id:status` of the findings and remarks about each GPU."""
     keys = [gpu["key"] for gpu in report["snapshot"]["gpus"]]
     found: list[set[str]] = [set() for _ in keys]
     for finding in report["findings"] + report["remarks"]:
@@ -55,7 +61,11 @@ def test_every_fault_is_found_on_its_gpu_alone(fakes: Path, tmp_path: Path) -> N
     machines = sick_machines()
 
     def judged(number: int) -> list[set[str]]:
-        return found_by_gpu(tmp_path / f"m{number}", *machines[number], fakes)
+        folder = tmp_path / f"m{number}"
+        scenario = Scenario(folder.name, made_sick(*machines[number]), expected={})
+        report, _, stderr = take.check(take.record(scenario, folder, fakes, Workshop(folder / "workshop")))
+        assert report, stderr
+        return found_by_gpu(report)
 
     with ThreadPoolExecutor(3) as pool:
         told = list(pool.map(judged, range(len(machines))))
@@ -66,3 +76,16 @@ def test_every_fault_is_found_on_its_gpu_alone(fakes: Path, tmp_path: Path) -> N
         if found[gpu] != set(row.finds.split())
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_command_finds_them_while_the_driver_is_there(on_machine: Callable[..., dict[str, str]]) -> None:  # noqa: F811
+    """Without a recording: one kind of each fault that is read in a new way, on eight GPUs at once."""
+    kinds = {(row.finds, row.field): row for row in fields() if row.machine == "b200x8"}
+    rows = list(kinds.values())[:GPUS]
+    env = on_machine(made_sick("b200x8", rows))
+    command = [sys.executable, "-m", "doctor", "check", "--no-import", "--format", "json"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1, done.stderr
+    found = found_by_gpu(json.loads(done.stdout))
+    assert len(rows) >= 6 and [sorted(each) for each in found[: len(rows)]] == [row.finds.split() for row in rows]
+    assert not any(found[len(rows) :])
