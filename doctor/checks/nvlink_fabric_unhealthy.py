@@ -18,7 +18,8 @@ progress, it is a warning. Hopper and later; the flags came with driver 550 (ban
 (configuration, summary).
 
 Source: NVML, nvmlDeviceGetGpuFabricInfoV and NVML_GPU_FABRIC_HEALTH_MASK_*, docs.nvidia.com/deploy/nvml-api, Fabric
-definitions; DCGM fails on the same flags (DcgmHealthWatch, MonitorFabricFields).
+definitions; DCGM fails on the same flags (DcgmHealthWatch, MonitorFabricFields); a GPU that joined with the status
+Insufficient Resources: github.com/Azure/azhpc-images/pull/506.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     joined = any(known(gpu.fabric_state) == _COMPLETED for gpu in gpus)
     for gpu in gpus:
         mask = seen.of("fabric_health", gpu.fabric_health) or 0
-        broken, impaired = _faults(gpu, mask)
+        broken, impaired = _faults(m, gpu, mask)
         if joined and known(gpu.fabric_state) == _NOT_STARTED:
             broken.append("that it has not joined")
         elif joined and known(gpu.fabric_state) == _IN_PROGRESS:
@@ -78,13 +79,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     seen.end("the health of an NVLink fabric")
 
 
-def _faults(gpu: Gpu, mask: int) -> tuple[list[str], list[str]]:
+def _faults(m: Matrix, gpu: Gpu, mask: int) -> tuple[list[str], list[str]]:
     """What stops traffic, and what slows it, in words."""
     broken, impaired = [], []
     status, summary = known(gpu.fabric_status), known(gpu.fabric_health_summary)
     configuration, partition = mask >> 8 & 0xF, mask >> 12 & 3
     if known(gpu.fabric_state) == _COMPLETED and status:
-        broken.append(f"error {status} (NVML)")
+        error = m.nvml_error(status)
+        words = error.message.lower() if error else "insufficient resources" if status == 23 else ""
+        broken.append(f"error {status}" + (f" ({words})" if words else ""))
     if mask >> 4 & 3 == _TRUE:
         broken.append("an unhealthy route")
     if configuration > 1:

@@ -64,6 +64,8 @@ def test_the_words_name_what_the_flags_say() -> None:
             0x91AA: "global fabric manager", 0x16A: "timeouts", 0x1A9: "reduced bandwidth"}  # fmt: skip
     for health, words in said.items():
         assert words in only(FABRIC, one("h100", "h100", fabric_health=health)).title
+    for code, words in ((4, "error 4 (insufficient permissions)"), (23, "error 23 (insufficient resources)"), (77, "error 77")):
+        assert only(FABRIC, one("h100", "h100", fabric_state=3, fabric_status=code)).title.endswith(words)
     for summary, words in ((2, "unhealthy"), (3, "limited capacity")):
         assert words in only(FABRIC, one("h100", "h100", fabric_health=SOUND, fabric_health_summary=summary)).title
 
