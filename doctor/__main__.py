@@ -8,6 +8,7 @@ import sys
 
 def main() -> int:
     """Run the command line, and leave with its exit code."""
+    _streams()
     code = dispatch(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -16,6 +17,25 @@ def main() -> int:
             continue  # closed, or never there
     # Without taking the interpreter down: a gatherer left behind in a dead file system must not hold us up.
     os._exit(code)
+
+
+def _streams() -> None:
+    """No descriptor of ours may become a closed stdin, stdout or stderr; and an unbuffered stdout would write a part of
+    a long text and say nothing."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout.was_closed = True  # type: ignore[attr-defined]
+    elif type(sys.stdout.buffer).__name__ == "FileIO" or not os.get_blocking(1):
+        from .commands.patient_stdout import patient_stdout
+
+        sys.stdout = patient_stdout()
 
 
 def dispatch(arguments: list[str]) -> int:

@@ -29,6 +29,10 @@ def run_fast(arguments: Sequence[str]) -> int | None:
     gc.disable()  # a process that lives for a tenth of a second: looking for cycles costs more than it frees
 
     def work() -> int:
+        if command == "healthcheck":
+            from .commands.watchdog import watch_the_time
+
+            watch_the_time(flags["timeout"], bool(flags["prove"]))
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain

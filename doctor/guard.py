@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
 
 from .commands.refusal import Refusal
+
+_POOR = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+
+
+class Late(BaseException):
+    """The time for all of a healthcheck is over; the message is for its line."""
 
 
 def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
@@ -22,8 +29,12 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
     except Refusal as refusal:
         return say(str(refusal), failed)
     except KeyboardInterrupt:
+        if failed == 1:
+            return _unknown("interrupted before there was an answer", arguments)
         _write("\n")
         return 130
+    except Late as late:
+        return _unknown(str(late), arguments)
     except BrokenPipeError:
         _quiet_stdout()
         return failed
@@ -33,8 +44,19 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         if isinstance(error, OSError) and error.errno == 28:  # No space left on device
             _quiet_stdout()
             return say("cannot write the report: no space left", failed)
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
+            what = "memory" if isinstance(error, MemoryError) else error.strerror
+            return say(f"this shell's limits leave too little to work with: {what} (see ulimit -a)", failed)
         return say(f"internal error: {type(error).__name__}: {error} (GPUDOCTOR_TRACEBACK=1 shows where)", failed)
     return code if isinstance(code, int) else 0
+
+
+def _unknown(why: str, arguments: Sequence[str]) -> int:
+    """The line of a healthcheck that came to no answer: unknown is 0, with --strict 1."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.write(f"UNKNOWN {why}\n")
+        sys.stdout.flush()
+    return 1 if "--strict" in arguments else 0
 
 
 def say(message: str, code: int) -> int:

@@ -59,7 +59,7 @@ def print_report(snapshot: Snapshot, policy: Policy, flags: dict[str, Any], reda
         from .pictures import plot
 
         plot(report, flags["plot"], bool(flags["from_"] or flags["replay"]))
-    write(render(report, flags), flags["output"])
+    write(render(report, flags), flags["output"], private=flags["no_redact"])
     return report.exit_code
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from msgspec.structs import replace
 
+from .read import read_bounded
 from .refusal import Refusal
 from .write import write
 
@@ -35,26 +35,8 @@ def read_input(path: str) -> bytes:
     """The bytes of a file or of standard input, up to the limit. Raises Refusal with one line."""
     from ..ingest.clean import MAX_BYTES
 
-    name = "standard input" if path == "-" else path
-    if os.path.isdir(path):  # noqa: PTH112
-        raise Refusal(f"{name} is a directory (a recorded folder is judged by check --replay)")
-    parts: list[bytes] = []
-    left = MAX_BYTES + 1
-    try:
-        descriptor = sys.stdin.fileno() if path == "-" else os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        try:
-            while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
-                parts.append(part)
-                left -= len(part)
-        finally:
-            if path != "-":
-                os.close(descriptor)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Refusal(f"cannot read {name}: {reason or error}") from None
-    if left <= 0:
-        raise Refusal(f"{name} is over {MAX_BYTES // 1_000_000} MB: cut it to the part that shows the error")
-    return b"".join(parts)
+    too_large = f"is over {MAX_BYTES // 1_000_000} MB: cut it to the part that shows the error"
+    return read_bounded(path, MAX_BYTES, too_large)
 
 
 def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
-
 import msgspec
 
 from ..findings import Policy
 from ..judge.report import REPORT_SCHEMA_VERSION, Tool
 from ..snapshot import Snapshot, Target
+from .read import read_bounded
 from .refusal import Refusal
 
 MAX_BYTES = 64 << 20
@@ -36,7 +33,7 @@ class _Head(msgspec.Struct, frozen=True):
 def read_report(path: str) -> Saved:
     """The saved report at `path` (`-`: standard input). Raises Refusal with one line where it is none."""
     name = "standard input" if path == "-" else path
-    return parse_report(_read(path, name), name)
+    return parse_report(read_bounded(path, MAX_BYTES, "is over 64 MiB: not a gpudoctor report"), name)
 
 
 def parse_report(data: bytes, name: str) -> Saved:
@@ -63,36 +60,6 @@ def parse_report(data: bytes, name: str) -> Saved:
         return msgspec.json.decode(data, type=Saved)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Refusal(f"{name} is not a gpudoctor report: {_plain(error)}") from None
-
-
-def _read(path: str, name: str) -> bytes:
-    try:
-        if path == "-":
-            return _bounded(sys.stdin.fileno(), name)
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        try:
-            return _bounded(descriptor, name)
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Refusal(f"cannot read {name}: {reason or error}") from None
-
-
-def _bounded(descriptor: int, name: str) -> bytes:
-    about = os.fstat(descriptor)
-    if stat.S_ISDIR(about.st_mode):
-        raise Refusal(f"{name} is a directory, not a report (a recorded folder is judged by --replay)")
-    if about.st_size > MAX_BYTES:
-        raise Refusal(f"{name} is {about.st_size >> 20} MiB: not a gpudoctor report (over 64 MiB)")
-    parts: list[bytes] = []
-    left = MAX_BYTES + 1
-    while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
-        parts.append(part)
-        left -= len(part)
-    if left <= 0:
-        raise Refusal(f"{name} is over 64 MiB: not a gpudoctor report")
-    return b"".join(parts)
 
 
 def _text(data: bytes) -> bytes:

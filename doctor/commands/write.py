@@ -1,42 +1,118 @@
-"""The one place that writes a report: stdout, or a file that is replaced as a whole."""
+"""The one place that writes a report: stdout, or a file. Whole, or an error that says so."""
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
+import stat
 import sys
 
 from .refusal import Refusal
 
 
-def write(data: bytes, output: str | None) -> None:
-    """Write to stdout, or to the file `output`. Raises Refusal where it cannot; BrokenPipeError passes."""
+def write(data: bytes, output: str | None, private: bool = False) -> None:
+    """Write to stdout, or to the file `output`; `private`: a new file is for its owner alone.
+
+    Raises Refusal where it cannot, or not whole; BrokenPipeError passes.
+    """
     if output is None or output == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        to_stdout(data)
         return
     try:
-        if os.path.lexists(output) and not os.path.isfile(output):  # noqa: PTH113
-            _plain(output, data)  # /dev/stderr, a pipe: not to be replaced
-            return
-        _replace(os.path.realpath(output), data)
+        _to_file(output, data, private)
     except OSError as error:
         raise Refusal(f"cannot write {output}: {error.strerror or error}") from None
 
 
-def _plain(path: str, data: bytes) -> None:
-    with open(path, "wb") as stream:
-        stream.write(data)
-
-
-def _replace(path: str, data: bytes) -> None:
-    """All or nothing: a full disk must not leave half a report behind."""
-    beside = f"{path}.{os.getpid()}.part"
+def to_stdout(data: bytes) -> None:
+    """All of it, also on an unbuffered stream and in a pipe that does not block."""
+    if getattr(sys.stdout, "was_closed", False):
+        raise Refusal("cannot write the report: standard output is closed")
+    sys.stdout.flush()
     try:
-        _plain(beside, data)
-        os.replace(beside, path)  # noqa: PTH105
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)  # noqa: PTH108
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # no file: somebody calls us from Python
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        _all(descriptor, data)
+    except BrokenPipeError:
         raise
+    except OSError as error:
+        raise Refusal(f"cannot write the report: {error.strerror or error}") from None
+
+
+def _all(descriptor: int, data: bytes) -> None:
+    """A write may take a part only: the rest is written until it is out or refused. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(descriptor, view[: 1 << 20]) :]
+        except BlockingIOError:
+            import select
+
+            select.select([], [descriptor], [])
+
+
+def _to_file(path: str, data: bytes, private: bool) -> None:
+    """A new or plain file is replaced as a whole; what must not or cannot be replaced is written in place."""
+    try:
+        about = os.lstat(path)
+    except FileNotFoundError:
+        _replace(path, data, 0o600 if private else 0o666 & ~_umask())
+        return
+    if stat.S_ISLNK(about.st_mode):
+        if about.st_uid not in (os.geteuid() if hasattr(os, "geteuid") else about.st_uid, 0):
+            raise OSError(errno.ELOOP, "a symbolic link of another user")
+        _in_place(path, data, 0)
+    elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
+        try:
+            _replace(path, data, stat.S_IMODE(about.st_mode))
+        except OSError as error:
+            # A folder that cannot be written, a file that is a mount point, another file system below it.
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV):
+                raise
+            _in_place(path, data, getattr(os, "O_NOFOLLOW", 0))
+    else:
+        _in_place(path, data, getattr(os, "O_NOFOLLOW", 0))
+
+
+def _in_place(path: str, data: bytes, flags: int) -> None:
+    """Over what is there: a device, a pipe that somebody reads, a file that cannot be replaced."""
+    flags |= os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "a pipe or socket that nobody reads") from None
+        raise
+    try:
+        _all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: str, data: bytes, mode: int) -> None:
+    """All or nothing: a full disk must not leave half a report behind, nor a name that others could foresee."""
+    beside = f"{path}.{os.urandom(8).hex()}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(beside, flags, 0o600)
+    try:
+        try:
+            _all(descriptor, data)
+            if hasattr(os, "fchmod"):
+                os.fchmod(descriptor, mode)
+        finally:
+            os.close(descriptor)
+        os.replace(beside, path)  # noqa: PTH105
+    except BaseException:
+        os.unlink(beside)  # noqa: PTH108
+        raise
+
+
+def _umask() -> int:
+    """Reading it means setting it; nothing else makes files meanwhile."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -7,8 +7,9 @@ proof hold one such run after the other: where a device hangs, the next child go
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from .agent import AgentResult, Fault
 from .json_lines import parse_line
@@ -54,7 +55,7 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[Any], A
     from pathlib import Path
 
     base = Path(folder)
-    base.mkdir(parents=True, exist_ok=True)
+    base.mkdir(0o777 if redact is not None else 0o700, parents=True, exist_ok=True)
     content: dict[str, Any] = {
         "manifest": {"schema_version": SCHEMA_VERSION, **recording.manifest, "redacted": redact is not None},
         "sources": {name: _lines(result) for name, result in recording.agents.items()},
@@ -86,7 +87,7 @@ def read_recording(folder: str) -> Recording:
 
     base = Path(folder)
     try:
-        with open(base / "manifest.json", "rb") as file:
+        with _plain(base / "manifest.json") as file:
             manifest = parse_line(file.read(1 << 20))
     except FileNotFoundError:
         raise RecordingError(f"{folder} is not a recording (it has no manifest.json)") from None
@@ -115,7 +116,7 @@ def _read(path: Path) -> Iterator[Line]:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise RecordingError(f"{name} is larger than {_MAX_BYTES >> 20} MiB")
-        with open(path, "rb") as file:
+        with _plain(path) as file:
             while True:
                 data = file.readline(_MAX_LINE)
                 if not data:
@@ -126,6 +127,17 @@ def _read(path: Path) -> Iterator[Line]:
                 yield value
     except (OSError, ValueError, RecursionError) as error:
         raise RecordingError(f"{name} cannot be read: {_one_line(error)}") from None
+
+
+def _plain(path: Path) -> BinaryIO:
+    """A regular file, opened without waiting for a writer of a pipe. Raises OSError on anything else."""
+    from stat import S_ISREG
+
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("it is no plain file")
+    return file
 
 
 def _runs(lines: Iterator[Line], name: str) -> list[AgentResult]:

@@ -1,0 +1,179 @@
+"""Outputs that are cut short, shared, somebody else's or not there at all: whole, or one line that says why not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from .command import COMMAND, gpudoctor, one_line
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/dev/full, pipes and mounts of Linux")
+CHECK = ("check", "--no-import", "--expect", "any", "--format", "json")
+LONG = ("schema",), ("matrix", "show"), ("list-checks",), ("explain", "no-nvidia-gpu"), CHECK
+
+
+def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """A line of bash, with `gpudoctor` in it."""
+    return subprocess.run(
+        ["bash", "-c", words.replace("gpudoctor", str(COMMAND))], env={**os.environ, **env}, capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_full_disk_is_told() -> None:
+    faults = []
+    for unbuffered in ("", "1"):
+        for words in LONG:
+            done = shell(f"gpudoctor {' '.join(words)} > /dev/full", PYTHONUNBUFFERED=unbuffered)
+            if done.returncode != 2 or "No space left" not in done.stderr.replace("no space", "No space"):
+                faults.append((unbuffered, words, done))
+            if done.stderr.count("\n") != 1 or "Traceback" in done.stderr:
+                faults.append((unbuffered, words, done))
+    assert not faults
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_that_does_not_block_gets_all_of_it(unbuffered: str) -> None:
+    for words in (("schema",), ("list-checks", "--format", "json"), CHECK):
+        ours, theirs = os.pipe()
+        os.set_blocking(theirs, False)
+        child = subprocess.Popen(
+            [COMMAND, *words], stdout=theirs, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        )
+        os.close(theirs)
+        time.sleep(0.5)  # it fills the pipe first
+        with open(ours, "rb") as stream:
+            data = stream.read()
+        assert child.communicate(timeout=60)[1] == b""
+        json.loads(data)
+
+
+def test_a_closed_stdout() -> None:
+    done = shell("gpudoctor check --no-import --expect any >&-")
+    assert (done.returncode, done.stderr) == (2, "gpudoctor: cannot write the report: standard output is closed\n")
+    for streams in (">&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        done = shell(f"gpudoctor healthcheck --expect any {streams}")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), streams
+        assert shell(f"gpudoctor healthcheck --expect 8 {streams}").returncode == 1, streams
+
+
+def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert gpudoctor(*CHECK, "-o", report).returncode == 0
+    assert stat.S_IMODE(report.stat().st_mode) == 0o666 & ~_mask()
+    report.chmod(0o640)
+    inode = report.stat().st_ino
+    assert gpudoctor(*CHECK, "-o", report).returncode == 0
+    assert stat.S_IMODE(report.stat().st_mode) == 0o640 and report.stat().st_ino != inode
+    private = tmp_path / "private.json"
+    assert gpudoctor(*CHECK, "--no-redact", "-o", private).returncode == 0
+    assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    assert gpudoctor("record", tmp_path / "here", "--no-import", "--no-redact").returncode == 0
+    assert stat.S_IMODE((tmp_path / "here").stat().st_mode) == 0o700
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["here", "private.json", "report.json"]
+
+
+def test_links_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert gpudoctor(*CHECK, "-o", link).returncode == 0
+    assert link.is_symlink() and json.loads(target.read_bytes())
+    assert gpudoctor(*CHECK, "-o", "/dev/null").returncode == 0
+    assert gpudoctor(*CHECK, "-o", "/dev/stderr").stdout == b""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "nobody reads" in one_line(gpudoctor(*CHECK, "-o", pipe))
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    time.sleep(0.2)
+    assert gpudoctor(*CHECK, "-o", pipe).returncode == 0
+    reader.join(60)
+    assert json.loads(got[0])
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        assert "cannot write" in one_line(gpudoctor(*CHECK, "-o", tmp_path / "socket"))
+    assert "cannot write" in one_line(gpudoctor(*CHECK, "-o", tmp_path))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("precious")
+    link.symlink_to(target)
+    os.lchown(link, 4711, 4711)
+    assert "another user" in one_line(gpudoctor(*CHECK, "-o", link))
+    assert target.read_text() == "precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes mounts")
+def test_a_file_that_is_a_mount_point(tmp_path: Path) -> None:
+    """A file bound into a container: rename says 'busy'; and a folder that may not be written."""
+    report, source = tmp_path / "report.json", tmp_path / "source"
+    report.write_text("old")
+    source.write_text("old")
+    script = f"mount --bind {source} {report} && {COMMAND} {' '.join(CHECK)} -o {report}; echo $?"
+    done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    if "mount" in done.stderr or "unshare" in done.stderr:
+        pytest.skip(f"no mounts here: {done.stderr}")
+    assert done.stdout.strip().endswith("0") and json.loads(source.read_bytes()), done
+
+
+def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    recording = tmp_path / "recording"
+    recording.mkdir()
+    os.mkfifo(recording / "manifest.json")
+    for words in (("check", "--from", pipe), ("explain", pipe), ("check", "--replay", recording), ("check", "--from", "/dev/zero")):
+        assert "plain file" in one_line(gpudoctor(*words)) or "manifest.json" in one_line(gpudoctor(*words)), words
+    assert gpudoctor(*CHECK, "-o", tmp_path / "report.json").returncode == 0
+    for words in ("--from <(cat {})", "--from /dev/stdin < {}", "--from - < {}"):
+        done = shell(f"gpudoctor check {words.format(tmp_path / 'report.json')}")
+        assert done.returncode == 0 and done.stdout, words
+
+
+def test_a_poor_shell_gets_an_answer() -> None:
+    """Few descriptors, no process: one line and 0 or 1 of a healthcheck, never a traceback of anything."""
+    for limit in ("ulimit -n 8", "ulimit -n 5", "ulimit -u 1"):
+        done = shell(f"{limit}; gpudoctor healthcheck --expect any")
+        assert done.returncode in (0, 1) and (done.stdout + done.stderr).count("\n") == 1, (limit, done)
+        done = shell(f"{limit}; gpudoctor check --no-import --expect any")
+        assert done.returncode in (0, 1, 2, 3) and "Traceback" not in done.stderr, (limit, done)
+        assert done.stdout or done.stderr.count("\n") == 1, (limit, done)
+
+
+def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
+    for more, code in (([], 0), (["--strict"], 1)):
+        child = subprocess.Popen(
+            [COMMAND, "healthcheck", "--from", "-", *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        time.sleep(1)  # it waits for its input
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before there was an answer\n", b"")
+
+
+def test_the_time_of_a_healthcheck_holds_for_all_of_it() -> None:
+    child = subprocess.Popen(
+        [COMMAND, "healthcheck", "--from", "-", "--timeout", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    out = child.communicate(timeout=60)[0] if child.wait(60) is not None else b""
+    assert (child.returncode, out) == (0, b"UNKNOWN no answer within 1 s (--timeout)\n")
+
+
+def _mask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
