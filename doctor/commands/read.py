@@ -44,7 +44,7 @@ def _read(descriptor: int, name: str, limit: int, too_large: str, stream: bool) 
         if not os.get_blocking(descriptor):
             os.set_blocking(descriptor, True)
     if about.st_size > limit:
-        raise Refusal(f"{name} {too_large}")
+        raise Refusal(f"{name} {too_large} ({about.st_size >> 20} MiB)")
     parts: list[bytes] = []
     left = limit + 1
     while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
