@@ -25,7 +25,9 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     grade: the driver's grade (native, minor-version, needs-forward-compat, or unknown without a driver version);
     pypi_default: a plain install gives it, so index_url is ''; served_by: capability -> compiled target;
-    companions: package -> version that fits; requirements: torch and its companions as pip and uv write them.
+    companions: package -> version that fits; requirements: torch and its companions as pip and uv write them, with the
+    local version (torch==2.8.0+cu126) where the index's wheels have one: without it any build of 2.8.0 will do. tagged:
+    the same, always with it, for tagged_index_url; both empty where that index is not known to have them.
     """
 
     torch: str
@@ -38,6 +40,8 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
     served_by: dict[str, str]
     companions: dict[str, str]
     requirements: tuple[str, ...]
+    tagged: tuple[str, ...]
+    tagged_index_url: str
     confidence: str
     sources: tuple[str, ...] = ()
 
@@ -172,6 +176,12 @@ def _reason(gpus: Sequence[str], platform: str, torch: str | None, rejected: dic
     return f"no {which} for {platform} {step}" + (f" and serves {', '.join(gpus)}" if "holds" not in step else "")
 
 
+def _tagged(build: TorchBuild) -> bool:
+    """Whether the wheel on torch's own index carries its tag as local version: torch-2.8.0+cu126. The index has done so
+    for x86_64 since the links of torch_stable.html ended (1.10), for aarch64 as far as reports name it since 2.7."""
+    return numbers(build.torch)[:2] >= ((2, 7) if build.platform == "linux_aarch64" else (1, 10))
+
+
 def _build(
     m: Matrix, build: TorchBuild, grade: str, why: str, served: dict[str, str], *, python: str | None,
     packages: Sequence[str],
@@ -180,17 +190,24 @@ def _build(
     row = m.index_url(build.tag)
     if row and url:
         url = row.url
-    args, versions = [f"torch=={build.torch}"], {}
+    there = bool(row and build.torch in row.torch and _tagged(build))
+    versions = {}
+    own, local = [f"torch=={build.torch}+{build.tag}"], f"+{build.tag}" if build.platform != "linux_aarch64" else ""
+    plain = [f"torch=={build.torch}"]
     for package in packages:
         fit = expected(m, build.torch, package)
         # A package without a pin on torch is left out: which index carries it is not known.
         if fit is None or fit.relation not in ("==", ">="):
             continue
         versions[package] = fit.version
-        args.append(f"{package}=={fit.version}" if fit.relation == "==" else f"{package}>={fit.versions[0]}")
+        pinned = fit.relation == "=="
+        plain.append(f"{package}=={fit.version}" if pinned else f"{package}>={fit.versions[0]}")
+        own.append(f"{plain[-1]}{local}" if pinned else plain[-1])
     by = ", ".join(gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in served.items())
     return RankedBuild(
         torch=build.torch, tag=build.tag, platform=build.platform, grade=grade, index_url=url,
         why=f"{why}; machine code for {by}", pypi_default=build.pypi_default, served_by=served, companions=versions,
-        requirements=tuple(args), confidence=build.confidence, sources=(build.source,) + ((row.source,) if row else ()),
+        requirements=tuple(own if url and there else plain), tagged=tuple(own) if there else (),
+        tagged_index_url=row.url if row and there else "", confidence=build.confidence,
+        sources=(build.source,) + ((row.source,) if row else ()),
     )  # fmt: skip

@@ -62,9 +62,20 @@ def executable(s: Snapshot) -> str:
 
 
 def tool_of(s: Snapshot) -> str:
-    """`pip` or `uv`: uv where the patient is known to have no pip."""
-    has_no_pip = bool(known(s.python.distributions)) and s.python.distribution("pip") is None
-    return "uv" if has_no_pip and s.target.kind != "text" else "pip"  # texts list a few packages
+    """`pip` or `uv`: uv where it made the environment or installed most of it, and where there is no pip."""
+    found = known(s.python.distributions)
+    if s.target.kind == "text":  # texts list a few packages
+        return "uv" if known(s.python.patient.kind) == "uv" else "pip"
+    if known(s.python.patient.kind) == "uv" or without_pip(s):
+        return "uv"
+    by = [d.installer for d in found or () if d.installer in ("pip", "uv")]
+    return "uv" if by.count("uv") > by.count("pip") else "pip"
+
+
+def without_pip(s: Snapshot) -> bool:
+    """Whether it is known that the patient has no pip: an empty list is a known one (`uv venv` makes such)."""
+    found = known(s.python.distributions)
+    return found is not None and s.target.kind != "text" and all(d.name != "pip" for d in found)
 
 
 def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> dict[str, Any]:
@@ -90,7 +101,8 @@ def _line(s: Snapshot, request: Install, tool: str) -> str:
     index = known(s.host.env("PIP_EXTRA_INDEX_URL")) or ""
     if index.rstrip("/").endswith("/cpu"):  # an index of CPU builds that is set is left out
         request = _with_variable(request, "PIP_EXTRA_INDEX_URL", "")
-    return pip_line(request, f"{executable(s)} -m pip")
+    line = pip_line(request, f"{executable(s)} -m pip")
+    return f"{executable(s)} -m ensurepip && {line}" if without_pip(s) else line
 
 
 def _with_variable(request: Install, name: str, value: str) -> Install:

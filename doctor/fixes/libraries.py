@@ -13,7 +13,7 @@ from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .install import Install, step
 from .machine import wheel_platform
 from .packages import installed, site_packages, uninstall_command, with_distributions
-from .pins import Pin, absent_pins, applies, cuda_pins, requires
+from .pins import Pin, absent_pins, applies, cuda_pins, library_of, requires
 from .place import RECHECK
 from .torch import note, recheck_run
 
@@ -36,8 +36,12 @@ def _installed(s: Snapshot, pins: Sequence[Pin], drop: Sequence[str] = ()) -> di
     return changes
 
 
-def install_pins(s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop: Sequence[str] = ()) -> Fix:
+def install_pins(
+    s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop: Sequence[str] = (), again: bool = False,
+) -> Fix:  # fmt: skip
     """Install wheels in exactly the versions that torch pins; first remove those in `drop`.
+
+    `again`: also where that version is installed, as some of its files are not there.
 
     Wheels of different CUDA majors share a folder: the right one must be written again after the other is gone.
     """
@@ -47,8 +51,9 @@ def install_pins(s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop:
             Step(text="Remove the wheels of the other CUDA version.", command=uninstall_command(s, drop),
                  where="environment")
         )  # fmt: skip
-    again = tuple(pin.name for pin in pins) if drop else ()
-    request = Install(packages=tuple(f"{pin.name}=={pin.version}" for pin in pins), again=again, deps=False)
+    names = tuple(pin.name for pin in pins) if drop or again else ()
+    # What a pin with extras brings is pinned exactly too: nothing else is touched.
+    request = Install(packages=tuple(pin.requirement for pin in pins), again=names, deps=any(p.extras for p in pins))
     steps.append(step(s, request, "Install the versions that torch pins.", changes=_installed(s, pins, drop)))
     return Fix(id=id, title=title, steps=tuple(steps), note=note(s, request))
 
@@ -79,11 +84,28 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
     )  # fmt: skip
 
 
-def restore_libraries(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
-    """Pinned wheels that are not installed; else the whole of torch again."""
-    gone = absent_pins(s)
-    if gone:
-        return (install_pins(s, gone, id="install-pinned-wheels", title="Install the CUDA wheels that torch pins"),)
+_WHEEL_OF = {
+    "cudart": "cuda-runtime", "cublasLt": "cublas", "nvrtc": "cuda-nvrtc", "nvrtc-builtins": "cuda-nvrtc",
+    "cupti": "cuda-cupti", "nvJitLink": "nvjitlink", "cusparseLt": "cusparselt", "nvToolsExt": "nvtx",
+    "nvshmem_host": "nvshmem", "cusolverMg": "cusolver", "cufftw": "cufft", "cufile_rdma": "cufile",
+}  # fmt: skip
+"""Library to the middle of its wheel's name, where the two differ."""
+
+
+def restore_libraries(s: Snapshot, m: Matrix, gone: Sequence[str] = ()) -> tuple[Fix, ...]:
+    """Pinned wheels that are not installed, and those whose files are gone (sonames); else the whole of torch again."""
+    absent, pins = absent_pins(s), [pin for pin in cuda_pins(s) if applies(pin, s)]
+    damaged = []
+    for soname in gone:
+        part = soname.partition(".so")[0].removeprefix("lib")
+        part = "cudnn" if part.startswith("cudnn") else _WHEEL_OF.get(part, part.lower())
+        damaged += [pin for pin in pins if library_of(pin.name) == part and pin not in damaged and pin not in absent]
+    whole = "Install the CUDA wheels that torch pins"
+    if absent:
+        return (install_pins(s, [*absent, *damaged], id="install-pinned-wheels", title=whole, again=bool(damaged)),)
+    if damaged:
+        title = f"Install {', '.join(pin.name for pin in damaged)} again, whose files are gone"
+        return (install_pins(s, damaged, id="install-pinned-wheels", title=title, again=True),)
     return (reinstall_torch(s, m, "with its libraries"),)
 
 

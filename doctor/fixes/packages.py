@@ -15,10 +15,14 @@ NEW_VENV = "~/venv-gpu"
 
 def uninstall_command(s: Snapshot, names: Sequence[str]) -> str:
     """Removes distributions with the tool that installed them (conda's own packages with conda)."""
-    prefix = known(s.python.patient.prefix)
-    by_conda = any(d.installer == "conda" for d in installed(s, names)) if prefix else (
-        "torch" in names and known(s.torch.installer) in ("conda", "mamba", "conda-forge"))  # fmt: skip
-    return remove_line(s, names, by_conda)
+    return remove_line(s, names, installed_by_conda(s, names))
+
+
+def installed_by_conda(s: Snapshot, names: Sequence[str]) -> bool:
+    """Whether conda brought one of these."""
+    if known(s.python.patient.prefix):
+        return any(d.installer == "conda" for d in installed(s, names))
+    return "torch" in names and known(s.torch.installer) in ("conda", "mamba", "conda-forge")
 
 
 def installed(s: Snapshot, names: Sequence[str]) -> tuple[Distribution, ...]:

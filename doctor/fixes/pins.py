@@ -11,7 +11,7 @@ from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, known
 
 _EXACT = lazy(
-    r"([A-Za-z0-9][\w.-]{0,80}) ?(?:\[[^\]]{0,400}\])? ?\(? ?== ?([^\s;,()*]{1,60}) ?\)? ?(;.*)?"
+    r"([A-Za-z0-9][\w.-]{0,80}) ?(?:\[([^\]]{0,400})\])? ?\(? ?== ?([^\s;,()*]{1,60}?)(\.\*)? ?\)? ?(;.*)?"
 )
 _CUDA_WHEEL = lazy(r"(nvidia-|cuda-(toolkit|bindings|python|pathfinder))")
 
@@ -22,6 +22,19 @@ class Pin(NamedTuple):
     name: str
     version: str
     marker: str
+    extras: tuple[str, ...] = ()
+    prefix: bool = False
+    """`==13.1.0.3.*`: any version that begins so."""
+
+    @property
+    def requirement(self) -> str:
+        """As pip writes it."""
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        return f"{self.name}{extras}=={self.version}{'.*' if self.prefix else ''}"
+
+    def fits(self, version: str) -> bool:
+        """Whether an installed version is the pinned one."""
+        return version == self.version or (self.prefix and version.startswith(f"{self.version}."))
 
 
 def requires(s: Snapshot) -> tuple[str, ...] | Missing:
@@ -40,17 +53,36 @@ def pin_of(line: str) -> Pin | None:
     if not found:
         return None
     name = re.sub(r"[-_.]+", "-", found[1]).lower()
-    return Pin(name, found[2], (found[3] or "").lstrip("; ").strip())
+    extras = tuple(word.strip() for word in (found[2] or "").split(",") if word.strip())
+    return Pin(name, found[3], (found[5] or "").lstrip("; ").strip(), extras, bool(found[4]))
 
 
 def cuda_pins(s: Snapshot) -> tuple[Pin, ...]:
-    """torch's exact pins of CUDA wheels; markers are not evaluated (see `applies`)."""
+    """torch's exact pins of CUDA wheels; markers are not evaluated (see `applies`).
+
+    Since CUDA 13 torch pins `cuda-toolkit[cublas,cudart,...]`, which pins the wheels of these extras.
+    """
     found = (pin_of(line) for line in known(requires(s)) or ())
-    return tuple(pin for pin in found if pin and _CUDA_WHEEL.match(pin.name))
+    own = [pin for pin in found if pin and _CUDA_WHEEL.match(pin.name)]
+    return tuple(one for pin in own for one in (pin, *(_brought(s, pin) if pin.extras else ())))
 
 
-def applies(pin: Pin, s: Snapshot) -> bool:
-    """Whether the pin's marker holds for the patient. `packaging` is imported only here: it is slow."""
+def _brought(s: Snapshot, pin: Pin) -> list[Pin]:
+    """The wheels that the extras of a pin bring, by the METADATA of what is installed; none where that differs."""
+    found = s.python.distribution(pin.name)
+    if found is None or isinstance(found, Missing) or found.version != pin.version:
+        return []
+    lines: dict[str, Pin] = {}
+    for line in known(found.requires) or ():
+        brought = pin_of(line)
+        if brought and any(applies(brought, s, extra) for extra in pin.extras) and "extra" in brought.marker:
+            marker = f"{pin.marker}" if pin.marker else ""
+            lines.setdefault(brought.name, brought._replace(marker=marker))
+    return list(lines.values())
+
+
+def applies(pin: Pin, s: Snapshot, extra: str = "") -> bool:
+    """Whether the pin's marker holds for the patient (and an extra). `packaging` is imported only here: it is slow."""
     if not pin.marker:
         return True
     from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
@@ -62,7 +94,7 @@ def applies(pin: Pin, s: Snapshot) -> bool:
     environment = {
         "platform_system": system[0], "sys_platform": system[1], "os_name": system[2],
         "platform_machine": known(s.host.architecture) or "x86_64", "python_full_version": full,
-        "python_version": ".".join(full.split(".")[:2]), "extra": "",
+        "python_version": ".".join(full.split(".")[:2]), "extra": extra,
         "implementation_name": known(s.python.patient.implementation) or "cpython",
         "platform_python_implementation": "CPython",
     }  # fmt: skip
@@ -84,7 +116,7 @@ def off_pins(s: Snapshot) -> tuple[OffPin, ...]:
     result = []
     for pin in cuda_pins(s):
         found = s.python.distribution(pin.name)
-        if found is None or isinstance(found, Missing) or found.version == pin.version:
+        if found is None or isinstance(found, Missing) or pin.fits(found.version):
             continue
         if applies(pin, s):
             result.append(OffPin(pin, found.version))

@@ -11,10 +11,11 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .extensions import cuda_majors, refit, without_libraries
-from .install import Install, image_line, step
+from .install import Install, image_line, name_of, step
 from .machine import capabilities, driver_platform, driver_version, python_version
 from .packages import (
     installed,
+    installed_by_conda,
     needs_new_environment,
     new_environment,
     site_packages,
@@ -85,21 +86,16 @@ def install_torch(
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
-    if old:
-        steps.append(
-            Step(
-                text="Remove the build that is there: pip would take it for the same version and change nothing.",
-                command=uninstall_command(s, list(dict.fromkeys(old))),
-                where="environment",
-                destructive=(t := torch_version(known(s.torch.version) or "")) is not None and t.kind != "release",
-            )
-        )
-    request, extra = requests(m, build, names)
-    changes = after_install(s, m, build, names)
+    if old and installed_by_conda(s, old):
+        text = "Remove conda's packages first: pip does not know all of their files."
+        steps.append(Step(text=text, command=uninstall_command(s, list(dict.fromkeys(old))), where="environment"))
+        old = []
+    request = request_for(s, m, build, names, old)
+    changes = after_install(s, m, build, request)
     word = f"torch {build.torch} for CUDA {tag_cuda(build.tag)}"
-    steps.append(step(s, request, f"Install {word}.", changes={} if extra else changes))
-    if extra:
-        steps.append(step(s, extra, "Install what goes with it.", changes=changes))
+    parts = torch_version(known(s.torch.version) or "")
+    own = parts is not None and parts.kind != "release" and bool(old)  # a nightly or vendor's build is not had again
+    steps.append(step(s, request, f"Install {word}.", changes=changes, destructive=own))
     again = refit(s, s.replace(changes), m, f"{build.torch}+{build.tag}")
     if again:
         steps.append(again)
@@ -125,18 +121,35 @@ def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
     return grade.grade == "match" and not grade.other_build
 
 
-def requests(m: Matrix, build: RankedBuild, names: Sequence[str]) -> tuple[Install, Install | None]:
-    """What to install for a build and these companions; and the companions that need a line of their own (no pin on
-    torch, so which index carries them is not known: PyPI does)."""
-    args, extra = [f"torch=={build.torch}"], []
+def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str], old: Sequence[str]) -> Install:
+    """What to install for a build and these companions. `old`: what is there now, or may be.
+
+    A companion without a pin on torch comes from the default index: which of torch's carries it is not known.
+    """
+    lines, index = build.requirements, build.index_url
+    if build.tagged and not index and any(_same(s, line) for line in lines if name_of(line) in old):
+        lines, index = build.tagged, build.tagged_index_url
+    packages, beside = [lines[0]], False
+    listed = {name_of(line): line for line in lines}
     for name in names[1:]:
         if name in build.companions:
-            args.append(f"{name}=={build.companions[name]}")
-        else:
-            fit = next((e for e in m.companions(build.torch) if e.package == name), None)
-            extra += [f"{name}=={fit.version}"] if fit else []
-    return (Install(packages=tuple(args), index=build.index_url),
-            Install(packages=tuple(extra), deps=False) if extra else None)  # fmt: skip
+            exact = "==" in listed.get(name, "")
+            packages.append(listed[name] if exact else f"{name}=={build.companions[name]}")
+        elif fit := next((e for e in m.companions(build.torch) if e.package == name), None):
+            packages.append(f"{name}=={fit.version}")
+            beside = True
+    again = tuple(name_of(package) for package in packages if name_of(package) in old and _same(s, package))
+    return Install(packages=tuple(packages), again=again, index="" if beside else index,
+                   extra_index=index if beside else "")  # fmt: skip
+
+
+def _same(s: Snapshot, package: str) -> bool:
+    """Whether pip and uv may take what is there for the version that is asked for: another build of it, or unknown."""
+    name, _, wanted = package.partition("==")
+    if "+" in wanted:
+        return False
+    have = [d.version for d in installed(s, (name,))] or [known(s.torch.version) or "" if name == "torch" else ""]
+    return any(version.partition("+")[0] in ("", wanted) for version in have)
 
 
 def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
@@ -154,7 +167,7 @@ def note(s: Snapshot, request: Install, why: str = "") -> str:
     return "\n".join([*words, *lasting(s, image_line(s, request))])
 
 
-def after_install(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]) -> dict[str, Any]:
+def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) -> dict[str, Any]:
     """Every fact that changes when this build and its companions have been installed."""
     row = m.torch_build(build.torch, build.tag, build.platform)
     release = m.torch_release(build.torch).release
@@ -162,13 +175,8 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[st
     ptx = RECHECK if row is None or row.ptx_unknown else row.ptx
     cudnn = (release.cudnn_per_build.get(build.tag) or (release.cudnn if build.pypi_default else "")) if release else ""
     site = site_packages(s)
-    put = [Distribution(name="torch", version=build.torch, location=site, requires=RECHECK)]
-    for name in names[1:]:
-        version = build.companions.get(name)
-        fit = next((e for e in m.companions(build.torch) if e.package == name), None)
-        version = version or (fit.version if fit else None)
-        if version:
-            put.append(Distribution(name=name, version=version, location=site, requires=RECHECK))
+    put = [Distribution(name=name_of(line), version=line.partition("==")[2], location=site, requires=RECHECK)
+           for line in request.packages]  # fmt: skip
     text = tuple("sm_" + cc.replace(".", "") for cc in sass)
     short = ".".join(cudnn.split(".")[:3])
     torch: dict[str, Any] = dict.fromkeys(_RECHECKED, RECHECK)
@@ -181,8 +189,8 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[st
         **{f"torch.{name}": value for name, value in torch.items()},
         **recheck_run(s),
         "python.patient.torch_version": f"{build.torch}+{build.tag}",
-        "python.distributions": with_distributions(s, put, replaced_wheels(s)),
-        **without_libraries(s, (*names, "nvidia-nccl", "nvidia-cudnn")),
+        "python.distributions": with_distributions(s, put, replaced_wheels(s, build.tag)),
+        **without_libraries(s, (*map(name_of, request.packages), "nvidia-nccl", "nvidia-cudnn")),
     }
 
 
@@ -198,7 +206,10 @@ def recheck_run(s: Snapshot) -> dict[str, Any]:
     return {**fields, "torch_run.warnings": ()}
 
 
-def replaced_wheels(s: Snapshot) -> list[str]:
-    """Wheels that torch brings and that another build may bring in other versions: nvidia-*, triton, cuda-*."""
-    pattern = r"(nvidia-|cuda-|pytorch-triton|triton$)"
-    return [d.name for d in known(s.python.distributions) or () if re.match(pattern, d.name)]
+def replaced_wheels(s: Snapshot, tag: str) -> list[str]:
+    """Wheels that torch brings and that this build brings in other versions: nvidia-*, triton, cuda-*. Those of another
+    CUDA major stay where they are."""
+    major = next(iter(numbers(tag_cuda(tag))), 0)
+    found = (re.match(r"(?:nvidia-.*?(?:-cu(\d+))?|cuda-.*|pytorch-triton.*|triton)$", d.name) and d.name
+             for d in known(s.python.distributions) or ())  # fmt: skip
+    return [name for name in found if name and (not (old := re.search(r"-cu(\d+)$", name)) or int(old[1]) == major)]

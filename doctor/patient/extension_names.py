@@ -46,7 +46,7 @@ CODE_DISTRIBUTIONS = frozenset(
     auto-gptq autoawq autoawq-kernels apex flashinfer-python nvidia-nccl-cu11 nvidia-nccl-cu12 nvidia-nccl-cu13
     jax jaxlib jax-cuda12-plugin jax-cuda13-plugin jax-cuda12-pjrt jax-cuda13-pjrt tensorflow tensorflow-cpu
     tensorflow-gpu tensorrt numpy lightning flash-attn-4 sglang-kernel sageattention vllm-flash-attn nunchaku
-    gptqmodel flashinfer flashinfer-jit-cache unsloth
+    gptqmodel flashinfer flashinfer-jit-cache unsloth cuda-toolkit
     pytorch-lightning accelerate peft transformers
     """.split()
 )

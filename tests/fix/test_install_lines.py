@@ -7,10 +7,16 @@ import re
 import shlex
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from doctor.findings import Fix
 from doctor.fixes.install import Install, conda_line, pip_line, uv_line, ways
-from doctor.snapshot import Snapshot
+from doctor.fixes.torch import request_for
+from doctor.snapshot import Distribution, Missing, Snapshot, known
 
 from ..healthy import healthy
+from ..judging import assert_fix_works, matrix, report
+from ..torches import no_kernel_image, with_torch
 
 ROOT = Path(__file__).parents[2]
 _LINE = re.compile(r"\bpip3? (?:un)?install\b|\buv (?:pip|venv)\b|\b(?:conda|mamba) (?:install|remove|create)\b|-m venv\b")
@@ -74,3 +80,46 @@ def test_one_way_is_printed_and_the_other_goes_along() -> None:
     command, others = both(healthy())
     assert command.startswith("/opt/venv/bin/python -m pip install ") and set(others) == {"uv"}
     assert both(healthy().replace({"host.provider": "colab"}))[1] == {}
+
+
+def test_the_tool_is_the_one_in_use() -> None:
+    uv = "uv pip install --python /opt/venv/bin/python "
+    by_uv = tuple(replace(d, installer="uv") for d in known(healthy().python.distributions) or () if d.name != "pip")
+    pip = Distribution(name="pip", version="26.3", location="/opt/venv", installer="uv")
+    assert both(healthy().replace({"python.patient.kind": "uv"}))[0].startswith(uv), "pyvenv.cfg names uv"
+    assert both(healthy().replace({"python.distributions": (*by_uv, pip)}))[0].startswith(uv), "INSTALLER says uv"
+    empty, others = both(healthy(torch=False).replace({"python.distributions": ()}))
+    assert empty.startswith(uv), "an empty environment has no pip: it is known to be empty"
+    assert others["pip"].startswith("/opt/venv/bin/python -m ensurepip && /opt/venv/bin/python -m pip install ")
+    unknown = healthy().replace({"python.distributions": Missing("denied")})
+    assert both(unknown)[0].startswith("/opt/venv/bin/python -m pip install ")
+
+
+def dropped(version: str, tag: str, **changes: object) -> Fix:
+    """The fix for a V100 whose torch has no code for it."""
+    sick = no_kernel_image(with_torch(healthy("v100"), version, tag)).replace(changes)
+    found = next(f for f in report(sick).findings if f.id == "torch-dropped-old-gpu-sm")
+    assert_fix_works(sick, found)
+    return found.fixes[0]
+
+
+def test_the_same_version_of_another_build_is_asked_for_by_its_tag() -> None:
+    """pip and uv take 2.11.0+cu130 for 2.11.0, and torch is never removed before the other one is there."""
+    fix = dropped("2.11.0", "cu130")
+    lines = [step.command for step in fix.steps]
+    assert len(lines) == 1 and "uninstall" not in lines[0] and "With uv" not in fix.note
+    assert "install torch==2.11.0+cu126 torchvision==0.26.0+cu126 " in lines[0]
+    assert lines[0].endswith(f"--index-url {CU126}") or lines[0].endswith(f"--extra-index-url {CU126}")
+    assert [other.tool for other in fix.steps[0].alternatives] == ["uv"]
+    conda = tuple(replace(d, installer="conda") for d in known(healthy("v100").python.distributions) or ())
+    torch_of_conda = dropped("2.11.0", "cu130", **{"python.distributions": conda})
+    assert torch_of_conda.steps[0].command.startswith("conda remove --yes --prefix /opt/venv pytorch")
+
+
+def test_what_no_index_of_torch_carries_comes_from_the_default_one_in_the_same_line() -> None:
+    """torchaudio has no pin on torch since 2.11: two indexes, torch by its local version."""
+    s = with_torch(healthy("v100"), "2.11.0", "cu130")
+    build = matrix().best_builds(["7.0"], "580.82.07", torch="2.11.0").builds[0]
+    request = request_for(s, matrix(), build, ["torch", "torchvision", "torchaudio"], ["torch"])
+    assert request.extra_index == CU126 and not request.index
+    assert request.packages[0] == "torch==2.11.0+cu126" and request.packages[2].startswith("torchaudio==")

@@ -166,11 +166,11 @@ NOT_COMPILED = "GPU 0: NVIDIA GeForce RTX 4090\nPyTorch version: 2.7.1+cpu\nAsse
 def test_torch_is_replaced_by_a_build_of_the_matrix_with_the_places_own_python() -> None:
     linux = commands(fix_of(f"OS: Ubuntu 22.04\n{NOT_COMPILED}", "cpu-only-torch"))
     windows = commands(fix_of(f"OS: Windows 11\n{NOT_COMPILED}", "cpu-only-torch"))
-    assert linux.splitlines()[0] == "python3 -m pip uninstall -y torch torchvision torchaudio"
-    assert "python3 -m pip install torch==2.7.1 torchvision==0.22.1" in linux
-    assert windows.replace("python ", "python3 ").startswith("python3 -m pip uninstall") and "python3" not in windows
+    whole = "python3 -m pip install torch==2.7.1+cu126 torchvision==0.22.1+cu126 torchaudio==2.7.1+cu126"
+    assert linux == f"{whole} --index-url https://download.pytorch.org/whl/cu126", "+cpu is 2.7.1 too"
+    assert windows.replace("python ", "python3 ").startswith("python3 -m pip install") and "python3" not in windows
     portable = rf'{NOT_COMPILED}{chr(10)}File "C:\ui\python_embeded\Lib\site-packages\torch\x.py"'
-    assert commands(fix_of(portable, "cpu-only-torch")).startswith("./python_embeded/python.exe -m pip uninstall")
+    assert commands(fix_of(portable, "cpu-only-torch")).startswith("./python_embeded/python.exe -m pip install")
 
 
 def test_in_a_notebook_it_is_said_how_a_cell_runs_it_and_that_the_session_starts_anew() -> None:
@@ -279,7 +279,7 @@ def test_conda_gets_the_library_that_has_the_missing_version() -> None:
 
 def test_companions_go_with_torch_where_the_text_names_few_packages() -> None:
     few = "GPU 0: NVIDIA GeForce RTX 5090\ntorch==2.5.1+cu121\nCUDA error: no kernel image is available for execution on the device"
-    assert "uninstall -y torch torchvision" in commands(fix_of(few, "torch-lacks-new-gpu-sm"))
+    assert "torchvision==" in commands(fix_of(few, "torch-lacks-new-gpu-sm"))
     listed = f"numpy==1.26.4\ntriton==3.1.0\npillow==10.0.0\n{few}"
     assert "torchvision" not in commands(fix_of(listed, "torch-lacks-new-gpu-sm"))
 

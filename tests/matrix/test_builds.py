@@ -73,10 +73,14 @@ def test_no_choice_is_one_that_the_questions_would_reject(
 
 def test_requirements(m: Matrix) -> None:
     index = m.best_builds(["7.0"], "580.82.07", torch="2.11.0").builds[0]
-    assert index.requirements == ("torch==2.11.0", "torchvision==0.26.0")
+    assert index.requirements == ("torch==2.11.0+cu126", "torchvision==0.26.0+cu126")
     assert index.index_url == "https://download.pytorch.org/whl/cu126"
     plain = m.best_builds(["9.0"], "580.82.07", torch="2.11.0").builds[0]
     assert plain.requirements == ("torch==2.11.0", "torchvision==0.26.0") and plain.index_url == ""
+    assert plain.tagged == ("torch==2.11.0+cu130", "torchvision==0.26.0+cu130")
+    assert plain.tagged_index_url == "https://download.pytorch.org/whl/cu130"
+    old = m.best_builds(["9.0"], arch="aarch64", torch="2.6.0").builds[:1]
+    assert all("+" not in line for build in old for line in build.requirements), "no tag seen in those names"
     loose = m.best_builds(["7.0"], "580.82.07", torch="2.14.1", packages=["torchvision"]).builds[0]
     assert loose.requirements[1] == "torchvision>=0.29.1" and loose.companions == {"torchvision": "0.29.2"}
     older = m.best_builds(["8.0"], "535.129.03", torch="2.5.1", packages=["torchaudio"]).builds[0]
