@@ -69,5 +69,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         "The GPU's device nodes are there, but access is denied",
         detail,
         facts={"denied": paths, "nvml_init": known(s.driver.nvml_init)},
-        fixes=allow_access(s),
+        fixes=allow_access(s, closed),
     )

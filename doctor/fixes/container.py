@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
-from ..snapshot import Snapshot, known
+from ..snapshot import DeviceNode, Snapshot, known
 from .place import MANAGED, PROVIDERS, container_kind, host_sudo, on_host, start_again, start_changes
 
 _TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
@@ -135,8 +136,8 @@ def _with_uvm(s: Snapshot) -> Any:
     return (*modules, "nvidia_uvm") if isinstance(modules, tuple) and "nvidia_uvm" not in modules else modules
 
 
-def allow_access(s: Snapshot) -> tuple[Fix, ...]:
-    """Give this user access to the device nodes."""
+def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, ...]:
+    """Give this user access to the device nodes. `closed`: those that this user may not open, where they are known."""
     root, kind = host_sudo(s), container_kind(s)
     if kind:
         text = (
@@ -148,18 +149,15 @@ def allow_access(s: Snapshot) -> tuple[Fix, ...]:
             start_with(s, "start-with-access", "Start the container so that it may open the GPU's nodes", text,
                        engine_line(s, "--security-opt label=disable")),
         )  # fmt: skip
-    return (
-        Fix(
-            id="allow-device-access",
-            title="Allow this user to open the GPU's nodes",
-            steps=(
-                on_host(s, "If the nodes belong to a group such as video, join it and log in again.",
-                        f"{root}usermod -aG $(stat -c %G /dev/nvidia0) $USER"),
-                on_host(s, "Otherwise give the nodes their usual mode (also NVreg_DeviceFileMode in /etc/modprobe.d).",
-                        f"{root}chmod 666 /dev/nvidia*", start_changes()),
-            ),
-        ),
-    )  # fmt: skip
+    text = "Give the nodes their usual mode. A setting NVreg_DeviceFileMode in /etc/modprobe.d takes it away again."
+    mode = Fix(id="allow-device-access", title="Allow every user to open the GPU's nodes",
+               steps=(on_host(s, text, f"{root}chmod 666 /dev/nvidia*", start_changes()),))  # fmt: skip
+    if not closed or not all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
+        return (mode,)  # root's group is joined by nobody, and a group that may not write opens nothing
+    path = next((node.path for node in closed if node.kind == "gpu"), closed[0].path)
+    join = on_host(s, "The nodes belong to a group that may open them: join it, then log in again.",
+                   f'{root}usermod -aG "$(stat -c %G {path})" "$USER"', start_changes())  # fmt: skip
+    return (Fix(id="join-device-group", title="Join the group of the GPU's nodes", steps=(join,)), mode)
 
 
 def recreate_container(s: Snapshot) -> tuple[Fix, ...]:

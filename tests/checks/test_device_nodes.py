@@ -90,3 +90,16 @@ def test_where_they_do_not_apply() -> None:
     assert run(LOST, without_nvml(healthy(container=True)))[0] == "skipped"
     for check_id in (NODES, UVM):
         assert run(check_id, healthy().replace({"host.wsl": 2}))[0] == "skipped"
+
+
+def test_a_group_is_joined_only_where_it_is_not_roots_and_may_open_the_nodes() -> None:
+    for gid, mode, joins in ((44, 0o660, True), (0, 0o660, False), (44, 0o640, False), (44, 0o600, False)):
+        closed = tuple(replace(n, readable=False, writable=False, gid=gid, mode=mode) for n in nodes(1))
+        sick = cuda_says(nvml_says(healthy(), 4), 100).replace({"driver.device_nodes": closed, "host.user_is_root": False})
+        finding = run(DENIED, sick)[2][0]
+        commands = [step.command for fix in finding.fixes for step in fix.steps]
+        assert any("usermod" in line for line in commands) is joins, (gid, oct(mode))
+        assert commands[-1] == "sudo chmod 666 /dev/nvidia*"
+        if joins:
+            assert commands[0] == 'sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"'
+        assert_fix_works(sick, finding)
