@@ -1,4 +1,4 @@
-"""`gpudoctor fix`: the plan for everything that failed, and with --apply its steps in the Python environment."""
+"""`gpudoctor fix`: the plan for what failed or is warned of, and with --apply its steps in the environment."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ import click
 @click.option("--no-config", is_flag=True, help="Search for no such file.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Deadline of the probes in seconds. Default: 20.")
 def fix(**flags: Any) -> int:
-    """Print the steps that repair what failed (or what the check ID found), in order, each once.
+    """Print the steps that repair what failed or is warned of (or what the check ID found), in order, each once.
 
-    --apply runs only the steps in the patient's Python environment: drivers, the kernel and the system's packages are
-    never touched. What was installed before is written to a file that restores it.
+    --apply runs only the steps in the patient's Python environment, for what failed or for the ID: drivers, the kernel
+    and the system's packages are never touched. What was installed before is written to a file that restores it.
 
     Exit codes: 0 nothing to repair, or repaired; 1 something is left to do; 2 wrong usage or unreadable input.
     """

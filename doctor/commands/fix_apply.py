@@ -6,6 +6,7 @@ Only commands of pip, uv and conda that name the patient's environment are run; 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import time
 import click
 
 from ..findings import Step
+from ..fixes.install import without_pip
 from ..judge.plan import Plan
 from ..snapshot import Snapshot, known
 from ..targets.environment import EMPTY, absolute, current_folder
@@ -24,8 +26,8 @@ from .tied import run_tied
 _STEP_DEADLINE_S = 3600
 
 
-def environment_steps(plan: Plan) -> list[Step]:
-    """The steps that --apply runs, in the plan's order.
+def environment_steps(plan: Plan, only: str = "") -> list[Step]:
+    """The steps that --apply runs, in the plan's order: those of failures, and of the check that was named.
 
     A fix whose steps do not all lie in the environment is left to the user, and so is every fix that waits for it: no
     CUDA build is installed on a machine without a GPU.
@@ -34,7 +36,9 @@ def environment_steps(plan: Plan) -> list[Step]:
     left: set[str] = set()
     for planned in plan.fixes:
         own = [step for step in planned.fix.steps if step.command]
-        here = bool(own) and all(s.where == "environment" and s.possible_here and not s.needs_root for s in own)
+        wanted = planned.finding.status == "fail" or planned.finding.id == only
+        here = all(s.where == "environment" and s.possible_here and not s.needs_root for s in own)
+        here = here and wanted and bool(own)
         if here and not left.intersection(planned.waits_for):
             steps += own
         else:
@@ -42,12 +46,12 @@ def environment_steps(plan: Plan) -> list[Step]:
     return steps
 
 
-def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None) -> str:
+def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: str = "") -> str:
     """Write the restore file, then run the steps; returns the restore file's path. ClickException where one fails."""
     python = known(snapshot.python.patient.executable)
     if not python:
         raise click.ClickException("the patient's interpreter is not known: say which with --python")
-    steps = environment_steps(plan)
+    steps = environment_steps(plan, only)
     path = os.path.abspath(restore_file or f"gpudoctor-restore-{time.strftime('%Y%m%d-%H%M%S')}.txt")  # noqa: PTH100
     before = _installed(snapshot, python)
     _write_restore(path, snapshot, python, before)
@@ -63,26 +67,34 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None) -> str:
 
 
 def _run(step: Step, restore: str) -> None:
-    argv = [os.path.expanduser(word) for word in shlex.split(step.command)]  # noqa: PTH111
+    for command in step.command.split(" && "):
+        _one(command, restore)
+
+
+def _one(command: str, restore: str) -> None:
+    argv = [os.path.expanduser(word) for word in shlex.split(command)]  # noqa: PTH111
+    variables: dict[str, str] = {}
+    while argv and (found := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", argv[0], re.DOTALL)):
+        variables[found[1]] = found[2]
+        argv = argv[1:]
     if "/" not in argv[0] and shutil.which(argv[0]) is None:
         raise click.ClickException(f"cannot run {argv[0]}: it is not on PATH (restore: {restore})")
     try:
         # Output of the installer is progress: stdout is the report's.
-        code = run_tied(argv, _STEP_DEADLINE_S, sys.stderr.fileno())
+        code = run_tied(argv, _STEP_DEADLINE_S, sys.stderr.fileno(), variables)
     except subprocess.TimeoutExpired:
-        raise click.ClickException(f"not ended within an hour: {step.command} (restore: {restore})") from None
+        raise click.ClickException(f"not ended within an hour: {command} (restore: {restore})") from None
     except OSError as error:
         raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore: {restore})") from None
     except Ended as ended:
-        click.echo(f"gpudoctor: stopped in: {step.command} (what was installed before: {restore})", err=True)
+        click.echo(f"gpudoctor: stopped in: {command} (what was installed before: {restore})", err=True)
         raise ended
     if code:
-        raise click.ClickException(f"exit code {code}: {step.command} (what was installed before: {restore})")
+        raise click.ClickException(f"exit code {code}: {command} (what was installed before: {restore})")
 
 
 def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
-    distributions = known(snapshot.python.distributions)
-    if distributions and not any(d.name == "pip" for d in distributions):
+    if without_pip(snapshot):
         rest = [word for word in words[1:] if word != "-y"]
         return shlex.join(["uv", "pip", words[0], "--python", python, *rest])
     return shlex.join([python, "-m", "pip", *words])

@@ -44,7 +44,13 @@ def run_fix(flags: dict[str, Any]) -> int:
     if flags["apply_"]:
         return _apply(flags, snapshot, matrix, policy, steps, only)
     _show(steps, flags)
-    return 0 if steps.ends == "nothing-to-do" else 1
+    return _code(steps, only)
+
+
+def _code(steps: Plan, only: str) -> int:
+    """1 where something failed (or the named check found something) that is to be repaired."""
+    found = [*(planned.finding for planned in steps.fixes), *steps.unfixed]
+    return 1 if any(f.status == "fail" or f.id == only for f in found) else 0
 
 
 def _apply(
@@ -54,13 +60,13 @@ def _apply(
 
     before = judge(snapshot, matrix, policy)
     _show(steps, flags, err=True)
-    if not environment_steps(steps):
+    if not environment_steps(steps, only):
         click.echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
-        return 0 if steps.ends == "nothing-to-do" else 1
+        return _code(steps, only)
     if not flags["yes"] and not click.confirm("Run the steps in the Python environment now?", err=True):
         click.echo("Nothing was changed.", err=True)
         return 1
-    restore = apply_plan(steps, snapshot, flags["restore_file"])
+    restore = apply_plan(steps, snapshot, flags["restore_file"], only)
     with Progress() as progress:
         after = judge(gather({**flags, "root": None}, progress), matrix, policy)
     failed_before = {(f.id, f.subject): f for f in before.findings if f.status == "fail" or f.id == only}

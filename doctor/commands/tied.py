@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..targets.environment import EMPTY, absolute, current_folder
 from ..targets.process import script_argv
@@ -17,15 +17,19 @@ GRACE_S = 1.0
 """What an installer gets to clean up after SIGTERM."""
 
 
-def run_tied(argv: Sequence[str], deadline_s: float, output: int) -> int:
+def run_tied(
+    argv: Sequence[str], deadline_s: float, output: int, variables: Mapping[str, str] | None = None
+) -> int:
     """Its exit code; stdout and stderr go to the descriptor `output`. It runs in a folder that holds nothing.
+
+    `variables`: set for this child alone.
 
     Raises OSError, subprocess.TimeoutExpired (seconds), and Ended where a signal ends this process; the child and its
     group are ended first.
     """
     held, lifeline = os.pipe()
     try:
-        env = {**absolute(os.environ, current_folder()), "GPUDOCTOR_LIFELINE": str(held)}
+        env = {**absolute(os.environ, current_folder()), **(variables or {}), "GPUDOCTOR_LIFELINE": str(held)}
         if "PYTHONSAFEPATH" not in os.environ:  # an installer may build a package in that package's own folder
             del env["PYTHONSAFEPATH"]
         command = list(argv)

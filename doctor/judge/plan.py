@@ -1,4 +1,4 @@
-"""The plan that `gpudoctor fix` prints: the fixes of everything that failed, in order, each step once.
+"""The plan that `gpudoctor fix` prints: the fixes of what failed and of what is warned of, in order, each step once.
 
 It is found by judging: the root cause's first fix is applied to the Snapshot, the result is judged again, and so on.
 What a fix already removes (its consequences) needs no step of its own.
@@ -27,7 +27,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     finding: Finding
     fix: Fix
     removes: tuple[str, ...] = ()
-    """Ids of the failures that this fix makes go away, its own first."""
+    """Ids of the failures and warnings that this fix makes go away, its own first."""
     waits_for: tuple[str, ...] = ()
     """Ids of findings that explained this one before any fix: their fixes come first."""
     look_again: bool = False
@@ -40,11 +40,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     fixes: tuple[Planned, ...] = ()
     ends: Literal["nothing-to-do", "pass", "look-again", "stuck"]
     unfixed: tuple[Finding, ...] = ()
-    """What failed and has no fix that removes it."""
+    """What failed (or is warned of, with a fix) and has no fix that removes it."""
 
 
 def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> Plan:
-    """The plan for every failure, or (`only`) for the findings of one check, warnings too."""
+    """The plan for every failure and for every warning that has a fix, or (`only`) for the findings of one check."""
     catalogue = load_all()
     planned: list[Planned] = []
     unfixed: dict[tuple[str, str], Finding] = {}
@@ -54,7 +54,7 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> 
         report = judge(now, matrix, policy, catalogue)
         for found in report.findings:
             first.setdefault((found.id, found.subject), found.downstream_of)
-        todo = [f for f in report.findings if (f.id == only if only else f.status == "fail")]
+        todo = [f for f in report.findings if (f.id == only if only else _asks_for_steps(f))]
         todo = [f for f in todo if (f.id, f.subject) not in unfixed]
         if not todo:
             break
@@ -64,7 +64,7 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> 
         if after == now or (finding.id, finding.subject) in left:
             unfixed[finding.id, finding.subject] = finding
             continue
-        gone = [f.id for f in report.findings if f.status == "fail" and (f.id, f.subject) not in left]
+        gone = [f.id for f in report.findings if _asks_for_steps(f) and (f.id, f.subject) not in left]
         fix = finding.fixes[0]
         planned.append(
             Planned(
@@ -84,6 +84,11 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> 
     elif any(p.look_again for p in planned):
         ends = "look-again"
     return Plan(fixes=tuple(planned), ends=ends, unfixed=tuple(unfixed.values()))
+
+
+def _asks_for_steps(finding: Finding) -> bool:
+    """What failed, and what is a warning or a fact in need where a fix is known."""
+    return finding.status == "fail" or (finding.status in ("warn", "unknown") and bool(finding.fixes))
 
 
 def _after(snapshot: Snapshot, fix: Fix) -> Snapshot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from ..findings import Finding, Step
 from ..judge.report import Report
@@ -17,6 +18,8 @@ _VERDICT: dict[str, tuple[str, Style]] = {
 _MOST_COMMAND = 6
 """Lines of a command: one that is longer (a file to write) stands above, in the fix."""
 _MOST_WHY = 200
+_WATCHED = ("gpu-path-unused",)
+"""Checks of other layers than speed that a watched run decides."""
 
 
 def verdict(report: Report, width: int, verbose: int) -> list[Line]:
@@ -61,7 +64,7 @@ def _again(first: Finding, width: int) -> list[Line]:
 
 
 def _type(report: Report, first: Finding, width: int) -> list[Line]:
-    again = f"gpudoctor {_command(report)}"
+    again = f"gpudoctor {_command(report, first)}"
     step = first.fixes[0].steps[0] if first.fixes else None
     if step is None:
         return wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)
@@ -70,10 +73,32 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
     rows = wrap(f"Do this first, {where}:" if typed else f"Do this first ({where}): {step.text}", width)
     if typed:
         rows += command(typed, "  ")
-    more = len(first.fixes[0].steps) > 1
+    more = len(first.fixes[0].steps) > 1 or _others(report, first)
     if again in step.text and not more:
         return rows
-    return rows + wrap(f"{'All steps: gpudoctor fix. Then' if more else 'Then'} look again: {again}", width)
+    steps = f"{_all_steps(report)} " if more else ""
+    return rows + wrap(f"{steps}Then look again: {again}", width)
+
+
+def _all_steps(report: Report) -> str:
+    """`fix` looks at the machine again, and measures nothing."""
+    if report.target.kind == "live" and known(report.snapshot.measured.level) is None:
+        return f"All steps: gpudoctor fix{_flags(report)}."
+    return "All steps stand above."
+
+
+def _others(report: Report, first: Finding) -> bool:
+    """Whether another cause has steps of its own."""
+    return any(f.fixes and not f.downstream_of and f.id != first.id for f in report.findings)
+
+
+def _flags(report: Report) -> str:
+    """What `gpudoctor fix` has to be told too, so that it finds the same."""
+    words = [f"--require {name}" for name in report.policy.require]
+    words += ["--building"] if report.policy.building else []
+    because = known(report.snapshot.python.chosen_because) or ""
+    words += [f"--python {shlex.quote(because[9:])}"] if because.startswith("--python ") else []
+    return "".join(f" {word}" for word in words)
 
 
 def _typed(step: Step) -> str:
@@ -83,10 +108,10 @@ def _typed(step: Step) -> str:
     return "\n".join(lines[:end]) if end <= _MOST_COMMAND else ""
 
 
-def _command(report: Report) -> str:
+def _command(report: Report, first: Finding) -> str:
     level = known(report.snapshot.measured.level)
-    if level == "watch":
-        return "watch"
+    if level == "watch":  # what the watching itself saw shows again only while the program runs
+        return "watch -- COMMAND" if first.layer == "speed" or first.id in _WATCHED else "check"
     return "prove" if level in ("proof", "quick", "standard", "full") else "check"
 
 

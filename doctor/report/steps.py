@@ -6,18 +6,21 @@ from ..judge.plan import Plan
 from .blocks import WHERE
 from .terminal import Look
 
+_SORT = {"warn": " (a warning)", "unknown": " (not known)"}
+
 
 def plan_text(plan: Plan, look: Look) -> str:
     """The plan as plain text lines; commands stand on lines of their own, unwrapped."""
     from textwrap import wrap
 
     if plan.ends == "nothing-to-do":
-        return "Nothing failed that a step could repair.\n"
+        return "Nothing was found that a step could repair.\n"
     rows: list[str] = []
     for number, planned in enumerate(plan.fixes, 1):
         rows += wrap(f"{number}. {planned.fix.title}", look.width, subsequent_indent="   ")
         also = [check_id for check_id in planned.removes if check_id != planned.finding.id]
-        because = f"for {planned.finding.id}" + (f"; also removes {', '.join(also)}" if also else "")
+        because = f"for {planned.finding.id}{_SORT.get(planned.finding.status, '')}"
+        because += (f"; also removes {', '.join(also)}" if also else "")
         rows += wrap(because, look.width, initial_indent="   ", subsequent_indent="   ")
         for step in planned.fix.steps:
             marks = [WHERE.get(step.where, step.where)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from doctor.commands.fix_apply import environment_steps
 from doctor.judge.plan import Plan, plan
 from doctor.report.steps import plan_text
 from doctor.report.terminal import Look
-from doctor.snapshot import ABSENT, EnvVar, PciDevice, Snapshot, TorchRun
+from doctor.snapshot import ABSENT, EnvVar, PciDevice, Snapshot, TorchRun, known
 
 from ..healthy import healthy
-from ..judging import POLICY, matrix
+from ..judging import POLICY, matrix, report
 
 
 def of(s: Snapshot, only: str = "") -> Plan:
@@ -27,7 +30,7 @@ def old_torch_on_a_new_gpu() -> Snapshot:
 def test_a_healthy_machine_needs_nothing() -> None:
     found = of(healthy())
     assert found.ends == "nothing-to-do" and not found.fixes
-    assert plan_text(found, Look()) == "Nothing failed that a step could repair.\n"
+    assert plan_text(found, Look()) == "Nothing was found that a step could repair.\n"
 
 
 def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:
@@ -69,3 +72,19 @@ def test_one_check_alone_can_be_planned_for() -> None:
 
 def test_ascii_has_no_other_bytes() -> None:
     assert plan_text(of(old_torch_on_a_new_gpu()), Look(ascii_=True)).isascii()
+
+
+def test_a_warning_with_a_fix_gets_its_steps() -> None:
+    """What `check` shows with a fix, `fix` shows too, on a machine where nothing failed."""
+    s = healthy()
+    library = next(d for d in known(s.python.distributions) or () if d.name == "nvidia-cublas-cu12")
+    off = replace(library, version="12.6.4.1")
+    rest = tuple(d for d in known(s.python.distributions) or () if d.name != library.name)
+    warned = s.replace({"python.distributions": (*rest, off)})
+    found = report(warned).findings
+    assert [f.status for f in found] == ["warn"] and found[0].fixes
+    planned = of(warned)
+    assert [p.finding.id for p in planned.fixes] == [found[0].id] and planned.ends == "pass"
+    assert f"for {found[0].id} (a warning)" in plan_text(planned, Look())
+    assert environment_steps(planned) == [], "--apply leaves a warning alone"
+    assert environment_steps(planned, found[0].id) == list(found[0].fixes[0].steps)
