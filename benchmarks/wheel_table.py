@@ -46,7 +46,10 @@ def _head(counted: Counter[str]) -> Iterator[str]:
     )
     yield f"{counted['libraries']} libraries with GPU code, {counted['entries']} entries. Differences:"
     yield f"  torch's own list, matrix and machine code: {counted['torch differs']} of {counted['torch']} wheels"
-    yield f"  entries by cuobjdump ({versions}): {counted['differs']}; refused by every cuobjdump: {counted['refused']}"
+    yield (
+        f"  entries by cuobjdump ({versions}): {counted['differs']}, and {counted['renamed']} explained by "
+        f"binary_rules.json; refused by every cuobjdump: {counted['refused']}"
+    )
     yield (
         f"  architectures when every cubin is unpacked ({counted['code']} hold code, {counted['none']} none, "
         f"{counted['?']} cannot be unpacked): {counted['unpacked differs']}"
@@ -54,7 +57,7 @@ def _head(counted: Counter[str]) -> Iterator[str]:
 
 
 def _wheel(wheel: dict[str, Any], m: Matrix, counted: Counter[str]) -> Iterator[str]:
-    found = walked.walk(wheel)
+    found = walked.walk(wheel, m)
     name = f"{wheel['name']} {wheel['torch'] or wheel['version']} {wheel['machine']}"
     if wheel["name"] == "torch":
         said = walked.torch_says(wheel, found, m)
@@ -77,6 +80,9 @@ def _wheel(wheel: dict[str, Any], m: Matrix, counted: Counter[str]) -> Iterator[
         read = _short(target.name for target in supported(one.summary)) or "nothing in nearly all"
         yield f"  {one.name.rpartition('/')[2]:44s} {boxes:>14s} {told:15s} {read}"
         yield from (f"    DIFFERS: {fault}" for fault in (one.fault, one.unpacked_fault) if fault)
+        if one.renamed:
+            counted["renamed"] += 1
+            yield f"    explained by binary_rules.json: cuobjdump calls some {' '.join(one.renamed)}"
         if one.cuobjdump == "refused":
             yield from (f"    {complaint}" for complaint in wheel["cuobjdump"][one.name]["refused"])
 

@@ -33,7 +33,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "cuda_majors": {"limits": ("none", "sass-only")},
     "compute_capability": {"open_module": ("unsupported", "supported", "required", "tegra")},
-    "binary_rules": {"rule": ("own-code-only", "also-runs", "never", "unverified", "from-build-cuda")},
+    "binary_rules": {"rule": ("own-code-only", "also-runs", "never", "unverified", "from-build-cuda", "misnamed")},
     "torch_builds": {
         "published": ("yes", "unverified", "dropped"),
         "platform": ("linux_x86_64", "linux_aarch64", "windows", "linux_x86_64_conda"),

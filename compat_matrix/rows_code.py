@@ -33,7 +33,8 @@ class BinaryRule(Row, frozen=True, kw_only=True, gc=False):
     """An exception to 'same major, minor not lower'.
 
     rule: own-code-only (device takes no other code), also-runs, never, unverified (answer unknown),
-    from-build-cuda (counts when the build's CUDA is at least min_build_cuda).
+    from-build-cuda (counts when the build's CUDA is at least min_build_cuda), misnamed (cuobjdump's name for code of
+    the device that no compiler has as a target).
     """
 
     rule: str

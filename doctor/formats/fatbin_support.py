@@ -89,15 +89,17 @@ def coverage(summary: FatbinSummary, kind: str, arch: str, variant: str = "") ->
 
 
 def _helped(summary: FatbinSummary, target: Target) -> bool:
-    """Whether most base containers hold the target, and nearly all others older code of its generation, which it runs.
+    """Whether most base containers hold the target, and nearly all others what its GPU runs as well.
 
-    torch 1.13 links static libraries: 187 containers with 3.7, 46 with 3.5 instead. It supports 3.7.
+    That is older code of its generation (torch 1.13 links static libraries: 187 containers with 3.7, 46 with 3.5) and
+    code for this GPU or its family alone (vLLM 0.33: 89 with 9.0, 17 with 9.0a).
     """
     section = loaded_section(summary)
     if section is None or target.kind != SASS or target.variant or target.arch in _OWN_CODE_ONLY:
         return False
     major, minor = (int(part) for part in target.arch.split("."))
-    run = {target, *(Target(SASS, "%d.%d" % (major, older)) for older in range(minor))}
+    run = {Target(SASS, target.arch, variant) for variant in ("", "a", "f")}
+    run |= {Target(SASS, "%d.%d" % (major, older)) for older in range(minor)}
     return served(section, target.__eq__).ratio >= MOST and served(section, run.__contains__).ratio >= NEARLY_ALL
 
 
