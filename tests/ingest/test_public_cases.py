@@ -14,6 +14,7 @@ from doctor.findings import Finding
 from doctor.ingest import read
 from doctor.judge import check_ids
 
+from ..install_lines import of_fixes, unpublished
 from ..judging import report
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "cases"
@@ -62,3 +63,10 @@ def test_nearly_all_that_can_be_decided_are(excerpt: bool, most: int, share: flo
     decidable = [name for name in cases if CASES[name]["decidable"] == "yes" and not CASES[name]["healthy"]]
     named = [name for name in decidable if certain(name) or findings(name)[0].status == "warn"]
     assert len(decidable) > most and len(named) > share * len(decidable), sorted(set(decidable) - set(named))
+
+
+def test_install_lines_name_what_is_published() -> None:
+    """Over all cases: torch, its companions and their indexes as the matrix has them."""
+    lines = {line for name in CASES for finding in findings(name) for line in of_fixes(finding.fixes)}
+    assert sum("torch==" in line for line in lines) > 20
+    assert [problem for line in sorted(lines) for problem in unpublished(line)] == []

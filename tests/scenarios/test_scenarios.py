@@ -12,6 +12,7 @@ import pytest
 from doctor.judge.report import Report
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
+from ..install_lines import of_fixes, unpublished
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
 from .torch_build import Workshop
@@ -54,3 +55,9 @@ def test_fixes_are_sound(judged: Judged, name: str) -> None:
     """Judged as the replay judged it: the same Snapshot and Policy, by the saved report."""
     saved = msgspec.convert(judged[name][0], Report, strict=False)
     assert_fixes_are_sound(saved.snapshot, saved.policy)
+
+
+def test_install_lines_name_what_is_published(judged: Judged) -> None:
+    """Over all scenarios: torch, its companions and their indexes as the matrix has them."""
+    lines = {line for report, _, _ in judged.values() for f in report["findings"] for line in of_fixes(f["fixes"])}
+    assert [problem for line in sorted(lines) for problem in unpublished(line)] == []
