@@ -55,7 +55,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     version = known(s.torch.version)
     title = f"torch {version} is the CPU build"
     facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}
-    detail = "It holds no CUDA code: no driver and no setting makes it use a GPU."
+    detail = "This build has no CUDA support; no driver or setting can change that."
     if not gpu_needed(s, p) or cpu_machine(s):
         why = "The text misses no GPU" if cpu_machine(s) else "No GPU is expected here"
         yield CHECK.remark(title, f"{detail} {why}, so nothing is wrong.", facts=facts)

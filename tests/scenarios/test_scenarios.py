@@ -10,11 +10,13 @@ import msgspec
 import pytest
 
 from doctor.judge.report import Report
+from doctor.report.terminal import Look, render_terminal
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
 from ..install_lines import of_fixes, unpublished
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
+from .contradictions import LAYERS, contradictions
 from .torch_build import Workshop
 
 Judged = dict[str, tuple[dict[str, Any], int, str]]
@@ -61,3 +63,18 @@ def test_install_lines_name_what_is_published(judged: Judged) -> None:
     """Over all scenarios: torch, its companions and their indexes as the matrix has them."""
     lines = {line for report, _, _ in judged.values() for f in report["findings"] for line in of_fixes(f["fixes"])}
     assert [problem for line in sorted(lines) for problem in unpublished(line)] == []
+
+
+@pytest.mark.parametrize("name", take.names())
+def test_a_report_does_not_contradict_itself(judged: Judged, name: str) -> None:
+    report = msgspec.convert(judged[name][0], Report, strict=False)
+    assert not contradictions(report)
+    rows = render_terminal(report, LAYERS, Look(width=80)).splitlines()
+    for failed in report.findings[:1]:
+        assert (failed.title.split()[0] in " ".join(rows[:24]) and any("Fix: " in row for row in rows[:24])) or not failed.fixes
+        ending = " ".join(" ".join(rows[-20:]).split())
+        assert " ".join(failed.title.split()).rstrip(".") in ending, "what is wrong is on the last screen"
+        if failed.fixes:
+            step = failed.fixes[0].steps[0]
+            to_do = (step.command.partition("\n")[0] or step.text, step.text)
+            assert any(" ".join(words.split()) in ending for words in to_do), "and what to do"
