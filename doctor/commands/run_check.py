@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -15,6 +15,9 @@ from .options import make_policy
 from .refusal import Refusal
 from .sources import Say, gather
 from .write import write
+
+if TYPE_CHECKING:
+    from ..snapshot.redact import Redactor
 
 
 def run_check(flags: dict[str, Any]) -> int:
@@ -42,8 +45,10 @@ def _look(flags: dict[str, Any], say: Say) -> Snapshot:
     return measured_facts(flags, "quick", say=say)
 
 
-def print_report(snapshot: Snapshot, policy: Policy, flags: dict[str, Any], redacted: bool = False) -> int:
-    """Judge, redact, print; returns the exit code."""
+def print_report(
+    snapshot: Snapshot, policy: Policy, flags: dict[str, Any], redacted: bool = False, masks: Redactor | None = None
+) -> int:
+    """Judge, redact, print; returns the exit code. `masks`: those that the text has already been masked with."""
     from compat_matrix import Matrix
 
     from ..judge import judge
@@ -53,7 +58,7 @@ def print_report(snapshot: Snapshot, policy: Policy, flags: dict[str, Any], reda
         from ..snapshot.redact import redact
         from .local_names import local_names
 
-        report, redacted = redact(report, local_names()), True
+        report, redacted = redact(report, local_names(), masks), True
     report = replace(report, redacted=redacted)
     if flags.get("plot"):
         from .pictures import plot

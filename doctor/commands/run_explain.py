@@ -42,6 +42,7 @@ def read_input(path: str) -> bytes:
 def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     """Judge a text as `check` judges a machine; a gpudoctor report in JSON is judged as `check --from` does."""
     from ..ingest import judgeable, read
+    from ..ingest.clean import text_of
     from .config import base_policy
     from .options import make_policy
     from .run_check import policy_flags, print_report
@@ -50,14 +51,22 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     if saved is not None:
         policy = make_policy(saved=base_policy(_config(flags), saved.policy), **policy_flags(flags))
         return print_report(saved.snapshot, policy, flags, saved.redacted)
-    snapshot = read(data, name)
+    masks = None
+    text = text_of(data)
+    if not flags["no_redact"]:  # before anything rewrites a line: what hides a secret's name hides the secret from us
+        from ..snapshot.redact import Redactor
+        from .local_names import local_names
+
+        masks = Redactor(local_names())
+        text = masks.pasted(text)
+    snapshot = read(text, name)
     snapshot = snapshot.replace({"target": replace(snapshot.target, name=os.path.basename(name))})  # noqa: PTH119
     if not judgeable(snapshot) and flags["format_"] == "text":
         what = "it is empty" if not data.strip() else "no GPU, driver, torch or known error is told"
         write(f"Nothing in this text that I can judge: {what}.\n".encode(), flags["output"])
         return 3
     policy = make_policy(saved=base_policy(_config(flags)), **policy_flags(flags))
-    return print_report(snapshot, policy, flags)
+    return print_report(snapshot, policy, flags, masks=masks)
 
 
 def _config(flags: dict[str, Any]) -> dict[str, Any]:

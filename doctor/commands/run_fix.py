@@ -11,6 +11,7 @@ from ..findings import Policy
 from ..judge import judge
 from ..judge.plan import Plan, plan
 from ..judge.registry import check_ids
+from ..report.clean import json_escaped
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot
@@ -76,7 +77,7 @@ def _apply(
     left = [f.id for key, f in failed_after.items() if key in failed_before]
     if flags["format_"] == "json":
         found = {"repaired": gone, "left": left, "new": new, "restore_file": restore, "verdict": after.verdict}
-        write(msgspec_json.format(msgspec_json.encode(found)) + b"\n", None)
+        write(json_escaped(msgspec_json.format(msgspec_json.encode(found))) + b"\n", None)
     else:
         lines = [f"repaired: {', '.join(gone) or 'nothing'}", f"still there: {', '.join(left) or 'nothing'}"]
         lines += [f"new: {', '.join(new)}"] if new else []
@@ -88,7 +89,7 @@ def _apply(
 
 def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:
     if flags["format_"] == "json" and not err:
-        write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
+        write(json_escaped(msgspec_json.format(msgspec_json.encode(steps))) + b"\n", None)
         return
     from .looks import look
 

@@ -50,6 +50,8 @@ _BOLD = re.compile(
 
 Stars with blanks on both sides are a program's: `make: *** [all] Error 2`.
 """
+_MASKED = re.compile(r"[=:@/\"' ]\*{3}\s*$")
+"""A line that ends with a secret's mask."""
 
 _ODD = {
     "\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " ", "\u200b": "", "\u2060": "", "\ufeff": "",
@@ -110,9 +112,9 @@ def lines_of(text: str) -> list[Line]:
         if entities and "&" in row:
             row = unescape(row)
         if "**" in row or "__" in row:
-            if short and row.rstrip().endswith(("**", "__")):
+            if short and row.rstrip().endswith(("**", "__")) and not _MASKED.search(row):
                 row = f"{row.rstrip()}:"  # alone on its line: a heading
-            row = _BOLD.sub(lambda found: found[1] or "", row)
+            row = _BOLD.sub(_without_stars, row)
         if short and row.strip():
             plain.append(Line(number, row.rstrip()))
         if row[:13].lstrip()[:1] in _BULLETS and (bullet := _BULLET.match(row)):
@@ -130,6 +132,14 @@ def lines_of(text: str) -> list[Line]:
         there = set(found)
         found += [line for line in unfold(plain, rows) if line not in there]
     return found
+
+
+def _without_stars(found: re.Match[str]) -> str:
+    """What stands between Markdown's marks; three stars between no letters are the mask of a secret, ours or CI's."""
+    row, (start, end) = found.string, found.span()
+    if found[0] == "***" and not (row[start - 1 : start].isalnum() and start) and not row[end : end + 1].isalnum():
+        return "***"
+    return found[1] or ""
 
 
 def _rows(text: str) -> tuple[list[str], int]:

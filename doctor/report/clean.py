@@ -25,6 +25,19 @@ def printable(text: str, keep_lines: bool = False) -> str:
     return "".join(out)
 
 
+_HIDDEN = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+"""DEL, C1 controls, and what turns the direction of writing around or cannot be seen."""
+
+
+def json_escaped(data: bytes) -> bytes:
+    """JSON with such characters as escapes: the same values, and nothing acts on a terminal or misleads an eye."""
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    import re
+
+    return re.sub(_HIDDEN, lambda found: f"\\u{ord(found[0]):04x}", data.decode("utf-8")).encode("utf-8")
+
+
 def ascii_only(text: str) -> str:
     """`text` in ASCII: known signs by their nearest spelling, the rest as `?`."""
     if text.isascii():

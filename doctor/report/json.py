@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ..judge.report import Report
+from .clean import json_escaped
 
 
 def render_json(report: Report) -> bytes:
@@ -15,7 +16,7 @@ def render_json(report: Report) -> bytes:
         data = msgspec.json.encode(report)
     except UnicodeEncodeError:  # lone surrogates: bytes of a file name or variable that are not UTF-8
         data = msgspec.json.encode(_clean(msgspec.to_builtins(report)))
-    return msgspec.json.format(data, indent=2) + b"\n"
+    return json_escaped(msgspec.json.format(data, indent=2)) + b"\n"
 
 
 def _clean(value: Any) -> Any:

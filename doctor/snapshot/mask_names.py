@@ -1,12 +1,19 @@
 """User names, host names and home folders.
 
-Names are masked as whole path parts, and as whole words in sentences; a name that is also a word of the field or a
-well-known folder (root, nvidia, python, lib ...) is masked only where it names a home folder.
+Names are masked where names stand (a prompt, a home folder, `ssh`), as whole path parts, and as whole words in
+sentences; a name that is also a word of the field, a common word or a well-known folder (root, nvidia, will ...) only
+where names stand.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pkgutil import get_data
+
+from .name_places import find_places
+from .spans import Place, Scan, Span, compiled, places
 
 _FIELD_WORDS = frozenset((  # noqa: SIM905
     "a0 all amd an and any api app apps apt arch arm as at auto aws base bash bin bios boot build bus by cache cap "
@@ -27,19 +34,42 @@ _WELL_KNOWN_HOMES = frozenset(
     ("linuxbrew", "Public", "Shared", "Default", "All Users", "site-packages", "dist-packages", "stubs", "compat")
 )
 """Nobody's name, or names that a check reads out of a path."""
-_HOME = re.compile(
-    r"(?<=[/\\]home[/\\])[^/\\\s:;,'\"<>|*?)\]]+"
-    r"|(?<=\\Users\\)[^/\\\s:;,'\"<>|*?]+(?: [^/\\\s:;,'\"<>|*?]+)*(?=\\)"
-    r"|(?<=[/\\]Users[/\\])[^/\\\s:;,'\"<>|*?)\]]+"
-)
-_TILDE = r"(?<![\w.~/-])~([A-Za-z_][\w.-]*)(?=/)"
+_NOBODY = frozenset((  # noqa: SIM905
+    "root ubuntu admin administrator user users username nobody daemon video render docker jovyan runner "
+    "azureuser debian centos fedora vagrant localhost guest default host none null true false name your-user "
+    "youruser you me unknown kubernetes local build install linux version release slurm systemd kernel nvidia- "
+    "persistenced ec2-user gdm sddm lightdm lp wheel staff adm sys sudo tty disk input kvm audio plugdev dialout "
+    "lxd lpadmin nogroup messagebus buildd systemd-resolve systemd-network systemd-timesync www-data colab kaggle "
+    "opc rocky almalinux core gpu server node worker service system site of for is was the a an on in at by to "
+    "not if with and or required installation level mode space names id ids account accounts group groups "
+    "permission permissions string type n/a na "
+).split())
+"""Accounts that many machines have, and words that stand where names do."""
+_FOLDERS = frozenset((  # noqa: SIM905
+    "env envs conda miniconda miniconda3 anaconda anaconda3 miniforge3 mambaforge models data datasets cache caches "
+    "software apps projects spack shared public lab labs group groups jobs checkpoints envs venvs pytorch mnt outputs "
+    "results logs runs archive common containers images singularity apptainer modules easybuild scripts repos bin "
+    "lib lib64 include share etc opt local src unix_user users home manager service services sessions dev"
+).split())
+"""Beside users' folders on a cluster."""
+_FOLDER_NAME = r"[a-z_][a-z0-9_.-]{1,30}\$?"
+_NO_USER = r"(?:cuda|nv|torch|python|gcc|conda|v?\d).*|.*\.(?:py|sh|txt|so|log|sif|yaml|json|pt)"
 _PRIVATE_HOST = (
     r"://(?:[^/\s@]{0,300}@)?([A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}"
     r"\.(?:internal|intranet|intra|corp|local|lan|home|priv|private))(?=[:/\s'\"]|$)"
 )
 """A host of somebody's own network: nobody else can look its name up."""
-_BEFORE = r"(?:(?<=[/\\@\s'\"=:(\[,~])|^)"
-_AFTER = r"(?=[/\\@\s'\"=:;,)\]]|\.(?:\s|$)|$)"
+_BEFORE = frozenset("/\\@\"'=:([,~ \t\r\n|<>`{*$#;&")
+_AFTER = frozenset("/\\@\"'=:;,)] \t\r\n|<>`}*$#&(")
+_MOST = 24
+"""Names that are looked for one by one; more of them as one pattern."""
+
+Number = Callable[[str, str], int]
+
+
+@cache
+def _common() -> frozenset[str]:
+    return frozenset((get_data(__package__, "common_words.txt") or b"").decode().split())
 
 
 class Names:
@@ -49,7 +79,7 @@ class Names:
         self._users: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
         self._homes: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
+        self._numbers: dict[str, str] = {}
         self._known: set[str] = set()
 
     def user(self, name: str) -> str:
@@ -61,12 +91,19 @@ class Names:
         if name in ("localhost", "localhost.localdomain", "ip6-localhost", ""):
             return name
         short = name.partition(".")[0]
+        if compiled(r"ip-\d{1,3}(?:-\d{1,3}){3}").fullmatch(short):
+            return name  # an address, which has a mask of its own
         mask = self._add(self._hosts, short, "host")
         if short != name and name not in self._hosts:
             self._hosts[name] = mask
-            self._known.add(name)
-            self._pattern = None
+            self._know(name)
         return mask
+
+    def number(self, text: str, number: Number) -> str:
+        """Know a serial or another number of one thing."""
+        if text not in self._numbers:
+            self._numbers[text] = f"serial-{number('serial', text)}"
+        return self._numbers[text]
 
     def exact(self, text: str) -> str:
         """The pseudonym of a text that is a user's or host's name as a whole; the text itself where it is none."""
@@ -75,50 +112,82 @@ class Names:
     def home(self, path: str) -> None:
         """Know a home folder outside of /home: its last part names the user."""
         parent, _, name = path.rstrip("/").rpartition("/")
-        if parent and name and name not in _FIELD_WORDS and name not in _WELL_KNOWN_HOMES and not _HOME.search(path):
-            self._homes[f"{parent}/{name}"] = f"{parent}/{self.user(name)}"
+        if parent and name and name not in _FIELD_WORDS and name not in _WELL_KNOWN_HOMES and parent != "/home":
+            self._homes[f"{parent}/{name}"] = self.user(name)
 
-    def learn(self, text: str) -> None:
-        """Know the owners of the home folders that a text names."""
-        if "home" in text or "Users" in text:
-            for name in _HOME.findall(text):
-                if name not in _WELL_KNOWN_HOMES:
-                    self.user(name)
-        if "~" in text:
-            for name in re.findall(_TILDE, text):
+    def learn(self, scan: Scan, number: Number) -> list[Place]:
+        """Know everybody and everything that a text names."""
+        found: list[Place] = []
+        for place in scan.kept("places", find_places):
+            name = scan.text[place.start : place.end]
+            kind = _kind(place.kind, name)
+            if kind == "user":
                 self.user(name)
-        if "://" in text:
-            for name in re.findall(_PRIVATE_HOST, text):
+            elif kind == "host":
                 self.host(name)
+            elif kind == "number":
+                self.number(name, number)
+            else:
+                continue
+            found.append(Place(place.start, place.end, kind))
+        if "://" in scan.text:
+            for url in compiled(_PRIVATE_HOST).finditer(scan.text):
+                self.host(url[1])
+        return found
 
-    def text(self, text: str) -> str:
-        """Replace the known names: home folders first, then whole path parts and words."""
-        if "home" in text or "Users" in text:
-            text = _HOME.sub(lambda m: self._users.get(m[0], m[0]), text)
+    def find(self, scan: Scan, number: Number) -> Iterator[Span]:
+        """The masks of the names in a text: where names stand, then as whole path parts and words."""
+        text = scan.text
+        for start, end, kind in self.learn(scan, number):
+            name = text[start:end]
+            if kind == "number":
+                mask = self.number(name, number)
+            elif kind == "user":
+                mask = self.user(name)
+            elif compiled(r"[0-9a-f]{12}").fullmatch(name) and not name.startswith("69640000"):
+                mask = f"69640000{number('container', name):04x}"  # a container's id stays one
+            else:
+                mask = name if name.startswith("69640000") else self.host(name)
+            if mask != name:
+                yield Span(start, end, mask)
         for path, mask in self._homes.items():
-            if path in text:
-                text = re.sub(rf"(?<![\w.-]){re.escape(path)}(?=/|\b)", mask.replace("\\", r"\\"), text)
-        if any(name in text for name in self._known):
-            text = self._words().sub(self._word, text)
-        return text
+            for at in places(text, path):
+                after = text[at + len(path) : at + len(path) + 1]
+                inside = bool(at) and (text[at - 1].isalnum() or text[at - 1] in "_.-")
+                if not inside and not (after.isalnum() or after == "_"):
+                    yield Span(at + len(path.rpartition("/")[0]) + 1, at + len(path), mask)
+        for known, mask in self._numbers.items():
+            for at in places(text, known):
+                around = text[at - 1 : at] + text[at + len(known) : at + len(known) + 1]
+                if not any(c.isalnum() or c == "_" for c in around) and mask != known:
+                    yield Span(at, at + len(known), mask)
+        if any(c in text for c in "/\\@") or any(c.isspace() for c in text):  # a single word is an identifier
+            yield from self._words(text)
 
-    def _word(self, found: re.Match[str]) -> str:
-        text, name = found.string, found[0]
-        if not any(c in text for c in "/\\@") and not any(c.isspace() for c in text):
-            return name  # a single word: an identifier, unless its field says that it is a name (see `exact`)
-        return self.exact(name)
+    def _words(self, text: str) -> Iterator[Span]:
+        names = [name for name in self._known if name in text]
+        if len(names) > _MOST:
+            pattern = "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
+            found = ((m.start(), m[0]) for m in re.finditer(pattern, text))
+        else:
+            found = ((at, name) for name in names for at in places(text, name))
+        for at, name in found:
+            end = at + len(name)
+            if (not at or text[at - 1] in _BEFORE) and (
+                end == len(text) or text[end] in _AFTER or (text[end] == "." and not text[end + 1 : end + 2].strip())
+            ):
+                mask = self.exact(name)
+                if mask != name:
+                    yield Span(at, end, mask)
 
-    def _words(self) -> re.Pattern[str]:
-        if self._pattern is None:
-            names = "|".join(re.escape(name) for name in sorted(self._known, key=lambda n: (-len(n), n)))
-            self._pattern = re.compile(f"{_BEFORE}(?:{names}){_AFTER}")
-        return self._pattern
+    def _know(self, name: str) -> None:
+        self._known.add(name)
 
     def _add(self, table: dict[str, str], name: str, kind: str) -> str:
         if name in _WELL_KNOWN_HOMES:
             return name
         if name not in table:
-            if re.fullmatch(rf"{kind}-\d+", name):
+            if compiled(rf"{kind}-\d+").fullmatch(name):
                 table[name] = name  # already a pseudonym
                 return name
             taken = set(table.values())
@@ -126,7 +195,24 @@ class Names:
             while f"{kind}-{number}" in taken:
                 number += 1
             table[name] = f"{kind}-{number}"
-            if len(name) >= 3 and not name.isdecimal() and name.lower() not in _FIELD_WORDS:
-                self._known.add(name)
-                self._pattern = None
+            if len(name) >= 3 and not name.isdecimal() and name.lower() not in _FIELD_WORDS and name not in _common():
+                self._know(name)
         return table[name]
+
+
+def _kind(kind: str, name: str) -> str:
+    """Whether what stands where a name may stand is one: user, host, number, or nothing."""
+    low = name.lower()
+    if kind == "owner":  # of a home folder: whatever it is called, but for what checks read out of paths
+        return "user" if name not in _WELL_KNOWN_HOMES and low not in ("kubernetes", "user", "users") else ""
+    if kind == "number":
+        return kind if not name.startswith(("serial-", "id-")) else ""
+    if low in _NOBODY or (name.startswith(("user-", "host-")) and name[5:].isdecimal()):
+        return ""
+    if kind == "folder":
+        known = low in _FOLDERS or low in _FIELD_WORDS or name in _common()
+        looks = compiled(_FOLDER_NAME).fullmatch(name) and not compiled(_NO_USER).fullmatch(name)
+        return "user" if looks and not known else ""
+    if kind == "told":
+        return "user" if name not in _common() and low not in _FIELD_WORDS else ""
+    return kind

@@ -6,10 +6,14 @@ beginning of that GPU's mask, one that picked none must pick none, and an ambigu
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
-FULL = re.compile(r"\b(MIG-GPU-|MIG-|GPU-)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
-_PART = re.compile(r"(MIG-GPU-|MIG-|GPU-)([0-9a-fA-F][0-9a-fA-F-]{0,34})(?=$|[,\s/:'\"])")
+from .spans import Scan, Span, lazily, places, replaced
+
+FULL = lazily(r"\b(MIG-GPU-|MIG-|GPU-)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
+_PART = lazily(r"(MIG-GPU-|MIG-|GPU-)([0-9a-fA-F][0-9a-fA-F-]{0,34})(?=$|[,\s/:'\"])")
+_BUILD = lazily(r"(?:\d\.\d[\w.]*[+_-]|(?i:\bbuild|tag|revision|commit|image)[\w ]{0,8}[-_. :=#]{1,3})\Z")
+"""Before the UUID of a build, which is a version."""
 _MARK = "6d61736b6564"
 """Last group of every mask: the word 'masked' in hexadecimal."""
 _PUBLIC = ("8be4df61-93ca-11d2-aa0d-00e098032b8c",)
@@ -25,11 +29,10 @@ class Uuids:
         self._full: dict[str, str] = {}
         self._beginnings: dict[str, str] = {}
 
-    def learn(self, text: str) -> None:
+    def learn(self, scan: Scan) -> None:
         """Know the full UUIDs in a text."""
-        if text.count("-") >= 4:
-            for _, digits in FULL.findall(text):
-                self._mask(digits)
+        for _ in self.find(scan):
+            pass
 
     def learn_beginnings(self, text: str) -> None:
         """Know the abbreviated UUIDs in the value of a variable that selects devices; after all calls of `learn`."""
@@ -39,13 +42,21 @@ class Uuids:
 
     def text(self, text: str) -> str:
         """Replace every UUID, and every known abbreviation of one."""
-        if "-" not in text:
-            return text
+        return replaced(text, self.find(Scan(text))) if "-" in text else text
+
+    def find(self, scan: Scan) -> Iterator[Span]:
+        """The masks of every UUID in a text, and of every known abbreviation of one."""
+        text = scan.text
         if text.count("-") >= 4:
-            text = FULL.sub(lambda m: (m[1] or "") + self._mask(m[2]), text)
+            for word in [word for word in scan.words if len(word) >= 36 and word.count("-") >= 4]:
+                if FULL.search(word):
+                    for at in places(text, word):
+                        for found in FULL.finditer(text, at, at + len(word)):
+                            if not _BUILD.search(text, max(at - 40, 0), found.start()):
+                                yield Span(*found.span(), (found[1] or "") + self._mask(found[2]))
         if self._beginnings and ("GPU-" in text or "MIG-" in text):
-            text = _PART.sub(lambda m: self._beginnings.get(m[0], m[0]), text)
-        return text
+            for found in _PART.finditer(text):
+                yield Span(*found.span(), self._beginnings.get(found[0], found[0]))
 
     def hexadecimal(self, digits: str) -> str:
         """The mask of a UUID written as 32 digits without dashes."""

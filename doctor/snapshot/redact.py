@@ -7,6 +7,7 @@ beginning, a GPU UUID stays a UUID. A redacted Snapshot is therefore judged exac
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,9 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .fact import Missing
+from .mask_addresses import find_addresses, find_ipv4, ipv4_mask
 from .mask_names import Names
-from .mask_secrets import GONE, find_ipv4, ipv4_mask, mask_addresses, mask_secrets, replace_ipv4
+from .mask_secrets import find_secrets, mask_secrets
 from .mask_uuids import Uuids
+from .spans import GONE, Scan, Span, replaced
 
 T = TypeVar("T")
 
@@ -40,6 +43,9 @@ _IDENTITY = ("_POD_ID", "_JOB_ID", "_JOBID", "_TASK_ID", "_RUN_ID", "_NODE_ID", 
 _IDENTITIES = ("JOB_ID", "SPACE_ID")
 _SECRETS = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY",
             "AUTHORIZATION", "_PWD", "_KEY")  # fmt: skip
+_BETWEEN = "\n\n\n\n"
+"""Between texts that are looked at as one: no value of a secret goes on over empty lines."""
+_HEAD, _LONG = 5000, 1000
 _SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 
 
@@ -60,7 +66,8 @@ class Redactor:
         self._ipv4: dict[str, str] = {}
         self._versions: set[str] = set()
         self._numbers: dict[tuple[str, str], int] = {}
-        self._literal: dict[str, str] = {}
+        self._plain: dict[str, str] = {}
+        self._last: tuple[str, Scan] | None = None
         self._cache: dict[str, str] = {}
         self._typed_home: tuple[re.Pattern[str], ...] = ()
         if names.user and names.user != "root":
@@ -68,7 +75,6 @@ class Redactor:
         if names.host:
             self.names.host(names.host)
         if names.home not in ("", "/", "/root"):
-            self.names.learn(names.home)
             self.names.home(names.home)
             here = re.escape(names.home)
             word = r"^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*="
@@ -81,17 +87,18 @@ class Redactor:
     def learn(self, value: Any) -> None:
         """Take note of every name, UUID and address in a Struct, list, dict or text."""
         late: list[str] = []
-        addresses: list[str] = []
+        texts: dict[str, None] = {}
+        others: dict[str, None] = {}
         for key, text in _strings(value, ""):
             if _is_version(key):
                 self._versions.add(text)
                 continue
-            self.uuids.learn(text)
             if "ersion" in text:
-                self._versions.update(re.findall(r"[Vv]ersion\W{1,5}(\d[\d.]+)", text))
+                self._versions.update(re.findall(r"[Vv]ersion\W{1,5}(\d[\d.]+)", text[:_HEAD]))
             if key in _ONLY_SECRETS:
                 self._versions.update(re.findall(r"[=<>~]\s*([\d.]+)", text))
             if key in _NEVER or key in _ONLY_SECRETS:
+                others[text] = None
                 continue
             if key in _DEVICE_LISTS:
                 late.append(text)
@@ -100,15 +107,45 @@ class Redactor:
             elif key in _HOST_VARIABLES and not re.fullmatch(r"[\d.:]*", text):
                 self.names.host(text)
             elif key in _SERIALS and len(text) >= 4:
-                self._literal[text] = f"serial-{self._number('serial', text)}"
-            self.names.learn(text)
-            addresses += find_ipv4(text)
+                self.names.number(text, self._number)
+            texts[text] = None
+        self._cache.clear()
+        self.uuids.learn(Scan(_BETWEEN.join(others)))
+        scan = self._scan(_BETWEEN.join(texts))
+        self.uuids.learn(scan)
+        self.names.learn(scan, self._number)
         for text in late:
             self.uuids.learn_beginnings(text)
-        for address in addresses:
+        for found in find_ipv4(scan):
+            address = found.mask
             if address not in self._versions and address not in self._ipv4:
                 self._ipv4[address] = ipv4_mask(len(self._ipv4) + 1)
-        self._cache.clear()
+
+    def look(self, value: Any) -> None:
+        """Look at all texts of a value as one, before `value`: most of them hold nothing to mask."""
+        plain: dict[str, None] = {}
+        texts: dict[str, None] = {}
+        for key, text in _strings(value, ""):
+            if key in _ONLY_SECRETS:
+                plain[text] = None
+            elif key not in _NEVER and not _is_version(key):
+                texts[text] = None
+        self._plain.update(_masked(list(plain), find_secrets(Scan(_BETWEEN.join(plain)))))
+        self._cache.update(_masked(list(texts), self._spans(self._scan(_BETWEEN.join(texts)))))
+
+    def _scan(self, text: str) -> Scan:
+        """A long text is read once."""
+        if self._last is None or self._last[0] != text:
+            self._last = text, Scan(text)
+        return self._last[1]
+
+    def _spans(self, scan: Scan) -> Iterator[Span]:
+        yield from find_secrets(scan)
+        yield from self.uuids.find(scan)
+        yield from find_addresses(scan, self._number)
+        if self._ipv4:
+            yield from (span._replace(mask=self._ipv4.get(span.mask, span.mask)) for span in find_ipv4(scan))
+        yield from self.names.find(scan, self._number)
 
     def text(self, text: str, key: str = "") -> str:
         """One text; `key` is the field or variable that it is the value of."""
@@ -119,7 +156,7 @@ class Redactor:
         if key in _IDENTITIES or (key.isupper() and key.endswith(_IDENTITY)):
             return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
         if key in _ONLY_SECRETS:
-            return mask_secrets(text)
+            return self._plain[text] if text in self._plain else mask_secrets(text)
         if key in ("command", "note") and self._typed_home:
             text = self._home_as_typed(text)
         if key in _HOST_VARIABLES or key in _USER_VARIABLES or key == "target":
@@ -136,6 +173,11 @@ class Redactor:
         while done != text:  # folder after folder of a list such as LD_LIBRARY_PATH
             done, text = text, later.sub(r"\1~", text)
         return done
+
+    def pasted(self, text: str) -> str:
+        """A text that somebody pasted, masked as it came; its lines stay lines."""
+        self.learn(text)
+        return self._mask(text)
 
     def value(self, value: T, key: str = "") -> T:
         """The same Struct, list, dict or text with its values masked; an untouched part is returned as it is."""
@@ -189,15 +231,8 @@ class Redactor:
         return replace(value, **changes) if changes else value
 
     def _mask(self, text: str) -> str:
-        text = mask_secrets(text)
-        text = self.uuids.text(text)
-        text = mask_addresses(text, self._number)
-        text = replace_ipv4(text, self._ipv4)
-        text = self.names.text(text)
-        for known, mask in self._literal.items():
-            if known in text:
-                text = re.sub(rf"(?<!\w){re.escape(known)}(?!\w)", mask, text)
-        return text
+        scan = self._scan(text) if len(text) > _LONG else Scan(text)
+        return replaced(text, self._spans(scan))
 
     def _number(self, kind: str, original: str) -> int:
         return self._numbers.setdefault((kind, original), 1 + sum(1 for k, _ in self._numbers if k == kind))
@@ -208,11 +243,39 @@ _PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary"
 """Structs whose `name` (or `model`) is that of a product or variable."""
 
 
-def redact(value: T, names: LocalNames = LocalNames()) -> T:  # noqa: B008
-    """A Snapshot or report with its values masked. In a report the Snapshot teaches what there is to mask."""
-    redactor = Redactor(names)
+def redact(value: T, names: LocalNames = LocalNames(), masks: Redactor | None = None) -> T:  # noqa: B008
+    """A Snapshot or report with its values masked. In a report the Snapshot teaches what there is to mask.
+
+    `masks`: of the text that it was read from, so that what is left is masked alike.
+    """
+    redactor = masks or Redactor(names)
     redactor.learn(getattr(value, "snapshot", value))
+    redactor.look(value)
     return redactor.value(value)
+
+
+def _masked(texts: list[str], spans: Iterator[Span]) -> dict[str, str]:
+    """Texts that were looked at as one, with their masks; those that need a look of their own are left out."""
+    starts: list[int] = []
+    at = 0
+    for text in texts:
+        starts.append(at)
+        at += len(text) + len(_BETWEEN)
+    touched: dict[int, list[Span]] = {}
+    alone: set[int] = set()
+    for span in spans:
+        first, last = bisect(starts, span.start) - 1, bisect(starts, span.end - 1) - 1
+        at = starts[first]
+        touched.setdefault(first, []).append(Span(span.start - at, span.end - at, span.mask))
+        if first != last or span.end > at + len(texts[first]):
+            alone.update(range(first, last + 1))
+        elif span.mask.startswith(("user-", "host-")) and not any(c in texts[first] for c in "/\\@ \t\n"):
+            alone.add(first)  # a single word may be an identifier
+    return {
+        text: replaced(text, touched[number]) if number in touched else text
+        for number, text in enumerate(texts)
+        if number not in alone
+    }
 
 
 def _is_version(key: str) -> bool:

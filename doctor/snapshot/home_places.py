@@ -1,0 +1,68 @@
+"""Home folders, and the folders of a user on a cluster: /home/NAME, /data/users/NAME, /scratch/NAME, /u/NAME."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .spans import Place, Scan, lazily
+
+_ROOTS = ("home", "users/", "users\\", "user/", "/u/", "scratch", "homes/", "ptmp/", "nobackup", "workspaces/", "~")
+_FOLDER = lazily(
+    r"(?i)[/\\]+(?:home\d{0,2}|homes|users?|jusers|u|scratch\d{0,2}|gscratch|netscratch|[a-z]{0,8}scratch\d{0,2}|ptmp|nobackup|workspaces)[/\\]+"
+)
+_GROUPING = lazily(
+    r"(?:[a-z0-9]|\d{2,8}|users?|homes?|work|projects?|proj\w{0,12}|groups?|shared?|lab|labs|tmp|[a-z]+_\d+)[/\\]"
+)
+"""Between such a folder and a name: the name's first letter, a group's number, a project."""
+_NAME = lazily(r"[^/\\\s:;,'\"<>|*?)\]}$%&{(`@]+(?=([/\\]?))")
+_WINDOWS = lazily(r"[^/\\:;,'\"<>|*?\n]{1,60}(?=\\)")
+_TILDE = lazily(r"~([A-Za-z_][\w.-]*)(?=/)")
+_MEDIA = lazily(r"(?:/run)?/media/([A-Za-z_][\w.-]*)(?=/)")
+
+
+def find_homes(scan: Scan) -> Iterator[Place]:
+    """The names of the owners of the folders that a text names; `folder` where it may be no person's."""
+    text = scan.text
+    for root in _ROOTS:
+        if root not in scan.lower:
+            continue
+        for at in scan.places(root):
+            if root == "~":
+                found = _TILDE.match(text, at)
+                if found and not (at and (text[at - 1].isalnum() or text[at - 1] in "_.~/-")):
+                    yield Place(*found.span(1), "owner")
+                continue
+            start = at
+            while start and at - start < 12 and text[start - 1] not in "/\\":
+                start -= 1
+            folder = _FOLDER.match(text, max(start - 1, 0))
+            if folder and folder.end() > at:
+                yield from _owner(text, folder)
+    if "/media/" in text:
+        for found in _MEDIA.finditer(text):
+            yield Place(*found.span(1), "folder")
+
+
+def _owner(text: str, folder: re.Match[str]) -> Iterator[Place]:
+    at = folder.end()
+    whole = folder[0].strip("/\\").lower()
+    home = whole in ("home", "users", "homes")
+    if whole in ("home", "homes", "users") and (letter := _LETTER.match(text, at)):
+        at += 2 if letter[1] == letter[2] else 0  # /home/a/alice
+    elif whole not in ("home", "users"):
+        for _ in range(3):
+            group = _GROUPING.match(text, at)
+            if not group or not _NAME.match(text, group.end()):
+                break
+            at = group.end()
+    if folder[0].endswith("\\") and (long := _WINDOWS.match(text, at)):
+        yield Place(*long.span(), "owner")
+    elif name := _NAME.match(text, at):
+        end = name.end()
+        while end > at + 1 and text[end - 1] in ".!":
+            end -= 1
+        yield Place(at, end, "owner" if home else "folder")
+
+
+_LETTER = lazily(r"(.)[/\\](.)")

@@ -1,0 +1,193 @@
+"""E-mail, MAC and network addresses, and numbers of containers: each becomes a documentation address.
+
+A dotted quad may be an address or a version of four parts (`libcurand 10.3.9.90`); what stands before it decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from .spans import Scan, Span, compiled, lazily
+
+_MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
+_FILES = (".service", ".so", ".socket", ".target", ".timer", ".slice")
+_COLONS = bytes(c if chr(c) in "0123456789abcdefABCDEF:" else 32 for c in range(128)) + b" " * 128
+_MAC = r"(?:[0-9A-Fa-f]{2}:){5,19}[0-9A-Fa-f]{2}"
+_GUID = r"(?:[0-9A-Fa-f]{4}:){3}[0-9A-Fa-f]{4}"
+_IPV6 = r"(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}"
+_DASHED_MAC = r"(?<![\w-])(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}(?![\w-])"
+_DOTTED_MAC = r"[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}"
+_DASHED_IP = r"\bip-(\d{1,3}(?:-\d{1,3}){3})\b"
+_INTERFACE = r"\b(?:enx|wlx)[0-9a-f]{12}\b"
+_LONG_ID = r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])"
+_IPV4 = r"(?<![\w.+<>~!-])(?<![^/]/)(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
+_VERSION_BEFORE = lazily(
+    r"(?i)(?:\b(?:lib|cu[a-z]{2}|nv|trt|tensorrt|npp|version|driver|release|build|package|toolkit|torch|python|"
+    r"firmware|kernel|linux|vbios|bios|chrome|wsl|wddm)[\w.-]*|-cu\d\d|\bv|[=<>~!]=)[\s|:=\"',()\[\]v-]*$"
+)
+_ADDRESS_BEFORE = lazily(
+    r"(?i)(?:\b\w*(?:ip|addr(?:ess)?|host|server|peer|inet|gateway|gw|dns|node|url|endpoint|master|bind|listen|src|dst|"
+    r"connect|connect to|connected to|route|ssh|ping|remote|local|proxy|nfs|client|interface|subnet|cidr|worker|"
+    r"rank ?\d*)"
+    r"[\s|:=\"',()\[\]-]*|//|@)$"
+)
+
+Number = Callable[[str, str], int]
+"""(kind, original) to the number of its pseudonym, the same for the same original."""
+
+
+def find_addresses(scan: Scan, number: Number) -> Iterator[Span]:
+    """E-mail, MAC and IPv6 addresses of a text and documentation addresses for them (IPv4 needs to be learned)."""
+    if len(scan.text) >= 8:
+        yield from _mails(scan, number)
+        yield from _colons(scan, number)
+        yield from _words(scan, number)
+
+
+def _mails(scan: Scan, number: Number) -> Iterator[Span]:
+    for at in scan.places("@") if "@" in scan.text else ():
+        for found in compiled(_MAIL).finditer(scan.text, max(at - 66, 0), min(at + 200, len(scan.text))):
+            if found.start() < at < found.end() and not found[0].endswith(_FILES):
+                yield Span(*found.span(), _mail(found[0], number))
+
+
+def _colons(scan: Scan, number: Number) -> Iterator[Span]:
+    """MAC, IPv6 and InfiniBand addresses: runs of hexadecimal digits and colons."""
+    text = scan.text
+    if text.count(":") < 2:
+        return
+    runs = set(text.encode("utf-8", "replace").translate(_COLONS).decode("ascii").split())
+    for run in runs:
+        count = run.count(":")
+        if count < 2 or (count < 5 and "::" not in run and not compiled(_GUID).fullmatch(run)):
+            continue
+        at = text.find(run)
+        while at >= 0:
+            start, end = at, at + len(run)
+            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+                start = text.index(":", start) + 1  # of `mac:aa:...`
+            if end < len(text) and (text[end].isalnum() or text[end] == "_"):
+                end = text.rindex(":", start, end) if ":" in text[start:end] else start
+            whole = text[start:end]
+            bare = whole.lstrip(":") if not whole.startswith("::") else whole
+            start, bare = end - len(bare), bare if bare.endswith("::") else bare.rstrip(":")
+            end = start + len(bare)
+            mask = _colon_mask(bare, number)
+            if mask != bare:
+                yield Span(start, end, mask)
+            at = text.find(run, at + len(run))
+
+
+def _colon_mask(bare: str, number: Number) -> str:
+    if compiled(_MAC).fullmatch(bare):
+        return _mac(bare, number)
+    if compiled(_GUID).fullmatch(bare):
+        return f"0200:0000:0000:{number('mac', bare.lower()):04x}" if not bare.startswith("0200:0000:") else bare
+    if compiled(_IPV6).fullmatch(bare):
+        return _ipv6(bare, number)
+    return bare
+
+
+def _words(scan: Scan, number: Number) -> Iterator[Span]:
+    """Addresses with dashes or dots, and long numbers, in words that may hold them."""
+    for word in scan.words:
+        if len(word) < 11:
+            continue
+        if word.count("-") >= 4:
+            yield from _each(scan, word, _DASHED_IP, lambda m: f"ip-{_dashed(m[1], number)}")
+            if word.count("-") >= 5:
+                yield from _each(
+                    scan, word, _DASHED_MAC, lambda m: _mac(m[0].replace("-", ":"), number).replace(":", "-")
+                )
+        if word.startswith(("enx", "wlx")):
+            yield from _each(scan, word, _INTERFACE, lambda m: f"{m[0][:3]}02000000{number('mac', m[0]):04x}")
+        elif len(word) == 14 and compiled(_DOTTED_MAC).fullmatch(word) and not word.replace(".", "").isdigit():
+            yield from _each(scan, word, _DOTTED_MAC, lambda m: f"0200.0000.{number('mac', m[0].lower()):04x}")
+        if len(word) >= 64:
+            yield from _each(scan, word, _LONG_ID, lambda m: _long_id(m[0], number))
+
+
+def _each(scan: Scan, word: str, pattern: str, mask: Callable[[re.Match[str]], str]) -> Iterator[Span]:
+    text, at = scan.text, scan.text.find(word)
+    while at >= 0:
+        for found in compiled(pattern).finditer(text, at, at + len(word)):
+            before = text[max(found.start() - 7, 0) : found.start()]
+            if pattern is not _LONG_ID or (before[-1:] in ("/", ":", "-") and before != "sha256:"):
+                yield Span(*found.span(), mask(found))
+        at = text.find(word, at + len(word))
+
+
+def find_ipv4(scan: Scan) -> list[Span]:
+    """Addresses in a text; loopback, wildcard and masks are not among them, nor what stands as a version."""
+    text = scan.text
+    if text.count(".") < 3 or not any(word.count(".") >= 3 and word[:1].isdigit() for word in scan.words):
+        return []
+    return [
+        Span(*found.span(), found[0])
+        for found in compiled(_IPV4).finditer(text)
+        if _is_somebodys(found[0]) and _is_address(text, found)
+    ]
+
+
+def _is_address(text: str, found: re.Match[str]) -> bool:
+    """Whether a dotted quad of a text is an address there, by what stands before it on its line and after it."""
+    first = max(text.rfind("\n", 0, found.start()) + 1, found.start() - 40)
+    before = text[first : found.start()]
+    if _ADDRESS_BEFORE.search(before):
+        return True
+    if _VERSION_BEFORE.search(before):
+        return False
+    if compiled(r":\d{2,5}\b|/\d{1,2}\b|:/").match(text, found.end()):
+        return True
+    octet, second, third = (int(part) for part in found[0].split(".")[:3])
+    return octet > 31 or octet == 10 or second > 40 or third > 40  # no library's version of four parts is such
+
+
+def ipv4_mask(index: int) -> str:
+    """The n-th documentation address (RFC 5737), then private ones."""
+    nets = ("192.0.2.", "198.51.100.", "203.0.113.")
+    if index <= 750:
+        return nets[(index - 1) // 250] + str((index - 1) % 250 + 1)
+    return f"240.{index >> 16 & 255}.{index >> 8 & 255}.{index & 255}"
+
+
+def _is_somebodys(text: str) -> bool:
+    parts = [int(part) for part in text.split(".")]
+    if max(parts) > 255 or any(len(part) > 1 and part[0] == "0" for part in text.split(".")):
+        return False
+    if parts[0] in (0, 127, 240) or parts == [255] * 4:
+        return False
+    return not text.startswith(("192.0.2.", "198.51.100.", "203.0.113."))
+
+
+def _mail(text: str, number: Number) -> str:
+    return text if text.endswith("@host.invalid") else f"mail-{number('mail', text)}@host.invalid"
+
+
+def _dashed(text: str, number: Number) -> str:
+    """As in `ip-10-0-3-7`, the host name that a cloud makes of an address."""
+    return text if text.startswith("192-0-2-") else f"192-0-2-{number('dashed-ip', text) % 250 + 1}"
+
+
+def _long_id(text: str, number: Number) -> str:
+    """The 64 digits of a container or a layer: 'id' in hexadecimal, then a number."""
+    return text if text.startswith("6964" + "0" * 40) else f"6964{number('long-id', text):060x}"
+
+
+def _mac(text: str, number: Number) -> str:
+    if text.startswith("02:00:00:00:"):
+        return text
+    index = number("mac", text.lower())
+    groups = text.count(":") + 1
+    return ":".join(["02", "00", "00", "00", *["00"] * (groups - 6), f"{index >> 8 & 255:02x}", f"{index & 255:02x}"])
+
+
+def _ipv6(text: str, number: Number) -> str:
+    groups = text.split(":")
+    short = "::" in text
+    if text.count("::") > 1 or ":::" in text or (not short and len(groups) != 8 and "." not in text):
+        return text
+    if sum(1 for group in groups if group) < 2 or text.lower().startswith("2001:db8:"):
+        return text  # ::1 and :: say nothing
+    return f"2001:db8::{number('ipv6', text.lower()):x}"

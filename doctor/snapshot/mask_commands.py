@@ -1,0 +1,111 @@
+"""Secrets of commands, where no name tells them: `docker login -p`, `mysql -p`, `wandb login`, `curl -u`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .secret_keys import is_nothing, looks_secret
+from .spans import Scan, Span, compiled
+
+_MOST = 1500
+"""Characters of one command."""
+_WORD = r"(?:\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|([^\s\"'|;&<>`]{1,300}))"
+_NEXT = rf"\s{{0,4}}(?:\\\r?\n\s{{0,20}})?=?{_WORD}"
+_LOGIN_P = rf"\s-p(?:\s|=|(?=[\S])){_NEXT}"
+_FLAGS = (
+    ("login", r"(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az)\b[^\n|;]{0,80}\blogin\b", _LOGIN_P),
+    ("mysql", r"\b(?:mysql\w{0,12}|mariadb[\w-]{0,12})\s", rf"\s-p(?:\s|(?=[^\s-])){_NEXT}"),
+    ("sshpass", r"\bsshpass\s", _LOGIN_P),
+    ("twine", r"\btwine\s", _LOGIN_P),
+    ("plink", r"\b(?:plink|pscp|psftp|putty)\b", rf"\s-pw\s{_NEXT}"),
+    ("sqlcmd", r"\b(?:sqlcmd|bcp|osql)\s", rf"\s-P{_NEXT}"),
+    ("mosquitto", r"\bmosquitto_\w+\s", rf"\s-P{_NEXT}"),
+    ("redis-cli", r"\bredis-cli\b", rf"\s(?:-a|--pass){_NEXT}"),
+    ("mongo", r"\bmongo\w{0,8}\b", rf"\s-p(?:\s|=){_NEXT}"),
+    ("ldap", r"\bldap\w+\s", rf"\s-w{_NEXT}"),
+    ("unzip", r"\bunzip\s", rf"\s-P{_NEXT}"),
+    ("zip", r"\bzip\s", rf"\s-P{_NEXT}"),
+    ("7za", r"\b7za\s", rf"\s-p(?=\S){_NEXT}"),
+    ("7z", r"\b7z[ar]?\s", rf"\s-p(?=\S){_NEXT}"),
+    ("smbclient", r"\bsmbclient\b", r"\s-U[ ']{0,2}()()[\w.\\-]{1,60}%([^\s']+)"),
+    ("lftp", r"\blftp\b", r"\s-u\s()()[\w.-]{1,60},(\S+)"),
+    ("curl", r"\b(?:curl|wget)\s", rf"\s(?:-u|--user|-U|--proxy-user){_NEXT}"),
+    ("curl", r"\bcurl\s", rf"\s(?:-b|--cookie){_NEXT}"),
+    ("http", r"\bhttps?\s", rf"\s(?:-a|--auth){_NEXT}"),
+    ("openssl", r"\bopenssl\b", r"\bpass:()()([^\s\"']+)"),
+    ("openssl", r"\bopenssl\b", rf"\s-k\s{_NEXT}"),
+    ("htpasswd", r"\bhtpasswd\s+-\w*b\w*\s", r"\s()()\S+\s+[\w.-]+\s+([^\s]+)\s{0,4}(?:$|[|;&\n])"),
+    ("chpasswd", r"\bchpasswd\b", r"echo\s+[\"']?()()[\w.-]+:([^\s\"'|]+)"),
+    ("passwd --stdin", r"\bpasswd --stdin\b", rf"echo\s+(?:-n\s)?{_WORD}"),
+    ("password-stdin", r"--password-stdin\b", rf"(?:echo|printf)\s+(?:-n\s)?(?:[\"']?%s[\"']?\s)?{_WORD}\s{{0,4}}\|"),
+    ("sudo -s", r"\bsudo -S\b", rf"echo\s+(?:-n\s)?{_WORD}\s{{0,4}}\|"),
+    ("doctl", r"\bdoctl\b", rf"\s(?:-t|--access-token){_NEXT}"),
+    ("prefect", r"\bprefect\b", rf"\s(?:-k|--key){_NEXT}"),
+    ("vault login", r"\bvault login\s", rf"login\s{_NEXT}"),
+    ("nmcli", r"\bnmcli\b", rf"\bpassword\s{_NEXT}"),
+    ("wpa_passphrase", r"\bwpa_passphrase\s", rf"wpa_passphrase\s+\S+\s{_NEXT}"),
+    ("net use", r"\bnet use\s", r"/user:()()\S+\s+(\S+)"),
+    ("mc alias set", r"\bmc alias set\s", rf"mc alias set\s+\S+\s+\S+\s+\S+\s{_NEXT}"),
+    ("mc alias set", r"\bmc alias set\s", rf"mc alias set\s+\S+\s+\S+\s{_NEXT}"),
+    ("secret set", r"\bsecret set\b", rf"\s(?:--body|-b){_NEXT}"),
+    ("identified by", r"\bidentified\b", rf"(?i)\bidentified\s+(?:with\s+\S+\s+)?by\s+(?:password\s+)?{_WORD}"),
+    ("requirepass", r"\brequirepass\b", rf"\brequirepass\s+{_WORD}"),
+    ("encrypted password", r"\bpassword\b", r"(?i)\b(?:with\s+)?(?:encrypted\s+)?password\s+'()([^']+)'()"),
+    ("machine ", r"\bmachine\s", rf"\b(?:login|password|account)\s+{_WORD}"),
+    ("from-literal", r"--from-literal\b", r"--from-literal[= ][\"']?[\w.-]+=()()([^\s\"']+)"),
+    ("docker-password", r"--docker-password\b", rf"--docker-password{_NEXT}"),
+    ("mount", r"\bmount\b", r"\bpass(?:word)?=()()([^\s,\"']+)"),
+)  # fmt: skip
+"""(text that must be there, command, secret behind it); the secret is the last group that matched."""
+_LOGIN = r"\b(?:login|authtoken|add-authtoken|api-?key|set-key|token (?:add|set|new)|activate|authkey|join)\b"
+_TOOLS = ("wandb", "huggingface-cli", "hf auth", "comet", "ngrok", "cargo", "vastai", "runpodctl", "modal", "fly",
+          "flyctl", "heroku", "vercel", "netlify", "railway", "neptune", "clearml", "poetry", "databricks", "kaggle",
+          "ngc", "gh auth", "glab", "stripe", "doppler", "infisical", "sky", "lightning", "pulumi", "twilio", "zrok",
+          "anaconda", "conda", "npm", "roboflow", "dvc", "mlflow", "zenml", "prefect", "terraform", "snyk", "codecov",
+          "sentry-cli", "cloudflared", "tailscale", "kubeadm", "swarm", "replicate", "together", "openai",
+          "runpod")  # fmt: skip
+
+
+def find_in_commands(scan: Scan) -> Iterator[Span]:
+    """The secrets of every command that takes one without a name."""
+    text = scan.text
+    for word, command, secret in _FLAGS:
+        if not scan.may_begin(word.split()[0].lstrip("-")):
+            continue
+        for at in scan.places(word):
+            first, last = _command(text, at)
+            if not compiled(f"(?i){command}").search(text, first, last):
+                continue
+            for found in compiled(secret).finditer(text, first, last):
+                number = found.lastindex or 0
+                value = found[number] if number else ""
+                if value and not is_nothing(value) and not value.startswith("-"):
+                    yield Span(*found.span(number))
+    for tool in _TOOLS:
+        if scan.may_begin(tool.split()[0]):
+            for at in scan.places(tool):
+                yield from _positional(text, at)
+
+
+def _command(text: str, at: int) -> tuple[int, int]:
+    """The line that a word stands on, with the lines that a backslash joins to it."""
+    first = text.rfind("\n", 0, at) + 1
+    while first > 1 and text[:first - 1].endswith("\\") and at - first < _MOST:
+        first = text.rfind("\n", 0, first - 1) + 1
+    last = text.find("\n", at)
+    while last > 0 and text[last - 1] == "\\" and last - at < _MOST:
+        last = text.find("\n", last + 1)
+    last = len(text) if last < 0 else last
+    return max(first, at - _MOST), min(last, at + _MOST)
+
+
+def _positional(text: str, at: int) -> Iterator[Span]:
+    """`wandb login KEY`, `ngrok config add-authtoken TOKEN`: words that look made up after the word for signing in."""
+    _, last = _command(text, at)
+    led = compiled(_LOGIN).search(text, at, min(last, at + 120))
+    if not led:
+        return
+    for found in compiled(r"(?<=[\s\"'=])[\w.~+/=-]{12,}").finditer(text, led.end(), last):
+        word = found[0].lstrip("-")
+        if looks_secret(word) and not found[0].startswith("-"):
+            yield Span(*found.span())

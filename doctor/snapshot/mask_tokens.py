@@ -1,0 +1,102 @@
+"""Tokens that are known by their own form, wherever they stand: `token_formats.json`, and words made by chance.
+
+The words of a text are looked up by their beginnings; only the formats whose beginning (or fixed part) is there are
+compiled and tried. The file is read when the first text is masked, never at import.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pkgutil import get_data
+from typing import NamedTuple
+
+from .spans import Scan, Span, compiled
+
+_AROUND = 300
+"""Characters before and after a fixed part that its pattern is tried on."""
+_RUN = r"[A-Za-z0-9]{24,}"
+_DISCORD = r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"
+
+
+class _Formats(NamedTuple):
+    """`beginnings`: first two characters to (beginning of a word, pattern); `parts`: (word in it, text, pattern)."""
+
+    beginnings: dict[str, list[tuple[str, str]]]
+    parts: tuple[tuple[str, str, str], ...]
+
+
+@cache
+def _formats() -> _Formats:
+    beginnings: dict[str, list[tuple[str, str]]] = {}
+    parts = []
+    for row in json.loads(get_data(__package__, "token_formats.json") or b"{}")["formats"]:
+        for prefix in row.get("prefixes", ()):
+            beginnings.setdefault(prefix[:2], []).append((prefix, row["pattern"]))
+        for part in row.get("find", ()):
+            parts.append((max(re.findall(r"[\w.-]+", part), key=len), part, row["pattern"]))
+    return _Formats(beginnings, tuple(parts))
+
+
+def find_tokens(scan: Scan) -> Iterator[Span]:
+    """Every token in a text."""
+    if len(scan.text) < 12:
+        return
+    beginnings, parts = _formats()
+    for word in scan.words:
+        if len(word) < 10:
+            continue
+        bare = word.lstrip("_.-")
+        if rows := beginnings.get(bare[:2]):
+            for prefix, pattern in rows:
+                if bare.startswith(prefix):
+                    yield from _matches(scan, bare, pattern)
+        if len(bare) >= 24 and not (bare.islower() or bare.isupper()):
+            yield from _by_chance(scan, bare)
+    for word, part, pattern in parts:
+        if scan.may_hold(word):
+            yield from _around(scan, part, pattern)
+
+
+def _matches(scan: Scan, word: str, pattern: str) -> Iterator[Span]:
+    text, at = scan.text, scan.text.find(word)
+    while at >= 0:
+        if not (at and text[at - 1].isalnum()) and (found := compiled(pattern).match(text, at)):
+            yield Span(at, found.end())
+        at = text.find(word, at + 1)
+
+
+def _around(scan: Scan, part: str, pattern: str) -> Iterator[Span]:
+    at = scan.text.find(part)
+    while at >= 0:
+        for found in compiled(pattern).finditer(scan.text, *scan.line(at, _AROUND)):
+            whole = found[0]
+            left = len(whole) - len(whole.lstrip(" \t=:\"'"))
+            yield Span(found.start() + left, found.start() + len(whole.rstrip(" \t\"'")))
+        at = scan.text.find(part, at + len(part))
+
+
+def _by_chance(scan: Scan, word: str) -> Iterator[Span]:
+    """Letters of both cases and digits, mixed as no name of a thing mixes them."""
+    if word[0] in "MNO" and word.count(".") == 2 and compiled(_DISCORD).fullmatch(word):
+        runs = [word]
+    else:
+        runs = [run for run in compiled(_RUN).findall(word) if is_random(run)]
+    for run in runs:
+        at = scan.text.find(run)
+        while at >= 0:
+            yield Span(at, at + len(run))
+            at = scan.text.find(run, at + 1)
+
+
+def is_random(run: str) -> bool:
+    """Whether letters and digits change as often as chance makes them, and the word is no symbol of C++."""
+    if run.islower() or run.isupper() or run.isalpha() or run.startswith(("ZN", "ZT", "ZS", "Z", "N3c10")):
+        return False
+    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in run]
+    digits, upper, lower = kinds.count("d"), kinds.count("u"), kinds.count("l")
+    changes = sum(a != b for a, b in pairwise(kinds))
+    return digits >= 2 and upper >= 4 and lower >= 4 and changes * 10 >= len(run) * 4

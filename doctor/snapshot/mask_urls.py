@@ -1,0 +1,47 @@
+"""What URLs carry before `@` and behind `?`, and connection strings without a scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .secret_keys import NO, is_nothing, kind_of, looks_secret
+from .spans import Scan, Span, compiled
+
+_USERINFO = (
+    r"(?:(?!git@)[^/\s'\"<>@]{1,300}|[^/\s'\"<>@:]{1,80}:(?!\d{1,5}/)[^\s'\"<>@]{1,200})"
+    r"(?:@[^/\s'\"<>@]{1,60})*@(?=[\w\[.-])"
+)
+_REST = r"[^\s'\"<>]{0,2000}"
+_QUERY = r"(?<=[?&;#])([\w.%~\[\]-]{1,80})=([^&;#\s'\"<>)]+)"
+_HARMLESS = r"[\d.]{1,12}|[a-z]{1,16}(?:[-_][a-z]{1,16}){0,3}|v?\d+(?:\.\d+){1,3}[\w.+-]{0,12}"
+_BARE = (
+    r"(?<![\w.:/@-])[\w.%+-]{1,100}:[^\s:@/'\"]{1,200}@(?!sha256:)(?=(?:tcp|unix|udp)\(|[\w.-]+:\d{2,5}\b|[\w-]+(?:\.[\w-]+)+(?:/|\b))"
+)
+
+
+def find_in_urls(scan: Scan) -> Iterator[Span]:
+    """User names and passwords of URLs, values of their queries, `user:password@host:port`."""
+    text = scan.text
+    if "://" in text:
+        for at in scan.places("://"):
+            found = compiled(_USERINFO).match(text, at + 3)
+            if found and not text.startswith(("git@", "***@"), at + 3):
+                yield Span(at + 3, found.end() - 1)
+            rest = compiled(_REST).match(text, at + 3)
+            if rest and "=" in rest[0]:
+                yield from _query(text, at + 3, rest.end())
+    if "@" in text:
+        for at in scan.places("@"):
+            first, last = scan.line(at, 310)
+            if ":" in text[first:at]:
+                for found in compiled(_BARE).finditer(text, first, last):
+                    yield Span(found.start(), found.end() - 1)
+
+
+def _query(text: str, start: int, end: int) -> Iterator[Span]:
+    for found in compiled(_QUERY).finditer(text, start, end):
+        name, value = found.groups()
+        if is_nothing(value):
+            continue
+        if kind_of(name) != NO or not compiled(_HARMLESS).fullmatch(value) or looks_secret(value):
+            yield Span(*found.span(2))

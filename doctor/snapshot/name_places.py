@@ -1,0 +1,217 @@
+"""Where people, machines and single things are named: prompts, ssh, logs, listings, `uname`, `user = ...`.
+
+A place is exact: what stands there is a name even if it is also a word. `mask_names` decides what is nobody's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from .home_places import find_homes
+from .secret_keys import parts_of
+from .spans import Place, Scan, compiled, lazily
+
+_USER = r"[A-Za-z_][\w.-]{0,40}"
+_HOST = r"[A-Za-z0-9][\w.-]{0,80}"
+_PROMPT = (
+    rf"(?<![\w.@/+:%-])({_USER})@({_HOST})"
+    r"(?=:[~/]|:\s?[\w~/.][^\s:]{0,80}(?:\s[^\n$#%>\]@]{1,40})?[$#%>](?:\s|$)"
+    r"|[ :][^\n$#%>\]@]{0,120}\]?[$#%>\u276f\u279c](?:\s|$)|[$#%>](?:\s|$))"
+)
+"""A prompt, or `user@host:/path` as scp writes it."""
+_LOOSE = (
+    rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})(?![\w@/(+-]|\.\w|:[\w.])"
+)
+_NO_HOST = lazily(
+    r"(?i)(?:v?\d[\d.]*(?:[a-z]\w{0,8})?|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
+    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git\w*)"
+)
+_SSH = (
+    r"(?:ssh|mosh|sftp|ssh-copy-id|autossh|telnet|ping)"
+    r"(?:\s+-(?:[46AaCfGgKkMNnqsTtVvXxYy]+(?=\s)|[BbcDEeFIiJLlmOopQRSWw]\s{0,2}\S+|-\S+)){0,8}\s+"
+    rf"(?:({_USER})@)?({_HOST})(?=[\s:'\"`;,)]|$)"
+)
+_SCP = rf"(?:scp|rsync)\b[^\n|;&]{{0,300}}?\s(?:({_USER})@)?({_HOST}):(?=[~/.\w])"
+_UNAME = rf"Linux ({_HOST}) (?=\d{{1,2}}\.\d{{1,2}}[.-])"
+_ASKED = rf"[ \t]*\r?\n(?:[ \t>]*\r?\n)?[ \t>]{{0,8}}({_HOST})[ \t]*(?:\r?\n|$)"
+_AS = (
+    r"(?:sudo\s(?:-\S+\s){0,3}?-u|su(?: -l| -)?|chown(?: -\w+)?|usermod(?: -\S+){1,3}(?: [\w,]+)?|adduser|deluser|"
+    r"useradd(?: -\S+)*|crontab -u|loginctl enable-linger|logged in as|log in as|login as|squeue(?: --me)? -u|"
+    rf"pkill -u|killall -u)[ =]+[\"'`]?({_USER})(?=[\"'`\s:;,)]|\.?(?:\s|$))"
+)
+_TOLD = rf"user[ =]+[\"'`]?({_USER})(?=[\"'`\s:;,)]|\.?(?:\s|$))"
+_IDS = r"[ugae]{0,2}(?:uid|gid|groups)=\d{1,10}\([\w.@ -]{1,60}\)(?:[ ,]\w*=?\d{1,10}\([\w.@ -]{1,60}\)){0,40}"
+_ID_NAME = r"\d{4,10}\(([\w.@ -]{1,60})\)"
+_LS = (
+    r"[ \t>]{0,8}[bcdlps-](?:[r-][w-][xsStT-]){3}[.+@]?\s{1,4}\d{1,6}\s{1,8}"
+    rf"({_USER})\s{{1,12}}({_USER})\s{{1,12}}\d"
+)
+_LOG = (
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?|\d{4}-\d\d-\d\dT[\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d))"
+    rf" ({_HOST}) (?=[\w./@()-]{{1,60}}(?:\[\d{{1,9}}\])?: )"
+)
+_PS = rf"[ \t>]{{0,8}}({_USER}\+?)\s+\d{{1,9}}\s+\d{{1,4}}(?:\.\d)?\s+\d{{1,3}}(?:\.\d)?\s+\d+\s+\d+\s"
+_QUEUE = rf"\s*\d{{1,12}}\S*\s+\S+\s+\S+\s+({_USER})\s+(?:R|PD|CG|CD|F|CA|TO|S|ST|RUNNING|PENDING)\s"
+_PASSWD = rf"[ \t>]{{0,8}}({_USER}):[x*!]?:\d{{4,9}}:\d+:([^:\n]{{0,80}}):(?=/)"
+_GPUSTAT = rf"(?<=[|\s])({_USER})(?=(?::[\w./-]{{1,60}})?(?:/\d{{1,9}})?\(\d{{1,7}}M\))"
+_DISK = r"by-id/[\w.:-]*?[_-]([A-Za-z0-9]{6,40})(?=[\s\"'-]|$)"
+_URL_HOST = r"://(?:[^\s/@]{1,200}@)?([a-z0-9-]{2,63}|[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,6}\.(?:internal|local|lan|corp|intranet|cluster))(?=[:/\s'\"]|$)"
+_WORDS = (
+    ("ssh", _SSH, ("user", "host")), ("mosh", _SSH, ("user", "host")), ("sftp", _SSH, ("user", "host")),
+    ("telnet", _SSH, ("user", "host")), ("ping", _SSH, ("user", "host")), ("autossh", _SSH, ("user", "host")),
+    ("scp", _SCP, ("user", "host")), ("rsync", _SCP, ("user", "host")), ("Linux ", _UNAME, ("host",)),
+    ("whoami", rf"whoami{_ASKED}", ("user",)), ("logname", rf"logname{_ASKED}", ("user",)),
+    ("id -un", rf"id -un{_ASKED}", ("user",)), ("hostname", rf"hostname(?: -[fs])?{_ASKED}", ("host",)),
+    ("uname -n", rf"uname -n{_ASKED}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _TOLD, ("told",)),
+    ("sudo", _AS, ("user",)), ("su", _AS, ("user",)), ("chown", _AS, ("user",)), ("deluser", _AS, ("user",)),
+    ("adduser", _AS, ("user",)), ("useradd", _AS, ("user",)), ("usermod", _AS, ("user",)), ("crontab", _AS, ("user",)),
+    ("loginctl", _AS, ("user",)), ("logged in as", _AS, ("user",)), ("login as", _AS, ("user",)),
+    ("log in as", _AS, ("user",)), ("squeue", _AS, ("user",)), ("pkill", _AS, ("user",)), ("killall", _AS, ("user",)),
+)  # fmt: skip
+"""A text, the pattern that is matched there, and what its groups name."""
+_SIGN = lazily(r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']")
+_VALUE = lazily(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
+_HOST_LIKE = lazily(
+    r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
+    r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
+)
+_USERS = frozenset(["user", "username", "login", "logname", "owner", "uname", "submitter", "runas",
+                    "account"])  # fmt: skip
+_HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "servername", "fqdn",
+                    "submithost", "exechost", "hostid", "nodelist"])  # fmt: skip
+_THINGS = frozenset(["host", "node", "server", "machine", "instance", "worker", "endpoint", "remote", "peer", "nodes",
+                     "hosts", "addr", "master"])  # fmt: skip
+_NUMBERS = frozenset(["serial", "serialnumber", "guid", "wwn", "nguid", "eui", "imei"])
+_LONGEST = 30
+"""Characters of a name of several words."""
+_USERS_OF = frozenset(("username", "loginname", "sudouser", "remoteuser"))
+_NUMBERS_OF = frozenset(("assettag", "servicetag", "productuuid", "systemuuid"))
+_IDS_OF = frozenset(("machine", "boot", "system", "host", "instance", "invocation", "account", "tenant", "subscription",
+                     "organization", "org", "chassis", "product"))  # fmt: skip
+_STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "host", "node", "computer",
+          "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial", "guid",
+          "wwn", "eui", "imei", "s/n", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
+          "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
+
+
+def find_places(scan: Scan) -> Iterator[Place]:
+    """Every place of a text that names somebody or something."""
+    text = scan.text
+    if "@" in text:
+        yield from _at(scan)
+    for word, pattern, kinds in _WORDS:
+        if scan.may_begin(word.split()[0].strip("/-")):
+            for at in scan.places(word):
+                if not (at and (text[at - 1].isalnum() or text[at - 1] in "_.")):
+                    yield from _groups(compiled(pattern).match(text, at), kinds)
+    if "://" in text:
+        for at in scan.places("://"):
+            found = compiled(_URL_HOST).match(text, at)
+            if found and _HOST_LIKE.fullmatch(found[1]):
+                yield Place(*found.span(1), "host")
+    for at in scan.places("id=") if "id=" in text else ():
+        if found := compiled(_IDS).match(text, max(at - 1, 0)):
+            for name in compiled(_ID_NAME).finditer(text, *found.span()):
+                yield Place(*name.span(1), "user")
+    yield from _lines(scan)
+    yield from _keyed(scan)
+    yield from find_homes(scan)
+
+
+def _groups(found: re.Match[str] | None, kinds: tuple[str, ...]) -> Iterator[Place]:
+    for number, kind in enumerate(kinds, 1):
+        if found and found[number] and not (kind == "host" and _NO_HOST.fullmatch(found[number])):
+            yield Place(*found.span(number), kind)
+
+
+def _at(scan: Scan) -> Iterator[Place]:
+    for at in scan.places("@"):
+        window = max(at - 42, 0), min(at + 330, len(scan.text))
+        for pattern in (_PROMPT, _LOOSE):
+            found = next((m for m in compiled(pattern).finditer(scan.text, *window) if m.start() < at < m.end()), None)
+            if found and found.end(1) == at and not _NO_HOST.fullmatch(found[2]) and found[1] != "git":
+                yield Place(*found.span(1), "user")
+                yield Place(*found.span(2), "host")
+                break
+
+
+def _lines(scan: Scan) -> Iterator[Place]:
+    """Lines of a log, of `ls -l`, `ps aux`, `squeue`, /etc/passwd and gpustat."""
+    text = scan.text
+    tables = [pattern for pattern, mark in ((_PS, "%CPU"), (_QUEUE, "JOBID")) if mark in text]
+    at = 0
+    for line in text.split("\n"):
+        head = line[:12].lstrip(" \t>")
+        found = None
+        if len(line) > 20:
+            if head[0:1] in "bcdlps-" and head[1:2] in "r-" and (found := compiled(_LS).match(line)):
+                yield Place(at + found.start(1), at + found.end(1), "user")
+                yield Place(at + found.start(2), at + found.end(2), "user")
+            elif head[3:4] == " " or head[10:11] == "T":
+                if found := compiled(_LOG).match(line, len(line) - len(line.lstrip(" \t>"))):
+                    yield Place(at + found.start(1), at + found.end(1), "host")
+            elif line.count(":") >= 6 and (found := compiled(_PASSWD).match(line)):
+                yield Place(at + found.start(1), at + found.end(1), "user")
+                if found[2].strip(" ,"):
+                    yield Place(at + found.start(2), at + found.end(2), "user")
+            for pattern in tables:
+                if row := compiled(pattern).match(line):
+                    yield Place(at + row.start(1), at + row.end(1), "user")
+            if "M)" in line and "MB |" in line:
+                for row in compiled(_GPUSTAT).finditer(line):
+                    yield Place(at + row.start(1), at + row.end(1), "user")
+        at += len(line) + 1
+
+
+def _keyed(scan: Scan) -> Iterator[Place]:
+    """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
+    text = scan.text
+    done = -1
+    for at in sorted(at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.places(stem)):
+        if at < done:
+            continue
+        end = at
+        while end < len(text) and (
+            text[end].isalnum()
+            or text[end] in "_-"
+            or (text[end] == " " and end - at < _LONGEST and text[end + 1 : end + 2].isalpha())
+        ):
+            end += 1
+        done = end
+        sign = _SIGN.match(text, end)
+        value = _VALUE.match(text, sign.end()) if sign else None
+        if not value:
+            continue
+        left = at
+        while left and at - left < 40 and (text[left - 1].isalnum() or text[left - 1] in "_.-"):
+            left -= 1
+        kind = _kind(text[left:end])
+        word = value[1].rstrip(".:")
+        if kind == "thing":
+            kind = "host" if _HOST_LIKE.fullmatch(word) else ""
+        if not kind or (kind == "number" and not any(c.isdigit() for c in word)) or len(word) < 2:
+            continue
+        if kind != "number" and (not word[0].isalpha() or ":" in word or (kind == "host" and _NO_HOST.fullmatch(word))):
+            continue
+        yield Place(value.start(1), value.start(1) + len(word), kind)
+
+
+@lru_cache(maxsize=4096)
+def _kind(name: str) -> str:
+    """What the value of a name is: user, host, thing (a host if it looks like one), number, or nothing."""
+    parts = parts_of(name)
+    if not parts or len(parts) > 5:
+        return ""
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    both = before + last
+    if (last in _USERS and before not in ("sys", "super", "per", "multi", "single")) or both in _USERS_OF:
+        return "user"
+    if last in _HOSTS or both in _HOSTS or both in ("masteraddr", "rdzvendpoint", "slurmdnodename", "ncclhostid"):
+        return "host"
+    if last in _NUMBERS or (last in ("number", "no", "num") and before == "serial") or both in _NUMBERS_OF:
+        return "number"
+    if last in ("id", "uuid") and before in _IDS_OF:
+        return "number"
+    return "thing" if last in _THINGS else ""

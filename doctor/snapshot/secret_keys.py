@@ -1,0 +1,106 @@
+"""Which names have secrets for values: `DB_PASSWORD`, `x-api-key`, `clientSecret`; and which values can be secrets."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+
+from .spans import lazily
+
+_PART = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+SURE, LIKELY, HEADER, NO = "sure", "likely", "header", ""
+"""A value of a SURE name is a secret whatever it looks like, that of a LIKELY one if it looks like one."""
+_WORDS = frozenset((  # noqa: SIM905
+    "password passwd passwort passphrase passcode pwd passwords secret secrets credential credentials psk otp totp jwt "
+    "apikey apikeys authtoken accesstoken refreshtoken identitytoken idtoken sessiontoken accesskey secretkey "
+    "privatekey accountkey authkey licensekey apitoken apisecret clientsecret sharedsecret mnemonic bearer "
+    "dsn connectionstring connstr requirepass masterauth keypass storepass sshpass pgpass mysqlpwd"
+).split())
+_KEYS = frozenset((  # noqa: SIM905
+    "api access private secret account auth encryption signing master license licence session storage deploy service "
+    "client admin shared ssh server write read integration ingestion ingest subscription join registration activation "
+    "wandb openai anthropic hf huggingface ngc comet neptune aws azure gcp stripe app application functions project "
+    "user root preshared wireguard tailscale recovery product"
+).split())
+_LIKELY = frozenset((  # noqa: SIM905
+    "key keys token tokens auth session sess sessid sessionid phpsessid jsessionid sid sig signature csrf xsrf "
+    "csrftoken xsrftoken nonce salt license licence pin webhook pass pat hash cred creds userpass login data pw"
+).split())
+_TEXT_TOKENS = frozenset((  # noqa: SIM905
+    "pad eos bos unk sep cls mask max min num n special next prev new first last image video audio per stop start end "
+    "total prompt completion input output context generated vocab added batched batch count prefill decode cached "
+    "number of ids id len length size type types indices index embedding embeddings embed list limit budget window "
+    "dim idx classification level wise mixing merging drop sparse query position positions logits probs text word "
+    "expert experts routed counts usage reasoning s sec second rate hidden decoded parallel kv block blocks padding"
+).split())
+"""Beside `token`: a piece of text, as language models count it."""
+_BEFORE_PASS = frozenset(["forward", "backward", "by", "second", "first", "fast", "low", "high",
+                          "band", "render", "one", "two", "multi", "single", "dry"])  # fmt: skip
+_HEADERS = frozenset(("authorization", "cookie", "cookies"))
+
+
+def parts_of(name: str) -> list[str]:
+    """The words of a name in lower case: of `clientSecret`, `client-secret` and `CLIENT_SECRET` the same."""
+    return [part.lower() for part in _PART.findall(name)]
+
+
+@lru_cache(maxsize=4096)
+def kind_of(name: str) -> str:
+    """SURE, LIKELY, HEADER (its value goes to the end of the line) or NO."""
+    parts = parts_of(name)
+    if not parts:
+        return NO
+    last = parts[-1]
+    if last in _HEADERS:
+        return HEADER
+    if "public" in parts or (last in ("file", "path", "files", "dir", "name", "url", "uri", "length", "size", "type",
+                                     "expired", "expires", "expiry", "version", "required", "policy", "store", "env",
+                                     "class", "id") and not {"access", "session"} & set(parts)):  # fmt: skip
+        return NO
+    if any(part in _WORDS for part in parts) or ("connection", "string") in pairwise(parts):
+        return SURE
+    pairs = list(pairwise(parts))
+    if any(second in ("key", "keys") and first in _KEYS for first, second in pairs):
+        return SURE
+    if last == "pass" and len(parts) > 1 and parts[-2] not in _BEFORE_PASS:
+        return SURE
+    if "token" in parts:
+        at = parts.index("token")
+        beside = {*parts[max(at - 1, 0) : at], *parts[at + 1 : at + 2]}
+        return NO if beside & _TEXT_TOKENS else SURE
+    if last == "key" and len(parts) > 1 and name.isupper():
+        return SURE
+    return LIKELY if last in _LIKELY or last.endswith("token") else NO
+
+
+_NOTHING = lazily(
+    r"(?i)(?:none|null|nil|true|false|yes|no|on|off|unset|undefined|empty|required|optional|missing|invalid|incorrect|"
+    r"wrong|expired|string|str|int|bool|bytes|any|default|not|is|was|the|an?|for|your|and|or|from|in|with|to|n/a|auto|"
+    r"must|should|can|cannot|has|will|does|be|of|environment|variable|variables|set|given|provided|found|failed|"
+    r"\*+|x{3,}|[•.]+|-+|_+|\[?\(?<?(?:redacted|masked|hidden|secret|removed|filtered|token|password|your)\b.*"
+    r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|os\.\w.*|self\.\w+|[A-Za-z_][\w.]*[(\[].*|serial-\d+|id-\d+|user-\d+|host-\d+)"
+)
+_PLAIN = lazily(r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
+                r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
+                    r"|[A-Za-z_]+=[^=].*")
+_PATH = lazily(r"(?:~|\.{0,2})(?:/[a-z0-9_.-]+)+/?|[A-Za-z]:\\.*")
+_FILE = lazily(r"(?:[~.]{0,2}/|[A-Za-z]:\\).*"
+               r"|.*\.(?:py|so|json|ya?ml|txt|pt|pth|bin|h|cpp|cu|whl|log|safetensors|toml)\b.*")
+
+
+def is_nothing(value: str) -> bool:
+    """Whether a value says that there is none, stands for one that is elsewhere, or is masked."""
+    return bool(_NOTHING.fullmatch(value) or _PATH.fullmatch(value))
+
+
+def looks_secret(value: str) -> bool:
+    """Whether a word looks like something that a machine made up, or a password: no word, number, version or file."""
+    if len(value) < 8 or is_nothing(value) or _PLAIN.fullmatch(value) or _FILE.fullmatch(value):
+        return len(value) >= 32 and value.isalpha() and value.islower()
+    digits = sum(c.isdigit() for c in value)
+    letters = sum(c.isalpha() for c in value)
+    if not letters:
+        return False
+    mixed = any(c.islower() for c in value) and any(c.isupper() for c in value[1:])
+    signs = len(value) - digits - letters
+    return (digits >= 1 and (digits >= 2 or mixed or signs > 0)) or (mixed and (len(value) >= 16 or signs > 0))

@@ -1,0 +1,171 @@
+"""Places in a text and what they become: every finder reads the text as it came, then all are replaced at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+GONE = "***"
+
+
+class Span(NamedTuple):
+    """`text[start:end]` becomes `mask`."""
+
+    start: int
+    end: int
+    mask: str = GONE
+
+
+class Place(NamedTuple):
+    """`text[start:end]` names a user, a host, the owner of a home, a folder that may be a user's, or is a number."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def replaced(text: str, spans: Iterable[Span]) -> str:
+    """`text` with every span's mask; what a longer one holds is gone with it, those that overlap become one secret."""
+    found = sorted(spans, key=lambda span: (span.start, -span.end, span.mask != GONE))
+    if not found:
+        return text
+    out: list[str] = []
+    at = 0
+    start, end, mask = found[0]
+    for span in found[1:]:
+        if span.start < end:
+            if span.end > end:
+                mask, end = GONE, span.end
+            continue
+        out += [text[at:start], mask]
+        at = end
+        start, end, mask = span
+    return "".join([*out, text[at:start], mask, text[end:]])
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled on first need."""
+    return re.compile(pattern)
+
+
+class lazily:
+    """A pattern that is compiled when it is used first: importing it costs nothing."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        found = re.compile(self.pattern)
+        self.match, self.search, self.fullmatch = found.match, found.search, found.fullmatch
+        self.finditer, self.findall, self.sub = found.finditer, found.findall, found.sub
+        return getattr(found, name)
+
+
+_NOISE = (
+    ("\x1b", r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"),
+    ("\\u001b", r"\\u001b\[[0-9;]{0,16}m"),
+    ("\\", r"\\[nrt](?![\w.-]*\\)|\\[nrt](?=[\w.-]*[=:\"' ])"),
+    ("<", r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|tr)\b[^<>]{0,200}/?>"),
+    ("**", r"\*\*(?:\*+)?"),
+)  # fmt: skip
+"""What stands around words and is none of them: colours, tags, Markdown's bold, line ends as JSON writes them."""
+_SIGNS = (
+    ("&", "&quot;", '"'), ("&", "&#34;", '"'), ("&", "&#39;", "'"), ("&", "&amp;", "&"), ("&", "&lt;", "<"),
+    ("&", "&gt;", ">"), ("\uff1a", "\uff1a", ":"), ("\uff1d", "\uff1d", "="), ("\u201c", "\u201c", '"'),
+    ("\u201d", "\u201d", '"'), ("\u2018", "\u2018", "'"), ("\u2019", "\u2019", "'"), ("\u00a0", "\u00a0", " "),
+)  # fmt: skip
+_CUT = bytes(c if chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(128)) + b" " * 128
+_HEAD = 5
+"""Characters of words by which commands are found."""
+_SHORT = 3000
+"""Characters of a text that is not cut into words before it is searched."""
+_CELL_END = r"</t[dh]>\s{0,8}<t[dh]\b[^<>]{0,100}>"
+
+
+def _blank(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("***") else " " * len(found[0])  # three stars: our own mask
+
+
+def flat(text: str) -> str:
+    """A text of the same length in which such noise is blank and signs are plain: finders need not know of it."""
+    for mark, pattern in _NOISE:
+        if mark in text:
+            text = compiled(pattern).sub(_blank, text)
+    if "&" in text or not text.isascii():
+        for mark, written, sign in _SIGNS:
+            if mark in text and written in text:
+                text = text.replace(written, sign.rjust(len(written)) if sign in "\"'" else sign.ljust(len(written)))
+    if "</t" in text:
+        text = compiled(_CELL_END).sub(lambda found: ":".ljust(len(found[0])), text)
+    return text
+
+
+def places(text: str, word: str) -> Iterator[int]:
+    """Where a word stands in a text."""
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
+class Scan:
+    """A text as the finders read it, each part made when it is asked for first."""
+
+    def __init__(self, text: str) -> None:
+        self.text = flat(text)
+        self._kept: dict[str, list[Any]] = {}
+
+    def kept(self, name: str, find: Callable[[Scan], Iterator[T]]) -> list[T]:
+        """What a finder found here, found once."""
+        if name not in self._kept:
+            self._kept[name] = list(find(self))
+        return self._kept[name]
+
+    @cached_property
+    def lower(self) -> str:
+        """The text in lower case, of the same length."""
+        lower = self.text.lower()
+        return lower if len(lower) == len(self.text) else "".join(c.lower()[:1] for c in self.text)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The words, each once: letters and digits of ASCII, `_`, `.` and `-`."""
+        return set(self.text.encode("utf-8", "replace").translate(_CUT).decode("ascii").split())
+
+    @cached_property
+    def _vocabulary(self) -> tuple[str, str]:
+        """What is searched before the text is: its words, as they are and in lower case; a short text itself."""
+        if len(self.text) < _SHORT:
+            return self.text, self.lower
+        words = " ".join(self.words)
+        return words, words.lower()
+
+    @cached_property
+    def _heads(self) -> set[str]:
+        return {word.lstrip("_.-")[:_HEAD].lower() for word in self.words}
+
+    def may_hold(self, word: str) -> bool:
+        """Whether some word may hold this one (in lower case: in any case); quick, for each word is looked at once."""
+        return word in self._vocabulary[word.islower()]
+
+    def may_begin(self, word: str) -> bool:
+        """Whether some word may begin with this one, in any case."""
+        return word[:_HEAD] in self._heads
+
+    def places(self, word: str) -> Iterator[int]:
+        """Where a text stands, in any case if it is given in lower case."""
+        text = self.lower if word.islower() else self.text
+        at = text.find(word)
+        while at >= 0:
+            yield at
+            at = text.find(word, at + len(word))
+
+    def line(self, at: int, most: int) -> tuple[int, int]:
+        """The line around a place, at most so far before and after."""
+        last = self.text.find("\n", at)
+        return max(self.text.rfind("\n", 0, at) + 1, at - most), min(len(self.text) if last < 0 else last, at + most)

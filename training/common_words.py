@@ -1,0 +1,44 @@
+"""Writes `doctor/snapshot/common_words.txt`: words that pasted texts are made of, which no name of somebody hides.
+
+    python training/common_words.py
+
+A user called `will` or `mark` is masked where a name stands (a prompt, a home folder), not in every sentence: a word
+that texts on our subject use, or that the readers of texts look for, is left where it is only a word.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "doctor" / "snapshot" / "common_words.txt"
+CASES = ROOT / "benchmarks" / "cases"
+_LEAST = 3
+"""Texts that use a word before it counts as common."""
+_WORD = re.compile(r"(?<![\w.@/\\-])[a-z]{3,14}(?![\w@/\\-])")
+
+
+def main() -> None:
+    spec = importlib.util.spec_from_file_location("render_cases", CASES / "render.py")
+    assert spec and spec.loader
+    render = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(render)
+    used = Counter[str]()
+    for path in sorted(CASES.glob("*.json")):
+        case = json.loads(path.read_text("utf-8"))
+        told = (case.get("title"), case["root_cause"].get("sentence"), case.get("fix"))
+        text = "\n".join([render.render(case), *(text for text in told if text)])
+        used.update(set(_WORD.findall(text.lower())))
+    words = {word for word, count in used.items() if count >= _LEAST}
+    for path in (ROOT / "doctor" / "ingest").glob("*.json"):
+        words.update(_WORD.findall(path.read_text("utf-8").lower().replace("\\b", " ")))
+    TARGET.write_text("\n".join(sorted(words)) + "\n", "utf-8")
+    print(f"{len(words)} words, {TARGET.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
