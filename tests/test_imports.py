@@ -122,3 +122,9 @@ def test_what_the_patient_runs_is_python_3_8(path: Path) -> None:
 def test_the_catalogue_is_the_only_room_that_reports_do_not_see() -> None:
     names = {name for path in sources() if room_of(str(path)) == "doctor/report" for name, _, _ in imports(path)}
     assert not names & {"doctor/checks", "doctor/fixes", "doctor/probes", "doctor/targets", "subprocess", "socket"}
+
+
+def test_training_and_what_it_learns_from_are_never_imported_by_the_product() -> None:
+    names = {name for path in sources() for name, _, _ in imports(path)}
+    assert not names & {"training", "detect_secrets", "benchmarks", "tests"}
+    assert (ROOT / "training").is_dir() and not (ROOT / "training" / "__init__.py").exists()

@@ -33,7 +33,7 @@ def find_homes(scan: Scan) -> Iterator[Place]:
                 if found and not (at and (text[at - 1].isalnum() or text[at - 1] in "_.~/-")):
                     yield Place(*found.span(1), "owner")
                 continue
-            start = at
+            start = at + 1 if root.startswith("/") else at
             while start and at - start < 12 and text[start - 1] not in "/\\":
                 start -= 1
             folder = _FOLDER.match(text, max(start - 1, 0))

@@ -18,7 +18,7 @@ _GUID = r"(?:[0-9A-Fa-f]{4}:){3}[0-9A-Fa-f]{4}"
 _IPV6 = r"(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}"
 _DASHED_MAC = r"(?<![\w-])(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}(?![\w-])"
 _DOTTED_MAC = r"[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}"
-_DASHED_IP = r"\bip-(\d{1,3}(?:-\d{1,3}){3})\b"
+_DASHED_IP = r"ip-(\d{1,3}(?:-\d{1,3}){3})\b"
 _INTERFACE = r"\b(?:enx|wlx)[0-9a-f]{12}\b"
 _LONG_ID = r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])"
 _IPV4 = r"(?<![\w.+<>~!-])(?<![^/]/)(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
@@ -32,6 +32,9 @@ _ADDRESS_BEFORE = lazily(
     r"rank ?\d*)"
     r"[\s|:=\"',()\[\]-]*|//|@)$"
 )
+
+_EVERYWHERE = ("172.17.", "192.168.122.", "169.254.169.254")
+"""Bridges of Docker and libvirt, and the metadata service of clouds: the same on all machines, and checks know them."""
 
 Number = Callable[[str, str], int]
 """(kind, original) to the number of its pseudonym, the same for the same original."""
@@ -91,43 +94,32 @@ def _colon_mask(bare: str, number: Number) -> str:
 
 def _words(scan: Scan, number: Number) -> Iterator[Span]:
     """Addresses with dashes or dots, and long numbers, in words that may hold them."""
-    for word in scan.words:
-        if len(word) < 11:
-            continue
-        if word.count("-") >= 4:
-            yield from _each(scan, word, _DASHED_IP, lambda m: f"ip-{_dashed(m[1], number)}")
-            if word.count("-") >= 5:
-                yield from _each(
-                    scan, word, _DASHED_MAC, lambda m: _mac(m[0].replace("-", ":"), number).replace(":", "-")
-                )
-        if word.startswith(("enx", "wlx")):
-            yield from _each(scan, word, _INTERFACE, lambda m: f"{m[0][:3]}02000000{number('mac', m[0]):04x}")
-        elif len(word) == 14 and compiled(_DOTTED_MAC).fullmatch(word) and not word.replace(".", "").isdigit():
-            yield from _each(scan, word, _DOTTED_MAC, lambda m: f"0200.0000.{number('mac', m[0].lower()):04x}")
-        if len(word) >= 64:
-            yield from _each(scan, word, _LONG_ID, lambda m: _long_id(m[0], number))
-
-
-def _each(scan: Scan, word: str, pattern: str, mask: Callable[[re.Match[str]], str]) -> Iterator[Span]:
-    text, at = scan.text, scan.text.find(word)
-    while at >= 0:
-        for found in compiled(pattern).finditer(text, at, at + len(word)):
-            before = text[max(found.start() - 7, 0) : found.start()]
-            if pattern is not _LONG_ID or (before[-1:] in ("/", ":", "-") and before != "sha256:"):
-                yield Span(*found.span(), mask(found))
-        at = text.find(word, at + len(word))
+    for found in scan.each(scan.dashed, _DASHED_IP):
+        yield Span(*found.span(), f"ip-{_dashed(found[1], number)}")
+    for found in scan.each([word for word in scan.dashed if len(word) >= 17], _DASHED_MAC):
+        yield Span(*found.span(), _mac(found[0].replace("-", ":"), number).replace(":", "-"))
+    long = [word for word in scan.words if len(word) >= 14]
+    for found in scan.each([word for word in long if word[:3] in ("enx", "wlx")], _INTERFACE):
+        yield Span(*found.span(), f"{found[0][:3]}02000000{number('mac', found[0]):04x}")
+    for found in scan.each([word for word in long if len(word) == 14 and word[4] == word[9] == "."], _DOTTED_MAC):
+        if not found[0].replace(".", "").isdigit():
+            yield Span(*found.span(), f"0200.0000.{number('mac', found[0].lower()):04x}")
+    for found in scan.each([word for word in long if len(word) >= 64], _LONG_ID):
+        before = scan.text[max(found.start() - 7, 0) : found.start()]
+        if before[-1:] in ("/", ":", "-") and before != "sha256:":
+            yield Span(*found.span(), _long_id(found[0], number))
 
 
 def find_ipv4(scan: Scan) -> list[Span]:
     """Addresses in a text; loopback, wildcard and masks are not among them, nor what stands as a version."""
+    return scan.kept("ipv4", _find_ipv4)
+
+
+def _find_ipv4(scan: Scan) -> Iterator[Span]:
     text = scan.text
-    if text.count(".") < 3 or not any(word.count(".") >= 3 and word[:1].isdigit() for word in scan.words):
-        return []
-    return [
-        Span(*found.span(), found[0])
-        for found in compiled(_IPV4).finditer(text)
-        if _is_somebodys(found[0]) and _is_address(text, found)
-    ]
+    for found in compiled(_IPV4).finditer(text) if scan.has_quads else ():
+        if _is_somebodys(found[0]) and _is_address(text, found):
+            yield Span(*found.span(), found[0])
 
 
 def _is_address(text: str, found: re.Match[str]) -> bool:
@@ -158,7 +150,7 @@ def _is_somebodys(text: str) -> bool:
         return False
     if parts[0] in (0, 127, 240) or parts == [255] * 4:
         return False
-    return not text.startswith(("192.0.2.", "198.51.100.", "203.0.113."))
+    return not text.startswith(("192.0.2.", "198.51.100.", "203.0.113.", *_EVERYWHERE))
 
 
 def _mail(text: str, number: Number) -> str:
@@ -188,6 +180,6 @@ def _ipv6(text: str, number: Number) -> str:
     short = "::" in text
     if text.count("::") > 1 or ":::" in text or (not short and len(groups) != 8 and "." not in text):
         return text
-    if sum(1 for group in groups if group) < 2 or text.lower().startswith("2001:db8:"):
-        return text  # ::1 and :: say nothing
+    if sum(1 for group in groups if group) < 2 or compiled(r"2001:db8::[0-9a-f]{1,4}").fullmatch(text.lower()):
+        return text  # ::1 and :: say nothing, and that is our own mask
     return f"2001:db8::{number('ipv6', text.lower()):x}"

@@ -17,6 +17,9 @@ _ENTRY = r"(?m)^[ \t]+[\w.-]{1,100}:[ \t]+[\"']?([^\s\"'|>][^\n\"']{0,4000}?)[\"
 _JSON_DATA = r"\"(?:data|stringData)\"\s{0,4}:\s{0,4}\{([^{}]{0,20000})\}"
 _JSON_ENTRY = r":\s{0,4}\"([^\"]{1,8000})\""
 _COOKIE_ROW = r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FALSE)\t\d+\t\S+\t(\S+)"
+_CRYPT = r"\$(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2\w{0,2}|pbkdf2[\w-]{0,12}|scrypt|sha1)\$[\w./$=,+-]{16,300}"
+_USER = r"[A-Za-z_][\w.-]{0,40}:\Z"
+"""A password's hash as crypt(3) writes it, with the user before it."""
 _SSH_KEY = r"(?<=[ \"'])AAAA[A-Za-z0-9+/=]{40,}(?: [\w.-]+@[\w.-]+)?"
 _ARN = r"(?<=arn:aws)[\w-]*:[\w-]*:[\w-]*:\d{12}:\S+"
 _SID = r"\bS-1-5-21(?:-\d{1,10}){3,4}\b"
@@ -32,6 +35,10 @@ def find_blocks(scan: Scan) -> Iterator[Span]:
         if mark in text:
             for found in compiled(pattern).finditer(text):
                 yield Span(*found.span(group))
+    for at in scan.places("$") if "$" in text else ():
+        if hashed := compiled(_CRYPT).match(text, at):
+            before = compiled(_USER).search(text, max(text.rfind("\n", 0, at) + 1, at - 42), at)
+            yield Span(before.start() if before else at, hashed.end())
     if scan.may_hold("Secret") and scan.may_hold("kind"):
         for at in scan.places("kind"):
             if compiled(r"kind[\"']?\s{0,4}:\s{0,4}[\"']?Secret\b").match(text, at):

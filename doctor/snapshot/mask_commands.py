@@ -50,7 +50,7 @@ _FLAGS = (
     ("secret set", r"\bsecret set\b", rf"\s(?:--body|-b){_NEXT}"),
     ("identified by", r"\bidentified\b", rf"(?i)\bidentified\s+(?:with\s+\S+\s+)?by\s+(?:password\s+)?{_WORD}"),
     ("requirepass", r"\brequirepass\b", rf"\brequirepass\s+{_WORD}"),
-    ("encrypted password", r"\bpassword\b", r"(?i)\b(?:with\s+)?(?:encrypted\s+)?password\s+'()([^']+)'()"),
+    ("password '", "", r"(?i)\bpassword\s+'([^'\n]+)'"),
     ("machine ", r"\bmachine\s", rf"\b(?:login|password|account)\s+{_WORD}"),
     ("from-literal", r"--from-literal\b", r"--from-literal[= ][\"']?[\w.-]+=()()([^\s\"']+)"),
     ("docker-password", r"--docker-password\b", rf"--docker-password{_NEXT}"),

@@ -25,7 +25,8 @@ _SIGN = lazily(
 )
 """Between a name and its value: a sign; or the name is itself a value and the next line or pair is its value."""
 _BLANK = lazily(
-    r"[\"'`]?[ \t]{1,20}(?:(?:is|was|are|were|set to|to be|equals|reads|of|ist|as)(?: now)?[ \t:=]{1,4})?(?![-=|:])"
+    r"[\"'`]?[ \t]{1,20}(?:(?:is|was|are|were|set to|to be|equals|reads|of|ist|as)(?: now)?[ \t:=]{1,4}"
+    r"|(?![-=|:]))"
 )
 _BLOCK = lazily(r"[|>][+-]?\d?[ \t]*\r?\n")
 _BARE = lazily(r"[^\s\"'`<>]+")
@@ -61,7 +62,7 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
     if sign := _SIGN.match(text, end):
         at = sign.end()
         if kind == HEADER:
-            yield from _header(text, at)
+            yield from _header(text, at, text[left - 1 : left])
         elif block := _BLOCK.match(text, at):
             yield from _block(text, left, block.end())
         else:
@@ -118,20 +119,20 @@ def _closing(text: str, quote: str, start: int) -> int:
     return limit
 
 
-_HEADER_END = lazily(r"[\"'`]|\r?\n|\\n|\\r|$")
-
-
-def _header(text: str, at: int) -> Iterator[Span]:
+def _header(text: str, at: int, before: str) -> Iterator[Span]:
     """The rest of the line, or of the string that the header stands in; a dict of cookies value by value."""
     if text[at : at + 1] in ("{", "["):
         last = text.find("}", at, at + 4000)
         for found in compiled(r"[:=]\s{0,4}[\"']([^\"'\n]{1,2000})[\"']").finditer(text, at, last if last > 0 else at):
             yield Span(*found.span(1))
         return
+    quote = before if before in ("\"", "'", "`") else ""
     if text[at : at + 1] in ("\"", "'"):
+        quote = text[at]
         at += 1
-    ends = _HEADER_END.search(text, at)
-    last = ends.start() if ends else len(text)
+    last = _closing(text, quote or "\n", at)
+    if escaped := compiled(r"\\[nr]").search(text, at, last):
+        last = escaped.start()
     value = text[at:last].strip()
     if value and not is_nothing(value) and not value.startswith(("***", "$", "{{")):
         scheme = compiled(r"(?i)(?:bearer|basic|token|digest|apikey|negotiate|ntlm)\s+").match(text, at)

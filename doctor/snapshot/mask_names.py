@@ -93,7 +93,10 @@ class Names:
         short = name.partition(".")[0]
         if compiled(r"ip-\d{1,3}(?:-\d{1,3}){3}").fullmatch(short):
             return name  # an address, which has a mask of its own
-        mask = self._add(self._hosts, short, "host")
+        if compiled(r"[0-9a-f]{12}").fullmatch(name) and name not in self._hosts:  # a container's id stays one
+            self._hosts[name] = name if name.startswith("69640000") else f"69640000{len(self._hosts) + 1:04x}"
+            self._know(name)
+        mask = self._hosts[name] if name in self._hosts else self._add(self._hosts, short, "host")
         if short != name and name not in self._hosts:
             self._hosts[name] = mask
             self._know(name)
@@ -142,12 +145,8 @@ class Names:
             name = text[start:end]
             if kind == "number":
                 mask = self.number(name, number)
-            elif kind == "user":
-                mask = self.user(name)
-            elif compiled(r"[0-9a-f]{12}").fullmatch(name) and not name.startswith("69640000"):
-                mask = f"69640000{number('container', name):04x}"  # a container's id stays one
             else:
-                mask = name if name.startswith("69640000") else self.host(name)
+                mask = self.user(name) if kind == "user" else self.host(name)
             if mask != name:
                 yield Span(start, end, mask)
         for path, mask in self._homes.items():

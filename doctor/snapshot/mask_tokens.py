@@ -6,7 +6,6 @@ compiled and tried. The file is read when the first text is masked, never at imp
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -14,8 +13,12 @@ from itertools import pairwise
 from pkgutil import get_data
 from typing import NamedTuple
 
-from .spans import Scan, Span, compiled
+from msgspec.json import decode
 
+from .spans import Scan, Span, compiled, places
+
+_MANY = 20
+"""Words that are looked for one by one."""
 _AROUND = 300
 """Characters before and after a fixed part that its pattern is tried on."""
 _RUN = r"[A-Za-z0-9]{24,}"
@@ -33,7 +36,7 @@ class _Formats(NamedTuple):
 def _formats() -> _Formats:
     beginnings: dict[str, list[tuple[str, str]]] = {}
     parts = []
-    for row in json.loads(get_data(__package__, "token_formats.json") or b"{}")["formats"]:
+    for row in decode(get_data(__package__, "token_formats.json") or b"{}")["formats"]:
         for prefix in row.get("prefixes", ()):
             beginnings.setdefault(prefix[:2], []).append((prefix, row["pattern"]))
         for part in row.get("find", ()):
@@ -46,6 +49,7 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
     if len(scan.text) < 12:
         return
     beginnings, parts = _formats()
+    led: dict[str, list[str]] = {}
     for word in scan.words:
         if len(word) < 10:
             continue
@@ -53,20 +57,25 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
         if rows := beginnings.get(bare[:2]):
             for prefix, pattern in rows:
                 if bare.startswith(prefix):
-                    yield from _matches(scan, bare, pattern)
+                    led.setdefault(pattern, []).append(bare)
         if len(bare) >= 24 and not (bare.islower() or bare.isupper()):
             yield from _by_chance(scan, bare)
+    for pattern, words in led.items():
+        yield from _matches(scan, words, pattern)
     for word, part, pattern in parts:
         if scan.may_hold(word):
             yield from _around(scan, part, pattern)
 
 
-def _matches(scan: Scan, word: str, pattern: str) -> Iterator[Span]:
-    text, at = scan.text, scan.text.find(word)
-    while at >= 0:
-        if not (at and text[at - 1].isalnum()) and (found := compiled(pattern).match(text, at)):
-            yield Span(at, found.end())
-        at = text.find(word, at + 1)
+def _matches(scan: Scan, words: list[str], pattern: str) -> Iterator[Span]:
+    text, expression = scan.text, compiled(pattern)
+    if len(words) > _MANY:
+        found = [m for m in expression.finditer(text) if not (m.start() and text[m.start() - 1].isalnum())]
+    else:
+        starts = {at for word in words for at in places(text, word) if not (at and text[at - 1].isalnum())}
+        found = [m for at in starts if (m := expression.match(text, at))]
+    for match in found:
+        yield Span(*match.span())
 
 
 def _around(scan: Scan, part: str, pattern: str) -> Iterator[Span]:
@@ -92,9 +101,14 @@ def _by_chance(scan: Scan, word: str) -> Iterator[Span]:
             at = scan.text.find(run, at + 1)
 
 
+def _has_lengths(run: str) -> bool:
+    """Whether numbers tell how long the words behind them are, as in the symbols of C++."""
+    return any(int(m[1]) <= len(m[2]) for m in compiled(r"([1-9]\d)([A-Za-z]+)").finditer(run) if int(m[1]) < 64)
+
+
 def is_random(run: str) -> bool:
     """Whether letters and digits change as often as chance makes them, and the word is no symbol of C++."""
-    if run.islower() or run.isupper() or run.isalpha() or run.startswith(("ZN", "ZT", "ZS", "Z", "N3c10")):
+    if run.islower() or run.isupper() or run.isalpha() or run[0] == "Z" or _has_lengths(run):
         return False
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in run]
     digits, upper, lower = kinds.count("d"), kinds.count("u"), kinds.count("l")

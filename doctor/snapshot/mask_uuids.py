@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .spans import Scan, Span, lazily, places, replaced
+from .spans import Scan, Span, lazily, replaced
 
 FULL = lazily(r"\b(MIG-GPU-|MIG-|GPU-)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
 _PART = lazily(r"(MIG-GPU-|MIG-|GPU-)([0-9a-fA-F][0-9a-fA-F-]{0,34})(?=$|[,\s/:'\"])")
-_BUILD = lazily(r"(?:\d\.\d[\w.]*[+_-]|(?i:\bbuild|tag|revision|commit|image)[\w ]{0,8}[-_. :=#]{1,3})\Z")
+_BUILD = lazily(
+    r"(?:\d\.\d[\w.]*[+_-]|/[\w.-]{1,60}:|(?i:\bbuild|tag|revision|commit|image)[\w ]{0,8}[-_. :=#]{1,3})\Z"
+)
 """Before the UUID of a build, which is a version."""
 _MARK = "6d61736b6564"
 """Last group of every mask: the word 'masked' in hexadecimal."""
@@ -48,12 +50,11 @@ class Uuids:
         """The masks of every UUID in a text, and of every known abbreviation of one."""
         text = scan.text
         if text.count("-") >= 4:
-            for word in [word for word in scan.words if len(word) >= 36 and word.count("-") >= 4]:
-                if FULL.search(word):
-                    for at in places(text, word):
-                        for found in FULL.finditer(text, at, at + len(word)):
-                            if not _BUILD.search(text, max(at - 40, 0), found.start()):
-                                yield Span(*found.span(), (found[1] or "") + self._mask(found[2]))
+            words = [word for word in scan.dashed if len(word) >= 36 and FULL.search(word)]
+            for found in scan.each(words, FULL.pattern):
+                at = found.start()
+                if not _BUILD.search(text, max(text.rfind("\n", 0, at) + 1, at - 60), at):
+                    yield Span(at, found.end(), (found[1] or "") + self._mask(found[2]))
         if self._beginnings and ("GPU-" in text or "MIG-" in text):
             for found in _PART.finditer(text):
                 yield Span(*found.span(), self._beginnings.get(found[0], found[0]))

@@ -25,8 +25,8 @@ _LOOSE = (
     rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})(?![\w@/(+-]|\.\w|:[\w.])"
 )
 _NO_HOST = lazily(
-    r"(?i)(?:v?\d[\d.]*(?:[a-z]\w{0,8})?|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
-    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git\w*)"
+    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
+    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
 )
 _SSH = (
     r"(?:ssh|mosh|sftp|ssh-copy-id|autossh|telnet|ping)"
@@ -41,6 +41,10 @@ _AS = (
     r"useradd(?: -\S+)*|crontab -u|loginctl enable-linger|logged in as|log in as|login as|squeue(?: --me)? -u|"
     rf"pkill -u|killall -u)[ =]+[\"'`]?({_USER})(?=[\"'`\s:;,)]|\.?(?:\s|$))"
 )
+_DASH_U = (
+    r"(?:login|mysql\w*|psql|twine)\b[^\n|;&]{0,200}?\s(?:-[uU]\s?|--user(?:name)?[= ])"
+    rf"({_USER})(?=[\s:'\"]|$)"
+)
 _TOLD = rf"user[ =]+[\"'`]?({_USER})(?=[\"'`\s:;,)]|\.?(?:\s|$))"
 _IDS = r"[ugae]{0,2}(?:uid|gid|groups)=\d{1,10}\([\w.@ -]{1,60}\)(?:[ ,]\w*=?\d{1,10}\([\w.@ -]{1,60}\)){0,40}"
 _ID_NAME = r"\d{4,10}\(([\w.@ -]{1,60})\)"
@@ -54,6 +58,9 @@ _LOG = (
 )
 _PS = rf"[ \t>]{{0,8}}({_USER}\+?)\s+\d{{1,9}}\s+\d{{1,4}}(?:\.\d)?\s+\d{{1,3}}(?:\.\d)?\s+\d+\s+\d+\s"
 _QUEUE = rf"\s*\d{{1,12}}\S*\s+\S+\s+\S+\s+({_USER})\s+(?:R|PD|CG|CD|F|CA|TO|S|ST|RUNNING|PENDING)\s"
+_TABLES = ((" ?  ", _PS), (" pts/", _PS), (" R ", _QUEUE), (" PD ", _QUEUE), (" CG ", _QUEUE))
+_NCCL = rf"[ \t>]{{0,8}}(?:\S{{1,30}} )?({_HOST}):\d{{1,9}}:\d{{1,9}} \[\w{{1,6}}\] NCCL "
+_PGPASS = r"[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,60}:([A-Za-z_*][\w.-]{0,40}:\S{1,200})$"
 _PASSWD = rf"[ \t>]{{0,8}}({_USER}):[x*!]?:\d{{4,9}}:\d+:([^:\n]{{0,80}}):(?=/)"
 _GPUSTAT = rf"(?<=[|\s])({_USER})(?=(?::[\w./-]{{1,60}})?(?:/\d{{1,9}})?\(\d{{1,7}}M\))"
 _DISK = r"by-id/[\w.:-]*?[_-]([A-Za-z0-9]{6,40})(?=[\s\"'-]|$)"
@@ -65,20 +72,25 @@ _WORDS = (
     ("whoami", rf"whoami{_ASKED}", ("user",)), ("logname", rf"logname{_ASKED}", ("user",)),
     ("id -un", rf"id -un{_ASKED}", ("user",)), ("hostname", rf"hostname(?: -[fs])?{_ASKED}", ("host",)),
     ("uname -n", rf"uname -n{_ASKED}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _TOLD, ("told",)),
-    ("sudo", _AS, ("user",)), ("su", _AS, ("user",)), ("chown", _AS, ("user",)), ("deluser", _AS, ("user",)),
+    ("login", _DASH_U, ("user",)), ("mysql", _DASH_U, ("user",)), ("mysqldump", _DASH_U, ("user",)),
+    ("psql", _DASH_U, ("user",)), ("twine", _DASH_U, ("user",)), ("sudo", _AS, ("user",)),
+    ("su", _AS, ("user",)), ("chown", _AS, ("user",)), ("deluser", _AS, ("user",)),
     ("adduser", _AS, ("user",)), ("useradd", _AS, ("user",)), ("usermod", _AS, ("user",)), ("crontab", _AS, ("user",)),
     ("loginctl", _AS, ("user",)), ("logged in as", _AS, ("user",)), ("login as", _AS, ("user",)),
     ("log in as", _AS, ("user",)), ("squeue", _AS, ("user",)), ("pkill", _AS, ("user",)), ("killall", _AS, ("user",)),
 )  # fmt: skip
 """A text, the pattern that is matched there, and what its groups name."""
-_SIGN = lazily(r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']")
+_SIGN = lazily(
+    r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
+    r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
+    r"|[ \t]{0,4}\r?\n[ \t-]{0,40}[\"']?[Vv]alue[\"']?[ \t]{0,4}:[ \t]{1,8}[\"']?"
+)
 _VALUE = lazily(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
 _HOST_LIKE = lazily(
     r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
     r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
 )
-_USERS = frozenset(["user", "username", "login", "logname", "owner", "uname", "submitter", "runas",
-                    "account"])  # fmt: skip
+_USERS = frozenset(("user", "username", "login", "logname", "owner", "submitter", "runas", "uid", "account"))
 _HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "servername", "fqdn",
                     "submithost", "exechost", "hostid", "nodelist"])  # fmt: skip
 _THINGS = frozenset(["host", "node", "server", "machine", "instance", "worker", "endpoint", "remote", "peer", "nodes",
@@ -93,7 +105,7 @@ _IDS_OF = frozenset(("machine", "boot", "system", "host", "instance", "invocatio
 _STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "host", "node", "computer",
           "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial", "guid",
           "wwn", "eui", "imei", "s/n", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
-          "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
+          "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
 
 
 def find_places(scan: Scan) -> Iterator[Place]:
@@ -131,7 +143,8 @@ def _at(scan: Scan) -> Iterator[Place]:
         window = max(at - 42, 0), min(at + 330, len(scan.text))
         for pattern in (_PROMPT, _LOOSE):
             found = next((m for m in compiled(pattern).finditer(scan.text, *window) if m.start() < at < m.end()), None)
-            if found and found.end(1) == at and not _NO_HOST.fullmatch(found[2]) and found[1] != "git":
+            nobody = found and (_NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost")
+            if found and found.end(1) == at and not nobody and found[1] != "git":
                 yield Place(*found.span(1), "user")
                 yield Place(*found.span(2), "host")
                 break
@@ -140,7 +153,6 @@ def _at(scan: Scan) -> Iterator[Place]:
 def _lines(scan: Scan) -> Iterator[Place]:
     """Lines of a log, of `ls -l`, `ps aux`, `squeue`, /etc/passwd and gpustat."""
     text = scan.text
-    tables = [pattern for pattern, mark in ((_PS, "%CPU"), (_QUEUE, "JOBID")) if mark in text]
     at = 0
     for line in text.split("\n"):
         head = line[:12].lstrip(" \t>")
@@ -149,15 +161,19 @@ def _lines(scan: Scan) -> Iterator[Place]:
             if head[0:1] in "bcdlps-" and head[1:2] in "r-" and (found := compiled(_LS).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "user")
                 yield Place(at + found.start(2), at + found.end(2), "user")
+            elif " NCCL " in line and (found := compiled(_NCCL).match(line)):
+                yield Place(at + found.start(1), at + found.end(1), "host")
             elif head[3:4] == " " or head[10:11] == "T":
                 if found := compiled(_LOG).match(line, len(line) - len(line.lstrip(" \t>"))):
                     yield Place(at + found.start(1), at + found.end(1), "host")
+            elif line.count(":") == 4 and (found := compiled(_PGPASS).match(line)):
+                yield Place(at + found.start(1), at + found.end(1), "number")
             elif line.count(":") >= 6 and (found := compiled(_PASSWD).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "user")
                 if found[2].strip(" ,"):
                     yield Place(at + found.start(2), at + found.end(2), "user")
-            for pattern in tables:
-                if row := compiled(pattern).match(line):
+            for mark, pattern in _TABLES:
+                if mark in line and (row := compiled(pattern).match(line)):
                     yield Place(at + row.start(1), at + row.end(1), "user")
             if "M)" in line and "MB |" in line:
                 for row in compiled(_GPUSTAT).finditer(line):
@@ -191,7 +207,8 @@ def _keyed(scan: Scan) -> Iterator[Place]:
         word = value[1].rstrip(".:")
         if kind == "thing":
             kind = "host" if _HOST_LIKE.fullmatch(word) else ""
-        if not kind or (kind == "number" and not any(c.isdigit() for c in word)) or len(word) < 2:
+        made_up = any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)
+        if not kind or (kind == "number" and not made_up) or len(word) < 2:
             continue
         if kind != "number" and (not word[0].isalpha() or ":" in word or (kind == "host" and _NO_HOST.fullmatch(word))):
             continue

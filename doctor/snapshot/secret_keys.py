@@ -78,7 +78,7 @@ _NOTHING = lazily(
     r"wrong|expired|string|str|int|bool|bytes|any|default|not|is|was|the|an?|for|your|and|or|from|in|with|to|n/a|auto|"
     r"must|should|can|cannot|has|will|does|be|of|environment|variable|variables|set|given|provided|found|failed|"
     r"\*+|x{3,}|[•.]+|-+|_+|\[?\(?<?(?:redacted|masked|hidden|secret|removed|filtered|token|password|your)\b.*"
-    r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|os\.\w.*|self\.\w+|[A-Za-z_][\w.]*[(\[].*|serial-\d+|id-\d+|user-\d+|host-\d+)"
+    r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|os\.\w.*|self\.\w+|[A-Za-z_][\w.]*[(\[].*|serial-\d+|id-\d+|user-\d+|host-\d+|mail-\d+@.*)"
 )
 _PLAIN = lazily(r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
                 r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"

@@ -82,6 +82,8 @@ _SIGNS = (
 _CUT = bytes(c if chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(128)) + b" " * 128
 _HEAD = 5
 """Characters of words by which commands are found."""
+_MANY = 20
+"""Words that are looked for one by one."""
 _SHORT = 3000
 """Characters of a text that is not cut into words before it is searched."""
 _CELL_END = r"</t[dh]>\s{0,8}<t[dh]\b[^<>]{0,100}>"
@@ -138,6 +140,25 @@ class Scan:
         return set(self.text.encode("utf-8", "replace").translate(_CUT).decode("ascii").split())
 
     @cached_property
+    def dashed(self) -> list[str]:
+        """The words with four dashes and more: UUIDs, names of wheels."""
+        return [word for word in self.words if "-" in word and word.count("-") >= 4]
+
+    @cached_property
+    def has_quads(self) -> bool:
+        """Whether a word looks like an IPv4 address."""
+        return any(word.count(".") >= 3 and word[0].isdigit() for word in self.words if "." in word)
+
+    def each(self, words: list[str], pattern: str) -> Iterator[re.Match[str]]:
+        """Every match of a pattern in the places of these words."""
+        if len(words) > _MANY:
+            yield from compiled(pattern).finditer(self.text)
+            return
+        for word in words:
+            for at in places(self.text, word):
+                yield from compiled(pattern).finditer(self.text, at, at + len(word))
+
+    @cached_property
     def _vocabulary(self) -> tuple[str, str]:
         """What is searched before the text is: its words, as they are and in lower case; a short text itself."""
         if len(self.text) < _SHORT:
@@ -155,7 +176,7 @@ class Scan:
 
     def may_begin(self, word: str) -> bool:
         """Whether some word may begin with this one, in any case."""
-        return word[:_HEAD] in self._heads
+        return word[:_HEAD].lower() in self._heads
 
     def places(self, word: str) -> Iterator[int]:
         """Where a text stands, in any case if it is given in lower case."""

@@ -1,0 +1,84 @@
+"""Pasted texts: what is planted in them does not come out, what is sound in them stays, and they are judged alike."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from overmasking import drawn, overmasked, pieces
+from planted.draw import leaks, planted
+
+from doctor.snapshot.redact import LocalNames, Redactor, redact
+
+from ..cli.command import gpudoctor
+
+ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+
+
+def test_nothing_planted_leaves_the_door() -> None:
+    for seed in (20261122, 7):
+        wrong = [(one.kind, one.place, found) for one in planted(seed, 150) if (found := leaks(one.secrets, redact(one.text)))]
+        assert wrong == []
+
+
+def test_nothing_planted_leaves_the_command_and_the_masks_agree() -> None:
+    """Lines that the report cites, with the secret before something rewrites them."""
+    lines = (
+        ("zaphodb@heartofgold-7:~/run$ python train.py: {}", ("zaphodb", "heartofgold-7")),
+        ("db_password = hunter2xyz; {}", ("hunter2xyz",)),
+        ("**token**: ghp_{t} {}", ("0aB1" * 9,)),
+        ("{} < Cookie: sid=c29tZXRoaW5n; theme=dark", ("c29tZXRoaW5n",)),
+        ("&quot;api_key&quot;: &quot;Zx81Qw77Lm&quot; {}", ("Zx81Qw77Lm",)),
+        ("postgresql://trillian:p4ss/w0rd@db.corp:5432/x {}", ("trillian", "p4ss/w0rd")),
+        ("$ docker login -u arthurd -p Zz19Kq registry.example.com; {}", ("arthurd", "Zz19Kq")),
+        ("\x1b[32mwandb login\x1b[0m 0123456789abcdef0123456789abcdef01234567 {}", ("0123456789abcdef",)),
+        ("/data/users/trillianm/venv/bin/python /scratch/fordpref/x /u/marvinpa/y: {}", ("trillianm", "fordpref", "marvinpa")),
+        ("Serial Number: 1324521007734, ether 3c:ec:ef:12:ab:9f {}", ("1324521007734", "3c:ec:ef")),
+    )  # fmt: skip
+    for template, secrets in lines:
+        text = template.replace("{t}", "0aB1" * 9).replace("{}", ERROR.strip())
+        for options in (["--format", "json"], ["-vv"], ["--format", "markdown"]):
+            said = gpudoctor("explain", "-", *options, data=text.encode()).stdout.decode()
+            assert "no kernel image" in said
+            assert [secret for secret in secrets if secret in said] == [], template
+
+
+def test_no_redact_keeps_a_pasted_text_as_it_is() -> None:
+    text = f"zaphodb@heartofgold-7:~/run$ x: {ERROR}"
+    assert b"heartofgold-7" in gpudoctor("explain", "-", "--format", "json", "--no-redact", data=text.encode()).stdout
+
+
+def test_sound_texts_stay_and_are_judged_alike(capsys) -> None:  # type: ignore[no-untyped-def]
+    assert overmasked(20261122, 300, show=True) == 0, capsys.readouterr().out
+
+
+def test_the_sound_pieces_are_there_at_all() -> None:
+    found = {kind: sum(pieces(text)[kind].total() for _, text in drawn(1, 60)) for kind in pieces("")}
+    assert all(found.values()), found
+
+
+def test_a_mask_is_the_same_in_the_text_and_in_the_report() -> None:
+    masks = Redactor(LocalNames("zaphod", "magrathea", "/home/zaphod"))
+    text = masks.pasted("trillian@nid0042:~$ ls /home/trillian /home/zaphod\nssh nid0042 hostname\n")
+    assert text == "user-2@host-2:~$ ls /home/user-2 /home/user-1\nssh host-2 hostname\n"
+    masks.learn("see /home/trillian and /home/marvin on nid0042")
+    assert masks.value("see /home/trillian and /home/marvin on nid0042") == "see /home/user-2 and /home/user-3 on host-2"
+
+
+def test_masking_twice_changes_nothing() -> None:
+    for one in planted(3, 150):
+        once = redact(one.text)
+        assert redact(once) == once, one
+
+
+def test_a_user_called_like_a_word_is_masked_where_a_name_stands_alone() -> None:
+    text = "will@nid0042:~$ python x.py\nit will fail, /home/will/x\n"
+    assert redact(text) == "user-1@host-1:~$ python x.py\nit will fail, /home/user-1/x\n"
+
+
+def test_versions_of_four_parts_are_no_addresses() -> None:
+    for line in ("libcurand 10.3.9.90 0 nvidia", "nvidia-curand-cu12==10.3.9.90", "TensorRT: 10.0.1.6", "upgraded from cudnn 8.9.2.26",
+                 "Kernel: 6.6.87.1-microsoft-standard-WSL2", "connect to 172.17.0.2<38847> failed"):  # fmt: skip
+        assert redact(line) == line
+    assert redact("MASTER_ADDR=10.42.7.19 worker 10.0.0.5 died") == "MASTER_ADDR=192.0.2.1 worker 192.0.2.2 died"
