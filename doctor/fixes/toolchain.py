@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -133,12 +134,12 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     if found:
         version = known(found.nvcc) or cuda
         step = Step(text="Use the toolkit that is already here.", where="shell",
-                    command=f"export CUDA_HOME={found.path} PATH={found.path}/bin:$PATH",
+                    command=_export(found.path),
                     changes=_with_nvcc(s, found.path, version))  # fmt: skip
         title = f"Use the CUDA {version} toolkit in {found.path}"
         return (Fix(id="use-installed-toolkit", title=title, steps=_with_gcc(s, m, version, step)),)
     major, _, minor = cuda.partition(".")
-    path, fixes = f"/usr/local/cuda-{cuda}", []
+    path, package, fixes = f"/usr/local/cuda-{cuda}", quote(f"cuda-toolkit-{major}-{minor}"), []
     prefix = known(s.python.patient.prefix)
     if known(s.python.patient.kind) == "conda":
         step = Step(text="Into the environment that is diagnosed.", where="environment",
@@ -149,10 +150,13 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     system = install_packages(
         s, id="install-toolkit", title=f"Install the CUDA {cuda} toolkit", changes=_with_nvcc(s, path, cuda),
         text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}.",
-        command=system_install(s, f"cuda-toolkit-{major}-{minor}", f"cuda-toolkit-{major}-{minor}") +
-        f" && export CUDA_HOME={path} PATH={path}/bin:$PATH",
+        command=f"{system_install(s, package, package)} && {_export(path)}",
     )  # fmt: skip
     return (*fixes, replace(system, steps=_with_gcc(s, m, cuda, system.steps[0])))
+
+
+def _export(path: str) -> str:
+    return f"export CUDA_HOME={quote(path)} PATH={quote(f'{path}/bin')}:$PATH"
 
 
 def _with_nvcc(s: Snapshot, path: str, version: str) -> dict[str, Any]:

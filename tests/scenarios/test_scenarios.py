@@ -13,6 +13,7 @@ from doctor.judge.report import Report
 from doctor.report.terminal import Look, render_terminal
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
+from ..fix.hostile import faults
 from ..install_lines import of_fixes, unpublished
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
@@ -27,6 +28,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytes
     """All scenarios that this run asks for, judged; two at a time and more, since they mostly wait for children."""
     wanted = {item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")
               and item.fspath == request.fspath}  # fmt: skip
+    wanted = wanted or set(take.names())
     folder = tmp_path_factory.mktemp("scenarios")
     workshop = Workshop(folder / "workshop")
 
@@ -78,3 +80,12 @@ def test_a_report_does_not_contradict_itself(judged: Judged, name: str) -> None:
             step = failed.fixes[0].steps[0]
             to_do = (step.command.partition("\n")[0] or step.text, step.text)
             assert any(" ".join(words.split()) in ending for words in to_do), "and what to do"
+
+
+def test_facts_in_commands_are_quoted(judged: Judged) -> None:
+    """A report or a recording may come from anybody: shell code in a fact never runs where a step is pasted."""
+    done: set[Any] = set()
+    found = []
+    for name in sorted(judged):
+        found += faults(msgspec.convert(judged[name][0], Report, strict=False), done)
+    assert not found, "\n".join(found)
