@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -177,6 +178,24 @@ def driver_for_gpu(
         newer = branch.status == "newer-than-matrix"
         return answer("unknown", f"driver {driver} is {NEWER if newer else 'not listed in this matrix'}", newer)
     return answer("ok", f"branch {number} supports {name}")
+
+
+def branch_to_install(
+    m: Matrix, capabilities: Sequence[str], floor: int, today: str, platform: Platform = "linux"
+) -> DriverBranch | None:
+    """The lowest branch from `floor` on that drives all these GPUs and has not ended (YYYY-MM-DD); None: there is none.
+
+    Production and long-term branches come before the short ones. Windows: `floor` is a number of Windows drivers.
+    """
+    gpus = [row for cc in capabilities if (row := m.compute_capability(cc))]
+    lowest = max([0, *(row.first_driver or 0 for row in gpus)])
+    highest = min([9999, *(row.last_driver or 9999 for row in gpus)])
+    rows = [
+        row for row in m.drivers
+        if lowest <= row.branch <= highest and not branch_ended(row, today)
+        and ((row.windows_last or 0) if platform == "windows" else row.branch) >= floor
+    ]  # fmt: skip
+    return min(rows, key=lambda row: (row.type not in ("production", "lts"), row.branch), default=None)
 
 
 def branch_ended(row: DriverBranch, today: str) -> bool | None:

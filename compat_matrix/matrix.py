@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .libraries import LibraryGrade
     from .performance import Expectation, Kind
     from .rows_code import Capability
-    from .rows_driver import Toolkit
+    from .rows_driver import DriverBranch, Toolkit
     from .rows_gpu import Gpu
     from .rows_library import CudaError, Cudnn, Nccl, NvmlError
     from .rows_torch import IndexUrl, TorchBuild, TorchRelease
@@ -52,6 +52,15 @@ class Matrix(Store):
         from .drivers import driver_for_gpu
 
         return driver_for_gpu(self, driver, capability, flavour, platform, gpu_name)
+
+    def branch_to_install(
+        self, capabilities: Sequence[str], floor: int = 0, today: str = "", platform: Platform = "linux"
+    ) -> DriverBranch | None:
+        """The lowest living branch from `floor` on for these GPUs; `today` (YYYY-MM-DD): else the matrix's own day."""
+        from .drivers import branch_to_install
+
+        today = today or "-".join(self.version.split(".")[:3])
+        return branch_to_install(self, capabilities, floor, today, platform)
 
     def forward_compat(
         self, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,

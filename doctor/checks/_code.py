@@ -143,6 +143,14 @@ def conflict(s: Snapshot, m: Matrix) -> str:
         return ""
 
 
+def serves_any(s: Snapshot, m: Matrix) -> bool:
+    """Whether torch may have code for a GPU here: False only where it is known to have none for any."""
+    try:
+        return any(j.serves or j.grade.kind == "unknown" or j.grade.ptx_needs_cuda for j in judged(s, m))
+    except (NeedsFact, Skip):
+        return True
+
+
 def _ptx_unseen(s: Snapshot, m: Matrix, code: Code, grade: CodeGrade) -> bool:
     """The row of a published build whose PTX nobody has read cannot say that there is no code."""
     if code.kind != "published" or grade.kind != "none":

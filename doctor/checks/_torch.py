@@ -19,6 +19,9 @@ NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm")
 OTHER_BUILD = ("torch-not-installed", "cpu-only-torch", "torch-build-for-other-vendor")
 """Ids that say: this torch has no CUDA at all."""
 
+REPLACED = (*NO_CODE, "driver-too-old-for-cuda-build")
+"""Ids whose fix puts another torch build in: what goes with this one need not be repaired first."""
+
 BROKEN_IMPORT = (
     "libc-incompatible", "torch-shadowed-by-folder", "bundled-cuda-libs-missing", "mixed-cuda-wheels",
     "ld-library-path-shadows-cuda-libs", "cudnn-shadowed-or-mismatched", "numpy-abi-mismatch",

@@ -25,7 +25,7 @@ from ..findings.patterns import lazy
 from ..fixes.libraries import restore_libraries
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, missing_library, texts
-from ._torch import cuda_build
+from ._torch import REPLACED, cuda_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -37,7 +37,7 @@ CHECK = Check(
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
-    downstream_of=("torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(*REPLACED, "torch-installed-twice", "user-site-shadows-packages"),
     needs_gpu=False,
 )
 

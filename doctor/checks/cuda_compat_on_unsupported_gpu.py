@@ -25,11 +25,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from compat_matrix.versions import numbers
+
 from ..findings import Check, Finding, Fix, Policy, Skip
-from ..fixes.driver import install_driver
+from ..fixes.driver import install_driver, install_offered, offer
 from ..fixes.fitting import fitting_torch
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ._code import serves_any
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas
 
 if TYPE_CHECKING:
@@ -78,8 +81,22 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
         subject=path,
         direct=not predicted,
-        fixes=(*(_with_torch(s, m, fix) for fix in remove_compat(s, path or _DEFAULT, real)), *install_driver(s)),
+        fixes=(*(_with_torch(s, m, fix) for fix in remove_compat(s, path or _DEFAULT, real)), *_newer(s, m, p, path)),
     )
+
+
+def _newer(s: Snapshot, m: Matrix, p: Policy, path: str) -> tuple[Fix, ...]:
+    """A driver that reports the CUDA of the compat library itself, where torch has code for a GPU here."""
+    listed = next((c for c in known(s.container.compat) or () if c.path == path), None)
+    cuda = (known(listed.cuda_version) if listed else None) or known(s.torch.cuda) or ""
+    if not serves_any(s, m):
+        return ()
+    if not cuda and known(s.driver.version) is None:
+        return install_driver(s, newer=True)
+    have = (numbers(known(s.driver.version)) or (0,))[0]
+    newer = [row for row in m.drivers if row.branch > have and numbers(row.cuda) >= numbers(cuda)]
+    floor = min((row.branch for row in newer), default=9999)
+    return install_offered(s, offer(s, m, floor, p.judged_on))
 
 
 def _with_torch(s: Snapshot, m: Matrix, fix: Fix) -> Fix:

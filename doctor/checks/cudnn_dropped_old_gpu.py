@@ -27,7 +27,7 @@ from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin
 from ..snapshot import NOT_ASKED, Missing, Snapshot, known, need
 from ._cudnn import compiled_with, fits
-from ._torch import NO_CODE, cuda_build, gpus, unlisted
+from ._torch import REPLACED, cuda_build, gpus, unlisted
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -39,7 +39,7 @@ CHECK = Check(
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "gpu"),
-    downstream_of=("no-nvidia-gpu", *NO_CODE, "cudnn-shadowed-or-mismatched", "mixed-cuda-wheels"),
+    downstream_of=("no-nvidia-gpu", *REPLACED, "cudnn-shadowed-or-mismatched", "mixed-cuda-wheels"),
     source="docs.nvidia.com/deeplearning/cudnn: support matrix",
 )
 

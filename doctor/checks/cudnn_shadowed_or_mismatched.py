@@ -28,7 +28,7 @@ from ..fixes.pins import Pin, cuda_pins, library_of
 from ..snapshot import Missing, Snapshot, known, need
 from ._cudnn import compiled_with, fits
 from ._errors import first_line
-from ._torch import cuda_build
+from ._torch import REPLACED, cuda_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -40,7 +40,7 @@ CHECK = Check(
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "libraries"),
-    downstream_of=("mixed-cuda-wheels", "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(*REPLACED, "mixed-cuda-wheels", "torch-installed-twice", "user-site-shadows-packages"),
     needs_gpu=False,
     source="docs.nvidia.com/deeplearning/cudnn: API compatibility",
 )

@@ -29,8 +29,9 @@ from ..findings import Check, Finding, Policy, Skip
 from ..fixes.cuda_driver import fixes_for
 from ..fixes.machine import driver_platform
 from ..snapshot import Missing, Snapshot, known, need
+from ._code import serves_any
 from ._seen import DRIVERLESS, compat_in_use
-from ._torch import cuda_build, no_card, unlisted
+from ._torch import NO_CODE, cuda_build, no_card, unlisted
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -42,7 +43,7 @@ CHECK = Check(
     severity="critical",
     layer="driver",
     tags=("torch", "driver", "cuda"),
-    downstream_of=(*DRIVERLESS, "driver-not-answering", "driver-too-old-for-gpu", "image-torch-replaced"),
+    downstream_of=(*DRIVERLESS, "driver-not-answering", "driver-too-old-for-gpu", "image-torch-replaced", *NO_CODE),
     source="docs.nvidia.com/deploy/cuda-compatibility",
 )
 
@@ -82,7 +83,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield CHECK.fail(
         f"Driver {driver} is too old for torch {known(s.torch.version)}, which is built with CUDA {cuda}",
         f"{grade.reason[0].upper()}{grade.reason[1:]}.{shown if facts['driver_cuda'] else ''}",
-        facts=facts, direct=known(s.torch_run.cuda_available) is False, fixes=fixes_for(s, m, cuda, grade),
+        facts=facts, direct=known(s.torch_run.cuda_available) is False,
+        fixes=fixes_for(s, m, cuda, grade, today=p.judged_on, serves=serves_any(s, m)),
     )  # fmt: skip
 
 
@@ -132,5 +134,5 @@ def _by_cuda_version(
         f"The driver supports CUDA up to {reported}, torch {known(s.torch.version)} is built with CUDA {cuda}",
         f"The driver's own version is not known; CUDA {want[0]}.x needs {floor or 'a newer one'} or newer.",
         facts={"driver_cuda": reported, "torch_cuda": cuda, "needed_driver": floor}, direct=False,
-        fixes=fixes_for(s, m, cuda, None),
+        fixes=fixes_for(s, m, cuda, None, serves=serves_any(s, m)),
     )  # fmt: skip

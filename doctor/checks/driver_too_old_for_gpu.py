@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.driver import install_driver
+from ..fixes.driver import install_offered, offer, other_host
 from ..fixes.windows import update_windows_driver
 from ..snapshot import Snapshot, known
 from ._driver_gpu import graded
@@ -49,7 +49,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         branch, version = gpu.grade.first_driver, known(s.driver.version)
         capability = m.compute_capability(gpu.capability)
         flavour = "open" if capability and capability.open_module == "required" else ""
-        fixes = (update_windows_driver(s),) if is_wsl(s) else install_driver(s, branch, flavour)
+        found = offer(s, m, branch or 0, p.judged_on) or offer(s, m, branch or 0, p.judged_on, (gpu.capability,))
+        fixes = (update_windows_driver(s),) if is_wsl(s) else install_offered(s, found, flavour)
+        fixes = fixes or (other_host(s, "whose GPU a driver still supports"),)
         yield CHECK.fail(
             f"Driver {version} is too old for {gpu.name}",
             f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",

@@ -29,7 +29,7 @@ from ..fixes.extensions import another
 from ..fixes.torch_bound import misfit, torch_here
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
-from ._torch import OTHER_BUILD, installed
+from ._torch import OTHER_BUILD, REPLACED, installed
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,9 +41,11 @@ CHECK = Check(
     severity="error",
     layer="extension",
     tags=("torch", "extension"),
-    downstream_of=(*OTHER_BUILD, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(
+        *OTHER_BUILD, *REPLACED, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages",
+    ),
     needs_gpu=False,
-)
+)  # fmt: skip
 
 _OTHER_CHECKS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton", "torchao", "torchdata")
 _SYMBOL = lazy(r"([\w.-]+\.so[\w.]*): undefined symbol: (_Z\w*(?:c10|2at|torch|caffe2)\w*)")

@@ -30,7 +30,7 @@ from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._extensions import bitsandbytes_library, bitsandbytes_versions
 from ._linked import links_torch
-from ._torch import OTHER_BUILD, cuda_build
+from ._torch import OTHER_BUILD, REPLACED, cuda_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -42,10 +42,12 @@ CHECK = Check(
     severity="error",
     layer="extension",
     tags=("extension", "libraries"),
-    downstream_of=(*OTHER_BUILD, "extension-built-for-other-torch", "image-torch-replaced", "torch-installed-twice"),
+    downstream_of=(
+        *OTHER_BUILD, *REPLACED, "extension-built-for-other-torch", "image-torch-replaced", "torch-installed-twice",
+    ),
     needs_gpu=False,
     source="github.com/bitsandbytes-foundation/bitsandbytes: cextension.py",
-)
+)  # fmt: skip
 
 _COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 _SAID = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")

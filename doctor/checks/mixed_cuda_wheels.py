@@ -29,7 +29,7 @@ from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin, cuda_pins, library_of, older, requires
 from ..snapshot import Missing, Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
-from ._torch import cuda_build, works
+from ._torch import REPLACED, cuda_build, works
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,7 +41,7 @@ CHECK = Check(
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
-    downstream_of=("torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(*REPLACED, "torch-installed-twice", "user-site-shadows-packages"),
     needs_gpu=False,
 )
 

@@ -32,7 +32,7 @@ from ..fixes.selection import environment_with
 from ..fixes.torch import recheck_run
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
-from ._torch import cuda_build
+from ._torch import REPLACED, cuda_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -44,7 +44,7 @@ CHECK = Check(
     severity="error",
     layer="libraries",
     tags=("torch", "libraries", "loader"),
-    downstream_of=("mixed-cuda-wheels", "ld-library-path-shadows-cuda-libs", "nvidia-wheels-off-torch-pins",
+    downstream_of=(*REPLACED, "mixed-cuda-wheels", "ld-library-path-shadows-cuda-libs", "nvidia-wheels-off-torch-pins",
                    "torch-installed-twice", "user-site-shadows-packages"),
     needs_gpu=False,
 )  # fmt: skip

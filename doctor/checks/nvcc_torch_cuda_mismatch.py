@@ -26,7 +26,7 @@ from compat_matrix.versions import minor, numbers
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.toolchain import nvcc
 from ..snapshot import Missing, Snapshot, need
-from ._torch import OTHER_BUILD, cuda_build
+from ._torch import OTHER_BUILD, REPLACED, cuda_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -38,7 +38,7 @@ CHECK = Check(
     severity="error",
     layer="extension",
     tags=("build", "torch"),
-    downstream_of=(*OTHER_BUILD, "torch-installed-twice"),
+    downstream_of=(*OTHER_BUILD, *REPLACED, "torch-installed-twice"),
     needs_gpu=False,
 )
 

@@ -29,7 +29,7 @@ from ..fixes.libraries import install_pins
 from ..fixes.pins import OffPin, library_of, off_pins, older, requires
 from ..snapshot import Snapshot, need
 from ._cudnn import fits
-from ._torch import cuda_build
+from ._torch import REPLACED, cuda_build
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,7 +41,7 @@ CHECK = Check(
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries"),
-    downstream_of=("mixed-cuda-wheels", "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(*REPLACED, "mixed-cuda-wheels", "torch-installed-twice", "user-site-shadows-packages"),
     needs_gpu=False,
 )
 

@@ -28,7 +28,7 @@ from ..findings import Check, Finding, Fix, Policy, Step
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
 from ..fixes.torch import install_torch
-from ..snapshot import ABSENT, Distribution, Snapshot, need
+from ..snapshot import Distribution, Snapshot, need
 from ._errors import first_line, texts
 from ._torch import NO_CODE, cuda_build, gpus
 
@@ -91,7 +91,7 @@ def _wheel(s: Snapshot, cuda: str) -> Distribution | None:
 
 def _fixes(s: Snapshot, m: Matrix, cuda: str, first: str) -> tuple[Fix, ...]:
     found = []
-    newer = install_torch(s.replace({"torch.version": ABSENT}), m)
+    newer = install_torch(s, m, newest=True)
     after = [v for step in newer.steps if isinstance(v := step.changes.get("torch.version"), str)] if newer else []
     parts = torch_version(after[-1]) if after else None
     built = minor(tag_cuda(parts.tag)) if parts and parts.tag else None

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.driver import install_driver
+from ..fixes.driver import install_driver, install_offered, offer
 from ..snapshot import Snapshot, known, need
 from ._driver_gpu import graded
 from ._seen import absent, is_wsl, version_numbers
@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             facts={"kernel_flavour": have, "compute_capability": gpu.capability, "driver": version},
             subject=gpu.key,
             direct=False,
-            fixes=install_driver(s, branch, want),
+            fixes=install_offered(s, offer(s, m, branch or 0, p.judged_on), want) or install_driver(s, branch, want),
         )
     need("driver.kernel_version", s.driver.version)
     if judged and not absent(s.driver.kernel_flavour):

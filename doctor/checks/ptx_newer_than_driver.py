@@ -18,8 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.versions import numbers
+
 from ..findings import Check, Finding, Policy
-from ..fixes.driver import install_driver
+from ..fixes.driver import install_driver, install_offered, offer
+from ..fixes.fitting import other_gpu
 from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known
 from ._code import judged
@@ -44,11 +47,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for j in judged(s, m):
         if j.grade.kind == "none" and j.grade.ptx_needs_cuda and not j.ran:
             install = install_torch(s, m)
+            floor = numbers(m.driver_for_cuda("1", j.grade.ptx_needs_cuda).floor_full)[:1]
+            newer = install_offered(s, offer(s, m, floor[0], p.judged_on)) if floor else install_driver(s, newer=True)
             yield CHECK.fail(
                 f"The driver cannot compile torch's PTX for {j.gpu.name} ({j.gpu.capability})",
                 f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}",
                 facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda,
                        "driver_cuda": known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)},
                 subject=j.gpu.key, direct=j.code.direct,
-                fixes=(*((install,) if install else ()), *install_driver(s)),
+                fixes=(*((install,) if install else ()), *newer) or (other_gpu(s),),
             )  # fmt: skip

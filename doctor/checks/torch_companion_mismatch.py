@@ -28,7 +28,7 @@ from ..fixes.extensions import cudart_major
 from ..fixes.pins import applies, pin_of, requires
 from ..snapshot import Distribution, Snapshot, known, need
 from ._linked import libraries_of, links_torch, links_torch_cuda
-from ._torch import OTHER_BUILD, installed
+from ._torch import OTHER_BUILD, REPLACED, installed
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -40,9 +40,11 @@ CHECK = Check(
     severity="error",
     layer="python",
     tags=("torch", "python"),
-    downstream_of=(*OTHER_BUILD, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(
+        *OTHER_BUILD, *REPLACED, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages",
+    ),
     needs_gpu=False,
-)
+)  # fmt: skip
 
 
 _LOOSE = ("triton", "torchao")

@@ -22,7 +22,7 @@ from ..findings import Check, Finding, Policy
 from ..fixes.libraries import reinstall_torch
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line
-from ._torch import BROKEN_IMPORT, installed
+from ._torch import BROKEN_IMPORT, REPLACED, installed
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -34,7 +34,7 @@ CHECK = Check(
     severity="critical",
     layer="python",
     tags=("torch", "python"),
-    downstream_of=(*BROKEN_IMPORT, "nvidia-wheels-off-torch-pins", "python-version-without-wheel",
+    downstream_of=(*BROKEN_IMPORT, *REPLACED, "nvidia-wheels-off-torch-pins", "python-version-without-wheel",
                    "torch-companion-mismatch", "driver-not-answering", "libcuda-stub-loaded"),
     needs_gpu=False,
 )

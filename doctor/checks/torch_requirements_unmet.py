@@ -29,7 +29,7 @@ from ..fixes.packages import site_packages, with_distributions
 from ..fixes.pins import Pin, applies, requires
 from ..fixes.torch import recheck_run
 from ..snapshot import Distribution, Missing, Snapshot, need
-from ._torch import BROKEN_IMPORT, installed
+from ._torch import BROKEN_IMPORT, REPLACED, installed
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,7 +41,7 @@ CHECK = Check(
     severity="warning",
     layer="python",
     tags=("torch", "python"),
-    downstream_of=BROKEN_IMPORT,
+    downstream_of=(*REPLACED, *BROKEN_IMPORT),
     needs_gpu=False,
 )
 

@@ -31,7 +31,7 @@ from ..fixes.install import Install, ways
 from ..fixes.selection import environment_with
 from ..fixes.toolchain import toolkit_for
 from ..fixes.torch import install_torch
-from ..snapshot import ABSENT, Distribution, Snapshot, known, need
+from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import TRITONS, triton, users
 from ._torch import NO_CODE, cuda_build, gpus
@@ -96,7 +96,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         step = Step(text="Triton's LLVM knows the GPU, and so does the assembler of the installed toolkit.",
                     where="shell", command=f"export TRITON_PTXAS_PATH={value}", changes=changes)  # fmt: skip
         found.append(Fix(id="set-triton-ptxas-path", title="Use the toolkit's ptxas", steps=(step,)))
-    newer = install_torch(s.replace({"torch.version": ABSENT}), m)
+    newer = install_torch(s, m, newest=True)
     if newer:
         after = [v for step in newer.steps if isinstance(v := step.changes.get("torch.version"), str)]
         torch = after[-1].partition("+")[0] if after else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from compat_matrix.versions import minor, numbers
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .driver import install_driver
+from .driver import install_driver, install_offered, offer
 from .fitting import other_gpu, usual_gpus
 from .machine import capabilities, driver_platform, driver_version
 from .place import RECHECK, library_changes, sudo
@@ -20,33 +21,34 @@ if TYPE_CHECKING:
     from compat_matrix.drivers import DriverGrade
 
 
-def fixes_for(s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None) -> tuple[Fix, ...]:
-    """Best first: what the user can do where he is comes before what only the host's owner can."""
+def fixes_for(
+    s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None, *, today: str = "", serves: bool = True
+) -> tuple[Fix, ...]:
+    """Best first: what the user can do where he is comes before what only the host's owner can.
+
+    `serves`: whether this torch has code for a GPU here; without it no driver helps. `today`: the day to judge by.
+    """
     found: list[Fix] = []
     if driver_version(s, m) is not None:
         gpus = usual_gpus(s, m) if s.target.kind == "text" and not capabilities(s, m) else None
         build = install_torch(s, m, gpus=gpus) or new_python_fix(s, m, gpus)
         found += [build] if build else []
-        compat = forward_compat(s, m, cuda)
+        compat = forward_compat(s, m, cuda) if serves else None
         found += [compat] if compat else []
     floor = numbers((grade.floor_minor or grade.floor_full) if grade else "")
-    if floor and _drops_a_gpu(s, m, floor[0]):
-        return tuple(found) or (other_gpu(s),)
-    found += install_driver(s, floor[0] if floor else None, known(s.driver.kernel_flavour) or "", newer=True)
-    return tuple(found)
+    flavour = known(s.driver.kernel_flavour) or ""
+    if serves and floor:
+        found += install_offered(s, offer(s, m, floor[0], today), flavour)
+    elif serves:
+        found += install_driver(s, None, flavour, newer=True)
+    return tuple(found) or (other_gpu(s),)
 
 
-def _drops_a_gpu(s: Snapshot, m: Matrix, branch: int) -> bool:
-    """Whether drivers of this branch (on Windows: of this number) no longer support a GPU that is here."""
-    windows = driver_platform(s) == "windows"
-    for capability in capabilities(s, m):
-        row = m.compute_capability(capability)
-        last = row.last_driver if row else None
-        if last and windows:
-            last = next((driver.windows_last for driver in m.drivers if driver.branch == last), None)
-        if last and branch > last:
-            return True
-    return False
+def _drops_a_gpu(s: Snapshot, m: Matrix, packages: Sequence[str]) -> bool:
+    """Whether the libcuda of the first of these packages comes from a branch that no longer drives a GPU here."""
+    origin = next((row.from_branch for row in m.compat_packages if row.package in packages[:1]), 0)
+    rows = [row for cc in capabilities(s, m) if (row := m.compute_capability(cc))]
+    return any(row.last_driver and origin > row.last_driver for row in rows)
 
 
 def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
@@ -56,6 +58,8 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
         return None
     grades = [m.forward_compat(cuda, driver, gpu_name=known(g.name), brand_id=known(g.brand_id)) for g in gpus]
     if any(grade.grade != "possible" for grade in grades):
+        return None
+    if _drops_a_gpu(s, m, grades[0].packages):
         return None
     want = minor(cuda) or (0, 0)
     here = next((c for c in known(s.container.compat) or () if (minor(known(c.cuda_version)) or (0, 0)) >= want), None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .machine import driver_platform
+from .machine import capabilities, driver_platform
 from .place import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host
 from .windows import update_windows_driver
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
 
 _DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
@@ -55,19 +59,53 @@ def install_note(s: Snapshot) -> str:
     return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({_DOCS})."
 
 
+class Offer(NamedTuple):
+    """The branch to install; `last`: no later one drives these GPUs; `floor`: the oldest that would do, 0 where any."""
+
+    branch: int
+    last: bool
+    floor: int
+
+
+def offer(
+    s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None
+) -> Offer | None:
+    """The branch to install for these GPUs (those that are here); None where each that would do has ended."""
+    gpus = capabilities(s, m) if gpus is None else gpus
+    row = m.branch_to_install(gpus, floor, today, driver_platform(s))
+    if row is None:
+        return None
+    rows = [found for cc in gpus if (found := m.compute_capability(cc))]
+    if floor and driver_platform(s) == "linux":
+        floor = max([floor, *(found.first_driver or 0 for found in rows)])
+    return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor)
+
+
+def install_offered(s: Snapshot, found: Offer | None, flavour: str = "") -> tuple[Fix, ...]:
+    """Install the driver that `offer` found; nothing where it found none."""
+    if found is None:
+        return ()
+    if driver_platform(s) == "windows":
+        return (update_windows_driver(s, found.floor or None),)
+    return install_driver(s, found.branch, flavour, floor=found.floor, last=found.last)
+
+
 def install_driver(
-    s: Snapshot, branch: int | None = None, flavour: str = "", title: str = "", why: str = "", newer: bool = False
-) -> tuple[Fix, ...]:
+    s: Snapshot, branch: int | None = None, flavour: str = "", title: str = "", why: str = "", newer: bool = False,
+    floor: int = 0, last: bool = False,
+) -> tuple[Fix, ...]:  # fmt: skip
     """Install a driver on the host and reboot; inside a container, first take another host; in WSL: in Windows.
 
-    `newer`: the one that is there is too old, and which branch is needed is not known.
+    `newer`: the one that is there is too old, and which branch is needed is not known. `floor`: the oldest branch that
+    would do on another host, where a newer one is to be installed. `last`: no later branch drives the GPUs here.
     """
     if driver_platform(s) == "windows":
         return (update_windows_driver(s, branch),)
     changes = driver_changes()
     newer = newer and not branch
-    words = f"the NVIDIA driver (branch {branch} or newer)" if branch else (
+    words = f"the NVIDIA driver (branch {branch}{'' if last else ' or newer'})" if branch else (
         "a newer NVIDIA driver" if newer else "the NVIDIA driver")  # fmt: skip
+    least = floor or branch
     if flavour:
         words += f" with the {flavour} kernel module"
     command = install_command(s, branch, flavour)
@@ -83,7 +121,7 @@ def install_driver(
     )
     if not guest(s):
         return (install,)
-    what = f"with NVIDIA driver {branch} or newer" if branch else (
+    what = f"with NVIDIA driver {least} or newer" if least else (
         "with a newer NVIDIA driver" if newer else "whose NVIDIA driver works")  # fmt: skip
     return (other_host(s, what, changes), install)
 

@@ -10,11 +10,11 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
-from .driver import install_driver, other_host
+from .driver import install_offered, offer, other_host
 from .machine import capabilities, driver_platform, seen_gpus
 from .place import RECHECK, driver_changes
 from .python import fitting_python, new_python_fix
-from .torch import choose, install_torch, recheck_run
+from .torch import choose, install_torch, is_installed, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -89,7 +89,12 @@ def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     rows = [row for cc in wanted if (row := m.compute_capability(cc))]
     floor = max([*(numbers(grade.floor_minor)[:1] or (0,)), *(row.first_driver or 0 for row in rows)])
     open_module = any(row.open_module == "required" for row in rows)
-    driver = install_driver(s, floor or None, "open" if open_module else "")[0]
+    found = offer(s, m, floor, gpus=wanted)
+    if found is None:
+        return None
+    driver = install_offered(s, found, "open" if open_module else "")[0]
+    if not python and is_installed(s, m, build):
+        return driver
     after = s
     for step in driver.steps:
         after = after.replace(step.changes)

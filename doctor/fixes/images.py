@@ -9,7 +9,7 @@ from compat_matrix.versions import minor, numbers
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Snapshot
 from .container import variable_line
-from .driver import install_driver, other_host
+from .driver import install_driver, install_offered, offer, other_host
 from .place import driver_changes, guest
 
 if TYPE_CHECKING:
@@ -26,7 +26,11 @@ def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) 
     floor = numbers(row.min_driver_linux) if row else ()
     if whole and want:
         floor = numbers(m.driver_for_cuda("1", cuda).floor_full) or floor
-    installs = [fix for fix in install_driver(s, floor[0] if floor else None) if fix.id == "install-driver"]
+    found = offer(s, m, floor[0]) if floor else None
+    if floor and found is None:
+        return ()
+    offered = install_offered(s, found) if floor else install_driver(s)
+    installs = [fix for fix in offered if fix.id == "install-driver"]
     if not guest(s):
         return tuple(installs)
     what = f"whose driver supports CUDA {want[0]}.{want[1]} or newer" if want else "with a newer NVIDIA driver"

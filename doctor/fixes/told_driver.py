@@ -8,7 +8,17 @@ from collections.abc import Iterable
 from ..findings import Fix
 from ..snapshot import known
 from .cuda_driver import fixes_for
-from .driver import APT, install_driver, older_driver, other_host, release_card, start_fabric_manager
+from .driver import (
+    APT,
+    install_driver,
+    install_offered,
+    offer,
+    older_driver,
+    other_host,
+    release_card,
+    start_fabric_manager,
+)
+from .fitting import other_gpu
 from .kernel_module import build_module, sign_module
 from .machine import driver_platform, driver_version, torch_cuda
 from .place import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
@@ -29,7 +39,9 @@ def _too_old(t: Told) -> Iterable[Fix]:
     """A build for what the driver can do, then a newer driver; a driver alone where the program is not torch."""
     if t.said.id == "nvidia-driver-too-old":
         asked = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
-        return install_driver(t.s, int(asked[1]) if asked else None, newer=True)
+        if asked:
+            return install_offered(t.s, offer(t.s, t.m, int(asked[1]))) or (other_gpu(t.s),)
+        return install_driver(t.s, newer=True)
     cuda, platform = torch_cuda(t.s, t.m), driver_platform(t.s)
     grade = t.m.driver_for_cuda(driver_version(t.s, t.m) or "1", cuda, platform) if cuda else None
     return fixes_for(t.s, t.m, cuda, grade)
@@ -54,7 +66,8 @@ def _open_module(t: Told) -> Iterable[Fix]:
         last = _LAST_BEFORE_TURING
         return older_driver(t.s, min(int(branch), last) if branch.isdecimal() else last)
     flavour = "open"
-    return install_driver(t.s, int(branch) if branch.isdecimal() else None, flavour)
+    found = offer(t.s, t.m, int(branch)) if branch.isdecimal() else None
+    return install_offered(t.s, found, flavour) or install_driver(t.s, None, flavour)
 
 
 def _released(t: Told) -> Iterable[Fix]:

@@ -12,7 +12,7 @@ from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .extensions import cuda_majors, refit, without_libraries
 from .install import Install, image_line, name_of, step
-from .machine import capabilities, driver_platform, driver_version, python_version
+from .machine import capabilities, driver_platform, driver_version, python_version, torch_cuda
 from .packages import (
     installed,
     installed_by_conda,
@@ -69,6 +69,8 @@ def install_torch(
 ) -> Fix | None:  # fmt: skip
     """Replace torch (and the companions that are installed) by the build that fits; None where none is known.
 
+    Where that is the build that is installed, its files are written again: they are not what was published.
+
     `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is. `newest`: the
     best build, whatever release is installed.
     """
@@ -80,6 +82,8 @@ def install_torch(
     build = choose(s, m, gpus=gpus, any_driver=any_driver, keep=keep)
     if build is None:
         return None
+    if is_installed(s, m, build):
+        return _whole_again(s, m, build)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
     if _told(s):  # a text names a few packages: those that go with torch may be there too
@@ -103,6 +107,28 @@ def install_torch(
         id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, request, _why(s, m, build)),
         source="; ".join(m.source(key) for key in build.sources[:1]),
     )  # fmt: skip
+
+
+def is_installed(s: Snapshot, m: Matrix, build: RankedBuild) -> bool:
+    """Whether this very build (version and CUDA) is the installed one; conda's builds are others."""
+    parts = torch_version(known(s.torch.version) or "")
+    if parts is None or parts.kind != "release" or parts.base != build.torch:
+        return False
+    if (known(s.torch.installer) or "pip").startswith(("conda", "mamba")):
+        return False
+    return parts.tag == build.tag if parts.local else torch_cuda(s, m) == tag_cuda(build.tag)
+
+
+def _whole_again(s: Snapshot, m: Matrix, build: RankedBuild) -> Fix:
+    """The installed build is the one that fits, so its files are not those that were published."""
+    from msgspec.structs import replace
+
+    from .libraries import reinstall_torch
+
+    fix = reinstall_torch(s, m, "so that its files are the published ones")
+    last = fix.steps[-1]
+    changes = {**after_install(s, m, build, request_for(s, m, build, ["torch"], [])), **last.changes}
+    return replace(fix, steps=(*fix.steps[:-1], replace(last, changes=changes)))
 
 
 def _told(s: Snapshot) -> bool:

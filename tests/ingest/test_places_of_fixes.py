@@ -225,7 +225,7 @@ def test_an_unmet_requirement_names_image_and_driver_that_meet_it() -> None:
     _, found = failures(f"OS: Ubuntu 22.04\nNvidia driver version: 535.104.05\n{REQUIRE}")
     fixes = next(f for f in found if f.id == "container-require-cuda-unsatisfied").fixes
     assert fixes[0].id == "older-image" and fixes[0].possible_here
-    assert any("branch 550 or newer" in fix.title and fix.possible_here for fix in fixes)
+    assert any("branch 580 or newer" in fix.title and fix.possible_here for fix in fixes)
     pod = fix_of(f"RUNPOD_POD_ID=a\n{REQUIRE}", "container-require-cuda-unsatisfied")
     assert "CUDA Versions" in words(pod) and "12.4" in words(pod)
 

@@ -13,9 +13,11 @@ import pytest
 from doctor.findings import Finding
 from doctor.ingest import read
 from doctor.judge import check_ids
+from doctor.judge.report import Report
 
 from ..install_lines import of_fixes, unpublished
-from ..judging import report
+from ..judging import POLICY, report
+from ..soundness.sensible import wrong_with
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "cases"
 CASES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -31,8 +33,12 @@ def renderer() -> Any:
 
 
 @cache
+def told(name: str) -> Report:
+    return report(read(renderer()(CASES[name])))
+
+
 def findings(name: str) -> tuple[Finding, ...]:
-    return report(read(renderer()(CASES[name]))).findings
+    return told(name).findings
 
 
 def right(name: str) -> tuple[str, ...]:
@@ -70,3 +76,9 @@ def test_install_lines_name_what_is_published() -> None:
     lines = {line for name in CASES for finding in findings(name) for line in of_fixes(finding.fixes)}
     assert sum("torch==" in line for line in lines) > 20
     assert [problem for line in sorted(lines) for problem in unpublished(line)] == []
+
+
+def test_no_fix_is_pointless() -> None:
+    """No install of what the text says is there, no driver or libcuda that cannot serve its GPU."""
+    wrong = [f"{name}: {why}" for name in CASES for f in findings(name) for why in wrong_with(told(name).snapshot, f, POLICY)]
+    assert not wrong, "\n".join(wrong)

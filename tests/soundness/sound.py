@@ -1,4 +1,4 @@
-"""DESIGN rule 5: a failing finding's first fix removes it, breaks nothing, and repeating it ends."""
+"""DESIGN rule 5: a failing finding's first fix removes it, breaks nothing, and repeating it ends; and no fix is pointless."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from doctor.findings import Finding, Policy
 from doctor.snapshot import Snapshot
 
 from ..judging import POLICY, report
+from .sensible import wrong_with
 
 Failures = dict[tuple[str, str], Finding]
 
@@ -24,7 +25,10 @@ def assert_fixes_are_sound(machine: Snapshot, policy: Policy = POLICY, rounds: i
     """Apply first fixes, root cause by root cause, until nothing fails; every failure's first fix is tried on the way."""
     sick = machine
     for _ in range(rounds):
-        found = failures(sick, policy)
+        judged = report(sick, policy).findings
+        pointless = [why for finding in judged for why in wrong_with(sick, finding, policy)]
+        assert not pointless, "\n".join(pointless)
+        found = {(f.id, f.subject): f for f in judged if f.status == "fail"}
         if not found:
             return
         for key, finding in found.items():
