@@ -21,7 +21,8 @@ KEYS = {
     "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
     "boards": ("name", "cc"),
     "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
-    "extensions": ("package", "version"), "rocm": ("torch", "rocm"), "pcie": ("gen",),
+    "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
+    "rocm": ("torch", "rocm"), "pcie": ("gen",),
 }  # fmt: skip
 
 

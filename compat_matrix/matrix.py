@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .companions import CompanionGrade, Expected
     from .conda import CondaChoice
     from .drivers import BranchAnswer, DriverGpuGrade, DriverGrade, Platform
+    from .extension_wheels import WheelChoice
     from .forward import ForwardCompatGrade
     from .gpus import GpuMatch
     from .libraries import LibraryGrade
@@ -201,6 +202,16 @@ class Matrix(Store):
         from .conda import conda_builds
 
         return conda_builds(self, gpus, driver, os, arch, python, torch)
+
+    def extension_wheel(
+        self, package: str, *, torch: str, cuda: str, python: str | None, abi: bool | None, platform: str,
+        version: str = "",
+    ) -> WheelChoice:  # fmt: skip
+        """The wheel that an extension's project has beside PyPI for this torch, or the reason why there is none."""
+        from .extension_wheels import extension_wheel
+
+        return extension_wheel(self, package, torch=torch, cuda=cuda, python=python, abi=abi, platform=platform,
+                               version=version)  # fmt: skip
 
     # Libraries, toolkits and errors
 

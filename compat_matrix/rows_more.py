@@ -46,6 +46,22 @@ class Extension(Row, frozen=True, kw_only=True, gc=False):
     platforms: str = ""
 
 
+class ExtensionWheel(Row, frozen=True, kw_only=True, gc=False):
+    """Wheels that a release of an extension has beside PyPI, for one CUDA major: each torch minor with each Python, but
+    those in `absent` ('2.4 3.13'), and each C++ ABI (TRUE: the new one). url: with the fields in braces."""
+
+    package: str
+    version: str
+    cuda: str
+    torch: tuple[str, ...]
+    pythons: tuple[str, ...]
+    abis: tuple[str, ...]
+    platforms: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+    min_capability: str = ""
+    url: str
+
+
 class MigProfile(Row, frozen=True, kw_only=True, gc=False):
     """One MIG profile of a GPU."""
 

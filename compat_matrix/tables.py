@@ -40,6 +40,7 @@ TABLES = {
     "nvml_errors": ("rows_library", "NvmlError"),
     "images": ("rows_more", "Image"),
     "extensions": ("rows_more", "Extension"),
+    "extension_wheels": ("rows_more", "ExtensionWheel"),
     "mig": ("rows_more", "MigProfile"),
     "performance": ("rows_more", "Performance"),
     "nvlink": ("rows_more", "NvLink"),

@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Fix, Policy
 from ..findings.patterns import lazy
+from ..fixes.extension_install import fitting_wheel
 from ..fixes.extensions import another
 from ..fixes.torch_bound import misfit, torch_here
 from ..snapshot import Distribution, Snapshot, known, need
@@ -77,11 +78,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             detail += f" Python says: {said[d.name]}"
             facts["symbol"] = said[d.name].rpartition(" ")[2]
         say = CHECK.fail if d.name in said or (wrong and wrong.certain) else CHECK.warn
-        yield say(title, detail.strip(), facts=facts, subject=d.name, fixes=another(s, d))
+        yield say(title, detail.strip(), facts=facts, subject=d.name, fixes=(*_wheel(s, m, d.name), *another(s, d)))
     for name in said.keys() - seen:
         d = Distribution(name=name, version="", location="")
         title = f"{name} does not fit torch {version}: it asks for a symbol that torch does not have"
-        yield CHECK.fail(title, said[name], facts={"torch": version}, subject=name, fixes=another(s, d)[1:])
+        yield CHECK.fail(title, said[name], facts={"torch": version}, subject=name,
+                         fixes=(*_wheel(s, m, name), *another(s, d)[1:]))  # fmt: skip
 
 
 def _built_for_this(s: Snapshot, torch: str) -> bool:
@@ -99,3 +101,8 @@ def _said(s: Snapshot) -> dict[str, str]:
             name = next((n for start, n in _FILES.items() if stem.startswith(start)), stem)
             found[name] = f"{file}: undefined symbol: {symbol}"
     return found if known(s.torch.version) else {}
+
+
+def _wheel(s: Snapshot, m: Matrix, name: str) -> tuple[Fix, ...]:
+    found = fitting_wheel(s, m, name)
+    return (found,) if found else ()

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.extension_install import install_extension, why_not
 from ..fixes.install import Install, ways
 from ..fixes.packages import needs_new_environment, new_environment, site_packages, with_distributions
 from ..snapshot import Distribution, Snapshot, known, need
@@ -50,9 +51,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if plain not in have:
             where = known(s.python.patient.prefix) or "this environment"
             yield CHECK.fail(
-                f"{plain} is required and not installed", f"{where} holds no distribution of that name.",
-                facts={"package": plain}, subject=plain, fixes=(_install(s, plain),),
+                f"{plain} is required and not installed",
+                " ".join(filter(None, (f"{where} holds no distribution of that name.", why_not(s, m, plain)))),
+                facts={"package": plain}, subject=plain, fixes=_fixes(s, m, plain),
             )  # fmt: skip
+
+
+def _fixes(s: Snapshot, m: Matrix, name: str) -> tuple[Fix, ...]:
+    """None for an extension that cannot be had as things are: the finding says why."""
+    if why_not(s, m, name):
+        return ()
+    of_torch = None if needs_new_environment(s) else install_extension(s, m, name)
+    return (of_torch or _install(s, name),)
 
 
 def _install(s: Snapshot, name: str) -> Fix:

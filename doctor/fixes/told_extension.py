@@ -9,6 +9,7 @@ from compat_matrix.versions import numbers, torch_version
 
 from ..findings import Fix
 from ..snapshot import Distribution, known
+from .extension_install import fitting_wheel
 from .extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
 from .install import ways
 from .machine import capabilities, python_version
@@ -65,6 +66,8 @@ def _other_torch(t: Told) -> Iterable[Fix]:
         version = rows[-1].version
         title = f"Install {d.name} {version}, which is built for torch {torch}"
         return (upgrade(t.s, d.name, title, f"{d.name}=={version}"), remove(t.s, d.name))
+    if torch and (wheel := fitting_wheel(t.s, t.m, d.name)):
+        return (wheel, remove(t.s, d.name))
     if d.version:
         return another(t.s, d)
     if d.name in SOURCE_ONLY:

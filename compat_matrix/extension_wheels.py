@@ -1,0 +1,51 @@
+"""Wheels that a project publishes beside PyPI, made for one torch, CUDA, Python and C++ ABI: which one fits?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from .versions import numbers
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+    from .rows_more import ExtensionWheel
+
+
+class WheelChoice(NamedTuple):
+    """The address of a wheel and its version; or both empty, and the reason why there is none."""
+
+    url: str
+    version: str
+    reason: str
+    sources: tuple[str, ...] = ()
+
+
+def extension_wheel(
+    m: Matrix, package: str, *, torch: str, cuda: str, python: str | None, abi: bool | None, platform: str,
+    version: str = "",
+) -> WheelChoice:  # fmt: skip
+    """The newest wheel (or that of `version`) for this torch; `abi`: whether it uses the new C++ ABI, None unknown."""
+    rows = [row for row in m.extension_wheels if row.package == package and version in ("", row.version)]
+    if not rows:
+        return WheelChoice("", "", f"no wheels of {package} {version}".rstrip() + " are known")
+    minor, major = ".".join(map(str, numbers(torch)[:2])), str(next(iter(numbers(cuda)), ""))
+    short = ".".join(map(str, numbers(python)[:2])) if python else ""
+    built = sorted({name for row in rows for name in row.torch}, key=numbers)
+    tests: tuple[tuple[Callable[[ExtensionWheel], bool], str], ...] = (
+        (lambda row: platform in row.platforms, f"its project builds no wheels for {platform.replace('_', ' ')}"),
+        (lambda row: minor in row.torch, f"its project has wheels for torch {built[0]} to {built[-1]}, not {minor}"),
+        (lambda row: row.cuda == major, f"its project has none for torch {minor} with CUDA {major or 'unknown'}"),
+        (lambda row: short in row.pythons and f"{minor} {short}" not in row.absent,
+         f"its project has none for torch {minor} and Python {short or 'unknown'}"),
+        (lambda row: abi is not None and str(abi).upper() in row.abis, "which C++ ABI this torch uses is not known"
+         if abi is None else f"its project has none for torch {minor} with {'the new' if abi else 'the old'} C++ ABI"),
+    )  # fmt: skip
+    for fits, reason in tests:
+        rows = [row for row in rows if fits(row)]
+        if not rows:
+            return WheelChoice("", "", reason)
+    row = rows[-1]
+    url = row.url.format(version=row.version, cuda=row.cuda, torch=minor, abi=str(abi).upper(), platform=platform,
+                         python=f"cp{short.replace('.', '')}")  # fmt: skip
+    return WheelChoice(url, row.version, "", (row.source,))
