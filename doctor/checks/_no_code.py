@@ -84,7 +84,7 @@ def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
     if not runs or not known(s.gpus) or not all(drivable(s, m, g.capability) for g in (j.gpu, *out)):
         return None
     names = " and ".join(dict.fromkeys(g.name for g in out)) or j.gpu.name
-    title = f"Leave {names} out: this torch serves the other GPUs"
+    title = f"Leave {names} out: this torch supports the other GPUs"
     return Fix(id="leave-gpu-out", title=title, steps=(show_only(s, runs),))
 
 

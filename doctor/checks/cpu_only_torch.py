@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="torch is the CPU build",
+    title="torch is a CPU-only build",
     sound="torch is not a CPU-only build",
     severity="error",
     layer="python",
@@ -53,11 +53,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if s.host.system == "darwin":
         raise Skip("macOS: torch has no other build, see no-nvidia-gpu")
     version = known(s.torch.version)
-    title = f"torch {version} is the CPU build"
+    title = f"PyTorch {version} is a CPU-only build"
     facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}
     detail = "This build has no CUDA support; no driver or setting can change that."
     if not gpu_needed(s, p) or cpu_machine(s):
-        why = "The text misses no GPU" if cpu_machine(s) else "No GPU is expected here"
+        why = "The text does not ask for a GPU" if cpu_machine(s) else "No GPU is expected here"
         yield CHECK.remark(title, f"{detail} {why}, so nothing is wrong.", facts=facts)
         return
     if not capabilities(s, m):

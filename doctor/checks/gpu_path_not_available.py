@@ -71,12 +71,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     elif ran is False:
         yield CHECK.fail("torch sees the GPU, but a small kernel on it fails", detail, facts=facts, fixes=fixes)
     elif crashed := _step(run, "error", "crashed in "):
-        yield CHECK.fail("torch kills its process when it uses the GPU", f"The child process that asked {crashed}.",
+        yield CHECK.fail("torch crashes when it uses the GPU", f"gpudoctor's test process {crashed}.",
                          facts={**facts, "error": crashed}, fixes=fixes)  # fmt: skip
     elif known(run.imported) and (hung := _step(run, "timeout", "")):
-        detail = f"Before the deadline {hung}. Try again with a longer one (--timeout 100); if it stays so, the GPU or "
-        detail += "its driver hangs: look for Xid lines in the host's kernel log."
-        yield CHECK.unknown("torch was imported and did not come back from the GPU", detail, facts=facts)
+        detail = f"No answer in time: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
+        detail += "driver is stuck: look for Xid lines in the host's kernel log."
+        yield CHECK.unknown("torch was imported, but its call to the GPU did not return", detail, facts=facts)
     elif isinstance(run.kernel_ran, Missing) and not (available and run.kernel_ran.reason == "not-asked"):
         need("torch_run.cuda_available", run.cuda_available)
         need("torch_run.kernel_ran", run.kernel_ran)
@@ -107,9 +107,9 @@ def _step(run: TorchRun, reason: str, begin: str) -> str:
 
 
 def _fix(s: Snapshot, first_fix: str) -> Fix:
-    text = f"What is known to help with this code: {first_fix}." if first_fix else _RESTART
+    text = f"What usually helps with this error: {first_fix}." if first_fix else _RESTART
     step = Step(text=text, where="shell", changes=recheck_run(s))
-    return Fix(id="by-error-code", title="What this error asks for", steps=(step,))
+    return Fix(id="by-error-code", title="Follow the advice for this error", steps=(step,))
 
 
 _RESTART = (

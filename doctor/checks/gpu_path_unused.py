@@ -108,8 +108,8 @@ def _on_cpu(s: Snapshot) -> Iterator[Finding]:
     if fault in ("crash", "failed"):
         yield CHECK.fail(
             f"torch {'crashes' if fault == 'crash' else 'fails'} on the CPU", words, facts=facts, subject="cpu",
-            fixes=(here("prove-again", "Install torch anew and prove it again",
-                        "In a new environment first: a library is damaged, or the processor too old for the build.",
+            fixes=(here("prove-again", "Reinstall torch and prove it again",
+                        "Try a new environment first: a library is damaged, or the processor is too old.",
                         "gpudoctor prove --device cpu"),),
         )  # fmt: skip
     else:
@@ -167,7 +167,7 @@ def _why(s: Snapshot, path: Path) -> str:
     if path.device != "watch" or watch is None:
         return ""
     if known(watch.uses_gpu):
-        return "A context alone does no work: model or batches stayed on the CPU, or the work came later."
+        return "It opened the GPU and ran nothing: model or batches stayed on the CPU, or the work came later."
     libraries = known(watch.libraries)
     if known(s.torch_run.cuda_available) is False:
         return "torch in this environment has no usable GPU."
@@ -176,8 +176,8 @@ def _why(s: Snapshot, path: Path) -> str:
     if any(name.startswith("libtorch_cuda") for name in libraries):
         return "It had torch's CUDA libraries loaded: likeliest, model and batches were not moved to the GPU."
     if libraries:
-        return "It had CUDA libraries loaded, and made no context on a GPU."
-    return "It had no CUDA library loaded: another Python or another torch ran it, or it is no GPU program."
+        return "It loaded CUDA libraries, but never opened a GPU."
+    return "It loaded no CUDA library: another Python or torch ran it, or it is not a GPU program."
 
 
 def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
@@ -191,7 +191,7 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
     if path.device == "watch" and known(s.torch_run.cuda_available) is not False:
         return (move,)
     again = here("prove-again", "Repair the cause, then prove it again",
-                 "The finding above this one names the cause; without one: gpudoctor check.")  # fmt: skip
+                 "The finding above names the cause. If there is none, run: gpudoctor check")  # fmt: skip
     if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
         from ..findings.measured_path import gpu_of
         from ..fixes.gpu_state import reset

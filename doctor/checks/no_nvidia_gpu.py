@@ -114,6 +114,6 @@ def _get_a_gpu() -> Fix:
                 changes=changes,
             ),
         ),
-        note="Nothing on this machine can be wrong with CUDA: there is no GPU. "
-        "If the CPU is enough here, say: gpudoctor check --expect any",
+        note="There is no GPU here, so there is nothing to repair. "
+        "If the CPU is enough, run: gpudoctor check --expect any",
     )

@@ -71,7 +71,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if import_failed(s):
         yield CHECK.fail(title, detail, facts=facts, fixes=fixes)
     else:
-        detail += " torch itself works, but tensors cannot be turned into arrays and back."
+        detail += " torch itself works, but tensors cannot be converted to arrays and back."
         yield CHECK.warn(title, detail, facts=facts, direct=bool(words), fixes=fixes)
 
 

@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                               "unset CUDA_FORCE_PTX_JIT CUDA_FORCE_JIT && gpudoctor prove"),)  # fmt: skip
             yield CHECK.warn(
                 f"torch's kernels were compiled from PTX for {proof.name or proof.device}",
-                f"{' and '.join(words)}. Each further kernel pays this once." if words else "",
+                f"{' and '.join(words)}. Every other kernel costs this time once, too." if words else "",
                 facts={"first_launch_ms": first, "jit_cache_bytes": cache}, fixes=fixes,
                 downstream_of=(*CHECK.downstream_of, *(("environment-variable-breaks-cuda",) if forced else ())),
                 subject=gpu.key if gpu else proof.device,

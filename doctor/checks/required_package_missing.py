@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             where = known(s.python.patient.prefix) or "this environment"
             yield CHECK.fail(
                 f"{plain} is required and not installed",
-                " ".join(filter(None, (f"{where} holds no distribution of that name.", why_not(s, m, plain)))),
+                " ".join(filter(None, (f"There is no package of that name in {where}.", why_not(s, m, plain)))),
                 facts={"package": plain}, subject=plain, fixes=_fixes(s, m, plain),
             )  # fmt: skip
 

@@ -41,8 +41,8 @@ CHECK = Check(
 
 
 _HOW = {
-    "raised": "`import torch` raises an error", "crash": "`import torch` kills the Python process",
-    "hang": "`import torch` does not come back",
+    "raised": "`import torch` raises an error", "crash": "`import torch` crashes Python",
+    "hang": "`import torch` hangs",
 }  # fmt: skip
 
 

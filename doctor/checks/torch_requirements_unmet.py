@@ -76,7 +76,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     )
     facts = {w.name: {"required": w.version, "installed": have or None} for w, have in unmet}
     fix = _install(s, [w for w, _ in unmet])
-    yield CHECK.warn(title, f"By torch's own metadata: {words}.", facts=facts, fixes=(fix,) if fix else ())
+    yield CHECK.warn(title, f"torch's metadata says: {words}.", facts=facts, fixes=(fix,) if fix else ())
 
 
 def _requirement(line: str) -> _Unmet | None:

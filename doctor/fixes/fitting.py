@@ -124,7 +124,7 @@ def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     if torch is None:
         return None
     names = ", ".join(dict.fromkeys(gpu.name for gpu in kept))
-    title = f"Use {names} only: no torch build serves all GPUs here"
+    title = f"Use {names} only: no torch build supports all GPUs here"
     return Fix(id="use-some-gpus", title=title, steps=(step, *torch.steps), note=torch.note, source=torch.source)
 
 
@@ -138,7 +138,7 @@ def drivable(s: Snapshot, m: Matrix, capability: str) -> bool:
 
 
 def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
-    """Show programs only these GPUs."""
+    """Let programs see only these GPUs."""
     told = {key for key in keys if re.fullmatch(r"gpu-\d{1,3}", key)}  # a text numbers GPUs, it seldom has their UUIDs
     value = ",".join(key[4:] if key in told else key for key in keys)
     others = tuple(v for v in known(s.host.environment) or () if v.name != "CUDA_VISIBLE_DEVICES")
@@ -153,4 +153,4 @@ def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
     if isinstance(s.driver.cu_init, Missing) or s.driver.cu_init != 0:
         changes["driver.cu_init"] = RECHECK
     command = f"export CUDA_VISIBLE_DEVICES={value}"
-    return Step(text="Show programs only these GPUs.", command=command, where="shell", changes=changes)
+    return Step(text="Let programs see only these GPUs.", command=command, where="shell", changes=changes)

@@ -44,7 +44,7 @@ def new_environment(s: Snapshot, python: str = "") -> tuple[Step, Snapshot]:
     if python:
         text = f"Make a new environment with Python {python}; the one diagnosed stays as it is."
     else:
-        text = "Make a virtual environment of your own: the one diagnosed is not to be installed into."
+        text = "Make your own virtual environment: do not install into the one that was diagnosed."
     version = python or s.python.patient.version
     # The rest of the environment is known to be empty only once it has been made.
     patient = {

@@ -18,7 +18,7 @@ _MOST_LINES = 3
 _LONGEST = 160
 _NOT_PROVEN = "The text does not prove it"
 _OPEN = "This text alone does not decide the cause"
-_SOUND = "Nothing in this text speaks against the environment"
+_SOUND = "I see no environment problem in this text"
 _DECIDE = "To decide it, run there and explain the text again with the output in it:"
 _MOST_OWN = 3
 

@@ -211,9 +211,9 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
 @pytest.mark.parametrize(
     ("watch", "status", "words"),
     [
-        ({"uses_gpu": False, "libraries": ()}, "fail", "no CUDA library loaded"),
+        ({"uses_gpu": False, "libraries": ()}, "fail", "loaded no CUDA library"),
         ({"uses_gpu": False, "libraries": LIBRARIES}, "fail", "were not moved to the GPU"),
-        ({"uses_gpu": False, "libraries": ("libcudart.so.12",)}, "fail", "made no context"),
+        ({"uses_gpu": False, "libraries": ("libcudart.so.12",)}, "fail", "never opened a GPU"),
         ({"uses_gpu": False, "libraries": NOT_ASKED}, "fail", "held no GPU"),
         ({"gpu_busy_percent": 0.0, "gpu_idle_percent": 100.0}, "warn", "gave it no work"),
         ({"gpu_busy_percent": 5.0}, "pass", ""),

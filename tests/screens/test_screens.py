@@ -14,7 +14,7 @@ ANSWERS = {
     "rtx5090-cu124": ("PyTorch 2.6.0+cu124 does not support your RTX 5090 (sm_120)", "This build is older than",
                       "/opt/venv/bin/python3 -m pip "),
     "docker-without-gpus": ("This container was not given the GPU", "libcuda, libnvidia-ml", "docker run --gpus all"),
-    "h100-cpu-torch": ("2.9.1+cpu is the CPU build", "This build has no CUDA support", "/opt/venv/bin/python3 -m pip "),
+    "h100-cpu-torch": ("PyTorch 2.9.1+cpu is a CPU-only build", "This build has no CUDA support", "/opt/venv/bin/python3 -m pip "),
     "gpu-lost": ("no longer answers", "NVML says", "on the host"),
     "expect-8xh200": ("Nothing failed in what was looked at", "passed", "gpudoctor prove"),
 }  # fmt: skip
