@@ -20,8 +20,8 @@ class Bad(NamedTuple):
 VARIABLES = (
     Bad("CUDA_LAUNCH_BLOCKING", ON, "warn", "every kernel launch waits for its end: several times slower"),
     Bad("CUDA_MODULE_LOADING", ("eager",), "warn", "all kernels are loaded at the start: slow starts, more GPU memory"),
-    Bad("PYTORCH_NO_CUDA_MEMORY_CACHING", ANY, "warn", "torch allocates GPU memory anew each time: many times slower"),
-    Bad("CUDA_FORCE_PTX_JIT", ON, "warn", "all code is compiled from PTX anew: slow starts, or error 209"),
+    Bad("PYTORCH_NO_CUDA_MEMORY_CACHING", ANY, "warn", "torch asks the driver for memory each time: many times slower"),
+    Bad("CUDA_FORCE_PTX_JIT", ON, "warn", "all code is compiled from PTX again: slow starts, or error 209"),
     Bad("CUDA_DISABLE_PTX_JIT", ON, "warn", "code that is only there as PTX cannot run (error 209 or 218)"),
     Bad("CUDA_FORCE_JIT", ON, "warn", "machine code is ignored and all is compiled at the start"),
     Bad("CUDA_DISABLE_JIT", ON, "warn", "code that must be compiled at the start cannot run"),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="The memory limit is small beside the GPU",
+    title="The memory limit is small for this GPU",
     sound="The memory limit is large enough for the GPU",
     severity="warning",
     layer="container",
@@ -56,7 +56,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     make = CHECK.warn if small else CHECK.remark
     yield make(
         f"The memory limit here is {mib} MiB, one GPU has {largest} MiB",
-        "A model that fills the GPU cannot be loaded through less memory than that, unless its files are mapped.",
+        "A model that fills the GPU needs that much memory while it is loaded, unless its files are mapped.",
         facts={"memory_limit_mib": mib, "gpu_memory_mib": largest},
         fixes=(more_memory(s, largest + 4096),),
     )

@@ -79,7 +79,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if "compute" in left_out:
         yield CHECK.fail(
             "The container was given the GPU without libcuda (driver capability 'compute')",
-            f"GPU nodes are here, libcuda.so.1 is not: NVIDIA_DRIVER_CAPABILITIES {says} and 'compute' brings it.",
+            f"The GPU's nodes are here, libcuda.so.1 is not: NVIDIA_DRIVER_CAPABILITIES {says}; 'compute' adds it.",
             facts=facts,
             fixes=fixes,
         )

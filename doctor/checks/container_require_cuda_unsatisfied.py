@@ -69,7 +69,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if hook.error:
         detail = f"The condition cannot be read: {hook.error}."
     elif works:
-        detail += " torch works all the same; only starting it elsewhere may be refused."
+        detail += " torch works anyway, but another host may refuse to start this image."
     yield make(
         f"The image requires {asked or hook.variable} ({hook.variable}), which this host does not meet",
         detail.strip(),

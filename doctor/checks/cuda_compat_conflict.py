@@ -72,7 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if not predicted:
         detail += " CUDA answers 803 (unsupported combination of display driver and CUDA driver)."
     yield CHECK.fail(
-        "The forward-compatibility libcuda (cuda-compat) does not go with the host's driver",
+        "The forward-compatibility libcuda (cuda-compat) does not fit the host's driver",
         detail,
         facts={"cuda_code": code, "compat_path": path, "compat_version": version, "kernel_version": module},
         subject=path,

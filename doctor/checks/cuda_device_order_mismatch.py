@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     facts = {"cuda": [known(g.name) for g in mine], "nvidia_smi": [known(g.name) for g in gpus], "value": value}
     make = CHECK.warn if entries else CHECK.remark
     yield make(
-        f"Number {number} is {known(got.name)} to CUDA and {known(asked.name)} to nvidia-smi",
+        f"GPU {number} is {known(got.name)} in CUDA and {known(asked.name)} in nvidia-smi",
         "CUDA puts the fastest GPU first unless CUDA_DEVICE_ORDER is PCI_BUS_ID."
         + (f" CUDA_VISIBLE_DEVICES={value} chooses by number." if entries else ""),
         facts=facts, fixes=(pci_order(s),),

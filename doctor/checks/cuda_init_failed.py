@@ -70,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if row and row.first_fix:
         detail += f" What to try: {row.first_fix}."
     if container_kind(s):
-        detail += " Try the same image on another host: it tells whether the host or the image is at fault."
+        detail += " Try the same image on another host: that shows whether the host or the image is at fault."
     yield CHECK.fail(title, detail.strip(), facts={"cu_init": code, "name": name}, fixes=restart(s))
 
 

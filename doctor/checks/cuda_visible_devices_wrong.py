@@ -134,7 +134,7 @@ def _at_start(s: Snapshot) -> Iterator[Finding]:
     )  # fmt: skip
     yield CHECK.fail(
         f"NVIDIA_VISIBLE_DEVICES is '{value}': the container was started without GPUs",
-        "The container toolkit reads this variable at the start; changing it inside has no effect.",
+        "The container toolkit reads this variable when the container starts; changing it inside has no effect.",
         facts={"value": value},
         subject="NVIDIA_VISIBLE_DEVICES",
         layer="container",

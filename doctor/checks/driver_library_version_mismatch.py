@@ -8,7 +8,7 @@ How it shows: `Failed to initialize NVML: Driver/library version mismatch` (NVML
 Why it happens: packages were upgraded (often unattended) while the old module stays loaded until the next reboot; a
 container was started before the upgrade; an image brings driver libraries of its own.
 
-How to fix it: reboot the host (or stop all GPU programs and reload the modules); start containers anew after that; hold
+How to fix it: reboot the host (or stop all GPU programs and reload the modules); recreate containers after that; hold
 the driver packages so that they change only together with a reboot. Where an image brings its own driver libraries,
 remove them from the image.
 

@@ -101,4 +101,4 @@ def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, 
 def _cpu() -> tuple[Fix, ...]:
     from ..fixes.speed import here
 
-    return (here("prove-again", "Install torch anew and test the memory", "Prove it in a new environment first."),)
+    return (here("prove-again", "Reinstall torch and test the memory", "Prove it in a new environment first."),)

@@ -9,7 +9,7 @@ Why it happens, likeliest first by the link that NVML showed under load: fewer l
 and slot can do; else memory of the other processor socket (NUMA), an IOMMU, a virtual machine, other copies at the
 same time.
 
-How to fix it: seat the board anew or use a slot with all lanes; bind the process to the socket of its GPU (numactl).
+How to fix it: reseat the board or use a slot with all lanes; bind the process to the socket of its GPU (numactl).
 A warning, never a failure; a remark where the link is as narrow as the copies are slow in a virtual machine, or by half
 where several boards share a processor's lanes.
 

@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if found.host is False:
         raise Skip("the node has no NVIDIA kernel driver")
     yield CHECK.fail(
-        "A GPU was allocated to this pod, but its runtime did not bring it in",
+        "A GPU was allocated to this pod, but its runtime did not add it",
         f"NVIDIA_VISIBLE_DEVICES holds the allocated GPU; missing here: {not_there(found)}.",
         facts={"visible_devices": allocated, "missing": not_there(found)},
         fixes=runtime_class(s),

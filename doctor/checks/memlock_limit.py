@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         make = CHECK.warn if len(known(s.gpus) or ()) > 1 else CHECK.remark
         yield make(
             f"Locked memory is limited to {size} KiB, and RDMA devices are here",
-            "NCCL over InfiniBand or RoCE registers its buffers, which fails at the limit.",
+            "NCCL over InfiniBand or RoCE locks its buffers in memory, which fails at this limit.",
             facts=facts, fixes=(unlimited_memlock(s),),
         )  # fmt: skip
     elif size < _SMALL_KIB:

@@ -96,7 +96,7 @@ def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbo
     )  # fmt: skip
     facts: dict[str, Any] = {"pinned": f"{pin.name} {pin.version}", "others": dict(others), "loaded": loaded}
     title = f"{found} overwrites the files of {pin.name} that torch needs"
-    detail = f"Both write into nvidia/{name}: the one installed last is there; removing one deletes the other's."
+    detail = f"Both write into nvidia/{name}: the last one installed wins, and removing one deletes the other's."
     if symbol:
         detail += f" Python says: {first_line(texts(s))}"
     if loaded:

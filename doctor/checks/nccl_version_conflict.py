@@ -98,7 +98,7 @@ def _forced(s: Snapshot, name: str, value: str, path: str) -> Iterator[Finding]:
     left = ":".join(part for part in re.split(r"[\s:]+", value) if "libnccl" not in part)
     command = f"export {name}={left}" if left else f"unset {name}"
     changes = {"host.environment": environment_with(s, name, left or None), **recheck_run(s)}
-    text = "Also where it is set: ~/.bashrc, the job script, ENV in the image."
+    text = "Also remove it where it is set: ~/.bashrc, the job script, ENV in the image."
     step = Step(text=text, command=command, where="shell", changes=changes)
     fix = Fix(id="unset-nccl-variable", title=f"Take NCCL out of {name}", steps=(step,))
     detail = f"It is version {found[1]}; torch brings {own} and may call functions that it does not have."

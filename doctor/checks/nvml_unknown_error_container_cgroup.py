@@ -8,7 +8,7 @@ programs that were already running go on, new ones fail; `docker restart` heals 
 Why it happens: `systemctl daemon-reload` (also as part of package upgrades) makes systemd write the device rules of all
 containers anew, and it does not know of devices that a hook added behind its back.
 
-How to fix it: start the container anew. To prevent it: CDI, explicit --device options, the /dev/char links, or the
+How to fix it: recreate the container. To prevent it: CDI, explicit --device options, the /dev/char links, or the
 cgroupfs driver.
 
 Source: github.com/NVIDIA/nvidia-docker issue 1730 and its notice.

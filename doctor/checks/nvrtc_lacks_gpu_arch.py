@@ -63,7 +63,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if row is None or first is None or have is None or have >= first:
             continue
         told = True
-        title = f"NVRTC {version} does not know {gpu.name} ({gpu.capability}): that takes CUDA {row.first_toolkit}"
+        title = f"NVRTC {version} does not support {gpu.name} ({gpu.capability}): it needs CUDA {row.first_toolkit}"
         detail = "What torch or CuPy compile at run time fails on it."
         if said:
             detail += f" Python says: {first_line(text)}"

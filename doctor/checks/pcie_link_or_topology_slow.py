@@ -9,7 +9,7 @@ Why it happens: a board that is not fully seated, a riser or mining adapter, a s
 an M.2 disk, a setting of the firmware. An idle GPU lowers the generation to save power: that is no fault, and
 generation is judged only under load. In a virtual machine the link is the hypervisor's picture: only a remark.
 
-How to fix it: seat the board anew, use the slot with all lanes. In a rented machine take another host.
+How to fix it: reseat the board, use the slot with all lanes. In a rented machine take another host.
 
 Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
 """

@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     fix = ask_for_gpus(s, host__environment=(*kept, EnvVar("SLURM_GPUS_ON_NODE", "1")))
     yield CHECK.fail(
         "This job was given no GPU by Slurm",
-        f"No variable of Slurm names a GPU{' and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",
+        f"No Slurm variable names a GPU{' and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",
         facts={"cuda_visible_devices": visible, "cu_init": known(s.driver.cu_init)},
         fixes=(fix,),
     )

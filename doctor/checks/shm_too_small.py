@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     yield CHECK.warn(
         f"/dev/shm of this container has only {size} MiB",
-        "Data loaders with workers and NCCL put their buffers there; they end with bus errors when it is full.",
+        "Data loaders with workers and NCCL put their buffers there; when it is full, they crash with a bus error.",
         facts={"shm_mib": size},
         fixes=(more_shm(s),),
     )

@@ -75,7 +75,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         first = _FIRST.get(gpu.capability)
         if first is None or not have or have >= first:
             continue
-        title = f"Triton {found.version} does not know {gpu.name} ({gpu.capability}): it takes {first[0]}.{first[1]}"
+        needs = f"it needs Triton {first[0]}.{first[1]}"
+        title = f"Triton {found.version} does not support {gpu.name} ({gpu.capability}): {needs}"
         who = users(s)
         detail = "torch.compile and Triton kernels fail on it; torch's own kernels are another matter."
         if who:

@@ -56,8 +56,9 @@ def look_at_plugin(s: Snapshot) -> Fix:
     steps = (
         Step(text="See which nodes offer GPUs, and how many are taken.", where="container-start",
              command="kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'"),
-        Step(text="A node with a GPU offers none: see what its device plugin (or the GPU operator) says. All are "
-             "taken: end what needs them no more, or add nodes. A taint: give the pod a toleration for it.",
+        Step(text="If a node with a GPU offers none, see what its device plugin (or the GPU operator) says. If all are "
+             "taken, end jobs that no longer need them, or add nodes. If the node has a taint, give "
+             "the pod a toleration.",
              where="container-start", changes=start_changes(),
              command="kubectl get pods -A -o wide | grep -i nvidia\n"
              "kubectl logs -n NAMESPACE DEVICE-PLUGIN-POD"),

@@ -39,10 +39,10 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
                     steps=(Step(text=text, where="provider", changes=changes),)),)  # fmt: skip
     start = Fix(
         id="start-with-gpu",
-        title="Start the container again with the GPU",
+        title="Recreate the container with the GPU",
         steps=(
             Step(
-                text=_WORDS.get(kind, "Start the container again with GPUs: a running one cannot be given them."),
+                text=_WORDS.get(kind, "Recreate the container with GPUs: a running one cannot get them."),
                 command=_START.get(kind, _START["docker"]),
                 where="container-start",
                 changes=changes,
@@ -111,8 +111,8 @@ def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
     if container_kind(s):
         nodes = "/dev/nvidia-uvm" if what == "uvm" else "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"
         start = start_with(
-            s, "start-with-nodes", "Start the container again with every NVIDIA device node",
-            "Start it by the NVIDIA runtime or CDI, which passes all nodes; or name the node that is missing.",
+            s, "start-with-nodes", "Recreate the container with every NVIDIA device node",
+            "Use the NVIDIA runtime or CDI, which pass all nodes, or name the node that is missing.",
             engine_line(s, f"--device {nodes}"),
         )  # fmt: skip
         return (start, _make_nodes(s, root))
@@ -149,7 +149,7 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
             start_with(s, "start-with-access", "Start the container so that it may open the GPU's nodes", text,
                        engine_line(s, "--security-opt label=disable")),
         )  # fmt: skip
-    text = "Give the nodes their usual mode. A setting NVreg_DeviceFileMode in /etc/modprobe.d takes it away again."
+    text = "Give the nodes their usual mode. A setting NVreg_DeviceFileMode in /etc/modprobe.d would undo it."
     mode = Fix(id="allow-device-access", title="Allow every user to open the GPU's nodes",
                steps=(on_host(s, text, f"{root}chmod 666 /dev/nvidia*", start_changes()),))  # fmt: skip
     if not closed or not all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
@@ -165,13 +165,13 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
     line = engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0")
     how, command = start_again(s)
     again = start_with(
-        s, "recreate-container", "Start the container anew",
+        s, "recreate-container", "Recreate the container",
         "The host rewrote this container's device rules (systemctl daemon-reload does it): only a new one gets them "
         f"back. {'Name the nodes, or use CDI, so that the rules stay.' if line else how}", line or command,
     )  # fmt: skip
     lasting = Fix(
         id="make-device-rules-last",
-        title="Make the rules last, on the host",
+        title="Make the device rules permanent, on the host",
         steps=(
             on_host(s, "Make the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
                     f"{host_sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all", start_changes()),

@@ -141,7 +141,7 @@ def default_power_limit(s: Snapshot, key: str, watts: float) -> tuple[Fix, ...]:
 def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
     """Give the board all lanes of its link."""
     step = on_host(
-        s, "Power off; seat the board anew or use a slot with all lanes (riser cables and M.2 slots share lanes); "
+        s, "Power off; reseat the board or use a slot with all lanes (riser cables and M.2 slots share lanes); "
         "check the slot's setting in the firmware.",
         changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK), needs_root=False,
     )  # fmt: skip

@@ -44,7 +44,7 @@ def disable_require(s: Snapshot) -> Fix:
         command=variable_line(s, "NVIDIA_DISABLE_REQUIRE", "1"), where="container-start",
         changes={"container.require_disabled": True},
     )  # fmt: skip
-    return Fix(id="disable-require", title="Start the container without judging the requirement", steps=(step,))
+    return Fix(id="disable-require", title="Start the container without this requirement check", steps=(step,))
 
 
 def older_image(s: Snapshot, cuda: str, below: str = "") -> Fix:

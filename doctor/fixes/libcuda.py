@@ -121,7 +121,7 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
                     changes=_now_loads(s, then))  # fmt: skip
         return (Fix(id="prefer-driver-folder", title="Let the host's libcuda be found first", steps=(step,)), package)
     if batch_job(s):
-        text = "Also where it is set: a module, ~/.bashrc, the job script."
+        text = "Also remove it where it is set: a module, ~/.bashrc, the job script."
         changes = _now_loads(s, then)
         step = Step(text=text, command=without_folders("compat"), where="shell", changes=changes)
         title = "Take the forward-compatibility libraries off the library path"
@@ -154,7 +154,7 @@ def purge_image_driver() -> Fix:
         title="Remove the driver's packages from the image",
         steps=(
             Step(
-                text="Add this line to the Dockerfile after the last install, build the image again, start it anew.",
+                text="Add this line to the Dockerfile after the last install, rebuild it and recreate the container.",
                 command="RUN apt-get purge -y 'nvidia-driver-*' 'libnvidia-compute-*' 'nvidia-utils-*' 'libcuda1' "
                 "&& apt-get autoremove -y && ldconfig",
                 where="dockerfile",

@@ -31,7 +31,7 @@ def less_shm(s: Snapshot) -> Fix:
     step = Step(text="Pass tensors between workers as files, or load data in the main process (num_workers=0).",
                 command='torch.multiprocessing.set_sharing_strategy("file_system")', where="code",
                 changes={"host.shm_mib": SHM_MIB})  # fmt: skip
-    return Fix(id="less-shared-memory", title="Need less shared memory", steps=(step,))
+    return Fix(id="less-shared-memory", title="Use less shared memory", steps=(step,))
 
 
 def more_shm(s: Snapshot) -> Fix:
@@ -54,7 +54,7 @@ def unlimited_memlock(s: Snapshot) -> Fix:
             text = "With IPC_LOCK there is no limit; else LimitMEMLOCK=infinity in the service of the node's engine."
             command = "securityContext: {capabilities: {add: [IPC_LOCK]}}"
         elif kind == "apptainer":
-            text = "It has the limit of the shell that starts it; where that is refused, ask the administrator."
+            text = "It gets the limit of the shell that starts it; if you may not raise it, ask the administrator."
             command = "ulimit -l unlimited"
         return _start(s, "unlimited-memlock", "Start the container without a limit on locked memory", text, command,
                       changes)  # fmt: skip
@@ -84,7 +84,7 @@ def more_cores(s: Snapshot, cores: int) -> Fix:
     if not kind:
         command = f"systemctl set-property UNIT CPUQuota={cores}00%   # Slurm: --cpus-per-task={cores}"
     return _start(s, "more-cores", f"Start with {cores} or more processor cores",
-                  "Each GPU wants several cores for its process and for loading data.", command, changes)  # fmt: skip
+                  "Each GPU needs several cores, for its process and for loading data.", command, changes)  # fmt: skip
 
 
 def more_memory(s: Snapshot, mib: int) -> Fix:
@@ -97,5 +97,5 @@ def more_memory(s: Snapshot, mib: int) -> Fix:
     elif not kind:
         command = f"systemctl set-property UNIT MemoryMax={gib}G   # Slurm: --mem={gib}G"
     return _start(s, "more-memory", f"Start with {gib} GiB of memory or more",
-                  "A process that passes the limit is killed without a word of Python.", command,
+                  "A process above the limit is killed without a Python error.", command,
                   {"host.memory_limit_mib": gib * 1024})  # fmt: skip

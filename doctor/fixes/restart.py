@@ -109,17 +109,17 @@ def anew(s: Snapshot, why: str) -> Fix:
     """Stop and start the container, pod or session, in the words of the place; `why` follows a colon."""
     how, command = start_again(s)
     step = Step(text=f"{how.rstrip('.')}: {why}", command=command, where="container-start", changes=driver_changes())
-    what = "session" if notebook(s) else "container"
-    return Fix(id="restart-container", title=f"Start the {what} anew", steps=(step,))
+    title = "Start a new session" if notebook(s) else "Recreate the container"
+    return Fix(id="restart-container", title=title, steps=(step,))
 
 
 def restart(s: Snapshot) -> tuple[Fix, ...]:
     """Where only the code is known: what clears most states of a driver."""
-    words = "It clears most states of the driver in which CUDA answers so."
+    words = "This clears most driver states in which CUDA answers like this."
     if not container_kind(s):
         again = reboot(s, f"Reboot. {words} If it stays, look for Xid and NVRM lines in 'sudo dmesg'.")
         return (other_host(s, "whose NVIDIA driver works"), again) if guest(s) else (again,)
-    again = anew(s, "it then gets the GPU and the driver's libraries anew.")
+    again = anew(s, "it then gets the GPU and the driver's libraries again.")
     return (again, other_host(s, "on which the same image works"), reboot(s, words))
 
 

@@ -14,7 +14,7 @@ def unset_variable(s: Snapshot, name: str) -> Fix:
     """Remove a variable that hides GPUs."""
     return Fix(
         id=f"unset-{name.lower().replace('_', '-')}",
-        title=f"Unset {name}: all GPUs are visible then",
+        title=f"Unset {name} to make all GPUs visible",
         steps=(
             Step(
                 text="Also remove it where it is set: the script, the notebook, ENV in the image, the job file.",
