@@ -100,7 +100,7 @@ def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Iter
         return
     from ..fixes.speed import here
 
-    words = f"The best of them, {workers}, gave {best:.0f} samples/s, one alone {one:.0f}, and they had {usable} cores."
+    words = f"The best of them, {workers}, gave {best:.0f} samples/s, one alone {one:.0f}, on {usable} cores."
     yield CHECK.warn(
         f"{most} loader workers are only {best / one:.1f} times as fast as one",
         f"{words} Likeliest: other programs on these cores, threads inside each worker (torch.set_num_threads), a CPU "
@@ -122,7 +122,7 @@ def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Iterator[Finding]:
     batch = drawn[0].point.batch
     yield make(
         f"From batch {batch} on, one thread draws batches slower than {name} computes them",
-        "Loader workers beside the training, or data that stays on the GPU, take that time away.",
+        "Use loader workers, or keep the data on the GPU, to hide that time.",
         facts={"batch": batch, "load_ms": known(drawn[0].point.load_ms), "step_ms": drawn[0].point.step_ms},
         subject=key, fixes=(more_workers(cores),),
     )  # fmt: skip

@@ -81,7 +81,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield say(title, detail.strip(), facts=facts, subject=d.name, fixes=(*_wheel(s, m, d.name), *another(s, d)))
     for name in said.keys() - seen:
         d = Distribution(name=name, version="", location="")
-        title = f"{name} does not fit torch {version}: it asks for a symbol that torch does not have"
+        title = f"{name} does not fit torch {version}: it needs a symbol that torch does not have"
         yield CHECK.fail(title, said[name], facts={"torch": version}, subject=name,
                          fixes=(*_wheel(s, m, name), *another(s, d)[1:]))  # fmt: skip
 

@@ -80,10 +80,10 @@ def _why(s: Snapshot, d: Distribution) -> str:
         if known(s.host.system) == "windows" and numbers(d.version)[:2] >= (2, 11):
             return "TensorFlow has no GPU build for native Windows since 2.11."
         if known(s.host.architecture) in ("aarch64", "arm64") and "nv" not in d.version:
-            return "TensorFlow's wheels for aarch64 on PyPI hold no CUDA code."
+            return "TensorFlow's wheels for aarch64 on PyPI have no CUDA support."
         return ""
     if d.name == "dgl":
-        return "" if "+cu" in d.version or _gpu_code(s, d.name) is not False else "DGL on PyPI holds no CUDA code."
+        return "" if "+cu" in d.version or _gpu_code(s, d.name) is not False else "DGL on PyPI has no CUDA support."
     if d.name == "llama-cpp-python":
         return "" if _gpu_code(s, d.name) is not False else "None of its libraries holds CUDA code."
     return ""

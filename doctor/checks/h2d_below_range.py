@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if finding.status == "fail":
             finding = replace(finding, status="warn", severity="warning")
         if finding.status == "warn" and _narrow_by_design(s, m, finding):
-            words = f"{finding.detail} Boards or tenants share a host's lanes: this is how this machine is made."
+            words = f"{finding.detail} Boards or tenants share a host's lanes: this machine is built that way."
             finding = replace(finding, status="pass", severity="info", detail=words, fixes=())
         yield finding
 

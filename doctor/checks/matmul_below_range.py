@@ -79,6 +79,6 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         free = here("prove-again", "Measure on a free GPU", "End other programs on it first, in other containers too.")
         return words, (free, again)
     else:
-        words = "Neither heat nor power slowed it down; locked clocks and an old torch are left."
+        words = "Neither heat nor power slowed it down: suspect locked clocks or an old torch."
     fixes = (clocks_reset(s, gpu.key),) if gpu else ()
     return words, (*measured_again(fixes), again)

@@ -69,7 +69,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         if load and known(load.others) == 0:
             again = here("prove-again", "Measure it again", "A defect gives the same figures each time.")
             return f"{words}, and no other program was on it: likeliest a defect of its memory.", (again, *away)
-        words += ": likeliest another program that NVML does not show here, else a defect of its memory."
+        words += ". Most likely another program that NVML does not show here, else a defect of its memory."
         return words, (free, *away)
-    words = "Likeliest: memory clocks below their maximum, or another program that NVML does not show here."
+    words = "Most likely: memory clocks below their maximum, or another program that NVML does not show here."
     return words, (free, *locked)

@@ -89,7 +89,7 @@ _RULE_BYTES = {"weights": 4.0, "gradients": 4.0, "optimizer": 8.0}
 def _cause(step: TrainingStep, more: bool, names: list[str]) -> str:
     """The likeliest cause: a variable that is set here, else the part that is furthest from the rule."""
     if names:
-        return f"Set here, and the likeliest cause: {', '.join(names)}."
+        return f"Set here, and the most likely cause: {', '.join(names)}."
     there = (("weights", step.weights_mib), ("gradients", step.gradients_mib), ("optimizer", step.optimizer_mib))
     each = {name: mib * (1 << 20) / max(1, step.parameters) for name, mib in there if not isinstance(mib, Missing)}
     worst = max(each, key=lambda name: abs(each[name] - _RULE_BYTES[name]), default="")

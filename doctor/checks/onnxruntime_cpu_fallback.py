@@ -63,8 +63,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     facts = {"onnxruntime": cpu.version if cpu else None, "onnxruntime-gpu": gpu.version}
     if cpu:
-        title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} lie over each other"
-        detail = "Both write the folder onnxruntime; the one installed last is there, and the CPU one hides the GPU."
+        title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} overwrite each other"
+        detail = "Both write into the folder onnxruntime; with the files of the CPU package the GPU is not used."
         fix = replace_package(s, ["onnxruntime", "onnxruntime-gpu"], f"onnxruntime-gpu=={gpu.version}",
                               [("onnxruntime-gpu", gpu.version)], id="keep-onnxruntime-gpu",
                               title="Keep onnxruntime-gpu alone")  # fmt: skip

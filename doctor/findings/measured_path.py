@@ -55,7 +55,7 @@ def paths(s: Snapshot) -> list[Path]:
     found += [_proven(proof) for proof in proofs]
     done = {proof.device for proof in proofs}
     found += [
-        Path("gpu-path-unused", f"torch's proof on {end.device} did not come to an end: {end.fault} in {end.step}"
+        Path("gpu-path-unused", f"torch's proof on {end.device} did not finish: {end.fault} in {end.step}"
              + (f" ({end.detail})" if end.detail else ""), end.device)
         for end in m.ended
         if end.agent == "torch_proof" and end.fault != "skipped" and end.device.startswith("cuda")
@@ -113,7 +113,7 @@ def _nothing_ran(m: Measured) -> Path:
     elif devices.reason in ("error", "absent"):
         return Path("gpu-path-unused", f"torch could not be asked for a GPU ({devices.detail or devices.reason})")
     if ends:
-        return Path("gpu-path-unused", f"torch's proof did not come to an end: {ends[0].fault} in {ends[0].step}")
+        return Path("gpu-path-unused", f"torch's test did not finish: {ends[0].fault} in {ends[0].step}")
     return Path("unknown", "torch's proof gave no result")
 
 

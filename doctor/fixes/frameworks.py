@@ -82,7 +82,7 @@ def _apart(s: Snapshot, spec: str) -> Fix:
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
                "python.patient.prefix": place, "python.patient.executable": f"{place}/bin/python"}  # fmt: skip
-    text = "The cuDNN that is here belongs to another package: two versions do not go into one environment."
+    text = "Another package needs the cuDNN that is here, and one environment cannot hold two versions."
     there = s.replace({"python.patient.executable": f"{place}/bin/python", "python.distributions": RECHECK})
     made = Step(text=text, where="shell", changes=changes,
                 **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, place)} && "))  # fmt: skip

@@ -73,14 +73,14 @@ def larger_batch(batch: int | None) -> Fix:
         "larger-batch", "Use a larger batch",
         "Make the batch two to ten times as large, as far as memory allows and until a step takes longer with it, and "
         f"raise the learning rate with it.{filled}",
-        note="Where a larger batch spoils the training: keep it, and train several runs at once on this GPU.",
+        note="If a larger batch hurts the training, keep the batch and train several runs at once on this GPU.",
     )  # fmt: skip
 
 
 def fewer_launches() -> Fix:
     """The same kernels with less host time."""
     return in_code(
-        "fewer-launches", "Hand over fewer kernels",
+        "fewer-launches", "Launch fewer kernels",
         "torch.compile merges small kernels; its mode reduce-overhead replays them as one CUDA graph. "
         "AdamW(..., fused=True) makes the optimizer one kernel. Keep .item(), print and other waits out of the loop.",
         'model = torch.compile(model, mode="reduce-overhead")',
@@ -116,5 +116,5 @@ def clocks_reset(s: Snapshot, key: str, memory: bool = False) -> Fix:
     index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
     choice = "" if index is None else f" -i {index}"
     command = f"{host_sudo(s)}nvidia-smi{choice} {'-rmc' if memory else '-rgc'}"
-    step = on_host(s, "Take back locked clocks; then measure again on a free GPU.", command, dict(AGAIN))
+    step = on_host(s, "Unlock the clocks, then measure again on a free GPU.", command, dict(AGAIN))
     return Fix(id="reset-clocks", title=f"Reset the {'memory' if memory else 'SM'} clocks", steps=(step,))

@@ -108,7 +108,7 @@ def _older_gcc(s: Snapshot, limit: int) -> Step:
     changes = {
         "host.environment": environment_with(s, "CC", f"gcc-{limit}"), "cuda.c_compiler": f"/usr/bin/gcc-{limit}",
     }  # fmt: skip
-    return Step(text="The other gcc stays the system's; the variables hold for this shell.", where="shell",
+    return Step(text="The system keeps its own gcc; the variables apply to this shell.", where="shell",
                 command=f"{install} && export CC=gcc-{limit} CXX=g++-{limit}", needs_root=True,
                 possible_here=known(s.host.user_is_root) is not False, changes=changes)  # fmt: skip
 
