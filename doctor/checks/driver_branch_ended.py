@@ -51,6 +51,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if ended:
         yield CHECK.remark(
             f"Driver branch {answer.row.branch} ended on {answer.row.end_of_life}",
-            "It works as before; it gets no more fixes, security fixes included.",
+            "It still works, but gets no more fixes, not even security fixes.",
             facts={"driver": version, "branch": answer.row.branch, "end_of_life": answer.row.end_of_life},
         )  # fmt: skip

@@ -48,13 +48,13 @@ _LIBRARY = {"nvml": "NVML (libnvidia-ml)", "cuda": "the CUDA driver (libcuda)"}
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each call that hung or crashed; passes where both libraries answered, or there is none to ask."""
     for fault in s.driver.faults:
-        said = "did not come back before the deadline" if fault.fault == "hang" else "ended its process"
+        said = "did not return before the deadline" if fault.fault == "hang" else "ended its process"
         again = "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why."
         if fault.stuck_pid:
             why = "A reboot would wait for the process that cannot be ended."
             reset = power_cycle(s, why)
         else:
-            reset = reboot(s, "Reboot the host: a driver in this state can rarely be reset otherwise.")
+            reset = reboot(s, "Reboot the host: little else resets a driver in this state.")
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
@@ -110,10 +110,10 @@ def _in_the_proof(s: Snapshot) -> Iterator[Finding]:
         after = "torch computed on it afterwards: measure again, it may have been busy. " if works else ""
         make = CHECK.warn if works else CHECK.fail
         fixes = measured_again(reset(s, gpu.key) if gpu else (reboot(s, "Reboot the host.", {}),))
-        again = (here("prove-again", "Prove it again", "A GPU that is busy answers late."),) if works else ()
+        again = (here("prove-again", "Prove it again", "A busy GPU answers late."),) if works else ()
         yield make(
             f"{proof.failed_call or 'libcuda'} {how} on {name}",
-            f"A small kernel through libcuda alone did not come to its end there. {after}"
+            f"A small kernel, run through libcuda alone, did not finish there. {after}"
             "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
             facts={"library": "cuda", "call": proof.failed_call, "fault": proof.fault, "device": proof.device},
             subject=gpu.key if gpu else f"cuda:{proof.device}",

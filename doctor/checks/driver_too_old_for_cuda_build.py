@@ -114,7 +114,7 @@ def _remark(s: Snapshot, m: Matrix, cuda: str) -> Iterator[Finding]:
     elif grade.grade in ("needs-forward-compat", "impossible"):
         yield CHECK.remark(
             f"CUDA works although driver {driver} is listed as too old for CUDA {cuda}",
-            "torch.cuda.is_available() is True, which beats the table (a forward-compatibility libcuda may be loaded).",
+            "torch.cuda.is_available() is True, which outranks it (a forward-compatibility libcuda may be loaded).",
             facts={"driver": driver, "torch_cuda": cuda},
         )  # fmt: skip
 

@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         fixes = (end_process(s, gpu.key, holders[0].pid), default) if len(holders) == 1 else (default,)
         yield CHECK.fail(
             f"{name} is in compute mode {mode} and process {holders[0].pid} holds it",
-            "Another program will get CUDA error 46 (devices are busy or unavailable) on this GPU.",
+            "Any other program gets CUDA error 46 (devices are busy or unavailable) on this GPU.",
             facts={**facts, "pid": holders[0].pid},
             subject=gpu.key,
             fixes=fixes,

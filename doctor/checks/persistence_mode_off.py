@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if off:
         which = ", ".join(str(index) for index in off if index is not None) or "all"
         yield CHECK.remark(
-            "Persistence mode is off: first programs on an idle machine start slowly",
+            "Persistence mode is off: the first program on an idle machine starts slowly",
             f"GPU {which}.", facts={"indices": off}, fixes=(persistence(s),),
         )  # fmt: skip
     seen.end("persistence mode")

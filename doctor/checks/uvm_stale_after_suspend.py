@@ -55,9 +55,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if modules is not None and "nvidia_uvm" not in modules:
         return
     yield CHECK.fail(
-        "CUDA answers 999 (unknown error) while the driver is in order: most often nvidia-uvm after a suspend",
+        "CUDA answers 999 (unknown error) though the driver works: usually nvidia-uvm after a suspend",
         "NVML works, the nodes and nvidia-uvm are there, and CUDA answers 999. If this machine slept since its last "
-        "boot, reloading nvidia-uvm mends it; if it did not, look for Xid lines in the kernel log.",
+        "boot, reload nvidia-uvm; if it did not, look for Xid lines in the kernel log.",
         facts={"cuda_code": CUDA_UNKNOWN, "nvml_init": 0},
         direct=False,
         fixes=reload_uvm(s),

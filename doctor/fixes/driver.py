@@ -145,7 +145,7 @@ def release_card(s: Snapshot, held_by: str, installed: bool | None) -> tuple[Fix
         if installed is False:
             steps += (on_host(s, "Install the NVIDIA driver.", install_command(s)),)
         steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
-        title = f"Take the card away from {held_by}"
+        title = f"Release the card from {held_by}"
     else:
         steps = (
             on_host(s, "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
