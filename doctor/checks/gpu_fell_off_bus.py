@@ -91,7 +91,7 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Iterator[Finding]:
         if why and reason:
             yield CHECK.warn(
                 f"The GPU at {card.address} no longer answers; this session was not given it",
-                f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not concerned.",
+                f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not affected.",
                 facts={"gpu": card.address, "said": why}, subject=card.address,
                 fixes=(power_cycle(s),),
             )  # fmt: skip

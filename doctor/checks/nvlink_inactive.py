@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             continue  # a PCIe board without a bridge
         yield CHECK.warn(
             f"{name_of(gpu)} has {mine} active NVLink links, its peers have {most}",
-            "Traffic between GPUs takes the links that are left, or PCIe.",
+            "Traffic between GPUs uses the remaining links, or PCIe.",
             facts={"nvlink_active": mine, "peers": most}, subject=gpu.key, fixes=reset_links(s),
         )  # fmt: skip
     seen.end("NVLink")

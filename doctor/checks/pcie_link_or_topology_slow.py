@@ -72,8 +72,8 @@ def _generation(s: Snapshot, gpu: Gpu, seen: Readings) -> Iterator[Finding]:
         return
     make = CHECK.remark if _virtual(s, gpu) else CHECK.warn
     yield make(
-        f"{name_of(gpu)} works over PCIe generation {now}, and slot and board can do {most}",
-        f"It was {percent} % busy when asked, so this is not the saving of power of an idle GPU.",
+        f"{name_of(gpu)} runs at PCIe generation {now}, but slot and board can do {most}",
+        f"It was {percent} % busy when asked, so this is not an idle GPU saving power.",
         facts={"pcie_gen": now, "pcie_gen_max": most, "utilization_percent": percent},
         subject=gpu.key,
         fixes=seat_board(s, gpu.key, known(gpu.pcie_width) or 16),

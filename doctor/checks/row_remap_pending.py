@@ -47,7 +47,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             continue
         yield CHECK.fail(
             f"{name_of(gpu)} must be reset: a bad {'row' if row else 'page'} of its memory waits to be replaced",
-            "Until then a program may touch the bad memory and end with an ECC error.",
+            "Until then a program may hit the bad memory and crash with an ECC error.",
             facts={"row_remap_pending": row, "retired_pages_pending": page},
             subject=gpu.key,
             fixes=reset(s, gpu.key),

@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             return
         yield CHECK.fail(
             "This is WSL 1, which has no GPU",
-            "Only WSL 2 passes the GPU of Windows on.",
+            "Only WSL 2 gives Linux access to the GPU of Windows.",
             facts={"wsl": 1, "kernel": known(s.host.kernel)},
             fixes=(convert_to_wsl2(),),
         )
