@@ -98,7 +98,7 @@ def test_one_slow_type_is_the_librarys() -> None:
         ({"clock_sm_mhz": 600.0}, "600 MHz of at most 1980 MHz"), ({"reasons_percent": {"sw-thermal": 5.0}}, "by heat"),
         ({"reasons_percent": {"power-brake": 5.0}}, "hardware protection"), ({"others": NOT_ASKED}, "another program that NVML does not show"),
         ({}, "No other program was on it"),
-        ({"clock_sm_mhz": 1500.0}, "locked clocks and an old torch"),
+        ({"clock_sm_mhz": 1500.0}, "locked clocks or an old torch"),
     ],
 )  # fmt: skip
 def test_the_likeliest_cause_by_what_nvml_showed(nvml: dict[str, Any], words: str) -> None:
