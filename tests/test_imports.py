@@ -35,6 +35,7 @@ ALSO = {
     "doctor/probes/commands.py": {"doctor/targets"},  # names the agents
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
+    "doctor/ingest/messages.py": {"doctor/fixes"},  # the lines of its commands, when one is told
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
     **{f"doctor/patient/{name}.py": {"torch"}  # the patient's
        for name in ("torch_facts", "torch_proof", "collective_proof", "torch_speed", "training_speed")},

@@ -209,12 +209,21 @@ def conda_line(s: Snapshot, packages: Sequence[str], channel: str = "conda-forge
 
 
 def _conda(s: Snapshot, verb: str, words: Sequence[str]) -> str:
-    prefix = known(s.python.patient.prefix)
+    return conda_words(verb, words, known(s.python.patient.prefix) or "")
+
+
+def conda_words(verb: str, words: Sequence[str], prefix: str = "") -> str:
+    """A command of conda for the environment in this folder, or for the active one."""
     return f"conda {verb} --yes {f'--prefix {quoted(prefix)} ' if prefix else ''}{shlex.join(words)}"
 
 
 def environment_line(s: Snapshot, place: str, python: str = "") -> str:
     """Makes a virtual environment with pip; `python`: a version that uv fetches where the patient's will not do."""
     if python:
-        return f"uv venv --seed --python {python} {place}"
+        return f"{new_venv(python, seed=True)} {place}"
     return f"{executable(s)} -m venv {place}"
+
+
+def new_venv(python: str, seed: bool = False) -> str:
+    """A virtual environment of this Python version, which uv fetches; `seed`: with pip in it."""
+    return f"uv venv {'--seed ' if seed else ''}--python {shlex.quote(python)}"

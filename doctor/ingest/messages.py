@@ -29,7 +29,8 @@ class Message(NamedTuple):
     suggests: tuple[str, ...]
     means: str
     fix: str
-    command: str
+    typed: str | list[Any]
+    """The command as text, or its parts: texts, and requests that the one module of install lines renders."""
     where: str
     source: str
     limit: str
@@ -39,6 +40,15 @@ class Message(NamedTuple):
     """What it suggests, beside the other words of the text."""
     mention: bool = False
     """It speaks of a thing and does not say that it fails."""
+
+    @property
+    def command(self) -> str:
+        """Exact command or lines; '' where there is nothing to type."""
+        if isinstance(self.typed, str):
+            return self.typed
+        from ..fixes.install_parts import line
+
+        return line(self.typed)
 
     @property
     def pattern(self) -> re.Pattern[str] | None:

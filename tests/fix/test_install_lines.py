@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 from pathlib import Path
@@ -31,12 +32,19 @@ def texts(path: Path) -> list[str]:
     return [node.value for node in found if isinstance(node.value, str)]
 
 
+def _dicts(data: object) -> list[dict[str, object]]:
+    return [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+
+
 def test_no_other_file_builds_an_install_line() -> None:
     """`pip install`, `uv pip`, `conda install` ... stand in no string of fixes, checks and the matrix but the module's."""
     files = [path for room in ("doctor/fixes", "doctor/checks", "doctor/findings", "doctor/commands", "compat_matrix")
              for path in (ROOT / room).rglob("*.py") if path.name != "install.py"]  # fmt: skip
     found = {str(path.relative_to(ROOT)): [text for text in texts(path) if _LINE.search(text)] for path in files}
     assert {path: lines for path, lines in found.items() if lines} == {}
+    catalogue = [row for path in (ROOT / "doctor/ingest").glob("*.json") for row in _dicts(json.loads(path.read_text()))]
+    built = [row["command"] for row in catalogue if isinstance(row.get("command"), str) and _LINE.search(row["command"])]
+    assert built == [], "the catalogue of messages has requests in its commands"
     assert any(_LINE.search(text) for text in texts(ROOT / "doctor/fixes/install.py")), "the test sees none at all"
 
 
