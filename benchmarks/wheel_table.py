@@ -63,7 +63,9 @@ def _wheel(wheel: dict[str, Any], m: Matrix, counted: Counter[str]) -> Iterator[
         said = walked.torch_says(wheel, found, m)
         counted["torch"] += 1
         counted["torch differs"] += bool(said.fault)
-        agree = f"DIFFER: {said.fault}" if said.fault else f"{_short(said.read)} (bytes, own list and matrix)"
+        agree = f"DIFFER: {said.fault}" if said.fault else f"{_short(said.told)} (bytes, own list and matrix)"
+        if said.also:
+            agree += f"; bytes also {_short(said.also)}, from static libraries"
         yield f"{name}: {agree}"
     else:
         yield name

@@ -2,7 +2,7 @@
 
 ``python benchmarks/wheels.py [--scratch DIR] [--keep DIR] [--only WORD] [--table]``
 
-Takes every torch version of the default index from 1.13.0 on, the libraries that they require and the wheels of other
+Takes every torch version of the default index from 1.8.0 on, the libraries that they require and the wheels of other
 GPU packages, one wheel at a time: downloaded with pip, its libraries unpacked one by one, read, deleted. A line per
 wheel is appended to ``wheels.jsonl``, and a wheel that has a line is not fetched again. Its headers become a skeleton
 in ``tests/fixtures/wheels``: ``wheels.txt`` is made from these (--table: only that), and the tests build libraries. All
@@ -34,7 +34,7 @@ SKELETONS = HERE.parent / "tests" / "fixtures" / "wheels"
 MATRIX = HERE.parent / "compat_matrix" / "data" / "torch_builds.json"
 FIRST = ("2.6.0", "2.5.1")
 """Those that were declared broken on an H100; then from the newest to the oldest."""
-OLDEST = (1, 13, 0)
+OLDEST = (1, 8, 0)
 ARM_VERSIONS = 7
 OTHERS = (
     ("bitsandbytes", ""), ("bitsandbytes", "0.43.3"), ("triton", ""), ("xformers", ""), ("xformers", "0.0.28.post3"),
