@@ -1,15 +1,16 @@
-"""The image's CUDA is newer than the driver supports.
+"""The image's CUDA is newer than this driver supports.
 
-What is wrong: the container's image was made for a CUDA version (CUDA_VERSION) that this driver does not support, not
-even by minor-version compatibility.
+What is wrong: the container image was built for a CUDA version (CUDA_VERSION) that this driver does not support, not
+even through minor-version compatibility.
 
-How it shows: programs built in the image end with `CUDA driver version is insufficient for CUDA runtime version` (35).
-torch from a wheel brings its own CUDA and may work.
+How it shows: programs built in the image fail with `CUDA driver version is insufficient for CUDA runtime version` (35).
+PyTorch from a wheel brings its own CUDA and may still work.
 
-Why it happens: the image was updated, the host's driver was not.
+Why it happens: the image was updated and the host's driver was not.
 
-How to fix it: a host with a newer driver; an image with an older CUDA; on data-center GPUs a forward-compatibility
-package (cuda-compat). A driver of the same CUDA major is only a remark: minor-version compatibility.
+How to fix it: use a host with a newer driver, an image with an older CUDA, or, on data-center GPUs, a
+forward-compatibility package (cuda-compat). Where the driver supports the same CUDA major version, this is only a
+remark: minor-version compatibility applies.
 
 Source: CUDA Compatibility guide, docs.nvidia.com/deploy/cuda-compatibility.
 """

@@ -1,15 +1,16 @@
-"""Something replaced the torch that this image came with.
+"""The PyTorch that came with this image has been replaced.
 
-What is wrong: the image's own variables name one torch, another one is installed. Images are tested as a whole: their
-extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN belong to their torch.
+What is wrong: the image's own variables name one version of PyTorch, but another is installed. Images are tested as a
+whole: their extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN go with their PyTorch.
 
-How it shows: extensions fail with undefined symbols; the GPU is not used any more because a CPU or other CUDA build
-came in; the first line of a requirements file that worked elsewhere breaks the image.
+How it shows: extensions fail with undefined symbols; the GPU is no longer used because a CPU build or a build for
+another CUDA was installed; a requirements file that worked elsewhere breaks the image.
 
-Why it happens: `pip install -r requirements.txt` with a `torch` in it, or a package that depends on torch
-(torchvision, xformers, vllm) and asks for another version.
+Why it happens: `pip install -r requirements.txt` with `torch` in it, or a package that depends on `torch` (torchvision,
+xformers, vllm) and asks for another version.
 
-How to fix it: start the image again and install with a constraint that keeps its torch, or install its version again.
+How to fix it: start again from the image and install with a constraint that keeps its `torch`, or reinstall the version
+that it came with.
 
 Source: the image's environment variables against torch's version file.
 """

@@ -1,15 +1,15 @@
-"""The processor's side (loading, decoding, threads) does not feed the GPU fast enough.
+"""The CPU side (loading, decoding, threads) does not feed the GPU fast enough.
 
-What is wrong: the GPU is idle most of the time; nothing about driver or torch is at fault.
+What is wrong: the GPU is idle most of the time; neither the driver nor PyTorch is at fault.
 
-How it shows: the data time of a training log is nearly the whole step time; GPU use jumps between 0 and 100 %; more
-threads than cores.
+How it shows: in the training log, data time is nearly the whole step time; GPU utilization jumps between 0 and 100 %;
+there are more threads than cores.
 
-Why it happens: too few loader workers, a slow disk, many small files, decoding on the processor, thread pools of every
-process as large as the machine.
+Why it happens: too few loader workers, a slow disk, many small files, decoding on the CPU, or every process running one
+thread for each core of the machine.
 
-How to fix it: more workers, data on a local fast disk, decoded or cached beforehand; OMP_NUM_THREADS set to the cores
-of each process.
+How to fix it: use more workers; keep the data on a fast local disk, decoded or cached beforehand; set OMP_NUM_THREADS
+to the number of cores that each process has.
 
 Judged from the figures in a pasted text.
 

@@ -1,7 +1,8 @@
-"""JAX runs on the CPU: its CUDA plugin is not installed, or not in the version of jaxlib.
+"""JAX runs on the CPU: its CUDA plugin is not installed, or its version differs from jaxlib's.
 
-What is wrong: jaxlib itself holds no GPU code. The GPU comes with a plugin (jax-cuda12-plugin or jax-cuda13-plugin and
-its -pjrt part) of exactly jaxlib's version; before 0.4.30 with a jaxlib whose version ends in +cuda12.
+What is wrong: jaxlib itself contains no GPU code. GPU support comes from a plugin (jax-cuda12-plugin or
+jax-cuda13-plugin and its -pjrt part) of exactly jaxlib's version; before 0.4.30, from a jaxlib whose version ends in
++cuda12.
 
 How it shows: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
 to cpu.`, `JAX plugin jax_cuda12_plugin version 0.7.2 is installed, but it is not compatible with the installed jaxlib
@@ -11,7 +12,7 @@ Why it happens: `pip install jax`, or another package that depends on plain jax;
 
 How to fix it: install jax with its CUDA extra (cuda13 needs driver 580 or newer, else cuda12).
 
-A warning; a remark where torch is installed (JAX may be a helper there); a failure with `--require jax`.
+A warning; a remark where PyTorch is installed (JAX may only be a helper there); a failure with `--require jax`.
 
 Source: docs.jax.dev/en/latest/installation.html; jaxlib/plugin_support.py.
 """

@@ -1,7 +1,8 @@
-"""What compiles at run time finds no C compiler, or no Python.h.
+"""Packages that compile code at run time find no C compiler, or no Python.h.
 
-What is wrong: torch.compile (Inductor and Triton) and packages built on Triton compile a small C file the first time
-a kernel runs. They take the compiler named in CC, else gcc, else clang, and include Python.h. Here one is missing.
+What is wrong: torch.compile (Inductor and Triton) and packages built on Triton compile a small C file the first time a
+kernel runs. They use the compiler named in CC, else gcc, else clang, and include Python.h. Here the compiler or the
+header is missing.
 
 How it shows: `RuntimeError: Failed to find C compiler. Please specify via CC environment variable`, `fatal error:
 Python.h: No such file or directory`, `fatal error: cuda.h: No such file or directory` (Triton before 2.1).
@@ -9,9 +10,9 @@ Python.h: No such file or directory`, `fatal error: cuda.h: No such file or dire
 Why it happens: slim and runtime images leave out compilers; Debian and Fedora keep Python.h in a package of its own
 (python3.11-dev, python3.11-devel).
 
-How to fix it: install gcc, or the headers; no CUDA toolkit is needed.
+How to fix it: install gcc, or the Python headers; no CUDA toolkit is needed.
 
-A remark where only torch is there, which works without it; a warning where a package that always compiles (vllm,
+A remark where only PyTorch is installed, which works without it; a warning where a package that always compiles (vllm,
 sglang, unsloth) is installed; a failure where the message was seen.
 
 Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.

@@ -1,13 +1,13 @@
 """The device plugin cannot see GPUs, so the node offers none and pods that ask for one stay pending.
 
-What is wrong: the plugin's own pod has no NVML, because its container was started without the NVIDIA runtime; or it
-does not run on the node at all.
+What is wrong: the plugin's own pod has no NVML, because its container was started without the NVIDIA runtime; or the
+plugin does not run on the node at all.
 
 How it shows: `0/1 nodes are available: 1 Insufficient nvidia.com/gpu`, and in the plugin's log `could not load NVML
 library`, `Failed to initialize NVML`, `No devices found. Waiting indefinitely`.
 
-Why it happens: the node's engine has runc as its default runtime and the plugin no runtime class; the toolkit is not
-installed; the driver does not work on the node.
+Why it happens: the node's container engine has runc as its default runtime and the plugin's pod has no runtime class;
+the toolkit is not installed; the driver does not work on the node.
 
 How to fix it: make the NVIDIA runtime the engine's default, or give the plugin's pod runtimeClassName: nvidia; then
 restart the engine and the plugin.

@@ -1,9 +1,9 @@
 """Kubernetes allocated a GPU to this pod, but a plain runtime started it: the NVIDIA runtime class is missing.
 
-What is wrong: the device plugin has set NVIDIA_VISIBLE_DEVICES to the allocated GPU's identifier; the runtime that
-started the container does not act on it, so no device nodes and libraries are here.
+What is wrong: the device plugin set NVIDIA_VISIBLE_DEVICES to the allocated GPU's identifier, but the runtime that
+started the container ignores it, so the container has no device nodes and no driver libraries.
 
-How it shows: the pod was scheduled with nvidia.com/gpu: 1, and inside `nvidia-smi` is not found and torch says
+How it shows: the pod was scheduled with nvidia.com/gpu: 1, and inside it `nvidia-smi` is not found and PyTorch says
 `Found no NVIDIA driver on your system`.
 
 Why it happens: the cluster's default runtime is plain runc (usual with k3s, k0s, RKE2) and the pod names no

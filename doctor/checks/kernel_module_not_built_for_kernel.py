@@ -1,15 +1,15 @@
 """No NVIDIA kernel module exists for the running kernel.
 
-What is wrong: the driver is installed, but its module was built for other kernels. The one that runs has none.
+What is wrong: the driver is installed, but its module was built for other kernels, not for the one that is running.
 
 How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe: FATAL: Module
 nvidia not found in directory /lib/modules/...`; CUDA finds no device, most often after an upgrade and a reboot.
 
 Why it happens: the kernel was upgraded and the headers for it are not installed, so DKMS could not build the module; or
-the build failed because the driver is older than the kernel supports.
+the build failed because the driver is too old for this kernel.
 
-How to fix it: install the headers of the running kernel and let DKMS build (`dkms status` shows what there is); or boot
-the kernel used before; or install a newer driver.
+How to fix it: install the headers of the running kernel and let DKMS build the module (`dkms status` shows what is
+built); or boot the previous kernel; or install a newer driver.
 
 Source: dkms(8); NVIDIA driver installation guide. Read from modules.dep of the running kernel.
 """

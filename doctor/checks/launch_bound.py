@@ -1,19 +1,19 @@
-"""At small batches the GPU waits until its kernels are handed over.
+"""At small batch sizes the GPU waits for the CPU to launch its kernels.
 
-What is wrong: a step of many small kernels lasts as long as Python and torch need to launch them, whatever the GPU.
-Up to that batch a faster GPU gains nothing, and the time of a step does not depend on the batch.
+What is wrong: a step of many small kernels takes as long as Python and PyTorch need to launch them, whatever the GPU.
+Below a certain batch size a faster GPU gains nothing, and the step time does not depend on the batch size.
 
-How it shows: GPU use of 5 to 30 %, one core at 100 %, the same time a step for batch 64 and 1024; two very different
-GPUs with the same speed.
+How it shows: GPU utilization of 5 to 30 %, one core at 100 %, the same step time for batch sizes 64 and 1024; two very
+different GPUs are equally fast.
 
-Why it happens: each launch costs the host 5 to 30 microseconds; small layers take less than that on the GPU. A slow
-core makes it worse.
+Why it happens: each launch costs the CPU 5 to 30 microseconds; small layers take less than that on the GPU. A slow core
+makes it worse.
 
-How to fix it: a larger batch (the finding tells from which on the GPU sets the time of the small model that is
-measured; a larger model needs less), torch.compile or CUDA graphs, a fused optimizer, several runs at once on one GPU.
-Not: another GPU, another CUDA.
+How to fix it: use a larger batch, torch.compile or CUDA graphs, a fused optimizer, or several runs at once on one GPU.
+The finding gives the batch size from which the GPU sets the pace of the small model that is measured; a larger model
+needs a smaller batch. Another GPU or another CUDA does not help.
 
-It is a remark, because every GPU is launch-bound at small batches, and a warning where the host is slow at it.
+A remark, because every GPU is launch-bound at small batch sizes; a warning where the host is slow at launching.
 Thresholds: single_core_mops (45), host_us_per_kernel (30).
 
 Source: a batch sweep of a small model by `gpudoctor prove`; host time, device time and the step as a CUDA graph.

@@ -1,4 +1,4 @@
-"""A folder on LD_LIBRARY_PATH supplies a CUDA library in place of the one that torch brings.
+"""A folder on LD_LIBRARY_PATH supplies a CUDA library in place of the one that PyTorch brings.
 
 What is wrong: LD_LIBRARY_PATH comes before the folders that a library names itself (RUNPATH), so a toolkit's older
 libnvJitLink, libcublas or libcusparse is loaded instead of the wheel's.
@@ -6,14 +6,14 @@ libnvJitLink, libcublas or libcusparse is loaded instead of the wheel's.
 How it shows: `.../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version
 libnvJitLink.so.12`, `undefined symbol: cublasLt...`, CUBLAS_STATUS_NOT_INITIALIZED.
 
-Why it happens: `export LD_LIBRARY_PATH=/usr/local/cuda/lib64:...` in ~/.bashrc, in a module file of a cluster or in a
-Dockerfile. torch's wheels need no such setting.
+Why it happens: `export LD_LIBRARY_PATH=/usr/local/cuda/lib64:...` in ~/.bashrc, in a cluster's module file or in a
+Dockerfile. PyTorch's wheels need no such setting.
 
-How to fix it: take the folder off LD_LIBRARY_PATH.
+How to fix it: remove the folder from LD_LIBRARY_PATH.
 
-A failure only where torch fails and the library is the guilty one; a warning where an older one was seen loaded, or
-is an older libnvJitLink or libcublasLt (which torch's wheels find by RUNPATH). A library that is as new or newer is
-harmless.
+A failure only where PyTorch fails because of this library; a warning where an older library was seen loaded, or where
+the folder holds an older libnvJitLink or libcublasLt (which PyTorch's wheels find by RUNPATH). A library that is as new
+or newer is harmless.
 
 Source: ld.so(8); torch issue 111469.
 """

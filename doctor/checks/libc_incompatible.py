@@ -1,7 +1,7 @@
-"""The system's C or C++ library is too old for torch's binaries, or of another kind.
+"""The system's C or C++ library is too old for PyTorch's binaries, or is not glibc.
 
-What is wrong: torch's wheels are made for glibc (2.28 or newer since torch 2.6, 2.17 before). musl (Alpine) is not
-glibc, and an old distribution has an old one.
+What is wrong: PyTorch's wheels are built for glibc (2.28 or newer since PyTorch 2.6, 2.17 before). musl (Alpine) is not
+glibc, and an old distribution has an old glibc.
 
 How it shows: `/lib64/libc.so.6: version 'GLIBC_2.28' not found`, `libstdc++.so.6: version 'GLIBCXX_3.4.29' not found`,
 `Error relocating ...: symbol not found` on Alpine.
@@ -9,7 +9,7 @@ How it shows: `/lib64/libc.so.6: version 'GLIBC_2.28' not found`, `libstdc++.so.
 Why it happens: CentOS 7 or an old cluster image, an Alpine image, or an old libstdc++ in a conda environment that
 hides the system's.
 
-How to fix it: a newer base image or system; in conda a newer libstdcxx-ng; on glibc 2.17 to 2.27 an older torch.
+How to fix it: use a newer base image or system; in conda a newer libstdcxx-ng; on glibc 2.17 to 2.27 an older PyTorch.
 
 Source: PEP 600 (manylinux); symbol versions in torch's libraries.
 """

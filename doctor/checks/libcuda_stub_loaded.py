@@ -1,17 +1,17 @@
 """The libcuda that is loaded is the toolkit's link-time stub, not the driver's library.
 
-What is wrong: CUDA toolkits bring an empty libcuda for linking on machines without a driver (lib64/stubs). Programs
-that load it at run time find a driver that can do nothing.
+What is wrong: CUDA toolkits come with an empty libcuda for linking on machines without a driver (lib64/stubs). Programs
+that load it at run time get a driver that can do nothing.
 
 How it shows: `CUDA driver is a stub library` (CUDA error 34, CUDA_ERROR_STUB_LIBRARY).
 
-Why it happens: a stubs folder is on LD_LIBRARY_PATH or in the loader's configuration (devel images, module files,
-conda builds), often with a link libcuda.so.1 made by hand; or the container was started without the GPU, so that the
-stub is the only libcuda there is.
+Why it happens: a stubs folder is on LD_LIBRARY_PATH or in the loader's configuration (devel images, module files, conda
+builds), often with a handmade symlink libcuda.so.1; or the container was started without the GPU, so that the stub is
+the only libcuda there is.
 
-How to fix it: take the stubs folder off LD_LIBRARY_PATH; use it at link time only (LIBRARY_PATH, -L).
+How to fix it: remove the stubs folder from LD_LIBRARY_PATH; use it at link time only (LIBRARY_PATH, -L).
 
-A stubs folder on the path that does not win is harmless and only a remark.
+A stubs folder on the path is harmless, and only a remark, where the driver's library is found first.
 
 Source: CUDA Driver API, CUDA_ERROR_STUB_LIBRARY; CUDA Installation Guide.
 """

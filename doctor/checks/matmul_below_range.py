@@ -1,16 +1,16 @@
-"""Matrix products are slower than this GPU should make them.
+"""Matrix multiplication is slower than it should be on this GPU.
 
-What is wrong: measured at sizes that fill the chip, products stay below 80 % of the smallest rate that others measured
-on this model; where nobody did, below the share of its dense peak that nine of ten models reach. Below 60 % of a
-measured reference it fails, on a GPU that nobody else uses.
+What is wrong: at sizes that fill the chip, the measured rate stays below 80 % of the lowest rate that others measured
+on this model. Where nobody has measured it, the rate stays below the share of the dense peak that nine out of ten
+models reach. Below 60 % of a measured reference it is a failure, if nobody else uses the GPU.
 
-How it shows: training is slower than on equal GPUs, at every batch size.
+How it shows: training is slower than on other GPUs of this model, at every batch size.
 
-Why it happens, likeliest first by what NVML showed meanwhile: heat, a power limit, other programs on the GPU, clocks
-that were locked low; else a torch without kernels for this GPU.
+Why it happens (the finding puts the likeliest first, going by what NVML showed meanwhile): heat, a power limit, other
+programs on the GPU, clocks that were locked low; otherwise a PyTorch without kernels for this GPU.
 
-How to fix it: what slows it down stands above this finding; else reset locked clocks (nvidia-smi -rgc), and use a
-newer torch build.
+How to fix it: fix the cause if the report names it above this finding; otherwise reset locked clocks (nvidia-smi -rgc),
+and use a newer PyTorch build.
 
 GPUs that the matrix does not list are UNKNOWN, with the figures. Boards at their default power limit are remarks.
 

@@ -1,17 +1,17 @@
 """The limit on locked memory is too low for RDMA.
 
-What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. The limit of this process allows only
+What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. The limit of this process allows too
 little of it.
 
 How it shows: NCCL `Call to ibv_reg_mr failed`, `ibv_create_cq failed with error Cannot allocate memory`.
 
-Why it happens: 8 MiB is the default of docker and most systems. Without RDMA it is enough: torch's pinned memory is the
-driver's and not counted.
+Why it happens: 8 MiB is the default in Docker and on most systems. Without RDMA it is enough: PyTorch's pinned memory
+is allocated by the driver and does not count.
 
-How to fix it: `--ulimit memlock=-1` at the container's start, or limits.conf.
+How to fix it: start the container with `--ulimit memlock=-1`, or raise the limit in limits.conf.
 
-Threshold: memlock_warn_kib (16777216, 16 GiB), judged where RDMA devices (/dev/infiniband) and several GPUs are
-there; with one GPU, or below 64 KiB, it is a remark.
+Threshold: memlock_warn_kib (16777216, 16 GiB), judged where there are RDMA devices (/dev/infiniband) and several GPUs;
+with one GPU, or below 64 KiB, it is a remark.
 
 Source: NCCL user guide, troubleshooting, InfiniBand; Open MPI FAQ on locked memory.
 """

@@ -1,15 +1,16 @@
-"""Device memory is slower than this GPU's should be.
+"""Device memory is slower than it should be on this GPU.
 
-What is wrong: copies inside device memory, of buffers that no cache holds, stay below 80 % of what others measured on
-this model, or below the share of the nameplate bandwidth that nine of ten models reach.
+What is wrong: copies inside device memory, of buffers too large for the cache, stay below 80 % of what others measured
+on this model, or below the share of the nameplate bandwidth that nine out of ten models reach.
 
 How it shows: normalisations, element-wise work, attention decoding and optimizer steps are slow; large matrix products
 are not.
 
-Why it happens: memory clocks below their maximum (a power state, locked clocks, heat of the memory), other programs
-on the GPU; ECC on boards with GDDR memory costs some percent and is no fault.
+Why it happens: memory clocks below their maximum (a power state, locked clocks, heat of the memory), other programs on
+the GPU; ECC on boards with GDDR memory costs a few percent and is not a fault.
 
-How to fix it: reset locked memory clocks (nvidia-smi -rmc), cool the board, measure on a free GPU.
+How to fix it: reset locked memory clocks (nvidia-smi -rmc), cool the board, and measure while nothing else uses the
+GPU.
 
 Source: the matrix's measured and nameplate bandwidths; `gpudoctor prove --quick`.
 """

@@ -1,14 +1,15 @@
-"""A training step takes more or less memory for each parameter than the rule says.
+"""A training step takes more or less memory per parameter than the usual rule says.
 
-What is wrong: weights, gradients, AdamW's state and the copies of mixed precision were measured, and their sum for
-each parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Plans by that rule are then off.
+What is wrong: weights, gradients, AdamW's state and the copies of mixed precision were measured, and their sum per
+parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Memory plans made by that rule are
+then wrong.
 
-How it shows: `CUDA out of memory` with a model that should fit, or much memory left.
+How it shows: `CUDA out of memory` with a model that should fit, or much memory left over.
 
-Why it happens: an allocator setting that breaks memory into pieces (PYTORCH_CUDA_ALLOC_CONF,
-PYTORCH_NO_CUDA_MEMORY_CACHING), an old torch whose optimizer makes temporary copies, several contexts in one process.
+Why it happens: an allocator setting that fragments memory (PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NO_CUDA_MEMORY_CACHING), an
+old PyTorch whose optimizer makes temporary copies, several contexts in one process.
 
-How to fix it: unset allocator variables, measure with a newer torch, plan with the measured figure.
+How to fix it: unset the allocator variables, measure with a newer PyTorch, or plan with the measured figure.
 
 Threshold: memory_model_percent (25).
 

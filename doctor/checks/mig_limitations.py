@@ -1,17 +1,17 @@
-"""MIG is on and programs cannot use the GPU as they ask for it.
+"""MIG is on, and programs cannot use the GPU in the way that they ask for it.
 
-What is wrong: a GPU in MIG mode can only be used by its instances. It has none; or CUDA_VISIBLE_DEVICES names the whole
-GPU where an instance is needed, or several instances where a process gets one.
+What is wrong: a GPU in MIG mode can only be used through its instances. Here it has none; or CUDA_VISIBLE_DEVICES names
+the whole GPU where an instance is needed, or several instances where a process can use only one.
 
-How it shows: nvidia-smi lists the GPU, `No MIG devices found` below it; `No CUDA GPUs are available`,
+How it shows: nvidia-smi lists the GPU, with `No MIG devices found` below it; `No CUDA GPUs are available`,
 `device_count()` 0, or 1 where more were named.
 
-Why it happens: MIG was switched on and nobody made instances, or they were lost at a reboot; a script written for whole
-GPUs; a job that expects several instances to work as several GPUs. A process sees one instance; instances have no
+Why it happens: MIG was switched on and nobody created instances, or they were lost at a reboot; a script written for
+whole GPUs; a job that expects several instances to work as several GPUs. A process sees one instance; instances have no
 peer-to-peer access and no NCCL between them.
 
-How to fix it: make instances (`nvidia-smi mig -cgi ... -C`) or switch MIG off (root on the host); name one instance by
-its MIG-... identifier (`nvidia-smi -L`).
+How to fix it: create instances (`nvidia-smi mig -cgi ... -C`) or switch MIG off (root on the host); name one instance
+by its MIG-... identifier (`nvidia-smi -L`).
 
 Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, CUDA device enumeration.
 """

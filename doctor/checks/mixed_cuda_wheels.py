@@ -1,19 +1,20 @@
-"""CUDA wheels of different CUDA versions are mixed where torch needs one kind.
+"""CUDA wheels for different CUDA versions are mixed where PyTorch needs a matching set.
 
-What is wrong, one of: nvJitLink is older than cuSPARSE, which calls it; or wheels for two CUDA majors that write into
-the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so that the
-one installed last has overwritten the other's files; or a symbol of a CUDA library is missing.
+What is wrong, one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA majors that write
+into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so the one
+installed last has overwritten the other's files; a symbol of a CUDA library is missing.
 
 How it shows: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
 symbol: ncclCommResume`, `undefined symbol: ncclMemFree`.
 
-Why it happens: two frameworks in one environment, an upgrade of torch across CUDA majors, packages that pin wheels of
-their own.
+Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, packages that pin other
+versions of these wheels.
 
-How to fix it: remove the wheels of the other CUDA and install the pinned ones again (both: removing deletes shared
-files).
+How to fix it: remove the wheels for the other CUDA and install the pinned ones again. Do both: the removal also deletes
+files that they share.
 
-Left-over wheels of another major with folders and names of their own (nvidia-cublas-cu11 beside -cu12) are harmless.
+Leftover wheels for another major whose folders and file names are their own (nvidia-cublas-cu11 beside -cu12) are
+harmless.
 
 Source: Requires-Dist in torch's METADATA; RECORD files of the nvidia-* wheels.
 """

@@ -1,16 +1,16 @@
-"""The NCCL that torch loads has no code for this GPU.
+"""The NCCL that PyTorch loads has no code for this GPU.
 
-What is wrong: NCCL's collectives are kernels. The library beside torch holds machine code for other generations, and
-no PTX that the driver could compile for this GPU; torch's own kernels may still be there.
+What is wrong: NCCL's collectives run as GPU kernels. The library installed with PyTorch holds machine code for other
+generations, and no PTX that the driver could compile for this GPU. PyTorch's own kernels may still support it.
 
 How it shows: `NCCL error ... unhandled cuda error`, `no kernel image is available for execution on the device` at the
 first all-reduce; work on one GPU is fine.
 
-Why it happens: a newer NCCL wheel dropped the generation before torch did, or an older NCCL was put beside a torch
-for a new GPU.
+Why it happens: a newer NCCL wheel dropped the generation before PyTorch did, or an older NCCL was installed with a
+PyTorch for a new GPU.
 
-How to fix it: install an NCCL release of the same CUDA major that holds the code; see the command. Until then
-`init_process_group("gloo")` works.
+How to fix it: install an NCCL release for the same CUDA major that holds the code; see the command in the finding.
+Until then `init_process_group("gloo")` works.
 
 A failure with several GPUs; a remark with one, where NCCL has nothing to do.
 

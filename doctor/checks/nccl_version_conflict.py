@@ -1,17 +1,18 @@
-"""Another NCCL than torch's is loaded, or an NCCL that lacks what torch calls.
+"""An NCCL other than PyTorch's is loaded, or an NCCL that lacks functions that PyTorch calls.
 
-What is wrong: torch was built with one NCCL and calls its functions. A second one (a system package, one named in
-LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework brought) is found first and is older.
+What is wrong: PyTorch was built with one version of NCCL and calls its functions. A second one (a system package, one
+named in LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework brought) is found first and is older.
 
 How it shows: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in NCCL_DEBUG=INFO
-that is not torch's, hangs between nodes whose NCCL versions differ.
+that is not PyTorch's, hangs between nodes whose NCCL versions differ.
 
-Why it happens: libnccl2 of the system or an older wheel meets a newer torch; NCCL was set by hand for a cluster.
+Why it happens: the system's libnccl2 or an older NCCL wheel is used with a newer PyTorch; NCCL was set by hand for a
+cluster.
 
-How to fix it: take the variable away, or install the NCCL that torch pins; see the command.
+How to fix it: unset the variable, or install the NCCL that `torch` pins; see the command in the finding.
 
-Wheels of two CUDA majors in one folder are mixed-cuda-wheels, a library on LD_LIBRARY_PATH is
-ld-library-path-shadows-cuda-libs. A newer NCCL than torch's is harmless.
+Two other checks are near: mixed-cuda-wheels for wheels of two CUDA majors in one folder,
+ld-library-path-shadows-cuda-libs for a library on LD_LIBRARY_PATH. An NCCL newer than PyTorch's is harmless.
 
 Source: NCCL's release notes (functions of each version); Requires-Dist in torch's METADATA.
 """

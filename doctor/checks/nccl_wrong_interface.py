@@ -5,9 +5,9 @@ What is wrong: NCCL takes the first interface that looks usable. That may be a c
 How it shows: a hang or timeout at the start, `Connection refused`, `No route to host`, `Call to connect returned
 Connection timed out` after a line `NET/Socket : Using [0]docker0`.
 
-Why it happens: docker0, virbr0 or another bridge exists on all machines, or they have several networks.
+Why it happens: docker0, virbr0 or another bridge exists on all machines, or the machines are on several networks.
 
-How to fix it: name the interface: NCCL_SOCKET_IFNAME=eth0 (and GLOO_SOCKET_IFNAME).
+How to fix it: name the right interface: NCCL_SOCKET_IFNAME=eth0 (and GLOO_SOCKET_IFNAME).
 
 Judged from NCCL's own log in a pasted text.
 

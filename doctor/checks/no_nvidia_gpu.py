@@ -1,19 +1,19 @@
 """There is no NVIDIA GPU on this machine's PCI bus.
 
-What is wrong: the list of PCI devices can be read, is not empty, and no device of vendor 10de (NVIDIA) is in it. No
-driver and no torch build can change that: CUDA cannot run here.
+What is wrong: the list of PCI devices can be read, is not empty, and contains no device of vendor 10de (NVIDIA). No
+driver and no PyTorch build can change that: CUDA cannot run here.
 
 How it shows: `torch.cuda.is_available()` is False, `Found no NVIDIA driver`, `cuInit` answers 100
 (CUDA_ERROR_NO_DEVICE), `nvidia-smi` is not found or finds no devices.
 
-Why it happens: a pod or virtual machine of a plan without a GPU, a laptop with only Intel, AMD or Apple graphics, a
+Why it happens: a pod or virtual machine on a plan without a GPU, a laptop with only Intel, AMD or Apple graphics, a
 virtual machine that the GPU was not passed through to, or a card that is switched off or not seated.
 
 How to fix it: choose a machine or plan with an NVIDIA GPU, or pass the GPU through to the virtual machine. To run on
-the CPU on purpose, say `--expect any`.
+the CPU on purpose, use `--expect any`.
 
-On a Mac it is a failure where a GPU is expected; a pasted text from a Mac that complains of nothing about CUDA may be
-about anything else, so there it is only remarked.
+On a Mac it is a failure where a GPU is expected. A pasted text from a Mac without a CUDA complaint may be about
+anything, so there it is only a remark.
 
 Not judged where the PCI list is missing or empty (gVisor, WSL, some ARM boards): that proves nothing.
 

@@ -1,13 +1,14 @@
-"""torch or an extension was built for NumPy 1 and NumPy 2 is installed (or the reverse).
+"""PyTorch or an extension was built for NumPy 1, but NumPy 2 is installed (or the reverse).
 
-What is wrong: compiled code made for NumPy 1 cannot use NumPy 2: torch up to 2.2 then has no bridge to NumPy.
+What is wrong: code compiled for NumPy 1 cannot use NumPy 2: PyTorch up to 2.2 then cannot exchange data with NumPy.
 
 How it shows: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0 as it may crash`, `Failed to
 initialize NumPy: _ARRAY_API not found`, `RuntimeError: Numpy is not available`, `numpy.dtype size changed`.
 
-Why it happens: old torch beside a NumPy that was installed later without a bound, or the other way round.
+Why it happens: NumPy was installed later than an old PyTorch, without an upper bound on its version, or the other way
+round.
 
-How to fix it: `numpy<2` beside torch up to 2.2, or a newer torch.
+How to fix it: install `numpy<2` for PyTorch up to 2.2, or a newer PyTorch.
 
 Source: NumPy 2.0 migration guide; torch 2.3 release notes.
 """

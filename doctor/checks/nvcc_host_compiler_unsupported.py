@@ -1,13 +1,13 @@
 """nvcc refuses the host compiler: this gcc is newer than the toolkit supports.
 
-What is wrong: nvcc hands the host part of the code to gcc, and its headers stop with an error for a gcc that is newer
-than the last one that this toolkit was tested with.
+What is wrong: nvcc passes the host part of the code to gcc. nvcc's headers stop with an error if that gcc is newer than
+the last one that this toolkit supports.
 
 How it shows: `#error -- unsupported GNU version! gcc versions later than 12 are not supported!`.
 
-Why it happens: a new distribution with an older toolkit.
+Why it happens: a new Linux distribution with an older toolkit.
 
-How to fix it: install an older gcc beside the other and name it in CC and CXX (torch passes CC on to nvcc), or take a
+How to fix it: install an older gcc beside this one and name it in CC and CXX (PyTorch passes CC on to nvcc), or use a
 newer toolkit of the same CUDA major. -allow-unsupported-compiler only silences the error.
 
 Judged with `--building` only.

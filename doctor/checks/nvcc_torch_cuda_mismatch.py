@@ -1,17 +1,17 @@
-"""nvcc is of another CUDA major than torch, and an extension is to be compiled.
+"""nvcc's CUDA major version differs from PyTorch's, and an extension is to be compiled.
 
-What is wrong: an extension is compiled with the toolkit's headers and runs with torch's CUDA libraries. torch's build
-tool refuses another major; another minor of the same major works.
+What is wrong: an extension is compiled with the toolkit's headers and runs with PyTorch's CUDA libraries. PyTorch's
+build tool refuses a toolkit of another major version; another minor version of the same major works.
 
 How it shows: `RuntimeError: The detected CUDA version (12.2) mismatches the version that was used to compile PyTorch
 (11.7)`.
 
-Why it happens: the system's toolkit was chosen for the driver, torch's wheel for something else.
+Why it happens: the system's toolkit was chosen to match the driver, the `torch` wheel was chosen for other reasons.
 
-How to fix it: use a toolkit of torch's CUDA major (export CUDA_HOME), or install one beside the other: several can
-live together. Or take a ready-made wheel, which needs no toolkit.
+How to fix it: use a toolkit of PyTorch's CUDA major (export CUDA_HOME), or install one beside the other: several can be
+installed side by side. Or use a prebuilt wheel, which needs no toolkit.
 
-Judged with `--building` only: to run torch, the toolkit's version does not matter.
+Judged with `--building` only: to run PyTorch, the toolkit's version does not matter.
 
 Source: torch/utils/cpp_extension.py (_check_cuda_version).
 """

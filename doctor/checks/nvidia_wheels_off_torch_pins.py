@@ -1,18 +1,18 @@
-"""nvidia-* wheels are installed in other versions than torch pins.
+"""nvidia-* wheels are installed in versions other than those that torch pins.
 
 What is wrong: each torch wheel names the exact version of every CUDA library that it was built and tested with. Other
-versions of the same CUDA major mostly work, some do not (missing symbols, wrong results, slower kernels).
+versions for the same CUDA major mostly work, but some do not (missing symbols, wrong results, slower kernels).
 
-How it shows: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later
-undefined symbols, or nothing at all.
+How it shows: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later there
+are undefined symbols, or nothing shows at all.
 
-Why it happens: another package (vllm, tensorflow, cupy, jax) asked for another version, or somebody raised NCCL or
+Why it happens: another package (vllm, tensorflow, cupy, jax) asked for another version, or somebody upgraded NCCL or
 cuDNN by hand.
 
-How to fix it: install the pinned versions, or keep them if the change is on purpose.
+How to fix it: install the pinned versions, or keep what is installed if the change was made on purpose.
 
 A warning; a failure where the first number differs (another CUDA major). nvJitLink older than cuSPARSE, wheels of
-several majors in one folder, and a cuDNN that torch refuses are checks of their own.
+several majors in one folder, and a cuDNN that PyTorch refuses each have their own check.
 
 Source: Requires-Dist in torch's METADATA.
 """

@@ -1,18 +1,18 @@
-"""A GPU's NVLink links count errors right now.
+"""A GPU's NVLink links are producing errors right now.
 
-What is wrong: a link repeats transmissions, is trained again or receives damaged packets while gpudoctor looks.
+What is wrong: while gpudoctor looks, a link repeats transmissions, retrains, or receives damaged packets.
 
 How it shows: `nvidia-smi nvlink -e` prints counters that grow from call to call. NCCL is slow or uneven; Xid 74 (or 145
 to 150) may follow, and then the link is down.
 
 Why it happens: a bad cable, bridge, board or switch port; heat.
 
-How to fix it: reset the GPUs; if the counters grow again, have the link (bridge, board, switch) looked at. In a rented
-machine take another host.
+How to fix it: reset the GPUs; if the counters grow again, have the link (bridge, board, switch) checked. If the machine
+is rented, take another host.
 
 Counters start at 0 with each reset and a few errors are normal, so a count alone is only a remark. gpudoctor reads
-counters that are not 0 a second time about 100 ms later, and warns where replays or recoveries came in between, or
-damaged packets (CRC) at 100 a second or more.
+counters that are not 0 a second time about 100 ms later, and warns where there were replays or recoveries in between,
+or damaged packets (CRC) at a rate of 100 a second or more.
 
 Source: NVML fields 161 to 163 (Hopper and before) and 214, 215 (Blackwell and later), nvml.h; limits: DCGM
 (DCGM_LIMIT_MAX_NVLINK_ERROR 1, DCGM_LIMIT_MAX_NVLINK_CRC_ERROR 100 a second).

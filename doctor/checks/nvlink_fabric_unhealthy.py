@@ -8,10 +8,10 @@ How it shows: `nvidia-smi -q` prints it under `Fabric`, `Health`. Work on one GP
 GPUs fails, hangs or is slow.
 
 Why it happens: a broken link, switch or cable; a fabric manager or NMX controller that did not put this GPU into a
-partition; firmware of another release.
+partition; firmware from another release.
 
 How to fix it: read the log of the fabric manager, restart it while no GPU is in use, then reset all GPUs. Partitions
-are set by whoever runs the fabric. In a container or rented machine take another host.
+are set by whoever runs the fabric. In a container or on a rented machine, take another host.
 
 A fault that breaks traffic fails where several GPUs are listed; with one GPU here, reduced bandwidth, or a recovery in
 progress, it is a warning. Hopper and later; the flags came with driver 550 (bandwidth), 570 (routes, timeouts) and 580

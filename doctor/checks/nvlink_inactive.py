@@ -1,4 +1,4 @@
-"""Some of a GPU's NVLink links are down, while its peers have theirs up.
+"""Some of a GPU's NVLink links are down, while those of its peers are up.
 
 What is wrong: GPUs of one model in one machine should have the same number of active links. This one has fewer.
 
@@ -7,8 +7,8 @@ How it shows: NCCL is slow on jobs with this GPU; `nvidia-smi nvlink -s` lists i
 Why it happens: an NVLink error after which the link stays down until a reset; the fabric manager; a bad bridge or
 board. Some products have fewer links in use by design, so only GPUs of one machine are compared with each other.
 
-How to fix it: reset the GPUs or reboot, look at the fabric manager; then the bridge or board. In a rented machine take
-another host.
+How to fix it: reset the GPUs or reboot, and check the fabric manager; after that the bridge or board. If the machine is
+rented, take another host.
 
 Source: nvidia-smi(1), nvlink; Xid 74, docs.nvidia.com/deploy/xid-errors.
 """

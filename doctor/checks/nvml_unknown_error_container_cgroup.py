@@ -1,14 +1,14 @@
-"""A running container has lost its GPUs: the host rewrote its device rules.
+"""A running container has lost its GPUs: the host rewrote the container's device rules.
 
 What is wrong: the nodes are still in the container's /dev, but its cgroup no longer allows opening them.
 
 How it shows: `Failed to initialize NVML: Unknown Error` (NVML code 999, or 17) in a container that worked before;
-programs that were already running go on, new ones fail; `docker restart` heals it for a while.
+programs that were already running keep working, new ones fail; `docker restart` fixes it for a while.
 
-Why it happens: `systemctl daemon-reload` (also as part of package upgrades) makes systemd write the device rules of all
-containers anew, and it does not know of devices that a hook added behind its back.
+Why it happens: `systemctl daemon-reload` (also as part of package upgrades) makes systemd rewrite the device rules of
+all containers, and systemd does not know of devices that a hook added without telling it.
 
-How to fix it: recreate the container. To prevent it: CDI, explicit --device options, the /dev/char links, or the
+How to fix it: recreate the container. To prevent it, use CDI, explicit --device options, the /dev/char links, or the
 cgroupfs driver.
 
 Source: github.com/NVIDIA/nvidia-docker issue 1730 and its notice.

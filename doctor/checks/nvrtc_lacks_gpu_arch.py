@@ -1,16 +1,16 @@
-"""The run-time compiler (NVRTC) that torch brings does not know this GPU.
+"""The run-time compiler (NVRTC) that comes with PyTorch does not support this GPU.
 
-What is wrong: some functions of torch (fused and complex-number kernels), CuPy and other packages compile CUDA code at
-run time with libnvrtc. The one of this torch is older than the GPU and refuses its architecture; torch's ready-made
-kernels run.
+What is wrong: some functions of PyTorch (fused and complex-number kernels), CuPy and other packages compile CUDA code
+at run time with libnvrtc. The libnvrtc of this PyTorch is older than the GPU and refuses its architecture; PyTorch's
+prebuilt kernels do run.
 
 How it shows: `nvrtc: error: invalid value for --gpu-architecture (-arch)`.
 
 Why it happens: binary compatibility lets an older build run on a newer GPU of the same family (CUDA 11.3 on an RTX
-4090, CUDA 12.8 on a GB10), and NVRTC has no such rule.
+4090, CUDA 12.8 on a GB10), but NVRTC has no such rule.
 
-How to fix it: a torch built with a CUDA version that knows the GPU (11.8 for 8.9 and 9.0, 12.8 for 10.0 and 12.0, 12.9
-for 10.3 and 12.1, 13.0 for 11.0).
+How to fix it: install a PyTorch built with a CUDA version that supports the GPU (11.8 for 8.9 and 9.0, 12.8 for 10.0
+and 12.0, 12.9 for 10.3 and 12.1, 13.0 for 11.0).
 
 A warning; a failure where the message was seen.
 

@@ -1,17 +1,18 @@
-"""ONNX Runtime uses the CPU: the CPU package lies over the GPU one, or the GPU one cannot load its libraries.
+"""ONNX Runtime uses the CPU: the CPU package has overwritten the GPU one, or the GPU one cannot load its libraries.
 
-What is wrong, one of: `onnxruntime` and `onnxruntime-gpu` are both installed, and as both write the same folder, the
-one installed last is there; or onnxruntime-gpu needs CUDA libraries (of the major it was built for) that are not there.
+What is wrong, one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and as both write into the same
+folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (of the major it was built for) that are
+not installed.
 
 How it shows: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
-libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise silence and
-slowness.
+libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise no message,
+only slowness.
 
-Why it happens: another package depends on plain onnxruntime; onnxruntime-gpu on PyPI went to CUDA 12 with 1.19 and to
-CUDA 13 with 1.27, beside a torch of another CUDA.
+Why it happens: another package depends on plain onnxruntime; onnxruntime-gpu on PyPI moved to CUDA 12 with 1.19 and to
+CUDA 13 with 1.27, while the installed PyTorch uses another CUDA.
 
-How to fix it: keep one of the two packages; install the release for torch's CUDA major, whose libraries torch brings
-(then `import torch` first, or call onnxruntime.preload_dlls()).
+How to fix it: keep one of the two packages; install the release for PyTorch's CUDA major, whose libraries PyTorch
+brings (then `import torch` first, or call onnxruntime.preload_dlls()).
 
 A warning, a failure with `--require onnxruntime-gpu`. The CPU package alone is a remark.
 

@@ -1,13 +1,13 @@
-"""The limit of open files is low.
+"""The limit on open files is low.
 
-What is wrong: nothing fails yet. Data loader workers share tensors through open files, NCCL opens one for each
-connection; the limit of this shell is soon reached.
+What is wrong: nothing fails yet. Data loader workers share tensors through open files, and NCCL opens one for each
+connection, so the limit of this shell is soon reached.
 
 How it shows: `Too many open files`, `received 0 items of ancdata` from a data loader.
 
 Why it happens: 1024 is the soft limit of most shells; the hard limit is higher.
 
-How to fix it: `ulimit -n 65536` before the program starts.
+How to fix it: run `ulimit -n 65536` before the program starts.
 
 Threshold: open_files (1024; with several GPUs 4096): below it is a remark.
 

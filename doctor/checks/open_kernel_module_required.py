@@ -1,16 +1,16 @@
-"""The kernel module is of the wrong flavour for this GPU: open where it must be proprietary, or the reverse.
+"""The kernel module is the wrong flavour for this GPU: open where it must be proprietary, or the reverse.
 
 What is wrong: the driver's kernel module exists in two flavours. Blackwell and later GPUs (and Grace systems) work only
 with the open one; Maxwell, Pascal and Volta only with the proprietary one; Turing to Hopper with both.
 
-How it shows: the driver is loaded, and yet `nvidia-smi` prints `No devices were found` and `cuInit` answers 100. The
-kernel log says `requires use of the NVIDIA open kernel modules`.
+How it shows: the driver is loaded, but `nvidia-smi` prints `No devices were found` and `cuInit` answers 100. The kernel
+log says `requires use of the NVIDIA open kernel modules`.
 
 Why it happens: the package of the other flavour was installed (nvidia-driver-580 instead of nvidia-driver-580-open,
 cuda-drivers instead of nvidia-open), or a card was changed.
 
-How to fix it: install the same branch with the flavour that fits, and reboot. Inside a container this is the host's
-matter.
+How to fix it: install the same branch with the flavour that fits, and reboot. For a container, this has to be done on
+the host.
 
 Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver installation guide.
 """

@@ -6,13 +6,13 @@ How it shows: `nvidia-smi has failed because it couldn't communicate with the NV
 `No such device`; installing the driver ends with `Unable to load the kernel module`.
 
 Why it happens: nouveau (or nova on newer kernels) is part of the Linux kernel and takes the card at boot where no
-NVIDIA driver is installed or its block list did not reach the initramfs; vfio-pci holds a card that is passed
+NVIDIA driver is installed, or where its block list is not in the initramfs; vfio-pci holds a card that is passed
 through to a virtual machine.
 
-How to fix it: block nouveau and nova, install the NVIDIA driver, rebuild the initramfs, reboot. For vfio-pci: end the
-virtual machine, remove the ids from its options, reboot; or use the card inside that virtual machine.
+How to fix it: block nouveau and nova, install the NVIDIA driver, rebuild the initramfs, reboot. For vfio-pci: shut the
+virtual machine down, remove the ids from the options of vfio-pci, reboot; or use the card inside that virtual machine.
 
-A card on vfio-pci beside others that the NVIDIA driver holds is a remark: somebody passed it through on purpose.
+A card on vfio-pci beside others that the NVIDIA driver holds is only a remark: somebody passed it through on purpose.
 
 Source: the `driver` link of each device in /sys/bus/pci/devices; NVIDIA driver installation guide, nouveau section.
 """

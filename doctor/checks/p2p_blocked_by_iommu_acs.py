@@ -6,9 +6,9 @@ Peer-to-peer copies then hang, corrupt data or are slow.
 How it shows: NCCL hangs at the first collective, `simpleP2P` fails its check, GPUs stay at 100 %; `lspci -vvv` shows
 `ACSCtl: SrcValid+ ReqRedir+`.
 
-Why it happens: the firmware turns ACS on with virtualisation, on most bare-metal servers by default.
+Why it happens: the firmware turns ACS on together with virtualisation, which is the default on most bare-metal servers.
 
-How to fix it: turn ACS and the IOMMU off in the firmware (bare metal only), or run with NCCL_P2P_DISABLE=1.
+How to fix it: turn off ACS and the IOMMU in the firmware (bare metal only), or run with NCCL_P2P_DISABLE=1.
 
 Judged from the words of a pasted text; ACS registers need root to be read.
 

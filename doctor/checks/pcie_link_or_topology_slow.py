@@ -1,15 +1,16 @@
 """A GPU's PCIe link is narrower or slower than it can be.
 
-What is wrong: between CPU and GPU fewer lanes are in use than both can do, or a lower generation while the GPU works.
+What is wrong: the link between CPU and GPU uses fewer lanes than both support, or a lower generation while the GPU is
+working.
 
 How it shows: copies between host and GPU, data loading and multi-GPU training without NVLink are slow; kernels are not.
 `nvidia-smi -q` shows `Link Width: Current` below `Max`.
 
 Why it happens: a board that is not fully seated, a riser or mining adapter, a slot with fewer lanes, a slot shared with
-an M.2 disk, a setting of the firmware. An idle GPU lowers the generation to save power: that is no fault, and
-generation is judged only under load. In a virtual machine the link is the hypervisor's picture: only a remark.
+an M.2 disk, a firmware setting. An idle GPU lowers the generation to save power: that is not a fault, so the generation
+is judged only under load. In a virtual machine the link is what the hypervisor shows: only a remark.
 
-How to fix it: reseat the board, use the slot with all lanes. In a rented machine take another host.
+How to fix it: reseat the board, use a slot with all lanes. If the machine is rented, take another host.
 
 Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
 """

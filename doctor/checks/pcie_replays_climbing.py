@@ -1,4 +1,4 @@
-"""A GPU's PCIe link repeats packets right now.
+"""A GPU's PCIe link is resending packets right now.
 
 What is wrong: packets between GPU and CPU arrive damaged and are sent again, several times while gpudoctor looks.
 
@@ -8,12 +8,12 @@ and GPU are slow or uneven; the kernel log may have `AER: Corrected error`.
 Why it happens: a board that is not fully seated, a riser or cable, dirt in the slot, a link that runs at a generation
 that the riser cannot carry; seldom the board itself.
 
-How to fix it: seat the board again, without a riser; set the slot to a lower PCIe generation in the firmware. In a
-rented machine take another host.
+How to fix it: reseat the board, without a riser; set the slot to a lower PCIe generation in the firmware. If the
+machine is rented, take another host.
 
-The count since the last reset is not 0 on many sound machines and is not judged. gpudoctor reads a counter that is not
-0 a second time about 100 ms later, and warns from 3 new replays on: that is 1800 a minute, where DCGM allows a link of
-16 lanes 3 (generation 1) to 62 (generation 6).
+On many healthy machines the count since the last reset is not 0, so it is not judged. gpudoctor reads a counter that is
+not 0 a second time about 100 ms later, and warns from 3 new replays on. That is 1800 a minute; DCGM allows a link of 16
+lanes 3 (generation 1) to 62 (generation 6).
 
 Source: NVML, nvmlDeviceGetPcieReplayCounter; limits: DCGM (DcgmHealthWatch, GetExpectedPcieReplayRate).
 """

@@ -1,13 +1,13 @@
-"""Persistence mode is off: the driver forgets the GPU whenever nobody uses it.
+"""Persistence mode is off: the driver shuts the GPU's state down whenever nobody uses it.
 
-What is wrong: nothing fails. With the mode off the driver sets the GPU up anew for each first program, which takes
-seconds on machines with many GPUs, and settings such as power limits are lost.
+What is wrong: nothing fails. With the mode off, the driver initializes the GPU again for the first program after each
+idle time. That takes seconds on machines with many GPUs, and settings such as power limits are lost.
 
 How it shows: `nvidia-smi` and the start of CUDA take several seconds on an idle machine; `Persistence-M: Off`.
 
 Why it happens: it is off unless nvidia-persistenced runs.
 
-How to fix it: run nvidia-persistenced on the host (root). It is a remark, and means nothing on Windows and WSL.
+How to fix it: run nvidia-persistenced on the host (root). This is only a remark, and does not apply to Windows and WSL.
 
 Source: docs.nvidia.com/deploy/driver-persistence.
 """

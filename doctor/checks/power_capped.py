@@ -1,15 +1,16 @@
-"""Under load a GPU was held back by its power limit, or by its supply.
+"""Under load a GPU was held back by its power limit or its power supply.
 
 What is wrong: in a good part of the samples under load its clocks were lowered for power, and its limit is below the
-default; or the supply or rack asked for less (power brake).
+default; or the power supply or the rack asked it to draw less (power brake).
 
-How it shows: clocks far below their maximum at full utilisation; speed below equal GPUs. NVML's clock event reasons
-say so while it works.
+How it shows: clocks far below their maximum at full utilization; the GPU is slower than others of its model. NVML's
+clock event reasons say so while it works.
 
-Why it happens: a lowered limit (heat, noise, cost, a provider's cap); a weak supply, a missing cable, a rack's limit.
+Why it happens: a lowered limit (heat, noise, cost, a provider's cap); a weak power supply, a missing cable, a rack's
+limit.
 
-How to fix it: set the limit back to the default; check cables and supply. At the default limit it is normal: large
-products reach it on most boards, and it is only a remark.
+How to fix it: set the limit back to the default; check cables and supply. Reaching the default limit is normal: large
+matrix products do so on most boards, so there it is only a remark.
 
 Threshold: power_cap_samples_percent (25), slowed_samples_percent (10) for a power brake.
 

@@ -1,15 +1,16 @@
 """A GPU's power limit is below its default.
 
-What is wrong: the enforced limit is lower than the one that the board was sold with, so under full load it is slower.
+What is wrong: the enforced limit is lower than the one that the board was sold with, so the board is slower under full
+load.
 
-How it shows: benchmarks stay below those of equal GPUs; `nvidia-smi -q -d POWER` shows `Current Power Limit` under
-`Default Power Limit`.
+How it shows: benchmarks stay below those of other GPUs of this model; `nvidia-smi -q -d POWER` shows a `Current Power
+Limit` lower than the `Default Power Limit`.
 
-Why it happens: somebody lowered it on purpose (heat, noise, supply, cost), often in a start script; a provider sells
-the GPU with a cap; a missing power cable makes some boards lower it themselves.
+Why it happens: somebody lowered it on purpose (heat, noise, power supply, cost), often in a startup script; a provider
+sells the GPU with a cap; some boards lower it themselves when a power cable is missing.
 
-How to fix it: set it back to the default (root on the host), or take another host. Lowered on purpose it may stay:
-speed falls less than power does.
+How to fix it: set it back to the default (root on the host), or take another host. If it was lowered on purpose it may
+stay: speed falls less than power does.
 
 Threshold: power_limit_percent (98): percentage of the default below which it counts. Laptops are left out: their limit
 follows battery and chassis.

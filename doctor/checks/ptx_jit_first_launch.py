@@ -1,10 +1,10 @@
-"""torch's kernels were compiled from PTX when they were first launched.
+"""PyTorch's kernels were compiled from PTX when they were first launched.
 
-What is wrong: this torch holds no machine code for this GPU; the driver compiled its kernels from PTX while the proof
-ran. It works, the first use of each kernel is slow, and kernels tuned for this GPU are not there.
+What is wrong: this PyTorch holds no machine code for this GPU; the driver compiled its kernels from PTX while
+`gpudoctor prove` ran. It works, but the first use of each kernel is slow, and there are no kernels tuned for this GPU.
 
-How it shows: the first step takes tens of seconds; again after each driver update, and in containers at every start,
-because the cache (~/.nv/ComputeCache) is lost.
+How it shows: the first step takes tens of seconds. It does so again after each driver update, and in containers at
+every start, because the cache (~/.nv/ComputeCache) is lost.
 
 Why it happens: the GPU is newer than the build.
 

@@ -1,12 +1,12 @@
-"""torch has only PTX for this GPU, and that PTX is newer than the driver can compile.
+"""PyTorch has only PTX for this GPU, and that PTX is newer than the driver can compile.
 
-What is wrong: minor-version compatibility lets an older driver run machine code of a newer CUDA, but not compile its
+What is wrong: minor-version compatibility lets an older driver run machine code from a newer CUDA, but not compile its
 PTX.
 
 How it shows: `CUDA error: the provided PTX was compiled with an unsupported toolchain` (222,
 CUDA_ERROR_UNSUPPORTED_PTX_VERSION).
 
-Why it happens: the build has no machine code for this GPU, and it was made by a newer CUDA than the driver reports.
+Why it happens: the build has no machine code for this GPU, and it was built with a newer CUDA than the driver reports.
 
 How to fix it: install a build with machine code for this GPU, or a newer driver.
 

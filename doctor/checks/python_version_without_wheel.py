@@ -1,17 +1,18 @@
-"""There is no torch wheel for this Python that fits this machine.
+"""There is no `torch` wheel for this Python that fits this machine.
 
-What is wrong: torch is published for a range of Python versions (2.15: 3.11 to 3.15). For others pip finds nothing, or
-falls back to a build that does not fit the GPU or driver.
+What is wrong: each PyTorch release supports a range of Python versions (2.15: 3.11 to 3.15). For other versions pip
+finds nothing, or falls back to a build that does not fit the GPU or driver.
 
 How it shows: `ERROR: Could not find a version that satisfies the requirement torch (from versions: none)`, `No
 matching distribution found for torch==...`.
 
-Why it happens: a Python that came out after the newest torch, or one that is so old that no build for this GPU was
-made for it; a free-threaded build (3.13t).
+Why it happens: a Python that came out after the newest PyTorch, or one so old that no build for this GPU was made for
+it; a free-threaded build (3.13t).
 
-How to fix it: make an environment with another Python; see the command in the finding. The system's Python stays.
+How to fix it: create an environment with another Python; see the command in the finding. The system's Python stays as
+it is.
 
-Judged where torch is absent or has no CUDA: an installed CUDA build has shown that there is a wheel.
+Judged only where PyTorch is absent or has no CUDA: an installed CUDA build shows that there is a wheel.
 
 Source: file names of torch's wheels.
 """

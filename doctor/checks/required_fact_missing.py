@@ -1,21 +1,21 @@
-"""A fact that the verdict needs could not be had.
+"""A fact that the verdict needs could not be read.
 
-What is wrong: without it gpudoctor cannot say that this environment is sound, and says so instead of guessing.
-Nothing need be broken.
+What is wrong: without it gpudoctor cannot say that this environment is healthy, and says so instead of guessing. There
+may be nothing wrong with it.
 
 How it shows: the verdict is UNKNOWN and the exit code 3 where nothing else failed.
 
-Why it happens: a sandbox (gVisor) without PCI list and driver; no permission to read a file; a call that did not
-answer in time; pasted text that does not tell.
+Why it happens: a sandbox (gVisor) without a PCI list and driver; no permission to read a file; a call that did not
+answer in time; pasted text that does not contain the fact.
 
 How to fix it: run gpudoctor where the fact can be read (on the host, as root, or in a container that has the GPU), or
-say what is expected: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
+tell gpudoctor what to expect: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
 
-Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with torch installed
-its build and the architectures that it holds; each package named by --require. An empty list is no answer. What the
-user's own flags left out is never required.
+Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with PyTorch installed
+its build and the architectures that it holds; each package named by --require. An empty list does not count as an
+answer. What the user's own flags left out is never required.
 
-Source: gpudoctor's own rules of the verdict.
+Source: gpudoctor's own rules for the verdict.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """A package that you require (`--require NAME`) is not installed.
 
-What is wrong: the environment that was diagnosed has no distribution of that name. The list is read from the names of
-the dist-info folders; nothing is imported.
+What is wrong: the environment that was diagnosed has no distribution of that name. Names are read from the dist-info
+folders; nothing is imported.
 
 How it shows: `ModuleNotFoundError` when the program starts.
 
 Why it happens: it was never installed, or it went into another environment. The name of a distribution is not always
 the name that is imported (`flash-attn` is imported as `flash_attn`, `opencv-python` as `cv2`).
 
-How to fix it: install it into this environment, see the command in the finding.
+How to fix it: install it into this environment; see the command in the finding.
 
 Source: PyPA specification of recording installed projects.
 """

@@ -1,14 +1,14 @@
-"""A bad row or page of a GPU's memory waits for a reset to be replaced.
+"""A bad row or page of a GPU's memory is waiting for a reset to be replaced.
 
-What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is only put in place when
+What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is only put into use when
 the GPU is reset.
 
 How it shows: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` says `Pending: Yes`; programs that touch the
 row end with ECC errors.
 
-Why it happens: a memory error of the board, which row remapping (Ampere and newer) or page retirement (before) handles.
+Why it happens: a memory error on the board, which row remapping (Ampere and newer) or page retirement (before) handles.
 
-How to fix it: end the programs and reset the GPU, or reboot. In a container or rented machine take another host.
+How to fix it: end the programs and reset the GPU, or reboot. In a container or on a rented machine, take another host.
 
 Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; Dynamic Page Retirement.
 """

@@ -1,16 +1,17 @@
-"""Secure Boot is on and the NVIDIA module, although built, is not loaded.
+"""Secure Boot is on, and the NVIDIA module is built but not loaded.
 
 What is wrong: with Secure Boot the kernel loads only modules with a signature that it trusts. A module that DKMS built
-is signed with a key of this machine, which the firmware must be told to trust.
+is signed with this machine's own key, which the firmware must be told to trust.
 
 How it shows: `modprobe: ERROR: could not insert 'nvidia': Key was rejected by service`; in the kernel log `Loading of
 unsigned module is rejected`; nvidia-smi cannot talk to the driver.
 
-Why it happens: the key was never enrolled (the blue screen at the first reboot was passed by), or the driver was
+Why it happens: the key was never enrolled (the blue screen at the first reboot was skipped), or the driver was
 installed from a .run file without signing.
 
-How to fix it: enrol the key with mokutil and reboot, or switch Secure Boot off in the firmware. Secure Boot being on is
-no fault where the module is loaded; gpudoctor concludes from both, and `modprobe nvidia` says whether it is right.
+How to fix it: enrol the key with mokutil and reboot, or switch Secure Boot off in the firmware. Secure Boot is not a
+fault where the module is loaded. gpudoctor infers this finding from the two together; `modprobe nvidia` shows whether
+it is right.
 
 Source: NVIDIA driver README, signed kernel modules; mokutil(1).
 """

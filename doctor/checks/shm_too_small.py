@@ -1,15 +1,15 @@
-"""/dev/shm of the container is too small.
+"""The container's /dev/shm is too small.
 
-What is wrong: /dev/shm is the shared memory through which data loader workers hand tensors to the main process, and
-NCCL its buffers. Containers get 64 MiB unless more is asked for.
+What is wrong: /dev/shm is the shared memory through which data loader workers pass tensors to the main process, and in
+which NCCL keeps buffers. Containers get 64 MiB unless more is asked for.
 
 How it shows: `DataLoader worker is killed by signal: Bus error`, `unable to open shared memory object`,
 `No space left on device` from NCCL (`/dev/shm/nccl-...`), with num_workers above 0 or several GPUs.
 
-Why it happens: docker, containerd and Kubernetes give 64 MiB by default.
+Why it happens: Docker, containerd and Kubernetes give 64 MiB by default.
 
-How to fix it: `--shm-size=8g` or `--ipc=host`; in Kubernetes an emptyDir of medium Memory at /dev/shm. Judged by the
-total, not by what is free.
+How to fix it: use `--shm-size=8g` or `--ipc=host`; in Kubernetes an emptyDir of medium Memory at /dev/shm. The total
+counts, not what is free.
 
 Threshold: shm_warn_mib (64): at or below it is a warning.
 

@@ -9,9 +9,9 @@ with CUDA error 214.
 Why it happens: a defective chip.
 
 How to fix it: take the GPU out of service and have it replaced; NVIDIA asks for its field diagnostics first. In a
-container or rented machine take another host.
+container or on a rented machine, take another host.
 
-NVML answers this only to root: without root this check is UNKNOWN. Ampere and later, driver 550 and later.
+NVML gives this answer only to root: without root this check is UNKNOWN. Ampere and later, driver 550 and later.
 
 Source: NVML, nvmlDeviceGetSramEccErrorStatus and nvmlEccSramErrorStatus_v1_t (nvml.h 12.4: bThresholdExceeded, root
 only); DCGM calls it DCGM_FR_SRAM_THRESHOLD, severity isolate.

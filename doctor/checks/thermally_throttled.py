@@ -2,14 +2,14 @@
 
 What is wrong: in a good part of the samples under load NVML gave a thermal reason for lower clocks.
 
-How it shows: speed that falls some seconds or minutes after the start; clocks far below their maximum.
+How it shows: speed drops some seconds or minutes after the start; clocks far below their maximum.
 
-Why it happens: dust, a dead fan, a passive board without a server's flow of air, a warm room; memory that is hotter
-than the chip. A laptop does it by design: a remark.
+Why it happens: dust, a dead fan, a passively cooled board without server airflow, a warm room; memory that is hotter
+than the chip. Laptops do this by design, so there it is only a remark.
 
-How to fix it: cool it; until then a power limit some tens of watts lower costs little speed.
+How to fix it: improve the cooling; until then, a power limit that is some tens of watts lower costs little speed.
 
-Threshold: slowed_samples_percent (10). The driver's slowdown warns, that of the hardware fails.
+Threshold: slowed_samples_percent (10). A slowdown by the driver is a warning, one by the hardware a failure.
 
 Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched program worked.
 """

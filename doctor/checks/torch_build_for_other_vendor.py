@@ -1,14 +1,14 @@
-"""torch was built for another vendor's GPUs (ROCm or XPU), and the GPU here is NVIDIA's.
+"""PyTorch was built for another vendor's GPUs (ROCm or XPU), but this GPU is NVIDIA's.
 
-What is wrong: a ROCm build runs on AMD GPUs, an XPU build on Intel's. Neither holds CUDA code.
+What is wrong: a ROCm build runs on AMD GPUs, an XPU build on Intel's. Neither contains CUDA code.
 
-How it shows: `torch.cuda.is_available()` is False, a version that ends in `+rocm6.4` or `+xpu`, `torch.version.hip` is
+How it shows: `torch.cuda.is_available()` is False, the version ends in `+rocm6.4` or `+xpu`, `torch.version.hip` is
 set.
 
 Why it happens: the wrong index in a requirements file or Dockerfile, or an environment that was copied from another
 machine.
 
-How to fix it: replace it by a CUDA build of the same version.
+How to fix it: replace it with a CUDA build of the same version.
 
 Source: torch/version.py of the installed build.
 """

@@ -1,16 +1,18 @@
-"""torchvision, torchaudio or another companion was built for another torch, or for another CUDA.
+"""torchvision, torchaudio or another companion was built for another PyTorch version, or for another CUDA.
 
-What is wrong: these packages hold compiled code against one torch release (and one CUDA). With another they fail to
-import, or lack their CUDA operators.
+What is wrong: these packages contain code compiled against one PyTorch release (and one CUDA). With another they fail
+to import, or lack their CUDA operators.
 
 How it shows: `RuntimeError: operator torchvision::nms does not exist`, `OSError: libtorchaudio.so: undefined symbol:
 _ZN3c10...`, `Could not run 'torchvision::nms' with arguments from the 'CUDA' backend`, `Detected that PyTorch and
 torchvision were compiled with different CUDA major versions`, `OSError: libcudart.so.13: cannot open shared object`.
 
-Why it happens: torch was upgraded or replaced alone; one package came from PyPI and the other from a CUDA index. The
-version alone does not tell: what the package's libraries link decides (a CPU torch has no libtorch_cuda.so).
+Why it happens: `torch` was upgraded or replaced alone; one package came from PyPI and the other from a CUDA index. The
+version alone is not enough to tell: what counts is what the package's libraries link to (a CPU build of PyTorch has no
+libtorch_cuda.so).
 
-How to fix it: install the version that goes with the installed torch, from the same index; see the command.
+How to fix it: install the version that goes with the installed `torch`, from the same index; see the command in the
+finding.
 
 Source: ELF DT_NEEDED and Requires-Dist of the companion; the projects' compatibility tables.
 """

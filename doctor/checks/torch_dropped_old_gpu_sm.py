@@ -1,19 +1,22 @@
-"""torch has no code for this GPU because newer builds left its generation out.
+"""PyTorch has no code for this GPU because newer builds dropped its generation.
 
-What is wrong: this torch holds no machine code (SASS) that the GPU runs, and the GPU is older than what it holds.
+What is wrong: this PyTorch holds no machine code (SASS) that the GPU can run, and the GPU is older than the ones it has
+code for.
 
 How it shows: `CUDA error: no kernel image is available for execution on the device`, or the warning `... with CUDA
 capability sm_61 is not compatible with the current PyTorch installation`. `torch.cuda.is_available()` is still True.
 
-Why it happens: builds for CUDA 12.8 and newer have no Maxwell and Pascal (5.x, 6.x), and since torch 2.11 no Volta
-(7.0); CUDA 13 cannot compile for them. A plain `pip install torch` gives a CUDA 13 build since torch 2.11.
+Why it happens: builds for CUDA 12.8 and newer have no code for Maxwell and Pascal (5.x, 6.x), and since PyTorch 2.11
+none for Volta (7.0); CUDA 13 cannot compile for them. A plain `pip install torch` gives a CUDA 13 build since PyTorch
+2.11.
 
-How to fix it: install the same torch built for CUDA 12.6 (torch 2.14 is the last that has it), or an older torch; see
-the command in the finding. The advice inside torch's own warning may name a build that does not hold the code either.
+How to fix it: install the same PyTorch built for CUDA 12.6 (PyTorch 2.14 is the last that has such a build), or an
+older PyTorch; see the command in the finding. PyTorch's own warning may advise a build that does not have the code
+either.
 
-Who is believed: a kernel that ran on this GPU (or that CUDA had no image for); then torch's own list of architectures
-together with the published build; then the bytes of its libraries. The stronger one decides, and a remark tells who
-says otherwise. Where torch's list and the published build differ, the answer is unknown.
+Which evidence decides: first a kernel that ran on this GPU (or that CUDA had no image for); then PyTorch's own list of
+architectures together with the published build; then the bytes of its libraries. The strongest evidence wins, and a
+remark names what contradicts it. Where PyTorch's list and the published build differ, the answer is unknown.
 
 Source: CUDA C++ Programming Guide, binary compatibility; bytes of torch's own libraries.
 """

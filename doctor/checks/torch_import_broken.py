@@ -1,14 +1,14 @@
-"""torch is installed and cannot be imported.
+"""PyTorch is installed but cannot be imported.
 
 What is wrong: `import torch` raises, kills the process, or never returns. The message is in the finding.
 
-How it shows: any program that uses torch fails at its first line.
+How it shows: any program that uses PyTorch fails when it imports `torch`.
 
-Why it happens: a library is missing or of the wrong version (see the findings above this one, if there are any), an
-interrupted installation, a wheel for another machine (aarch64, other Python), a disk or network file system that does
-not answer, too little memory.
+Why it happens: a library that is missing or has the wrong version (see the findings above this one, if there are any),
+an interrupted installation, a wheel for another machine (aarch64, other Python), a disk or network file system that
+does not answer, too little memory.
 
-How to fix it: follow the finding above this one; without one, install the same version of torch again.
+How to fix it: follow the finding above this one; if there is none, reinstall the same version of `torch`.
 
 Source: what Python said in a child process.
 """

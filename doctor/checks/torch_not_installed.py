@@ -1,19 +1,19 @@
-"""torch is not installed in the environment that was diagnosed.
+"""PyTorch is not installed in the environment that was diagnosed.
 
-What is wrong: no torch is in the site-packages folders of the chosen Python. That is no fault of the machine: the
-driver and GPU are judged all the same.
+What is wrong: there is no `torch` in the site-packages folders of the chosen Python. That is not a fault of the
+machine: the driver and GPU are judged all the same.
 
 How it shows: `ModuleNotFoundError: No module named 'torch'`.
 
-Why it happens: it was never installed, or it was installed into another environment (the report lists others that hold
-torch), or `pip` belongs to another Python than `python`.
+Why it happens: it was never installed, or it was installed into another environment (the report lists others that have
+`torch`), or `pip` belongs to a different Python than `python`.
 
-How to fix it: the command in the finding installs the build that fits this GPU, driver and Python. A plain
-`pip install torch` may not: since 2.11 it gives a CUDA 13 build, which needs driver 580 or newer and Turing or newer.
+How to fix it: the command in the finding installs the build that fits this GPU, driver and Python. A plain `pip install
+torch` may not: since 2.11 it gives a CUDA 13 build, which needs driver 580 or newer and a Turing or newer GPU.
 
 A warning; with `--require torch` a failure; under `--expect none` a remark.
 
-Source: torch's release matrix and wheel index (download.pytorch.org).
+Source: PyTorch's release matrix and wheel index (download.pytorch.org).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""torch has no machine code for this GPU, only PTX that the driver compiles at first use.
+"""PyTorch has no machine code for this GPU, only PTX that the driver compiles at first use.
 
-What is wrong: it works, but each kernel is compiled by the driver the first time that it is used.
+What is wrong: it works, but the driver compiles each kernel the first time that it is used.
 
 How it shows: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
 whose home folder is not kept, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.
 
-Why it happens: the GPU is newer than the build, and the build carries PTX of an older generation.
+Why it happens: the GPU is newer than the build, and the build carries PTX for an older generation.
 
 How to fix it: install a build with machine code for the GPU; see the command in the finding.
 

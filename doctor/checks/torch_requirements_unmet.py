@@ -1,6 +1,6 @@
-"""A package that torch requires is not installed, or in a version that torch's own metadata excludes.
+"""A package that `torch` requires is not installed, or its version is one that `torch`'s own metadata excludes.
 
-What is wrong: torch's METADATA names packages with version bounds (sympy, networkx, typing-extensions, jinja2,
+What is wrong: `torch`'s METADATA names packages with version bounds (sympy, networkx, typing-extensions, jinja2,
 fsspec, filelock ...), and what is installed does not satisfy them.
 
 How it shows: `import torch` or the first `torch.compile` raises ModuleNotFoundError, ImportError or AttributeError in
@@ -8,8 +8,8 @@ another package; `pip check` complains.
 
 Why it happens: a package installed later with `--no-deps`, or one that pins an older sympy or typing-extensions.
 
-How to fix it: install what torch asks for; see the command in the finding. The nvidia-* wheels have their own check,
-nvidia-wheels-off-torch-pins, and triton and the companions theirs.
+How to fix it: install what `torch` asks for; see the command in the finding. The nvidia-* wheels have their own check,
+nvidia-wheels-off-torch-pins; so do triton and the companions.
 
 Source: Requires-Dist in torch's own METADATA.
 """

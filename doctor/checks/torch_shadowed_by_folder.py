@@ -1,17 +1,17 @@
-"""`import torch` takes a folder or file of that name, not the installed package.
+"""`import torch` picks up a folder or file of that name, not the installed package.
 
 What is wrong: Python looks into the folder of the script (or the working directory) first. A folder `torch` or a file
 `torch.py` there is imported instead of the package.
 
-gpudoctor reads the names in the current folder and runs nothing of it: such a file there is a warning. What torch's own
-import showed is a failure.
+gpudoctor reads the names in the current folder and runs nothing in it: such a file there is a warning. Where importing
+`torch` really showed it, it is a failure.
 
 How it shows: `AttributeError: partially initialized module 'torch' has no attribute ...`, `module 'torch' has no
-attribute 'cuda'`, `No module named 'torch._C'` when started inside torch's source folder.
+attribute 'cuda'`, `No module named 'torch._C'` when started inside PyTorch's source folder.
 
-Why it happens: a script was named torch.py, or Python was started in a clone of the torch repository.
+Why it happens: a script was named torch.py, or Python was started in a clone of the PyTorch repository.
 
-How to fix it: rename the file or folder, or start from elsewhere.
+How to fix it: rename the file or folder, or start Python somewhere else.
 
 Source: Python documentation, sys.path initialisation.
 """

@@ -1,19 +1,19 @@
-"""Triton, or the assembler inside its wheel, does not know this GPU.
+"""Triton, or the assembler inside its wheel, does not support this GPU.
 
-What is wrong: Triton compiles kernels at run time with its own LLVM and its own copy of ptxas. A GPU newer than both
-cannot be compiled for. torch's ordinary kernels still run.
+What is wrong: Triton compiles kernels at run time with its own LLVM and its own copy of ptxas. They cannot compile for
+a GPU that is newer than they are. PyTorch's ordinary kernels still run.
 
 How it shows: `'sm_120' is not a recognized processor for this target`, `ptxas fatal: Value 'sm_121a' is not defined
 for option 'gpu-name'`, from torch.compile, vllm, sglang or a Triton kernel only.
 
-Why it happens: torch 2.6 and older bring Triton 3.2 or older, which knows nothing above 9.0 (Hopper). Triton 3.3 to 3.5
-know 10.0 and 12.0, and neither 10.3 (B300) nor 12.1 (GB10), which came with 3.6; 11.0 (Thor) came with 3.7.
+Why it happens: PyTorch 2.6 and older bring Triton 3.2 or older, which supports nothing above 9.0 (Hopper). Triton 3.3
+to 3.5 support 10.0 and 12.0, but neither 10.3 (B300) nor 12.1 (GB10), which came with 3.6; 11.0 (Thor) came with 3.7.
 
-How to fix it: a newer torch, which brings its Triton; or, where only ptxas is too old, TRITON_PTXAS_PATH pointing to
-the ptxas of a newer CUDA toolkit.
+How to fix it: install a newer PyTorch, which brings its own Triton; or, where only ptxas is too old, point
+TRITON_PTXAS_PATH to the ptxas of a newer CUDA toolkit.
 
-A warning, as torch works without it; a failure where a package that cannot do without Triton is installed, or where
-the message was seen.
+A warning, as PyTorch works without Triton; a failure where a package that cannot do without Triton is installed, or
+where the message was seen.
 
 Source: targets named in ptxas and libtriton.so of the wheels on PyPI (Linux x86_64), Triton 2.0.0 to 3.9.0.
 """

@@ -1,18 +1,19 @@
-"""Triton finds no libcuda to link its helper against.
+"""Triton finds no libcuda to link its helper library against.
 
 What is wrong: Triton compiles a small C library at run time and links it with libcuda. It asks `ldconfig -p` for the
-folder, or looks in LD_LIBRARY_PATH where ldconfig lists none. Triton 2 needs the name libcuda.so there, Triton 3 is
-content with libcuda.so.1. The driver's library can be loaded all the same, so torch works.
+folder, or looks in LD_LIBRARY_PATH where ldconfig lists none. Triton 2 needs the name libcuda.so there, Triton 3 also
+accepts libcuda.so.1. The driver's library can still be loaded, so PyTorch works.
 
 How it shows: `AssertionError: libcuda.so cannot found!`, `/usr/bin/ld: cannot find -lcuda`, from torch.compile or a
 Triton kernel.
 
-Why it happens: containers are given libcuda.so.1 without the link that a development package would make; or the
+Why it happens: containers are given libcuda.so.1 without the symlink that a development package would create; or the
 folder (/.singularity.d/libs, /usr/lib64-nvidia, /usr/local/nvidia/lib64) is not in the loader's cache.
 
-How to fix it: name the folder in TRITON_LIBCUDA_PATH (Triton 2.2 and newer), or run ldconfig on it, or make the link.
+How to fix it: name the folder in TRITON_LIBCUDA_PATH (Triton 2.2 and newer), or run ldconfig on it, or create the
+symlink.
 
-A warning, as torch works without it; a failure where the message was seen.
+A warning, as PyTorch works without it; a failure where the message was seen.
 
 Source: triton/backends/nvidia/driver.py (libcuda_dirs), triton/common/build.py of 2.x.
 """

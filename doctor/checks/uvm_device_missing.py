@@ -1,15 +1,15 @@
-"""The nvidia-uvm module or its node /dev/nvidia-uvm is missing: nvidia-smi works and CUDA does not.
+"""The nvidia-uvm module or its node /dev/nvidia-uvm is missing: nvidia-smi works, but CUDA does not.
 
 What is wrong: CUDA needs a second kernel module, nvidia-uvm (unified memory), and its node. NVML and nvidia-smi do not.
 
-How it shows: `nvidia-smi` lists the GPU; `cuInit` answers 999 (unknown error), 3 or 304; torch says
-`CUDA unknown error`.
+How it shows: `nvidia-smi` lists the GPU; `cuInit` answers 999 (unknown error), 3 or 304; PyTorch says `CUDA unknown
+error`.
 
 Why it happens: nobody loaded nvidia-uvm after boot; the container was given /dev/nvidia0 and nvidiactl by hand and not
-/dev/nvidia-uvm; a CDI file names an old major number of the node.
+/dev/nvidia-uvm; a CDI file names an old major number for the node.
 
 How to fix it: `modprobe nvidia-uvm` and `nvidia-modprobe -c=0 -u` on the host; for a container pass /dev/nvidia-uvm
-too, or write the CDI file anew.
+too, or regenerate the CDI file.
 
 Source: nvidia-modprobe(1); NVIDIA driver README.
 """

@@ -1,16 +1,16 @@
-"""CUDA answers 999 (unknown error) although driver, nodes and permissions are in order: most often after a suspend.
+"""CUDA answers 999 (unknown error) although driver, nodes and permissions are fine: most often after a suspend.
 
-What is wrong: the nvidia-uvm module keeps a state that does not survive suspend and resume. CUDA then answers `unknown
-error` until the module is reloaded; graphics and nvidia-smi go on working.
+What is wrong: the nvidia-uvm module keeps state that does not survive suspend and resume. CUDA then answers `unknown
+error` until the module is reloaded; graphics and nvidia-smi keep working.
 
 How it shows: `CUDA unknown error - this may be due to an incorrectly set up environment`, `cuInit` 999, on a laptop or
-desktop that slept; it worked before, and works again after a reboot.
+desktop that was suspended; it worked before, and works again after a reboot.
 
 Why it happens: suspend and resume without the driver's own services. Other causes of 999 are rarer: a GPU that needs a
 reset (Xid lines in the kernel log), parts of two drivers.
 
-How to fix it: reload nvidia-uvm, or reboot. gpudoctor cannot see whether the machine slept; this finding is inferred
-from what is in order.
+How to fix it: reload nvidia-uvm, or reboot. gpudoctor cannot see whether the machine was suspended; it infers this
+finding from everything else being fine.
 
 Source: NVIDIA driver README, power management; CUDA Driver API, CUDA_ERROR_UNKNOWN.
 """

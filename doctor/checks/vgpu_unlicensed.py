@@ -1,16 +1,16 @@
-"""A virtual GPU has no licence.
+"""A virtual GPU (vGPU) has no licence.
 
-What is wrong: a virtual GPU (vGPU) of a hypervisor works in full only with a licence from NVIDIA's licence server. This
-one has none.
+What is wrong: a hypervisor's virtual GPU runs at full speed and function only with a licence from NVIDIA's licence
+server. This one has none.
 
 How it shows: after some minutes everything is slow (clocks and frames are held down), and CUDA programs end with `all
 CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` says `License Status: Unlicensed`; the log of
 nvidia-gridd names the reason.
 
-Why it happens: no token file in /etc/nvidia/ClientConfigToken, a licence server that cannot be reached, a wrong clock
-of the machine, the wrong FeatureType in gridd.conf.
+Why it happens: no token file in /etc/nvidia/ClientConfigToken, a licence server that cannot be reached, a wrong system
+clock, the wrong FeatureType in gridd.conf.
 
-How to fix it: put the client token there and restart nvidia-gridd; in a rented machine ask the provider.
+How to fix it: put the client token there and restart nvidia-gridd; on a rented machine ask the provider.
 
 Source: Virtual GPU Client Licensing User Guide, docs.nvidia.com/vgpu.
 """

@@ -1,16 +1,15 @@
 """The GPU is in a driver mode (TCC) that WSL cannot use.
 
-What is wrong: WSL shares a GPU through Windows' display driver model (WDDM, MCDM). A card in TCC mode is hidden from
-that model.
+What is wrong: WSL shares a GPU through Windows' driver model (WDDM, MCDM). A card in TCC mode is outside that model.
 
 How it shows: nvidia-smi in Windows lists the card as TCC; inside WSL `No devices were found`, or `Unable to determine
 the device handle`.
 
 Why it happens: workstation and data-center cards are often set to TCC.
 
-How to fix it: as administrator in Windows `nvidia-smi -g N -dm 0` (WDDM), then `wsl --shutdown`.
+How to fix it: in Windows, as administrator, run `nvidia-smi -g N -dm 0` (WDDM), then `wsl --shutdown`.
 
-Judged from the words of a pasted text: the mode does not show inside WSL.
+Judged from the words of a pasted text: the mode cannot be seen inside WSL.
 
 Source: CUDA on WSL user guide, known limitations.
 """

@@ -1,15 +1,15 @@
 """A Linux NVIDIA driver is installed inside WSL and hides the libraries that Windows supplies.
 
 What is wrong: in WSL 2 the driver is Windows' own; its libcuda and libnvidia-ml are in /usr/lib/wsl/lib. The loader
-takes those of a Linux driver instead, which look for a kernel module that cannot exist there.
+picks the Linux driver's libraries instead, which look for a kernel module that cannot exist there.
 
 How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `Driver Not Loaded`;
-`cuInit` 100; undefined symbols of libcuda.
+`cuInit` 100; undefined symbols in libcuda.
 
 Why it happens: nvidia-driver-*, cuda-drivers or the meta package `cuda` was installed inside WSL.
 
-How to fix it: remove these packages; install `cuda-toolkit` where a toolkit is needed. Versions that differ between
-Windows' driver and nvidia-smi inside WSL are by design and no fault.
+How to fix it: remove these packages; install `cuda-toolkit` where a toolkit is needed. It is by design, and not a
+fault, that the versions of Windows' driver and of nvidia-smi inside WSL differ.
 
 Source: docs.nvidia.com/cuda/wsl-user-guide.
 """

@@ -1,7 +1,7 @@
-"""WSL allows only a part of memory to be pinned, and CUDA calls it 'out of memory'.
+"""WSL lets only part of the memory be pinned, and CUDA reports 'out of memory'.
 
-What is wrong: inside WSL the amount of page-locked system memory is limited. A large pinned buffer fails though GPU
-and system have memory left.
+What is wrong: inside WSL the amount of page-locked system memory is limited. A large pinned buffer fails although the
+GPU and the system have memory left.
 
 How it shows: `cudaHostAlloc` or a data loader with pin_memory fails with `out of memory` while nvidia-smi shows free
 memory.

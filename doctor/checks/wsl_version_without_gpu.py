@@ -1,16 +1,16 @@
-"""This WSL has no GPU: it is WSL 1, or Windows, its WSL or its driver give none.
+"""This WSL has no GPU: it is WSL 1, or Windows, its WSL or its driver does not provide one.
 
-What is wrong: WSL 2 shows the GPU of Windows as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither;
-in an old Windows, an old WSL or without an NVIDIA driver in Windows a part is missing.
+What is wrong: WSL 2 provides Windows' GPU as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither; with
+an old Windows, an old WSL or no NVIDIA driver in Windows, part of this is missing.
 
 How it shows: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
 communicate with the driver.
 
-Why it happens: the distribution was made as WSL 1; Windows 10 before 21H2; no NVIDIA driver in Windows, or one
+Why it happens: the distribution was installed as WSL 1; Windows 10 before 21H2; no NVIDIA driver in Windows, or one
 without WSL support.
 
-How to fix it: in Windows: `wsl --set-version NAME 2`, `wsl --update`, install the NVIDIA driver for Windows. Install
-no Linux driver inside WSL.
+How to fix it: in Windows, run `wsl --set-version NAME 2` and `wsl --update`, and install the NVIDIA driver for Windows.
+Do not install a Linux driver inside WSL.
 
 Source: docs.nvidia.com/cuda/wsl-user-guide; learn.microsoft.com/windows/wsl.
 """
