@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from msgspec.structs import replace
+
+from ..judge.report import Report
 from ..report.healthline import healthline
 from ..snapshot import Snapshot
 from .asked import MARGIN_S, health_flags
@@ -31,13 +34,23 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     from compat_matrix import Matrix
 
     from ..judge import judge
-    from ..snapshot.redact import redact
-    from .local_names import local_names
 
-    report = redact(judge(snapshot, Matrix.load(), policy), local_names())
+    report = judge(snapshot, Matrix.load(), policy)
+    if any(finding.status in ("fail", "unknown") for finding in report.findings):  # only their words may hold a name
+        report = _masked(report)
     sys.stdout.write(healthline(report) + "\n")
     failing = ("fail", "unknown") if flags["strict"] else ("fail",)
     return 1 if report.verdict in failing else 0
+
+
+def _masked(report: Report) -> Report:
+    """The report with the one line's findings masked."""
+    from ..snapshot.redact import Redactor
+    from .local_names import local_names
+
+    masks = Redactor(local_names())
+    masks.learn(report.snapshot)
+    return replace(report, findings=masks.value(report.findings))
 
 
 def _proven(flags: dict[str, Any]) -> Snapshot:

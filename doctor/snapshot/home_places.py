@@ -25,7 +25,7 @@ def find_homes(scan: Scan) -> Iterator[Place]:
     """The names of the owners of the folders that a text names; `folder` where it may be no person's."""
     text = scan.text
     for root in _ROOTS:
-        if root not in scan.lower:
+        if (root == "~" and "~" not in text) or (root != "~" and not scan.may_hold(root.strip("/\\"))):
             continue
         for at in scan.places(root):
             if root == "~":

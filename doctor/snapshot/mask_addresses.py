@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from .spans import Scan, Span, compiled, lazily
+from .spans import Place, Scan, Span, compiled, lazily, places
 
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
 _FILES = (".service", ".so", ".socket", ".target", ".timer", ".slice")
@@ -20,8 +20,8 @@ _DASHED_MAC = r"(?<![\w-])(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}(?![\w-])"
 _DOTTED_MAC = r"[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}"
 _DASHED_IP = r"ip-(\d{1,3}(?:-\d{1,3}){3})\b"
 _INTERFACE = r"\b(?:enx|wlx)[0-9a-f]{12}\b"
-_LONG_ID = r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])"
-_IPV4 = r"(?<![\w.+<>~!-])(?<![^/]/)(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
+_LONG_ID = r"[0-9a-f]{64}(?![0-9a-f])"
+_IPV4 = r"(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
 _VERSION_BEFORE = lazily(
     r"(?i)(?:\b(?:lib|cu[a-z]{2}|nv|trt|tensorrt|npp|version|driver|release|build|package|toolkit|torch|python|"
     r"firmware|kernel|linux|vbios|bios|chrome|wsl|wddm)[\w.-]*|-cu\d\d|\bv|[=<>~!]=)[\s|:=\"',()\[\]v-]*$"
@@ -42,31 +42,40 @@ Number = Callable[[str, str], int]
 
 def find_addresses(scan: Scan, number: Number) -> Iterator[Span]:
     """E-mail, MAC and IPv6 addresses of a text and documentation addresses for them (IPv4 needs to be learned)."""
-    if len(scan.text) >= 8:
-        yield from _mails(scan, number)
-        yield from _colons(scan, number)
-        yield from _words(scan, number)
+    if len(scan.text) < 8:
+        return
+    for start, end, kind in sorted(scan.kept("addresses", _found)):  # in their order: numbers are given as they come
+        whole = scan.text[start:end]
+        mask = _MASKS[kind](whole, number)
+        if mask != whole:
+            yield Span(start, end, mask)
 
 
-def _mails(scan: Scan, number: Number) -> Iterator[Span]:
+def _found(scan: Scan) -> Iterator[Place]:
+    yield from _mails(scan)
+    yield from _colons(scan)
+    yield from _words(scan)
+
+
+def _mails(scan: Scan) -> Iterator[Place]:
     for at in scan.places("@") if "@" in scan.text else ():
         for found in compiled(_MAIL).finditer(scan.text, max(at - 66, 0), min(at + 200, len(scan.text))):
             if found.start() < at < found.end() and not found[0].endswith(_FILES):
-                yield Span(*found.span(), _mail(found[0], number))
+                yield Place(*found.span(), "mail")
 
 
-def _colons(scan: Scan, number: Number) -> Iterator[Span]:
+def _colons(scan: Scan) -> Iterator[Place]:
     """MAC, IPv6 and InfiniBand addresses: runs of hexadecimal digits and colons."""
     text = scan.text
     if text.count(":") < 2:
         return
     runs = set(text.encode("utf-8", "replace").translate(_COLONS).decode("ascii").split())
     for run in runs:
-        count = run.count(":")
-        if count < 2 or (count < 5 and "::" not in run and not compiled(_GUID).fullmatch(run)):
+        if ":" not in run or (count := run.count(":")) < 2:
             continue
-        at = text.find(run)
-        while at >= 0:
+        if (count < 5 and "::" not in run and (count < 3 or len(run) < 19)) or len(run) - count < 2:
+            continue
+        for at in places(text, run):
             start, end = at, at + len(run)
             if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
                 start = text.index(":", start) + 1  # of `mac:aa:...`
@@ -75,39 +84,28 @@ def _colons(scan: Scan, number: Number) -> Iterator[Span]:
             whole = text[start:end]
             bare = whole.lstrip(":") if not whole.startswith("::") else whole
             start, bare = end - len(bare), bare if bare.endswith("::") else bare.rstrip(":")
-            end = start + len(bare)
-            mask = _colon_mask(bare, number)
-            if mask != bare:
-                yield Span(start, end, mask)
-            at = text.find(run, at + len(run))
+            for kind, pattern in (("mac", _MAC), ("guid", _GUID), ("ipv6", _IPV6)):
+                if compiled(pattern).fullmatch(bare):
+                    yield Place(start, start + len(bare), kind)
+                    break
 
 
-def _colon_mask(bare: str, number: Number) -> str:
-    if compiled(_MAC).fullmatch(bare):
-        return _mac(bare, number)
-    if compiled(_GUID).fullmatch(bare):
-        return f"0200:0000:0000:{number('mac', bare.lower()):04x}" if not bare.startswith("0200:0000:") else bare
-    if compiled(_IPV6).fullmatch(bare):
-        return _ipv6(bare, number)
-    return bare
-
-
-def _words(scan: Scan, number: Number) -> Iterator[Span]:
+def _words(scan: Scan) -> Iterator[Place]:
     """Addresses with dashes or dots, and long numbers, in words that may hold them."""
-    for found in scan.each(scan.dashed, _DASHED_IP):
-        yield Span(*found.span(), f"ip-{_dashed(found[1], number)}")
-    for found in scan.each([word for word in scan.dashed if len(word) >= 17], _DASHED_MAC):
-        yield Span(*found.span(), _mac(found[0].replace("-", ":"), number).replace(":", "-"))
+    dashed = scan.dashed
     long = [word for word in scan.words if len(word) >= 14]
-    for found in scan.each([word for word in long if word[:3] in ("enx", "wlx")], _INTERFACE):
-        yield Span(*found.span(), f"{found[0][:3]}02000000{number('mac', found[0]):04x}")
-    for found in scan.each([word for word in long if len(word) == 14 and word[4] == word[9] == "."], _DOTTED_MAC):
-        if not found[0].replace(".", "").isdigit():
-            yield Span(*found.span(), f"0200.0000.{number('mac', found[0].lower()):04x}")
-    for found in scan.each([word for word in long if len(word) >= 64], _LONG_ID):
+    for kind, pattern, words in (
+        ("dashed", _DASHED_IP, [word for word in dashed if "ip-" in word]),
+        ("dashed mac", _DASHED_MAC, [word for word in dashed if len(word) >= 17 and word.count("-") != 4]),
+        ("interface", _INTERFACE, [word for word in long if word[:3] in ("enx", "wlx")]),
+        ("dotted mac", _DOTTED_MAC, [word for word in long if len(word) == 14 and word[4] == word[9] == "."]),
+    ):
+        for found in scan.each(words, pattern):
+            yield Place(*found.span(), kind)
+    for found in scan.each([word for word in long if len(word) >= 64 and word.isalnum()], _LONG_ID):
         before = scan.text[max(found.start() - 7, 0) : found.start()]
         if before[-1:] in ("/", ":", "-") and before != "sha256:":
-            yield Span(*found.span(), _long_id(found[0], number))
+            yield Place(*found.span(), "long")
 
 
 def find_ipv4(scan: Scan) -> list[Span]:
@@ -117,13 +115,17 @@ def find_ipv4(scan: Scan) -> list[Span]:
 
 def _find_ipv4(scan: Scan) -> Iterator[Span]:
     text = scan.text
-    for found in compiled(_IPV4).finditer(text) if scan.has_quads else ():
+    words = [word for word in scan.words if "." in word and word.count(".") >= 3 and not word.strip("0123456789.-")]
+    for found in sorted(scan.each(words, _IPV4), key=lambda found: found.start()):
         if _is_somebodys(found[0]) and _is_address(text, found):
             yield Span(*found.span(), found[0])
 
 
 def _is_address(text: str, found: re.Match[str]) -> bool:
     """Whether a dotted quad of a text is an address there, by what stands before it on its line and after it."""
+    before = text[max(found.start() - 2, 0) : found.start()]
+    if before and (before[-1].isalnum() or before[-1] in "_.+<>~!-" or (before[-1] == "/" and before != "//")):
+        return False
     first = max(text.rfind("\n", 0, found.start()) + 1, found.start() - 40)
     before = text[first : found.start()]
     if _ADDRESS_BEFORE.search(before):
@@ -159,7 +161,7 @@ def _mail(text: str, number: Number) -> str:
 
 def _dashed(text: str, number: Number) -> str:
     """As in `ip-10-0-3-7`, the host name that a cloud makes of an address."""
-    return text if text.startswith("192-0-2-") else f"192-0-2-{number('dashed-ip', text) % 250 + 1}"
+    return text if text.startswith("ip-192-0-2-") else f"ip-192-0-2-{number('dashed-ip', text[3:]) % 250 + 1}"
 
 
 def _long_id(text: str, number: Number) -> str:
@@ -183,3 +185,27 @@ def _ipv6(text: str, number: Number) -> str:
     if sum(1 for group in groups if group) < 2 or compiled(r"2001:db8::[0-9a-f]{1,4}").fullmatch(text.lower()):
         return text  # ::1 and :: say nothing, and that is our own mask
     return f"2001:db8::{number('ipv6', text.lower()):x}"
+
+
+def _dashed_mac(text: str, number: Number) -> str:
+    return _mac(text.replace("-", ":"), number).replace(":", "-")
+
+
+def _dotted_mac(text: str, number: Number) -> str:
+    if text.startswith("0200.0000.") or text.replace(".", "").isdigit():
+        return text
+    return f"0200.0000.{number('mac', text.lower()):04x}"
+
+
+def _guid(text: str, number: Number) -> str:
+    return text if text.startswith("0200:0000:") else f"0200:0000:0000:{number('mac', text.lower()):04x}"
+
+
+def _interface(text: str, number: Number) -> str:
+    return text if text[3:].startswith("02000000") else f"{text[:3]}02000000{number('mac', text):04x}"
+
+
+_MASKS: dict[str, Callable[[str, Number], str]] = {
+    "mail": _mail, "mac": _mac, "guid": _guid, "ipv6": _ipv6, "dashed": _dashed,
+    "dashed mac": _dashed_mac, "interface": _interface, "dotted mac": _dotted_mac, "long": _long_id,
+}  # fmt: skip

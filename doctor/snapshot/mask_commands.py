@@ -57,13 +57,17 @@ _FLAGS = (
     ("mount", r"\bmount\b", r"\bpass(?:word)?=()()([^\s,\"']+)"),
 )  # fmt: skip
 """(text that must be there, command, secret behind it); the secret is the last group that matched."""
-_LOGIN = r"\b(?:login|authtoken|add-authtoken|api-?key|set-key|token (?:add|set|new)|activate|authkey|join)\b"
-_TOOLS = ("wandb", "huggingface-cli", "hf auth", "comet", "ngrok", "cargo", "vastai", "runpodctl", "modal", "fly",
-          "flyctl", "heroku", "vercel", "netlify", "railway", "neptune", "clearml", "poetry", "databricks", "kaggle",
-          "ngc", "gh auth", "glab", "stripe", "doppler", "infisical", "sky", "lightning", "pulumi", "twilio", "zrok",
-          "anaconda", "conda", "npm", "roboflow", "dvc", "mlflow", "zenml", "prefect", "terraform", "snyk", "codecov",
-          "sentry-cli", "cloudflared", "tailscale", "kubeadm", "swarm", "replicate", "together", "openai",
-          "runpod")  # fmt: skip
+_LOGINS = ("login", "authtoken", "api-key", "apikey", "set-key", "token ", "activate", "authkey", "join")
+_TOOLS = (
+    r"\b(?:"
+    r"wandb|huggingface-cli|hf auth|comet|ngrok|cargo|vastai|runpodctl|modal|fly|flyctl|heroku|"
+    r"vercel|netlify|railway|neptune|clearml|poetry|databricks|kaggle|ngc|gh auth|glab|stripe|"
+    r"doppler|infisical|sky|lightning|pulumi|twilio|zrok|anaconda|conda|npm|roboflow|dvc|"
+    r"mlflow|zenml|prefect|terraform|snyk|codecov|sentry-cli|cloudflared|tailscale|kubeadm|"
+    r"swarm|replicate|together|openai|runpod"
+    r")\b"
+)
+"""Programs that take a key as a word after the one for signing in."""
 
 
 def find_in_commands(scan: Scan) -> Iterator[Span]:
@@ -81,10 +85,10 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
                 value = found[number] if number else ""
                 if value and not is_nothing(value) and not value.startswith("-"):
                     yield Span(*found.span(number))
-    for tool in _TOOLS:
-        if scan.may_begin(tool.split()[0]):
-            for at in scan.places(tool):
-                yield from _positional(text, at)
+    for word in _LOGINS:
+        if scan.may_hold(word):
+            for at in scan.places(word):
+                yield from _positional(text, at, at + len(word))
 
 
 def _command(text: str, at: int) -> tuple[int, int]:
@@ -99,13 +103,12 @@ def _command(text: str, at: int) -> tuple[int, int]:
     return max(first, at - _MOST), min(last, at + _MOST)
 
 
-def _positional(text: str, at: int) -> Iterator[Span]:
+def _positional(text: str, at: int, end: int) -> Iterator[Span]:
     """`wandb login KEY`, `ngrok config add-authtoken TOKEN`: words that look made up after the word for signing in."""
-    _, last = _command(text, at)
-    led = compiled(_LOGIN).search(text, at, min(last, at + 120))
-    if not led:
+    first, last = _command(text, at)
+    if not compiled(_TOOLS).search(text, max(first, at - 120), at):
         return
-    for found in compiled(r"(?<=[\s\"'=])[\w.~+/=-]{12,}").finditer(text, led.end(), last):
+    for found in compiled(r"(?<=[\s\"'=])[\w.~+/=-]{12,}").finditer(text, end, last):
         word = found[0].lstrip("-")
         if looks_secret(word) and not found[0].startswith("-"):
             yield Span(*found.span())

@@ -17,6 +17,10 @@ _SPACED = lazily(
     r"signing) key|(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
 )
 _QUOTES = r"[\"'`\\\])]{0,4}"
+_FOLLOWS = frozenset("\"'`\\]) \t\r\n:=|-,")
+"""After a name that has a value."""
+_OF_TWO = frozenset(("key", "keys", "token", "tokens", "secret", "connection", "license", "strings", "string"))
+"""Words of a name of two words: `api key`, `connection string`."""
 _SIGN = lazily(
     rf"{_QUOTES}\s{{0,20}}(?::=|=>|->|:(?!:)|=(?!=)|\|)[ \t]{{0,40}}(?:[rbfu]{{0,2}}(?=[\"']))?"
     rf"|[\"'],?\s{{1,60}}(?:-\s)?[\"']?[Vv]alue[\"']?\s{{0,4}}[:=][ \t]{{0,8}}"
@@ -41,16 +45,19 @@ def find_keyed(scan: Scan) -> Iterator[Span]:
     for at in places:
         if at < done:
             continue
-        left = at
-        while left and at - left < _NAME_LEFT and (text[left - 1].isalnum() or text[left - 1] in "_.-"):
-            left -= 1
         name_end = _NAME_RIGHT.match(text, at)
         end = name_end.end() if name_end else at
         while end > at and text[end - 1] in ".-":
             end -= 1
         done = end
+        if text[end : end + 1] not in _FOLLOWS:
+            continue
+        left = at
+        while left and at - left < _NAME_LEFT and (text[left - 1].isalnum() or text[left - 1] in "_.-"):
+            left -= 1
         name = text[left:end]
-        if spaced := _SPACED.match(text, max(text.rfind(" ", 0, max(left - 1, 0)) + 1, left - 12)):
+        spoken = name.lower() in _OF_TWO
+        if spoken and (spaced := _SPACED.match(text, max(text.rfind(" ", 0, max(left - 1, 0)) + 1, left - 12))):
             name, end = (spaced[0], spaced.end()) if spaced.end() >= end else (name, end)
         kind = kind_of(name)
         if kind != NO:
@@ -69,7 +76,7 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
             strict = kind == LIKELY or ("token" in name.lower() and ":" in sign[0] and not name.isupper())
             quoted = text[at : at + 1] in ("\"", "'", "`")
             yield from _one(text, at, strict and not (quoted and kind == SURE), name)
-    elif kind != HEADER and (blank := _BLANK.match(text, end)):
+    elif kind != HEADER and " " in text[end : end + 2] and (blank := _BLANK.match(text, end)):
         flag = name.startswith("-") or text[left - 1 : left] in ("-", "/")
         variable = kind == SURE and name.isupper() and "_" in name
         loose = flag and kind == SURE and name.startswith("--")

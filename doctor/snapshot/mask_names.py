@@ -45,6 +45,12 @@ _NOBODY = frozenset((  # noqa: SIM905
     "permission permissions string type n/a na "
 ).split())
 """Accounts that many machines have, and words that stand where names do."""
+_SAID = frozenset((  # noqa: SIM905
+    "unreachable reachable up down running dead alive healthy unhealthy offline online rebooting wrong right correct "
+    "fine ok broken missing different same identical unknown named called known likely probably always never still "
+    "already just only also here there allowed denied able unable free busy empty full ready unset undefined"
+).split())
+"""After `the host is`: what is said of it, not its name."""
 _FOLDERS = frozenset((  # noqa: SIM905
     "env envs conda miniconda miniconda3 anaconda anaconda3 miniforge3 mambaforge models data datasets cache caches "
     "software apps projects spack shared public lab labs group groups jobs checkpoints envs venvs pytorch mnt outputs "
@@ -206,12 +212,13 @@ def _kind(kind: str, name: str) -> str:
         return "user" if name not in _WELL_KNOWN_HOMES and low not in ("kubernetes", "user", "users") else ""
     if kind == "number":
         return kind if not name.startswith(("serial-", "id-")) else ""
-    if low in _NOBODY or (name.startswith(("user-", "host-")) and name[5:].isdecimal()):
+    ours = low == "host.invalid" or name.startswith("mail-")
+    if ours or low in _NOBODY or (name.startswith(("user-", "host-")) and name[5:].isdecimal()):
         return ""
     if kind == "folder":
         known = low in _FOLDERS or low in _FIELD_WORDS or name in _common()
         looks = compiled(_FOLDER_NAME).fullmatch(name) and not compiled(_NO_USER).fullmatch(name)
         return "user" if looks and not known else ""
-    if kind == "told":
-        return "user" if name not in _common() and low not in _FIELD_WORDS else ""
+    if kind.startswith("told "):
+        return kind[5:] if low not in _common() and low not in _FIELD_WORDS and low not in _SAID else ""
     return kind

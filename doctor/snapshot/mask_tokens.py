@@ -63,7 +63,7 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
     for pattern, words in led.items():
         yield from _matches(scan, words, pattern)
     for word, part, pattern in parts:
-        if scan.may_hold(word):
+        if len(word) < 2 or scan.may_hold(word):
             yield from _around(scan, part, pattern)
 
 

@@ -58,6 +58,9 @@ _LOG = (
 )
 _PS = rf"[ \t>]{{0,8}}({_USER}\+?)\s+\d{{1,9}}\s+\d{{1,4}}(?:\.\d)?\s+\d{{1,3}}(?:\.\d)?\s+\d+\s+\d+\s"
 _QUEUE = rf"\s*\d{{1,12}}\S*\s+\S+\s+\S+\s+({_USER})\s+(?:R|PD|CG|CD|F|CA|TO|S|ST|RUNNING|PENDING)\s"
+_SHORTEST = 20
+"""Characters of a line of a log or listing."""
+_MONTHS = frozenset(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"))
 _TABLES = ((" ?  ", _PS), (" pts/", _PS), (" R ", _QUEUE), (" PD ", _QUEUE), (" CG ", _QUEUE))
 _NCCL = rf"[ \t>]{{0,8}}(?:\S{{1,30}} )?({_HOST}):\d{{1,9}}:\d{{1,9}} \[\w{{1,6}}\] NCCL "
 _PGPASS = r"[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,60}:([A-Za-z_*][\w.-]{0,40}:\S{1,200})$"
@@ -71,7 +74,7 @@ _WORDS = (
     ("scp", _SCP, ("user", "host")), ("rsync", _SCP, ("user", "host")), ("Linux ", _UNAME, ("host",)),
     ("whoami", rf"whoami{_ASKED}", ("user",)), ("logname", rf"logname{_ASKED}", ("user",)),
     ("id -un", rf"id -un{_ASKED}", ("user",)), ("hostname", rf"hostname(?: -[fs])?{_ASKED}", ("host",)),
-    ("uname -n", rf"uname -n{_ASKED}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _TOLD, ("told",)),
+    ("uname -n", rf"uname -n{_ASKED}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _TOLD, ("told user",)),
     ("login", _DASH_U, ("user",)), ("mysql", _DASH_U, ("user",)), ("mysqldump", _DASH_U, ("user",)),
     ("psql", _DASH_U, ("user",)), ("twine", _DASH_U, ("user",)), ("sudo", _AS, ("user",)),
     ("su", _AS, ("user",)), ("chown", _AS, ("user",)), ("deluser", _AS, ("user",)),
@@ -85,6 +88,7 @@ _SIGN = lazily(
     r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
     r"|[ \t]{0,4}\r?\n[ \t-]{0,40}[\"']?[Vv]alue[\"']?[ \t]{0,4}:[ \t]{1,8}[\"']?"
 )
+_SPOKEN = lazily(r"(\w{0,30})[ ](?:is|was|equals)[ ][\"'`]?")
 _VALUE = lazily(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
 _HOST_LIKE = lazily(
     r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
@@ -116,6 +120,8 @@ def find_places(scan: Scan) -> Iterator[Place]:
     for word, pattern, kinds in _WORDS:
         if scan.may_begin(word.split()[0].strip("/-")):
             for at in scan.places(word):
+                if word == "user" and text[at + 4 : at + 5] not in (" ", "="):
+                    continue
                 if not (at and (text[at - 1].isalnum() or text[at - 1] in "_.")):
                     yield from _groups(compiled(pattern).match(text, at), kinds)
     if "://" in text:
@@ -155,15 +161,15 @@ def _lines(scan: Scan) -> Iterator[Place]:
     text = scan.text
     at = 0
     for line in text.split("\n"):
-        head = line[:12].lstrip(" \t>")
-        found = None
-        if len(line) > 20:
+        if len(line) > _SHORTEST:
+            head = line[:12].lstrip(" \t>")
+            found = None
             if head[0:1] in "bcdlps-" and head[1:2] in "r-" and (found := compiled(_LS).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "user")
                 yield Place(at + found.start(2), at + found.end(2), "user")
-            elif " NCCL " in line and (found := compiled(_NCCL).match(line)):
+            elif "] NCCL " in line and (found := compiled(_NCCL).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "host")
-            elif head[3:4] == " " or head[10:11] == "T":
+            elif (head[3:4] == " " and head[:3] in _MONTHS) or (head[10:11] == "T" and head[4:5] == "-"):
                 if found := compiled(_LOG).match(line, len(line) - len(line.lstrip(" \t>"))):
                     yield Place(at + found.start(1), at + found.end(1), "host")
             elif line.count(":") == 4 and (found := compiled(_PGPASS).match(line)):
@@ -198,6 +204,9 @@ def _keyed(scan: Scan) -> Iterator[Place]:
         done = end
         sign = _SIGN.match(text, end)
         value = _VALUE.match(text, sign.end()) if sign else None
+        spoken = None if sign else _SPOKEN.match(text, at)
+        if spoken:
+            end, value = spoken.end(1), _VALUE.match(text, spoken.end())
         if not value:
             continue
         left = at
@@ -205,12 +214,14 @@ def _keyed(scan: Scan) -> Iterator[Place]:
             left -= 1
         kind = _kind(text[left:end])
         word = value[1].rstrip(".:")
+        if spoken and kind in ("user", "host"):  # in a sentence: no common word
+            kind = f"told {kind}"
         if kind == "thing":
             kind = "host" if _HOST_LIKE.fullmatch(word) else ""
         made_up = any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)
         if not kind or (kind == "number" and not made_up) or len(word) < 2:
             continue
-        if kind != "number" and (not word[0].isalpha() or ":" in word or (kind == "host" and _NO_HOST.fullmatch(word))):
+        if kind != "number" and (not word[0].isalpha() or ":" in word or ("host" in kind and _NO_HOST.fullmatch(word))):
             continue
         yield Place(value.start(1), value.start(1) + len(word), kind)
 

@@ -67,6 +67,7 @@ class Redactor:
         self._versions: set[str] = set()
         self._numbers: dict[tuple[str, str], int] = {}
         self._plain: dict[str, str] = {}
+        self._learned: list[str] = []
         self._last: tuple[str, Scan] | None = None
         self._cache: dict[str, str] = {}
         self._typed_home: tuple[re.Pattern[str], ...] = ()
@@ -112,6 +113,7 @@ class Redactor:
         self._cache.clear()
         self.uuids.learn(Scan(_BETWEEN.join(others)))
         scan = self._scan(_BETWEEN.join(texts))
+        self._learned = list(texts)
         self.uuids.learn(scan)
         self.names.learn(scan, self._number)
         for text in late:
@@ -131,7 +133,11 @@ class Redactor:
             elif key not in _NEVER and not _is_version(key):
                 texts[text] = None
         self._plain.update(_masked(list(plain), find_secrets(Scan(_BETWEEN.join(plain)))))
-        self._cache.update(_masked(list(texts), self._spans(self._scan(_BETWEEN.join(texts)))))
+        if self._learned and self._last:
+            self._cache.update(_masked(self._learned, self._spans(self._last[1])))
+            self._learned = []
+        rest = [text for text in texts if text not in self._cache]
+        self._cache.update(_masked(rest, self._spans(Scan(_BETWEEN.join(rest)))))
 
     def _scan(self, text: str) -> Scan:
         """A long text is read once."""

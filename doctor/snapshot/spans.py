@@ -80,9 +80,10 @@ _SIGNS = (
     ("\u201d", "\u201d", '"'), ("\u2018", "\u2018", "'"), ("\u2019", "\u2019", "'"), ("\u00a0", "\u00a0", " "),
 )  # fmt: skip
 _CUT = bytes(c if chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(128)) + b" " * 128
+_NUMBER = "0123456789.-_"
 _HEAD = 5
 """Characters of words by which commands are found."""
-_MANY = 20
+_MANY = 40
 """Words that are looked for one by one."""
 _SHORT = 3000
 """Characters of a text that is not cut into words before it is searched."""
@@ -144,13 +145,9 @@ class Scan:
         """The words with four dashes and more: UUIDs, names of wheels."""
         return [word for word in self.words if "-" in word and word.count("-") >= 4]
 
-    @cached_property
-    def has_quads(self) -> bool:
-        """Whether a word looks like an IPv4 address."""
-        return any(word.count(".") >= 3 and word[0].isdigit() for word in self.words if "." in word)
-
     def each(self, words: list[str], pattern: str) -> Iterator[re.Match[str]]:
         """Every match of a pattern in the places of these words."""
+        words = [word for word in words if compiled(pattern).search(word)]
         if len(words) > _MANY:
             yield from compiled(pattern).finditer(self.text)
             return
@@ -159,16 +156,21 @@ class Scan:
                 yield from compiled(pattern).finditer(self.text, at, at + len(word))
 
     @cached_property
+    def _named(self) -> list[str]:
+        """The words that are no numbers."""
+        return [word for word in self.words if word.strip(_NUMBER)]
+
+    @cached_property
     def _vocabulary(self) -> tuple[str, str]:
         """What is searched before the text is: its words, as they are and in lower case; a short text itself."""
         if len(self.text) < _SHORT:
             return self.text, self.lower
-        words = " ".join(self.words)
+        words = " ".join(self._named)
         return words, words.lower()
 
     @cached_property
     def _heads(self) -> set[str]:
-        return {word.lstrip("_.-")[:_HEAD].lower() for word in self.words}
+        return {word[:_HEAD] for word in " ".join(self._named).lower().replace("-", " ").split()}
 
     def may_hold(self, word: str) -> bool:
         """Whether some word may hold this one (in lower case: in any case); quick, for each word is looked at once."""

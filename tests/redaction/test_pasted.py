@@ -82,3 +82,9 @@ def test_versions_of_four_parts_are_no_addresses() -> None:
                  "Kernel: 6.6.87.1-microsoft-standard-WSL2", "connect to 172.17.0.2<38847> failed"):  # fmt: skip
         assert redact(line) == line
     assert redact("MASTER_ADDR=10.42.7.19 worker 10.0.0.5 died") == "MASTER_ADDR=192.0.2.1 worker 192.0.2.2 died"
+
+
+def test_a_name_in_a_sentence_is_masked_and_a_word_is_not() -> None:
+    assert redact("my USER is zaphodb, the hostname is nid0042") == "my USER is user-1, the hostname is host-1"
+    for line in ("the host is unreachable", "the user is not in the video group", "my hostname is unknown"):
+        assert redact(line) == line
