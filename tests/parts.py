@@ -79,6 +79,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "buildah": _buildah,
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
     "gpu": _gpu,
+    "every_install": lambda: "" if os.environ.get("GPUDOCTOR_EVERY_INSTALL") else "GPUDOCTOR_EVERY_INSTALL is not set",
 }
 """Marker to a function that says why its tests cannot run here; an empty text where they can."""
 

@@ -10,6 +10,8 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
+from .conda import NO_LINE, install_from_conda
+from .conda import choose as choose_from_conda
 from .extensions import cuda_majors, refit, without_libraries
 from .install import Install, image_line, name_of, step
 from .machine import capabilities, driver_platform, driver_version, python_version, torch_cuda
@@ -90,7 +92,11 @@ def install_torch(
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
-    if old and installed_by_conda(s, old):
+    by_conda = bool(old) and installed_by_conda(s, old)
+    if by_conda:
+        found = choose_from_conda(s, m, gpus, any_driver, keep or "")
+        if found:
+            return install_from_conda(s, m, found, names, recheck_run(s), id, title)
         text = "Remove conda's packages first: pip does not know all of their files."
         steps.append(Step(text=text, command=uninstall_command(s, list(dict.fromkeys(old))), where="environment"))
         old = []
@@ -103,8 +109,9 @@ def install_torch(
     again = refit(s, s.replace(changes), m, f"{build.torch}+{build.tag}")
     if again:
         steps.append(again)
+    why = note(s, request, _why(s, m, build))
     return Fix(
-        id=id, title=title or f"Install {word}", steps=tuple(steps), note=note(s, request, _why(s, m, build)),
+        id=id, title=title or f"Install {word}", steps=tuple(steps), note=f"{NO_LINE}\n{why}" if by_conda else why,
         source="; ".join(m.source(key) for key in build.sources[:1]),
     )  # fmt: skip
 

@@ -121,7 +121,7 @@ def test_the_same_version_of_another_build_is_asked_for_by_its_tag() -> None:
     assert [other.tool for other in fix.steps[0].alternatives] == ["uv"]
     conda = tuple(replace(d, installer="conda") for d in known(healthy("v100").python.distributions) or ())
     torch_of_conda = dropped("2.11.0", "cu130", **{"python.distributions": conda})
-    assert torch_of_conda.steps[0].command.startswith("conda remove --yes --prefix /opt/venv pytorch")
+    assert torch_of_conda.steps[0].command.startswith("conda install --yes --prefix /opt/venv -c conda-forge 'pytorch=")
 
 
 def test_what_no_index_of_torch_carries_comes_from_the_default_one_in_the_same_line() -> None:

@@ -182,9 +182,9 @@ def test_a_driver_that_is_not_told_is_named_with_the_build() -> None:
     assert re.search(r"It takes NVIDIA driver \d{3}\.\d+", fix_of(NOT_COMPILED, "cpu-only-torch").note)
 
 
-def test_conda_takes_what_it_brought_away_itself() -> None:
+def test_conda_replaces_what_it_brought_itself() -> None:
     fix = fix_of(f"OS: Ubuntu 22.04\ninstaller: conda\n{NOT_COMPILED}", "cpu-only-torch")
-    assert commands(fix).startswith("conda remove --yes pytorch torchvision torchaudio")
+    assert commands(fix).startswith("conda install --yes -c conda-forge 'pytorch=") and "pip" not in commands(fix)
     toolkit = fix_of("installer: conda\nPyTorch version: 2.7.1+cu128\nThe detected CUDA version (11.2) mismatches the version that was "
                      "used to compile\nPyTorch (12.8). Please make sure to use the same CUDA versions.", "nvcc-torch-cuda-mismatch")  # fmt: skip
     assert "conda install --yes -c nvidia cuda-toolkit=12.8" in commands(toolkit)

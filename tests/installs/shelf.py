@@ -88,7 +88,7 @@ class Shelf:
         sympy = "sympy==1.13.1" if version < "2.6.1" and len(version) == 5 else "sympy>=1.13.3"
         needs = [*_NEEDS, sympy, *(f'{pin}; platform_system == "Linux"' for pin in pins)]
         indexes = [(self.index(tag), f"+{tag}"), *([(self.default, "")] if tag == default else [])]
-        files = self._files(f"{version}+{tag}", cuda, archs, pins)
+        files = self.torch_files(f"{version}+{tag}", cuda, archs, pins)
         requires_python = getattr(matrix().torch_release(version).release, "requires_python", "") or ">=3.9"
         for index, local in indexes:
             metadata = [f"Requires-Python: {requires_python}"]
@@ -97,7 +97,8 @@ class Shelf:
                 if name in fits:
                     index.add(name, fits[name] + local, [f"torch=={version}"], tag=TAG)
 
-    def _files(self, version: str, cuda: str | None, archs: list[str], pins: list[str]) -> dict[str, bytes]:
+    def torch_files(self, version: str, cuda: str | None, archs: list[str], pins: list[str]) -> dict[str, bytes]:
+        """What lies under site-packages: torch's own files, as the loader and torch's import look at them."""
         wheels = dict(pin.partition("[")[0].split("==") if "==" in pin else (pin, "") for pin in pins if "[" not in pin)
         cudnn = next((number for name, number in wheels.items() if name.startswith("nvidia-cudnn")), None)
         nccl = next((number for name, number in wheels.items() if name.startswith("nvidia-nccl")), None)
@@ -114,6 +115,13 @@ class Shelf:
             files["torch/lib/libtorch_cuda.so"] = self.workshop.torch_cuda(build).read_bytes()
             files["torch/lib/libtorch_python.so"] = self.workshop.torch_python(build).read_bytes()
         return files
+
+    def libraries(self, cuda: str) -> dict[str, bytes]:
+        """The CUDA libraries that torch links, where it looks for them."""
+        return {
+            f"nvidia/{folder}/lib/{soname}": self.workshop.library(soname).read_bytes()
+            for soname, (folder, _) in linked(cuda).items()
+        }
 
     def _library(self, pin: str, tag: str) -> None:
         """The wheel (or the extras of cuda-toolkit) that a pin names."""

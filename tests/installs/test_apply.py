@@ -38,3 +38,13 @@ def test_repaired_and_restored(patient: New, doctor: On, shelf: Shelf, tmp_path:
     assert sick.installed == before
 
 
+def test_what_fails_is_said_and_the_file_stays(patient: New, doctor: On, shelf: Shelf, tmp_path: Path) -> None:
+    """No index has the build that the fix names: one line, and the list of what was there before."""
+    sick = patient("uv")
+    sick.put("torch==2.9.1+cpu", index=shelf.index("cpu").url)
+    sick.room.index = (shelf.root / "empty" / "simple").as_uri()
+    restore = tmp_path / "before.txt"
+    done = doctor().run(sick, "fix", "--apply", "--yes", "--no-config", "--restore-file", str(restore))
+    assert done.returncode == 2 and str(restore) in done.stderr.splitlines()[-1], done.stderr
+    assert "torch==2.9.1+cpu" in restore.read_text()
+    assert sick.installed.get("torch") == "2.9.1+cpu", "a step that fails leaves the user with the torch that was there"

@@ -12,15 +12,41 @@ from .judging import Doctor
 New = Callable[..., Patient]
 On = Callable[..., Doctor]
 BOTH = ("pip", "uv")
+AGAIN = pytest.param("pip", marks=pytest.mark.every_install)
+"""pip takes the same path here as in a test that runs always."""
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_a_library_of_cuda_12_is_gone(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
     sick.put("torch==2.9.1")
     sick.drop("nvidia-cublas-cu12")
     doctor().treat(sick, "bundled-cuda-libs-missing")
     assert sick.installed["nvidia-cublas-cu12"] == "12.8.4.1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "gone"),
+    [
+        ("uv", ("nvidia-cublas",)),
+        ("uv", ("nvidia-cublas", "nvidia-cuda-runtime", "cuda-toolkit")),
+        ("pip", ("nvidia-cublas", "nvidia-cuda-runtime", "cuda-toolkit")),
+    ],
+)
+def test_a_library_of_cuda_13_is_gone(patient: New, doctor: On, kind: str, gone: tuple[str, ...]) -> None:
+    """torch pins `cuda-toolkit[cublas,cudart,...]`: the wheels are what its extras bring."""
+    sick = patient(kind)
+    sick.put("torch==2.11.0")
+    sick.drop(*gone)
+    doctor().treat(sick, "bundled-cuda-libs-missing")
+    assert sick.installed["nvidia-cublas"] == "13.1.0.3"
+
+
+def test_all_of_cuda_13_is_gone(patient: New, doctor: On) -> None:
+    sick = patient("uv")
+    sick.put("--no-deps", "torch==2.11.0")
+    doctor().treat(sick, "bundled-cuda-libs-missing")
+    assert {"nvidia-cublas", "nvidia-cuda-runtime", "nvidia-cudnn-cu13", "nvidia-nccl-cu13"} <= sick.installed.keys()
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -34,7 +60,7 @@ def test_wheels_of_two_cuda_versions(patient: New, doctor: On, kind: str) -> Non
     assert list(sick.prefix.glob("lib/python*/site-packages/nvidia/cudnn/lib/libcudnn.so.9"))
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_a_cudnn_that_torch_refuses(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
     sick.put("torch==2.9.1")
@@ -51,7 +77,7 @@ def test_wheels_off_torchs_pins(patient: New, doctor: On) -> None:
     assert sick.installed["nvidia-cublas-cu12"] == "12.8.4.1" and sick.installed["nvidia-nccl-cu12"] == "2.27.5"
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_a_package_off_torchs_bounds(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
     sick.put("torch==2.9.1")
@@ -60,7 +86,7 @@ def test_a_package_off_torchs_bounds(patient: New, doctor: On, kind: str) -> Non
     assert sick.installed["sympy"] == "1.14.0" and sick.installed["torch"] == "2.9.1"
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_a_torch_that_cannot_be_imported(patient: New, doctor: On, kind: str) -> None:
     """A file of torch is cut off: the same version again, which pip and uv would leave as it is."""
     sick = patient(kind)

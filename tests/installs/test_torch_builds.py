@@ -13,6 +13,8 @@ from .shelf import Shelf
 New = Callable[..., Patient]
 On = Callable[..., Doctor]
 BOTH = ("pip", "uv")
+AGAIN = pytest.param("pip", marks=pytest.mark.every_install)
+"""pip takes the same path here as in a test that runs always."""
 
 
 def put(patient: Patient, shelf: Shelf, tag: str) -> Patient:
@@ -28,7 +30,7 @@ def tags(patient: Patient) -> set[str]:
     return {have[name].partition("+")[2] or "default" for name in ("torch", "torchvision", "torchaudio")}
 
 
-@pytest.mark.parametrize("kind", [*BOTH, "uv-seeded"])
+@pytest.mark.parametrize("kind", [*BOTH, pytest.param("uv-seeded", marks=pytest.mark.every_install)])
 def test_cpu_build_to_cuda_build(patient: New, doctor: On, shelf: Shelf, kind: str) -> None:
     sick = put(patient(kind), shelf, "cpu")
     doctor().treat(sick, "cpu-only-torch")
@@ -45,7 +47,7 @@ def test_same_version_with_another_tag(patient: New, doctor: On, shelf: Shelf, k
     assert sick.installed["nvidia-cuda-runtime-cu12"] == "12.8.90"
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_a_build_that_the_driver_takes(patient: New, doctor: On, shelf: Shelf, kind: str) -> None:
     """Driver 550 and a build for CUDA 13: the wheels of the other major go with it or do no harm."""
     sick = put(patient(kind), shelf, "cu130")
@@ -53,7 +55,25 @@ def test_a_build_that_the_driver_takes(patient: New, doctor: On, shelf: Shelf, k
     assert "cu130" not in tags(sick)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
+def test_from_an_index_of_pytorch(patient: New, doctor: On, shelf: Shelf, kind: str) -> None:
+    """2.11 for CUDA 13, on a driver that takes 12.8 at most: its build is not on the default index."""
+    sick = patient(kind)
+    sick.put("torch==2.11.0", "torchvision==0.26.0")
+    commands = doctor("rtx5090").treat(sick, "driver-too-old-for-cuda-build")
+    assert any("download.pytorch.org" in line for line in commands)
+    assert sick.installed["torch"].partition("+")[2] in ("cu126", "cu128", "cu129")
+
+
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
+def test_no_torch(patient: New, doctor: On, kind: str) -> None:
+    """An empty environment: uv's has no pip, and no list of packages that could say so."""
+    sick = patient(kind)
+    commands = doctor("rtx5090").treat(sick, "torch-not-installed")
+    assert commands[0].startswith("uv pip") == (kind == "uv")
+
+
+@pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_companion_of_another_release(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
     sick.put("torch==2.9.1", "torchvision==0.24.1")
@@ -62,3 +82,10 @@ def test_companion_of_another_release(patient: New, doctor: On, kind: str) -> No
     assert sick.installed["torchvision"] == "0.24.1" and sick.installed["torch"] == "2.9.1"
 
 
+def test_companion_of_another_build(patient: New, doctor: On, shelf: Shelf) -> None:
+    """torch for CUDA 12.6 with the torchvision of the default index: the same version, another build."""
+    sick = patient("uv")
+    sick.put("torch==2.9.1+cu126", index=shelf.index("cu126").url)
+    sick.put("--no-deps", "torchvision==0.24.1+cpu", index=shelf.index("cpu").url)
+    doctor().treat(sick, "torch-companion-mismatch")
+    assert sick.installed["torchvision"] == "0.24.1+cu126" and sick.installed["torch"] == "2.9.1+cu126"
