@@ -191,6 +191,8 @@ def _kept(s: Snapshot, address: str) -> str:
 
 def _job(s: Snapshot) -> str:
     variables = {v.name for v in known(s.host.environment) or ()}
+    if "JOB_ID" in variables and not variables & {"SGE_ROOT", "SGE_TASK_ID", "PE_HOSTFILE"}:
+        variables -= {"JOB_ID"}  # of a CI system, or anybody's
     return next((name for variable, name in _JOBS.items() if variable in variables), "")
 
 

@@ -7,7 +7,11 @@ import os
 import stat
 import sys
 
+from ..findings.patterns import lazy
 from .refusal import Refusal
+
+_STREAM = lazy(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
+_NUMBERS = {"stdout": 1, "stderr": 2}
 
 
 def write(data: bytes, output: str | None, private: bool = False) -> None:
@@ -57,6 +61,10 @@ def _all(descriptor: int, data: bytes) -> None:
 
 def _to_file(path: str, data: bytes, private: bool) -> None:
     """A new or plain file is replaced as a whole; what must not or cannot be replaced is written in place."""
+    stream = _STREAM.fullmatch(path)
+    if stream:  # opened already, perhaps to append: opening it again would start at its beginning
+        _all(_NUMBERS.get(stream[1]) or int(stream[2]), data)
+        return
     try:
         about = os.lstat(path)
     except FileNotFoundError:
@@ -65,7 +73,7 @@ def _to_file(path: str, data: bytes, private: bool) -> None:
     if stat.S_ISLNK(about.st_mode):
         if about.st_uid not in (os.geteuid() if hasattr(os, "geteuid") else about.st_uid, 0):
             raise OSError(errno.ELOOP, "a symbolic link of another user")
-        _in_place(path, data, 0)
+        _in_place(path, data, 0, 0o600 if private else 0o666)
     elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
         try:
             _replace(path, data, stat.S_IMODE(about.st_mode))
@@ -78,11 +86,11 @@ def _to_file(path: str, data: bytes, private: bool) -> None:
         _in_place(path, data, getattr(os, "O_NOFOLLOW", 0))
 
 
-def _in_place(path: str, data: bytes, flags: int) -> None:
+def _in_place(path: str, data: bytes, flags: int, mode: int = 0o666) -> None:
     """Over what is there: a device, a pipe that somebody reads, a file that cannot be replaced."""
     flags |= os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(path, flags, 0o666)
+        descriptor = os.open(path, flags, mode)
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise OSError(errno.ENXIO, "a pipe or socket that nobody reads") from None

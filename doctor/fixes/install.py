@@ -96,13 +96,19 @@ def step(s: Snapshot, request: Install, text: str, **more: Any) -> Step:
 
 
 def _line(s: Snapshot, request: Install, tool: str) -> str:
+    for name in _CPU_INDEX[tool]:  # an index of CPU builds that is set would be asked too
+        if (known(s.host.env(name)) or "").rstrip("/").endswith("cpu"):
+            request = _with_variable(request, name, "")
     if tool == "uv":
         return uv_line(request, executable(s))
-    index = known(s.host.env("PIP_EXTRA_INDEX_URL")) or ""
-    if index.rstrip("/").endswith("/cpu"):  # an index of CPU builds that is set is left out
-        request = _with_variable(request, "PIP_EXTRA_INDEX_URL", "")
     line = pip_line(request, f"{executable(s)} -m pip")
     return f"{executable(s)} -m ensurepip && {line}" if without_pip(s) else line
+
+
+_CPU_INDEX = {
+    "pip": ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"),
+    "uv": ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_TORCH_BACKEND"),
+}
 
 
 def _with_variable(request: Install, name: str, value: str) -> Install:

@@ -104,7 +104,9 @@ class Agent:
             if not record:
                 break
             left -= len(record)
-            found.update(word.lower()[-10:] for word in _FELL.findall(record.decode("utf-8", "replace")))
+            for word in _FELL.findall(record.decode("utf-8", "replace")):
+                domain, colon, rest = word.lower().partition(":")
+                found.add(domain.lstrip("0").rjust(4, "0") + colon + rest)
         return found
 
 

@@ -228,9 +228,9 @@ def _processes(fields: Fields, gpu: int) -> tuple[GpuProcess, ...] | Missing:
 
 
 def pci_address(bus_id: str) -> str:
-    """`00000000:65:00.0` as `0000:65:00.0`, lower case; a domain above 16 bits keeps its digits."""
+    """`00000000:65:00.0` as the kernel writes it, `0000:65:00.0`; a domain above 16 bits as `10000:65:00.0`."""
     domain, colon, rest = bus_id.lower().partition(":")
-    return (domain[4:] if len(domain) == 8 and domain.startswith("0000") else domain) + colon + rest
+    return (domain.lstrip("0").rjust(4, "0") if len(domain) == 8 else domain) + colon + rest
 
 
 def _flag(value: int | Missing) -> bool | Missing:

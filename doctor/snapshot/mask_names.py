@@ -58,6 +58,8 @@ _FOLDERS = frozenset((  # noqa: SIM905
     "lib lib64 include share etc opt local src unix_user users home manager service services sessions dev"
 ).split())
 """Beside users' folders on a cluster."""
+_GPU_MODEL = r"(?:rtx|gtx|gt|gh|gb|tesla|quadro|titan|[abhlvtpkm])[-_]?\d{1,4}(?:ti|super|s|g|x|d|nvl|pcie|sxm\d?)?"
+"""A machine that is called h100 is masked where its name stands, not wherever its GPU is named."""
 _FOLDER_NAME = r"[a-z_][a-z0-9_.-]{1,30}\$?"
 _NO_USER = r"(?:cuda|nv|torch|python|gcc|conda|v?\d).*|.*\.(?:py|sh|txt|so|log|sif|yaml|json|pt)"
 _PRIVATE_HOST = (
@@ -200,7 +202,9 @@ class Names:
             while f"{kind}-{number}" in taken:
                 number += 1
             table[name] = f"{kind}-{number}"
-            if len(name) >= 3 and not name.isdecimal() and name.lower() not in _FIELD_WORDS and name not in _common():
+            low = name.lower()
+            plain = low in _FIELD_WORDS or name in _common() or compiled(_GPU_MODEL).fullmatch(low)
+            if len(name) >= 3 and not name.isdecimal() and not plain:
                 self._know(name)
         return table[name]
 

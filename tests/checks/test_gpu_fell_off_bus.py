@@ -34,9 +34,11 @@ def test_a_restriction_is_no_fault() -> None:
         status, _, findings = run(OFF, s)
         assert status == "pass" and findings[0].severity == "info" and findings[0].facts["not_given"] == [SECOND]
         assert findings[0].facts["gpus_of_machine"] == 2 and findings[0].facts["gpus_of_session"] == 1
-    for variable in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"):
+    for variable in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
         for s in (unlisted(), unlisted(opening="ok")):
             assert ids(env(s, **{variable: "4711"})) == [], variable
+    grid = {"JOB_ID": "4711", "SGE_ROOT": "/opt/sge"}
+    assert ids(env(unlisted(), **grid)) == [] and ids(env(unlisted(), JOB_ID="4711")) == [OFF], "any CI system has a JOB_ID"
 
 
 def test_what_the_driver_or_the_kernel_log_calls_lost() -> None:

@@ -107,6 +107,18 @@ def test_links_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
     assert "cannot write" in one_line(gpudoctor(*CHECK, "-o", tmp_path))
 
 
+def test_a_stream_is_not_opened_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        log.write_text("old\n")
+        shell(f"gpudoctor explain 804 -o {name} >> {log}")
+        assert log.read_text().startswith("old\n") and len(log.read_text()) > 100, name
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "nothing-yet")
+    assert gpudoctor(*CHECK, "--no-redact", "-o", link).returncode == 0
+    assert stat.S_IMODE((tmp_path / "nothing-yet").stat().st_mode) == 0o600
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
     target, link = tmp_path / "target.json", tmp_path / "link.json"

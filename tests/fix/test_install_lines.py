@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from doctor.findings import Fix
 from doctor.fixes.install import Install, conda_line, pip_line, uv_line, ways
 from doctor.fixes.torch import request_for
-from doctor.snapshot import Distribution, Missing, Snapshot, known
+from doctor.snapshot import Distribution, EnvVar, Missing, Snapshot, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, matrix, report
@@ -131,3 +131,14 @@ def test_what_no_index_of_torch_carries_comes_from_the_default_one_in_the_same_l
     request = request_for(s, matrix(), build, ["torch", "torchvision", "torchaudio"], ["torch"])
     assert request.extra_index == CU126 and not request.index
     assert request.packages[0] == "torch==2.11.0+cu126" and request.packages[2].startswith("torchaudio==")
+
+
+def test_an_index_of_cpu_builds_that_is_set_is_left_out() -> None:
+    """It would be asked too: torch==2.10.0 is then its CPU build."""
+    for tool, names in {"pip": ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"), "uv": ("UV_INDEX", "UV_DEFAULT_INDEX")}.items():
+        kind = {"python.patient.kind": "uv"} if tool == "uv" else {}
+        for name in names:
+            variable = EnvVar(name=name, value="https://download.pytorch.org/whl/cpu")
+            s = healthy().replace({**kind, "host.environment": (variable,)})
+            command = ways(s, Install(packages=("torch==2.10.0",)))["command"]
+            assert command.startswith(f"{name}= "), command
