@@ -87,7 +87,7 @@ def test_another_order_is_a_remark_and_a_warning_where_numbers_choose() -> None:
     first = s.replace({"driver.cuda_devices": s.driver.cuda_devices[:1]})  # type: ignore[index]
     chosen = env(first, CUDA_VISIBLE_DEVICES="0")
     assert ids(chosen) == [ORDER]
-    assert "RTX 4090 to CUDA" in only(ORDER, chosen).title
+    assert "RTX 4090 in CUDA" in only(ORDER, chosen).title
     assert_fix_works(chosen, only(ORDER, chosen))
 
 
