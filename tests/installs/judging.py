@@ -83,7 +83,7 @@ def assert_promises(promised: Json, report: Json, patient: Patient, commands: st
         if path == "python.distributions":
             for d in value:
                 assert d["name"] in have, f"{d['name']}: {have}"
-                if f"{d['name']}=={d['version']}" in commands:
+                if f"{d['name']}=={d['version']}" in commands.split():
                     assert _base(have[d["name"]]) == _base(d["version"]), f"{d['name']} {d['version']}: {have}"
             continue
         if path.startswith(_COMPARED):

@@ -13,6 +13,7 @@ from typing import Any
 from tests.judging import matrix
 from tests.scenarios.torch_build import Workshop, cudnn_number, linked
 
+from .sdists import make_sdist
 from .wheels import Index
 
 HERE = Path(__file__).parent
@@ -26,7 +27,7 @@ _TOOLS = Path(ensurepip.__file__).parent / "_bundled"
 _PLAIN = {
     "filelock": ("3.20.0",), "typing-extensions": ("4.15.0",), "networkx": ("3.4.2",), "jinja2": ("3.1.6",),
     "fsspec": ("2025.9.0",), "sympy": ("1.12", "1.13.1", "1.14.0"), "numpy": ("1.26.4", "2.2.6"), "wheel": ("0.45.1",),
-    "cuda-bindings": ("12.9.4", "13.0.3"),
+    "ninja": ("1.13.0",), "psutil": ("7.1.0",), "packaging": ("25.0",), "cuda-bindings": ("12.9.4", "13.0.3"),
 }  # fmt: skip
 _NEEDS = ("filelock", "typing-extensions>=4.8.0", "networkx", "jinja2", "fsspec")
 
@@ -43,6 +44,9 @@ class Shelf:
         for name, versions in _PLAIN.items():
             for version in versions:
                 self.everywhere(name, version)
+        self.default.offer("flash-attn", make_sdist(root / "sdists", "flash-attn", "2.8.3"))
+        for version, torch in (("0.0.33.post2", "2.9.1"), ("0.0.35", "2.11.0")):
+            self.default.add("xformers", version, [f"torch=={torch}", "numpy"])
         for bundled in _TOOLS.glob("*.whl"):
             self.default.offer(bundled.name.split("-")[0], bundled)
         if not any(_TOOLS.glob("setuptools*")):
@@ -51,7 +55,7 @@ class Shelf:
             self._release(release)
         for index in (self.default, *self.tags.values()):
             for name, links in self.default.names.items():  # PyTorch's indexes have what torch needs, too
-                if index is not self.default and not name.startswith(("torch", "pip")):
+                if index is not self.default and not name.startswith(("torch", "pip", "flash", "xformers")):
                     index.names.setdefault(name, links)
             index.write()
 
