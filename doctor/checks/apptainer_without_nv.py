@@ -1,6 +1,6 @@
 """Apptainer or Singularity was started without --nv, so the driver's libraries are not in the container.
 
-What is wrong: Apptainer shows the host's /dev, but brings the driver's libraries in only with `--nv`.
+What is wrong: Apptainer shows the host's /dev, but adds the driver's libraries only with `--nv`.
 
 How it shows: /dev/nvidia0 is there, `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
 

@@ -1,4 +1,4 @@
-"""CUDA libraries that torch was linked with are not there.
+"""CUDA libraries that torch was linked with are missing.
 
 What is wrong: torch's own libraries name libraries (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither
 the nvidia-* wheels beside torch nor the loader's path supply.

@@ -1,15 +1,14 @@
-"""The container's or job's memory limit is small beside the GPU's memory.
+"""The container's or job's memory limit is small compared with the GPU's memory.
 
 What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU. The control
-group's limit allows little of it.
+group's limit leaves little room for that.
 
-How it shows: `Killed` without a Python traceback, exit code 137, `OOMKilled` of a pod, a data loader worker killed by
-signal 9, most often while a model is loaded.
+How it shows: `Killed` without a Python traceback, exit code 137, a pod with status `OOMKilled`, a data loader worker
+killed by signal 9, most often while a model is loaded.
 
 Why it happens: a memory limit of a pod, container or batch job that was meant for a small program.
 
-How to fix it: start it with more memory; load weights from mapped files (safetensors) where that is
-not possible.
+How to fix it: start it with more memory; if that is not possible, load weights from memory-mapped files (safetensors).
 
 Thresholds: memory_limit_warn_mib (4096): below it, and below a quarter of one GPU's memory, is a warning; below
 one GPU's memory is a remark.

@@ -6,10 +6,11 @@ How it shows: training on one GPU works; on several it hangs at the first collec
 losses are wrong.
 
 Why it happens: an IOMMU or ACS in the way of peer-to-peer copies, an NVLink or fabric that is not up, a /dev/shm that
-is too small, a network interface that NCCL should not take, an NCCL without code for this GPU.
+is too small, a network interface that NCCL should not use, an NCCL without code for this GPU.
 
-How to fix it: what stands above this finding; a larger /dev/shm in a container; else run once with NCCL_DEBUG=INFO into
-a file and read its last lines, and with NCCL_P2P_DISABLE=1: if that works, peer-to-peer is the cause.
+How to fix it: fix the findings above this one first; give a container a larger /dev/shm. Otherwise run once with
+NCCL_DEBUG=INFO, write the output to a file and read its last lines. Run once with NCCL_P2P_DISABLE=1: if that works,
+peer-to-peer is the cause.
 
 Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`; NCCL user guide, troubleshooting.
 """

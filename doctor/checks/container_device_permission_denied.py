@@ -1,14 +1,15 @@
 """The GPU's device nodes are there, but this user may not open them.
 
-What is wrong: /dev/nvidia0, /dev/nvidiactl or /dev/nvidia-uvm exist and cannot be opened for reading and writing.
+What is wrong: /dev/nvidia0, /dev/nvidiactl or /dev/nvidia-uvm exist, but cannot be opened for reading and writing.
 
-How it shows: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` 100 or 304; root can.
+How it shows: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; as root
+it works.
 
 Why it happens: SELinux keeps containers from device nodes; a rootless engine cannot write device rules; the nodes
-belong to a group that this user is not in; their mode was hardened (NVreg_DeviceFileMode).
+belong to a group that this user is not in; their mode was restricted (NVreg_DeviceFileMode).
 
-How to fix it: allow it on the host (SELinux boolean container_use_devices, group, mode), or start the container in the
-way that passes the rights on. It can be the same outside of containers.
+How to fix it: allow it on the host (SELinux boolean container_use_devices, group, mode), or start the container in a
+way that passes the rights on. The same can happen outside containers.
 
 Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container Toolkit documentation.
 """

@@ -1,14 +1,14 @@
 """The container has the GPU, but not all of the driver's libraries: a driver capability was not asked for.
 
 What is wrong: NVIDIA_DRIVER_CAPABILITIES says which libraries the container toolkit mounts: `compute` brings libcuda,
-`utility` brings NVML and nvidia-smi. The one that is needed was left out.
+`utility` brings NVML and nvidia-smi. The one that is needed was not requested.
 
 How it shows: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch says `Found no NVIDIA driver`.
 Without utility: `nvidia-smi` is not found and NCCL fails, though CUDA works: a warning with several GPUs, a remark
 with one.
 
 Why it happens: the variable is set to `utility` or `graphics` alone, in the image or at the start; some runtimes mount
-only utility where it is not set.
+only utility if it is not set.
 
 How to fix it: NVIDIA_DRIVER_CAPABILITIES=compute,utility (or all) at the start, or as ENV in the image.
 

@@ -1,7 +1,7 @@
-"""The container image brings driver libraries of its own, which hide those of the host.
+"""The container image contains its own driver libraries, which hide those of the host.
 
 What is wrong: in a container, libcuda and libnvidia-ml must be the host's; the container toolkit mounts them at the
-start. This image also contains a copy of another version, and the loader takes the copy.
+start. This image also contains a copy of another version, and the loader picks that copy.
 
 How it shows: `Driver/library version mismatch` or CUDA error 803 in this container alone, while others on the same host
 work; `nvidia-container-cli: mount error: file creation failed ... file exists` at the start.
@@ -9,7 +9,7 @@ work; `nvidia-container-cli: mount error: file creation failed ... file exists` 
 Why it happens: a package installed while the image was built pulled the driver in (nvidia-driver-*,
 libnvidia-compute-*, libcuda1, nvidia-utils-*, some OpenCL and ffmpeg packages), or libraries were copied from a host.
 
-How to fix it: remove those packages from the image. Until then let the loader take the host's libraries first.
+How to fix it: remove those packages from the image. Until then, make the loader find the host's libraries first.
 
 Source: NVIDIA Container Toolkit documentation: driver libraries are mounted from the host.
 """

@@ -1,7 +1,7 @@
 """The host has a GPU and a driver, but this container was not given them.
 
-What is wrong: containers get GPUs only on request. The host's kernel side shows (module, PCI bus), but neither device
-nodes nor driver libraries are in this container.
+What is wrong: containers get GPUs only on request. The host's kernel module and PCI bus are visible, but this container
+has neither device nodes nor driver libraries.
 
 How it shows: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False, while
 `nvidia-smi` works on the host.

@@ -3,17 +3,17 @@
 What is wrong: the image carries NVIDIA_REQUIRE_CUDA (or its like), a condition on the host's CUDA version, driver,
 brand or architecture. This host does not meet it.
 
-How it shows: `nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8`
-ends its start. Where it did start, the engine did not judge the condition (CDI does not), and what needs the newer
-driver fails later.
+How it shows: the container does not start: `nvidia-container-cli: requirement error: unsatisfied condition:
+cuda>=12.8`. If it did start, the engine did not check the condition (CDI does not), and whatever needs the newer driver
+fails later.
 
 Why it happens: the image's CUDA is newer than the host's driver. On GeForce boards the branches of older drivers that
 the condition allows do not count: they are listed for data-center brands only.
 
-How to fix it: a host with a newer driver, or an image with an older CUDA. NVIDIA_DISABLE_REQUIRE=1 at the start
-switches the condition off; it helps only where the programs inside need no more than the driver has.
+How to fix it: a host with a newer driver, or an image with an older CUDA. NVIDIA_DISABLE_REQUIRE=1 at the start turns
+the condition off; it helps only if the programs inside need no more than the driver offers.
 
-Two tools judge such conditions by different rules; the finding is by the legacy hook's, both answers are in its facts.
+Two tools check such conditions by different rules. The finding follows the legacy hook; both answers are in its facts.
 
 Source: NVIDIA/libnvidia-container, src/cli/dsl.c; NVIDIA/nvidia-container-toolkit, internal/requirements.
 """

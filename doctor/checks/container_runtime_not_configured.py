@@ -1,4 +1,4 @@
-"""The container engine cannot hand out GPUs: the NVIDIA Container Toolkit is absent, old or not set up in it.
+"""The container engine cannot hand out GPUs: the NVIDIA Container Toolkit is missing, old or not configured for it.
 
 What is wrong: Docker, Podman and containerd need the toolkit's runtime, hook or CDI specification to put the driver
 into a container. This engine has none.
@@ -6,13 +6,13 @@ into a container. This engine has none.
 How it shows: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
 `unresolvable CDI devices nvidia.com/gpu=all`, `stat nvidia.com/gpu=0: no such file or directory`.
 
-Why it happens: the toolkit is not installed, the engine was not restarted after it, Docker comes from snap or runs
+Why it happens: the toolkit is not installed, the engine was not restarted afterwards, Docker comes from snap or runs
 rootless with another configuration, or the engine is too old for CDI.
 
 How to fix it: install nvidia-container-toolkit, run `nvidia-ctk runtime configure` for the engine (or make the CDI
 specification), and restart the engine.
 
-The engine speaks before a container exists: judged from its error in a pasted text.
+The engine reports this before a container exists, so it is judged from its error in a pasted text.
 
 Source: NVIDIA Container Toolkit, installation guide and troubleshooting.
 """

@@ -1,16 +1,17 @@
 """The GPU waits for a processor core.
 
-What is wrong: one core runs Python, draws batches and hands kernels over, and it is at its end while the GPU has
-little to do. No driver, CUDA version or faster GPU changes that.
+What is wrong: one core runs Python, draws batches and launches kernels. It is fully loaded while the GPU has little to
+do. No driver, CUDA version or faster GPU changes that.
 
-How it shows: low GPU use (5 to 40 %) beside one core at 100 %; in percent of all cores that can look like 3 % or 33 %.
-The same program is faster on a slower GPU with a faster core.
+How it shows: low GPU use (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like 3 % or
+33 %. The same program is faster on a slower GPU with a faster core.
 
-Why it happens: training loops are one thread. Server cores are slower than a desktop's; in containers a CPU quota or
-neighbours take more. In the program: work for each sample in Python, .item() and prints in the loop, small kernels.
+Why it happens: a training loop is one thread. Server cores are slower than desktop cores; in containers, a CPU quota or
+neighbours slow it further. In the program: per-sample work in Python, .item() and print calls in the loop, small
+kernels.
 
 How to fix it: a larger batch, torch.compile or CUDA graphs, work moved into loader workers or onto the GPU; a machine
-with faster cores. Several runs at once on one GPU use what is idle.
+with faster cores. Several runs at once on one GPU use its idle time.
 
 Thresholds: single_core_mops (45), host_us_per_kernel (30). A warning, never a failure.
 

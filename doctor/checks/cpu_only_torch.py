@@ -1,6 +1,6 @@
 """The installed torch has no CUDA code at all.
 
-What is wrong: this is the CPU build of torch. No driver, GPU or setting makes it use a GPU.
+What is wrong: this is the CPU build of torch. No driver, GPU or setting can make it use a GPU.
 
 How it shows: `torch.cuda.is_available()` is False, `Torch not compiled with CUDA enabled`, `torch.version.cuda` is
 None, a version that ends in `+cpu`.
@@ -8,8 +8,8 @@ None, a version that ends in `+cpu`.
 Why it happens: a plain `pip install torch` on Windows or (up to 2.10) on aarch64, the CPU index, a CPU build of conda,
 an image that was built where there is no GPU, or another package that replaced torch.
 
-How to fix it: replace it by a CUDA build of the same version; pip needs the old one removed first, because for pip
-`2.8.0+cpu` already is 2.8.0.
+How to fix it: replace it with a CUDA build of the same version. With pip, remove the old one first: pip takes
+`2.8.0+cpu` for 2.8.0.
 
 A remark under `--expect none`, and under `--expect any` where there is no GPU.
 

@@ -1,12 +1,13 @@
 """Fewer than one processor core for each GPU.
 
-What is wrong: each GPU has at least one process that prepares its work. With less than a core for it the GPU waits.
+What is wrong: each GPU has at least one process that prepares its work. With less than one core for that process, the
+GPU waits.
 
 How it shows: low GPU utilisation, slow starts (imports, loading of weights), data loaders that never keep up.
 
 Why it happens: a CPU limit of the container or pod, a job that asked for one core, a process bound to few cores.
 
-How to fix it: start the container or job with more cores; several for each GPU where data is loaded.
+How to fix it: start the container or job with more cores; several per GPU if the job loads data.
 
 Threshold: cores_per_gpu (1).
 

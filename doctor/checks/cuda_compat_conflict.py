@@ -1,7 +1,7 @@
-"""A forward-compatibility libcuda (cuda-compat) and the host's driver do not go together (CUDA error 803).
+"""A forward-compatibility libcuda (cuda-compat) and the host's driver do not work together (CUDA error 803).
 
-What is wrong: the loader takes the cuda-compat library of the image, and it is older than the host's kernel module,
-or made for other driver branches.
+What is wrong: the loader picks the image's cuda-compat library, which is older than the host's kernel module or made
+for other driver branches.
 
 How it shows: `Error 803: system has unsupported display driver / cuda driver combination`, `is_available()` False,
 while nvidia-smi works.
@@ -9,7 +9,8 @@ while nvidia-smi works.
 Why it happens: the host's driver was upgraded past the image's compat library, whose folder is still first on
 LD_LIBRARY_PATH or in the loader's configuration.
 
-How to fix it: take the compat folder off the path; the host's own libcuda is newer and does all that it could do.
+How to fix it: take the compat folder off the path; the host's own libcuda is newer and can do everything that the
+compat library can.
 
 Error 803 without a compat library is driver-library-version-mismatch.
 

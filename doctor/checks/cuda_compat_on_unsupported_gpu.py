@@ -1,12 +1,12 @@
-"""A forward-compatibility libcuda (cuda-compat) is loaded, and this GPU does not support that (CUDA error 804).
+"""A forward-compatibility libcuda (cuda-compat) is loaded, but this GPU does not support it (CUDA error 804).
 
-What is wrong: images with a CUDA newer than the host's driver bring cuda-compat, a newer libcuda. It works on data-
-center GPUs and some workstation boards; on GeForce and Titan every CUDA call fails with it.
+What is wrong: images whose CUDA is newer than the host's driver contain cuda-compat, a newer libcuda. It works on
+data-center GPUs and some workstation boards; on GeForce and Titan every CUDA call fails with it.
 
 How it shows: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` False.
 
-Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's configuration, or the container
-toolkit switched it on for this image.
+Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's configuration, or the container toolkit
+enabled it for this image.
 
 How to fix it: take the compat folder off the path (the host's own libcuda is then used), and use an image or a torch
 build whose CUDA the host's driver supports; or upgrade the host's driver. nvidia-smi's CUDA version is the highest

@@ -1,15 +1,15 @@
-"""CUDA numbers the GPUs in another order than nvidia-smi.
+"""CUDA numbers the GPUs in a different order than nvidia-smi.
 
 What is wrong: nvidia-smi numbers GPUs by their PCI address, CUDA by default puts the fastest first. With GPUs of
-different models the same number then means two different GPUs.
+different models, the same number can then mean two different GPUs.
 
-How it shows: CUDA_VISIBLE_DEVICES=1 takes another GPU than number 1 of nvidia-smi; a program runs on the small card,
-out of memory, or without code for its architecture.
+How it shows: CUDA_VISIBLE_DEVICES=1 picks a different GPU than number 1 in nvidia-smi; a program runs on the small
+card, runs out of memory, or has no code for that card's architecture.
 
 Why it happens: CUDA_DEVICE_ORDER is not set; its default is FASTEST_FIRST.
 
-How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or name GPUs by their GPU-... identifiers. As long as nobody
-chooses a GPU by number it is only a remark.
+How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or name GPUs by their GPU-... identifiers. It is only a remark as
+long as nobody selects a GPU by number.
 
 Source: CUDA C++ Programming Guide, environment variables.
 """

@@ -1,16 +1,18 @@
-"""CUDA does not start: cuInit answers an error, lists no device, or the driver's libcuda is not there.
+"""CUDA does not start: cuInit returns an error, no device is listed, or the driver's libcuda is missing.
 
-What is wrong: cuInit is the first call of every CUDA program. The answer is an error, or there is no libcuda.so.1 to
-ask although the driver runs, so no program can use the GPU.
+What is wrong: cuInit is the first call of every CUDA program. It returns an error, or the driver runs but there is no
+libcuda.so.1 to call. So no program can use the GPU.
 
 How it shows: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code; `Found no
 NVIDIA driver` while nvidia-smi works.
 
-Why it happens: most often one of the causes that gpudoctor names in its other findings; this one is then a
-consequence. Alone it means that the code is known and its cause is not. Without a libcuda: only a part of the driver's
-packages was installed (Debian has it as libcuda1, Ubuntu as libnvidia-compute-*), or brought into the container.
+Why it happens: most often one of the causes that gpudoctor names in its other findings; this one is then a consequence.
+On its own it means that the error code is known, but not its cause. Without a libcuda: only part of the driver's
+packages was installed (libcuda is in libcuda1 on Debian, in libnvidia-compute-* on Ubuntu) or mounted into the
+container.
 
-How to fix it: as for the code, below; then restart the container or the host, which clears most states of the driver.
+How to fix it: follow the advice for the error code, then restart the container or the host, which clears most driver
+states.
 
 Source: CUDA Driver API, CUresult.
 """

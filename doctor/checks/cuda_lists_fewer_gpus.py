@@ -2,16 +2,16 @@
 
 What is wrong: NVML (and nvidia-smi) lists a GPU that CUDA leaves out of its list, so no program can compute on it.
 
-How it shows: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia-smi; a job that is made for all
-GPUs starts with fewer, or ends with `invalid device ordinal`.
+How it shows: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia-smi; a job for all GPUs starts with
+fewer, or ends with `invalid device ordinal`.
 
-Why it happens: the driver could not set this GPU up for computing (a fault of the board, of its link or memory, a
-reset that is due), while it still answers questions about it. CUDA_VISIBLE_DEVICES is no fault: it hides GPUs because
-somebody wants it so, and is looked at first. Nor is MIG: CUDA lists one instance to a process, and no other GPU then.
-The MPS server decides for its clients which GPUs there are.
+Why it happens: the driver could not set this GPU up for computing (a fault of the board, its link or its memory, or a
+reset that is due), although it still answers queries about it. CUDA_VISIBLE_DEVICES is not a fault: it hides GPUs on
+purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one instance and no other GPU. An
+MPS server decides which GPUs its clients see.
 
-How to fix it: look for Xid and NVRM lines in the kernel log; reset the GPU or restart the machine; if it stays away,
-take another machine and tell the provider.
+How to fix it: look for Xid and NVRM lines in the kernel log; reset the GPU or restart the machine; if it does not come
+back, use another machine and tell the provider.
 
 Source: CUDA C++ Programming Guide, environment variables; docs.nvidia.com/datacenter/tesla/mig-user-guide, device
 enumeration; docs.nvidia.com/deploy/mps, environment variables.

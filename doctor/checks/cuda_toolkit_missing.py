@@ -1,15 +1,15 @@
-"""A CUDA extension is to be compiled, and there is no nvcc.
+"""A CUDA extension is to be compiled, but there is no nvcc.
 
-What is wrong: compiling needs the compiler of a CUDA toolkit. torch's wheels bring CUDA's libraries, never nvcc. To
-run torch no toolkit is needed: this is judged with `--building` only.
+What is wrong: compiling needs the compiler of a CUDA toolkit. torch's wheels contain CUDA's libraries, never nvcc.
+Running torch needs no toolkit, so this is checked only with `--building`.
 
 How it shows: `OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root`, `nvcc: not
 found`, `error: command '/usr/local/cuda/bin/nvcc' failed: No such file or directory`.
 
-Why it happens: runtime images hold no compiler; the toolkit lies in an unusual place; PATH or CUDA_HOME is lost under
+Why it happens: runtime images contain no compiler; the toolkit is in an unusual place; PATH or CUDA_HOME is lost under
 sudo, in a service, or in an isolated build.
 
-How to fix it: point CUDA_HOME to a toolkit that is there, or install one of torch's CUDA version.
+How to fix it: point CUDA_HOME to an installed toolkit, or install one that matches torch's CUDA version.
 
 Source: torch/utils/cpp_extension.py.
 """

@@ -1,4 +1,4 @@
-"""CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names one that is not there.
+"""CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names one that does not exist.
 
 What is wrong: this variable says which GPUs CUDA may see. An empty value, -1, an index that is too high or an unknown
 identifier ends the list there: that entry and all after it are not visible. NVIDIA_VISIBLE_DEVICES does the same at a
@@ -7,11 +7,11 @@ container's start, where `none`, `void` or an empty value give no GPU.
 How it shows: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while
 nvidia-smi lists all GPUs: it does not read this variable.
 
-Why it happens: a script made for a machine with more GPUs; a notebook that sets it; a job system's leftover; an index
-meant for nvidia-smi's order.
+Why it happens: a script made for a machine with more GPUs; a notebook that sets it; a leftover from a batch system; an
+index meant for nvidia-smi's order.
 
-How to fix it: unset it, or name GPUs that are there, before the program starts. GPU-... and MIG-... identifiers (a
-unique beginning is enough) are legal and no fault.
+How to fix it: unset it, or name GPUs that exist, before the program starts. GPU-... and MIG-... identifiers (a unique
+prefix is enough) are valid.
 
 Source: CUDA C++ Programming Guide, environment variables.
 """

@@ -1,7 +1,7 @@
 """The cuDNN beside torch no longer supports this GPU.
 
 What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer start at compute capability 7.5
-(Turing): Maxwell, Pascal and Volta are out.
+(Turing): Maxwell, Pascal and Volta are no longer supported.
 
 How it shows: matrix products work, convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
 available`, `GET was unable to find an engine to execute this computation`.

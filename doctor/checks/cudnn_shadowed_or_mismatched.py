@@ -1,7 +1,7 @@
-"""Another cuDNN than the one torch was built for is loaded, or would be.
+"""torch loads, or would load, a cuDNN that it was not built for.
 
-What is wrong: torch needs a cuDNN of the same major version, and a minor version not lower than the one it was
-compiled with. A folder on LD_LIBRARY_PATH, or a cuDNN wheel in another version, supplies one that is not.
+What is wrong: torch needs a cuDNN with the same major version and at least the minor version that it was compiled with.
+A folder on LD_LIBRARY_PATH, or a cuDNN wheel of another version, supplies one that does not meet this.
 
 How it shows: `RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime
 version (8, 9, 7)`, `Could not load library libcudnn_cnn_train.so.8 ... undefined symbol`,
@@ -12,7 +12,7 @@ replaced the nvidia-cudnn wheel.
 
 How to fix it: take the folder off LD_LIBRARY_PATH (the wheels find their own libraries), or install the pinned wheel.
 
-Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless; so is one that fits.
+Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless; so is a compatible one.
 
 Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibility.
 """

@@ -1,19 +1,19 @@
 """The GPU waits for data.
 
-What is wrong: batches come slower than the GPU takes them: the loader's workers are at their end, the disk is, or one
-thread draws the batches itself.
+What is wrong: batches arrive more slowly than the GPU processes them. The loader's workers or the disk are at their
+limit, or one thread draws the batches itself.
 
 How it shows: GPU use that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training waits;
-more workers change the speed.
+the number of workers changes the speed.
 
 Why it happens: too few workers or cores, decoding on the processor, a slow or remote disk, many small files; a /dev/shm
 that is too small; workers that get in each other's way (locks, threads of their own).
 
-How to fix it: more workers with pinned memory, data decoded once beforehand and on a local disk, small data sets as
-one tensor on the GPU.
+How to fix it: more workers with pinned memory, data decoded once in advance and kept on a local disk, small data sets
+as one tensor on the GPU.
 
-Threshold: loader_scaling_percent (40): what workers together reach of that many times one worker. A warning, never a
-failure; large batches whose drawing takes longer than their step are a remark.
+Threshold: loader_scaling_percent (40): the workers' combined speed, in percent of that many times one worker's. A
+warning, never a failure; large batches whose drawing takes longer than their step are a remark.
 
 Source: processes and GPU use in `gpudoctor watch`; DataLoader throughput by workers in `gpudoctor prove`.
 """

@@ -1,17 +1,17 @@
 """The driver runs, but its device nodes (/dev/nvidia0, /dev/nvidiactl) are missing on this host.
 
-What is wrong: programs reach the driver through nodes in /dev. The kernel module is loaded and knows the GPU, and the
-nodes are not there.
+What is wrong: programs reach the driver through nodes in /dev. The kernel module is loaded and knows the GPU, but the
+nodes are missing.
 
-How it shows: `cuInit` answers 100 (no device), NVML finds no GPU, while /proc/driver/nvidia/gpus lists one. As root it
-heals by itself (the libraries make the nodes), as another user it may not.
+How it shows: `cuInit` returns 100 (no device), NVML finds no GPU, while /proc/driver/nvidia/gpus lists one. As root it
+repairs itself (the libraries create the nodes); as another user it may not.
 
-Why it happens: nobody made them after boot: no X server, no nvidia-persistenced, and the helper nvidia-modprobe is not
-installed or not setuid root.
+Why it happens: nothing created them after boot: no X server, no nvidia-persistenced, and the helper nvidia-modprobe is
+not installed or not setuid root.
 
 How to fix it: run nvidia-modprobe as root, and enable nvidia-persistenced so that it lasts.
 
-Nodes that are missing while CUDA works were made on demand: nothing is wrong.
+If CUDA works although the nodes are missing, they were created on demand: nothing is wrong.
 
 Source: NVIDIA driver README, device node section; nvidia-modprobe(1).
 """

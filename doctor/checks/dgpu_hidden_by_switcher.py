@@ -1,12 +1,12 @@
-"""A hybrid-graphics tool has switched the discrete GPU off.
+"""A hybrid-graphics tool has turned the discrete GPU off.
 
-What is wrong: on laptops with two GPUs a tool (prime-select, supergfxctl, envycontrol, optimus-manager, a switch in the
-firmware) cuts the NVIDIA GPU's power or keeps its driver from loading.
+What is wrong: on laptops with two GPUs, a tool (prime-select, supergfxctl, envycontrol, optimus-manager, a switch in
+the firmware) cuts the NVIDIA GPU's power or keeps its driver from loading.
 
 How it shows: the GPU is missing from lspci or nvidia-smi although the driver is installed; the tool says intel,
 integrated or on-demand.
 
-Why it happens: the mode was chosen to save power, or a package set it at an update.
+Why it happens: the mode was chosen to save power, or a package update set it.
 
 How to fix it: choose the mode nvidia, hybrid or on-demand in that tool, and restart.
 

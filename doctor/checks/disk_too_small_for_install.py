@@ -1,7 +1,7 @@
-"""There is too little free disk for the torch install that is recommended.
+"""There is too little free disk space for the recommended torch install.
 
 What is wrong: a CUDA build of torch with its libraries is a download of about 3 GB and takes 6 to 8 GB unpacked. pip
-also needs the download in its cache and room in its temporary folder.
+also needs the download in its cache and space in its temporary folder.
 
 How it shows: `OSError: [Errno 28] No space left on device` in the middle of the install, which can leave a broken
 torch.

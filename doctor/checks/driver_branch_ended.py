@@ -1,10 +1,10 @@
-"""The driver's branch gets no more fixes.
+"""The driver's branch is end-of-life.
 
 What is wrong: nothing fails. NVIDIA ended this branch: no more bug and security fixes, and no newer CUDA.
 
 How it shows: not at all, until something needs a newer driver.
 
-Why it happens: drivers stay installed for years; images of providers lag behind. Most machines run an ended branch.
+Why it happens: drivers stay installed for years; provider images lag behind. Most machines run an ended branch.
 
 How to fix it: install a current branch at the next maintenance. Judged by the date of the run.
 

@@ -1,14 +1,14 @@
 """The driver is too new for the GPU: its generation was dropped.
 
-What is wrong: NVIDIA ends the support of old generations with a branch; later branches do not drive them.
+What is wrong: NVIDIA ends support for an old generation after a certain branch; later branches do not support it.
 
 How it shows: after an upgrade `nvidia-smi` prints `No devices were found`; the kernel log says that the GPU is
 supported only by a legacy branch (`NVRM: ... requires the NVIDIA 470.xx Legacy drivers`).
 
-Why it happens: the newest driver was installed beside a Kepler, Maxwell, Pascal or Volta card.
+Why it happens: the newest driver was installed on a machine with a Kepler, Maxwell, Pascal or Volta card.
 
-How to fix it: install the last branch that supports the card, and hold it. Where that branch reports an older CUDA than
-the torch build needs, take a torch build for that CUDA.
+How to fix it: install the last branch that supports the card, and hold it. If that branch supports only an older CUDA
+than the torch build needs, install a torch build for that CUDA.
 
 Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers.
 """

@@ -1,15 +1,15 @@
 """The loaded kernel module and the driver's user-space libraries have different versions.
 
-What is wrong: libnvidia-ml and libcuda speak only to a kernel module of exactly their own version.
+What is wrong: libnvidia-ml and libcuda work only with a kernel module of exactly their own version.
 
 How it shows: `Failed to initialize NVML: Driver/library version mismatch` (NVML code 18); CUDA error 803 or 804;
 `nvidia-smi` fails although the driver was just updated.
 
 Why it happens: packages were upgraded (often unattended) while the old module stays loaded until the next reboot; a
-container was started before the upgrade; an image brings driver libraries of its own.
+container was started before the upgrade; an image contains its own driver libraries.
 
 How to fix it: reboot the host (or stop all GPU programs and reload the modules); recreate containers after that; hold
-the driver packages so that they change only together with a reboot. Where an image brings its own driver libraries,
+the driver packages so that they change only together with a reboot. If an image contains its own driver libraries,
 remove them from the image.
 
 A forward-compatibility libcuda (cuda-compat) is newer than the module by design, and inside WSL the versions differ

@@ -7,8 +7,8 @@ How it shows: `Found no NVIDIA driver on your system` although the GPU's nodes a
 shared object file`.
 
 Why it happens: GKE and some other clusters mount the driver at /usr/local/nvidia and rely on the LD_LIBRARY_PATH of
-CUDA base images; other images do not set it. The same with NixOS, and with WSL where /usr/lib/wsl/lib fell off the
-path.
+CUDA base images; other images do not set it. The same happens on NixOS, and in WSL when /usr/lib/wsl/lib is no longer
+on the path.
 
 How to fix it: put that folder on LD_LIBRARY_PATH, or in a file of /etc/ld.so.conf.d and run ldconfig.
 

@@ -1,16 +1,16 @@
 """A call into the NVIDIA driver hung or crashed.
 
 What is wrong: gpudoctor asks the driver's libraries (NVML, libcuda) in child processes with a deadline. One of these
-calls did not come back in time, or ended its process. Every program that makes the same call will hang or crash too.
-`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a warning where torch computed on that GPU
-afterwards.
+calls did not return in time, or crashed its process. Every program that makes the same call will hang or crash too.
+`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a failure there is only a warning if torch
+computed on that GPU afterwards.
 
 How it shows: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
 ends with `Segmentation fault` or `Aborted`.
 
-Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel module that waits for its GSP
-firmware, a process stuck in the driver (state D), a device reset in progress, libraries of another version than the
-kernel module, or a library that another program has preloaded.
+Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel module that waits for its GSP firmware,
+a process stuck in the driver (state D), a device reset in progress, libraries of a different version than the kernel
+module, or a library that another program has preloaded.
 
 How to fix it: read the kernel log for Xid lines, then reboot the host; in a container or pod, start on another host,
 because nothing inside can reset the driver.

@@ -1,15 +1,15 @@
 """There is an NVIDIA GPU, but no NVIDIA driver.
 
 What is wrong: the PCI bus shows an NVIDIA GPU, no nvidia kernel module is loaded and none of the driver's libraries
-(libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules are the
-host's, and the container toolkit can only pass on what is there.
+(libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules belong to the
+host, and the container toolkit can only pass on what the host has.
 
 How it shows: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False.
 
 Why it happens: a fresh machine image without driver; a kernel or distribution upgrade that removed the packages.
 
-How to fix it: install the driver on the host with the distribution's own tool or from NVIDIA's repository, then
-reboot. Inside a container choose a host that has one. Installing a CUDA toolkit or another torch does not help.
+How to fix it: install the driver on the host with the distribution's own tool or from NVIDIA's repository, then reboot.
+If you are in a container, choose a host that has one. Installing a CUDA toolkit or another torch does not help.
 
 Source: NVIDIA driver installation guide, docs.nvidia.com/datacenter/tesla/driver-installation-guide.
 """

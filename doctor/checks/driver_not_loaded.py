@@ -1,17 +1,17 @@
 """The NVIDIA driver is installed, but its kernel module is not loaded.
 
-What is wrong: the user-space libraries (libcuda, libnvidia-ml) are there, and no nvidia kernel module runs beneath
-them. They have nothing to talk to.
+What is wrong: the user-space libraries (libcuda, libnvidia-ml) are there, but no nvidia kernel module is running for
+them to talk to.
 
 How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; NVML code 9 (driver not
-loaded); `cuInit` 100 (no device) or 999; `torch.cuda.is_available()` False.
+loaded); `cuInit` returns 100 (no device) or 999; `torch.cuda.is_available()` False.
 
 Why it happens: the kernel was upgraded and no module was built for it (headers missing, DKMS failed); Secure Boot
 refuses an unsigned module; nouveau holds the card; the machine was not rebooted after the install; a container image
 brings driver libraries to a host without a driver.
 
 How to fix it: `modprobe nvidia` and read what it says; build the module for the running kernel (linux-headers, dkms),
-sign it or switch Secure Boot off, or install the driver again. Inside a container this is the host's matter.
+sign it or turn Secure Boot off, or reinstall the driver. Inside a container, this has to be done on the host.
 
 Source: NVML return code 9 NVML_ERROR_DRIVER_NOT_LOADED (nvml.h); NVIDIA driver installation guide.
 """

@@ -9,11 +9,11 @@ version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` 
 Why it happens: a plain `pip install torch` gives a CUDA 13 build since torch 2.11; the host of a container or pod has
 an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed.
 
-How to fix it, in this order: install the torch build that fits this driver (no rights on the host needed); on
+How to fix it, in this order: install the torch build that fits this driver (needs no rights on the host); on
 data-center GPUs a forward-compatibility package (cuda-compat); a newer driver on the host, or another host.
 
 A driver of the same CUDA major that is older than the build (branch 535 with a CUDA 12.8 build) is fine: minor-version
-compatibility. `torch.cuda.is_available()` being True beats the table.
+compatibility. If `torch.cuda.is_available()` is True, that counts more than the table.
 
 Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CUDA release notes, table of drivers.
 """

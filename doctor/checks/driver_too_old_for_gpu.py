@@ -1,15 +1,15 @@
 """The driver is older than the GPU.
 
 What is wrong: a driver supports the GPU generations that existed when its branch began. This branch is older than the
-GPU's generation and does not know it.
+GPU's generation and does not support it.
 
 How it shows: `nvidia-smi` prints `No devices were found`; `cuInit` answers 100 (no device); the kernel log says that
 the GPU is not supported by this release.
 
 Why it happens: a machine image or a distribution's default driver is older than the card; a new card in an old server.
 
-How to fix it: install a driver of the named branch or newer on the host. Inside a container choose a host that has it.
-A torch build cannot help before the driver knows the card.
+How to fix it: install a driver of the named branch or newer on the host. If you are in a container, choose a host that
+has it. No torch build helps until the driver supports the card.
 
 Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers; supported GPUs of each
 driver's README.

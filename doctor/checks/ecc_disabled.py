@@ -1,10 +1,11 @@
-"""ECC is off on a data-center GPU, or a change of it waits for a reset.
+"""ECC is off on a data-center GPU, or a change to it waits for a reset.
 
-What is wrong: nothing fails. With ECC off a flipped bit in the GPU's memory is not noticed.
+What is wrong: nothing fails. With ECC off, a flipped bit in the GPU's memory goes unnoticed.
 
 How it shows: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a little more memory.
 
-Why it happens: an administrator switched it off for memory or speed; the change takes a reset or reboot to take effect.
+Why it happens: an administrator turned it off for more memory or speed; the change takes effect after a reset or
+reboot.
 
 How to fix it: `nvidia-smi -e 1` and a reboot (root). It is a remark: some do it on purpose.
 

@@ -2,14 +2,14 @@
 
 What is wrong: a variable that is meant for debugging or profiling, or for another machine, is set for every program.
 
-How it shows: by the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow starts
-(CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
+How it shows: depends on the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow
+starts (CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
 (NCCL_P2P_DISABLE).
 
-Why it happens: advice of a forum that helped to find an error and stayed in .bashrc, a notebook or a Dockerfile.
+Why it happens: forum advice that helped to find an error and stayed in .bashrc, a notebook or a Dockerfile.
 
-How to fix it: unset it, and set it only for the run that needs it. Those that cost nothing as long as all is well are
-remarks. Variables for several GPUs are not judged where there is one.
+How to fix it: unset it, and set it only for the run that needs it. Variables that cost nothing while everything works
+are only remarks. Variables for several GPUs are not judged on a machine with one.
 
 Source: CUDA C++ Programming Guide, environment variables; NCCL user guide, environment variables; PyTorch
 documentation, CUDA environment variables.

@@ -1,6 +1,6 @@
-"""A GPU's compute mode refuses this program: prohibited, or exclusive and taken.
+"""A GPU's compute mode refuses this program: prohibited, or exclusive and already in use.
 
-What is wrong: in mode Exclusive_Process one process at a time may use the GPU, in mode Prohibited none.
+What is wrong: in mode Exclusive_Process only one process at a time may use the GPU; in mode Prohibited, none may.
 
 How it shows: `CUDA error: all CUDA-capable devices are busy or unavailable` (46); the second worker of a job fails, the
 first works.

@@ -11,9 +11,9 @@ enough), or a wheel for another torch or the other ABI (cxx11abiTRUE, cxx11abiFA
 
 How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
 
-A failure where the wheel's own tag, or an exact pin on another torch minor, says so; a warning for other wishes in
-the metadata. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers whose
-`xformers.info` tells this torch as build.torch_version fits it, whatever release its number belongs to.
+It is a failure if the wheel's own tag or an exact pin on another torch minor version says so, and a warning for other
+requirements in the metadata. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers
+whose `xformers.info` names this torch as build.torch_version fits it, whatever its release number.
 
 Source: Requires-Dist and direct_url.json of the extension; names of release wheels; torch's TorchConfig.cmake.
 """

@@ -1,7 +1,7 @@
 """A compiled extension has no code for this GPU.
 
-What is wrong: the extension's libraries hold machine code for other GPU generations, and no PTX that the driver could
-compile for this one. torch itself may be fine.
+What is wrong: the extension's libraries contain machine code for other GPU generations, but no PTX that the driver
+could compile for this one. torch itself may be fine.
 
 How it shows: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
 only, `FlashAttention only supports Ampere GPUs or newer`, `Error named symbol not found at ...`.
@@ -9,11 +9,11 @@ only, `FlashAttention only supports Ampere GPUs or newer`, `Error named symbol n
 Why it happens: the extension was built before this GPU existed, was built on a machine with another GPU
 (TORCH_CUDA_ARCH_LIST), or its authors dropped or never supported this generation (flash-attn 2 starts at Ampere, 8.0).
 
-How to fix it: a newer version for a newer GPU; for an older GPU remove it, programs then use torch's own attention; or
-build it here for this GPU.
+How to fix it: for a newer GPU, install a newer version. For an older GPU, remove it (programs then use torch's own
+attention). Or build it here for this GPU.
 
 Read from the bytes of each library. A package is judged by its general libraries: kernels for one generation alone
-(FlashAttention 3 for Hopper) need not run everywhere. bitsandbytes brings one library per CUDA version; the one that
+(FlashAttention 3 for Hopper) need not run everywhere. bitsandbytes ships one library per CUDA version; the one that
 torch's CUDA selects counts.
 
 Source: CUDA C++ Programming Guide, binary compatibility; .nv_fatbin of the libraries.

@@ -1,13 +1,13 @@
 """An extension's package has no library for the CUDA version that torch was built with.
 
-What is wrong: bitsandbytes brings one library per CUDA version and none for this one; or an extension needs the CUDA
-runtime of another major (libcudart.so.11.0 beside a CUDA 12 torch), which is not there.
+What is wrong: bitsandbytes ships one library per CUDA version, but none for this one; or an extension needs the CUDA
+runtime of another major (libcudart.so.11.0 beside a CUDA 12 torch), which is missing.
 
 How it shows: `CUDA SETUP: Required library version not found: libbitsandbytes_cuda124.so`, `Could not find the
 bitsandbytes CUDA binary`, `ImportError: libcudart.so.11.0: cannot open shared object file`.
 
 Why it happens: the extension is older than the CUDA version of this torch, or was installed for another torch; or
-BNB_CUDA_VERSION names a version that the package does not hold.
+BNB_CUDA_VERSION names a version that the package does not contain.
 
 How to fix it: a newer release of the extension (bitsandbytes 0.50 and newer also take the nearest library of the same
 CUDA major); see the command. No CUDA toolkit needs to be installed.

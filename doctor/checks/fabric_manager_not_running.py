@@ -1,8 +1,8 @@
 """CUDA answers 802 (system not yet initialized): the NVSwitch fabric is not set up.
 
 What is wrong: on boards where NVSwitches connect the GPUs (HGX, DGX with A100, H100, H200, B200 ...), CUDA waits until
-the fabric manager has set up the switches. It is not running, failed, is of another version than the driver, or is
-not done.
+the fabric manager has set up the switches. It is not running, has failed, has a different version than the driver, or
+has not finished.
 
 How it shows: `Error 802: system not yet initialized`, `is_available()` False, while nvidia-smi lists all GPUs.
 
@@ -11,7 +11,7 @@ not (the versions must be equal); the machine has just booted; a virtual machine
 provider has not activated the partition.
 
 How to fix it: install nvidia-fabricmanager of exactly the driver's version and start it. In a container or a rented
-virtual machine this is the host's matter: take another host and tell the provider.
+virtual machine this has to be fixed on the host: use another host and tell the provider.
 
 Source: Fabric Manager user guide, docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide.
 """

@@ -11,7 +11,7 @@ machine was given too small a window.
 
 How to fix it: turn 'Above 4G decoding' on in the firmware, update the firmware, or start the kernel with pci=realloc.
 
-Judged from the kernel log of a pasted text.
+Judged from the kernel log in a pasted text.
 
 Source: NVIDIA driver README, chapter on common problems; kernel log of the PCI subsystem.
 """

@@ -1,15 +1,15 @@
-"""A framework beside torch is installed in a build without CUDA.
+"""Another framework is installed as a build without CUDA.
 
-What is wrong: TensorFlow, DGL, llama.cpp, PaddlePaddle or FAISS is there as a CPU build. No driver or setting makes it
-use the GPU.
+What is wrong: TensorFlow, DGL, llama.cpp, PaddlePaddle or FAISS is installed as a CPU build. No driver or setting can
+make it use the GPU.
 
 How it shows: `tf.config.list_physical_devices('GPU')` is [], `Your installed DGL package does not support GPU`,
-`n_gpu_layers` without effect; slowness.
+`n_gpu_layers` has no effect; everything is slow.
 
 Why it happens: tensorflow-cpu was chosen; TensorFlow has no GPU build for native Windows since 2.11, nor for aarch64 on
 PyPI; `pip install dgl`, `llama-cpp-python` and `faiss-cpu` give CPU builds.
 
-How to fix it: the GPU build, see the command; on Windows use WSL 2.
+How to fix it: install the GPU build (see the command); on Windows, use WSL 2.
 
 A warning; a remark where torch is installed (the package may be a helper), for faiss-cpu, and where a CPU package is
 required by its very name; a failure where tensorflow, dgl or llama-cpp-python is required.

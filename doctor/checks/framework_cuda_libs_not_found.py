@@ -1,7 +1,7 @@
 """TensorFlow does not find the CUDA libraries that it needs.
 
 What is wrong: TensorFlow's GPU build opens libcudart, libcublas, libcudnn and their like by name when it starts. They
-come with the extra `and-cuda` as wheels, or from a toolkit on the loader's path; here some are neither.
+come as wheels with the extra `and-cuda`, or from a toolkit on the loader's path. Here some are in neither place.
 
 How it shows: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
 properly`, `Could not find cuda drivers on your machine, GPU will not be used`, an empty list of GPUs.
@@ -9,7 +9,7 @@ properly`, `Could not find cuda drivers on your machine, GPU will not be used`, 
 Why it happens: `pip install tensorflow` without the extra; a toolkit of another CUDA major; a module or shell file that
 resets LD_LIBRARY_PATH. 2.16.1 does not look into its own wheels (2.16.2 and newer do).
 
-How to fix it: `pip install tensorflow[and-cuda]` of the same version.
+How to fix it: install `tensorflow[and-cuda]` in the same version.
 
 A warning; a remark where torch is installed; a failure with `--require tensorflow`.
 

@@ -1,13 +1,13 @@
-"""The GPUs of this machine are not those that --expect asks for.
+"""The GPUs on this machine are not the ones that --expect asks for.
 
-What is wrong: `--expect 8xH100` says what programs should find here; CUDA (or NVML, where CUDA was not asked) lists
-another number or another model. A GPU in MIG mode counts by its instances, and without an instance not at all. Where
+What is wrong: `--expect 8xH100` says what programs should find here; CUDA (or NVML, where CUDA was not asked) lists a
+different number or model. A GPU in MIG mode counts by its instances; without an instance it does not count. Where
 CUDA_VISIBLE_DEVICES or NVIDIA_VISIBLE_DEVICES hides the rest, the answer is UNKNOWN and names it.
 
 How it shows: a job that is made for eight GPUs starts with seven, or with another model and less memory.
 
-Why it happens: a GPU was lost, is held by another driver or left out by the scheduler or CDI; the provider gave another
-plan.
+Why it happens: a GPU was lost, is bound to another driver, or was left out by the scheduler or CDI; the provider
+supplied a different plan.
 
 How to fix it: look at the other findings first. Otherwise take the machine that was ordered, or change --expect.
 

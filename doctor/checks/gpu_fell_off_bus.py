@@ -7,14 +7,14 @@ kernel log has `NVRM: Xid 79, GPU has fallen off the bus`.
 
 Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defect of the board.
 
-How to fix it: power the machine off and on, or stop and start the instance (a reboot alone may not bring the GPU
-back), then look at power and seating. In a container or rented machine take another host and tell the provider.
+How to fix it: power the machine off and on, or stop and start the instance (a reboot alone may not bring the GPU back),
+then check power and seating. In a container or on a rented machine, use another host and tell the provider.
 
-A GPU that NVML does not list is not lost for that: a batch system or a control group may give a session some of the
+A GPU that NVML does not list is not necessarily lost: a batch system or a control group may give a session some of the
 machine's GPUs, and a missing device node does the same. Opening the GPU's node tells them apart. EPERM (a control
 group, or the driver for a GPU that NVreg_ExcludedGpus leaves out) and EACCES (the node's mode) mean that the GPU was
 not given to this session. EIO means that the driver could not start it, ENODEV that it was removed, ENXIO that no
-driver answers behind the node. Where nothing tells, the answer is UNKNOWN.
+driver answers behind the node. If nothing tells them apart, the answer is UNKNOWN.
 
 Source: NVML return code 15 NVML_ERROR_GPU_IS_LOST (nvml.h); Xid 79, docs.nvidia.com/deploy/xid-errors; nv_open_device
 and nv_start_device in kernel-open/nvidia/nv.c of github.com/NVIDIA/open-gpu-kernel-modules; for EPERM

@@ -1,19 +1,19 @@
 """A GPU's memory has faults that ECC could not correct.
 
-What is wrong: memory errors were seen that ECC detects and cannot repair, or the board can no longer replace bad rows
-(row remapping failed, too many rows or pages replaced).
+What is wrong: memory errors occurred that ECC detects but cannot correct, or the board can no longer replace bad rows
+(row remapping failed, or too many rows or pages were replaced).
 
 How it shows: `uncorrectable ECC error encountered` (CUDA error 214), Xid 48, 63, 64, 94, 95 in the kernel log; programs
-that end at random. With ECC off the same faults are silent wrong numbers.
+that crash at random. With ECC off, the same faults silently give wrong numbers.
 
-Why it happens: memory cells age or are hit by radiation; heat; a defective board. Single events happen on sound boards
-too: a reset clears them. A failed remapping does not go away.
+Why it happens: memory cells age or are hit by radiation; heat; a defective board. Single errors happen on healthy
+boards too; a reset clears them. A failed remapping does not go away.
 
-How to fix it: after uncorrected errors end the programs and reset the GPU (or reboot). Where remapping failed, 512 rows
-or 63 pages are replaced, or the driver (590 and later) flags memory that it cannot repair, the board must be replaced.
-In a container or rented machine take another host.
+How to fix it: after uncorrected errors, stop the programs and reset the GPU (or reboot). If remapping failed, 512 rows
+or 63 pages have been replaced, or the driver (590 and later) flags memory that it cannot repair, the board must be
+replaced. In a container or on a rented machine, use another host.
 
-Thresholds: retired_pages (63), remapped_rows (512). Corrected errors are no fault.
+Thresholds: retired_pages (63), remapped_rows (512). Corrected errors are not a fault.
 
 Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; nvidia-smi(1), ECC; limits
 of 512 rows and 63 pages: DCGM (DcgmGPUHardwareLimits.h).

@@ -1,15 +1,17 @@
-"""GPU memory is in use, and no process shows that uses it.
+"""GPU memory is in use, but no process is listed that uses it.
 
-What is wrong: memory of an idle GPU is taken, and the driver lists nobody who holds it. New programs have less.
+What is wrong: memory of an idle GPU is in use, but the driver lists no process that holds it. New programs have less
+memory.
 
 How it shows: `CUDA out of memory` although nothing seems to run; `nvidia-smi` shows used memory and an empty list of
 processes.
 
 Why it happens: a worker of an earlier run that was not killed with its parent, a zombie, a stopped notebook kernel, a
-process that is just ending. Inside a container the list is often empty because processes of the host and of other
+process that is just exiting. Inside a container the list is often empty because processes of the host and of other
 containers are not shown, so there it is only a remark.
 
-How to fix it: `fuser -v /dev/nvidia*` names who has the devices open; end it. Where nobody is found, reset the GPU.
+How to fix it: `fuser -v /dev/nvidia*` shows which processes have the devices open; stop them. If there is none, reset
+the GPU.
 
 Threshold: stale_memory_mib (500).
 

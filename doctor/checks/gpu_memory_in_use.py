@@ -1,14 +1,13 @@
 """Most of a GPU's memory is already in use.
 
-What is wrong: nothing fails. Another program, or another start of yours, holds more than half of the memory.
+What is wrong: nothing fails. Another program, or another run of yours, holds more than half of the memory.
 
-How it shows: `CUDA out of memory` where the same program ran before; the message names what others
-use.
+How it shows: `CUDA out of memory` where the same program ran before; the message says how much other processes use.
 
 Why it happens: an inference server, a notebook or another user's job on the same GPU.
 
-How to fix it: end what is no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). It is a remark: a busy GPU is
-no sick GPU.
+How to fix it: stop what is no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). It is only a remark: a busy GPU
+is not a faulty GPU.
 
 Threshold: memory_in_use_percent (50).
 

@@ -1,15 +1,15 @@
-"""torch is a CUDA build and imports, yet the GPU cannot be used.
+"""torch is a CUDA build and can be imported, but it cannot use the GPU.
 
-What is wrong: CUDA's first call fails, no device is found, or a small kernel gives an error or a wrong answer. No
-other check names the reason (if one does, it stands above this one).
+What is wrong: CUDA's first call fails, no device is found, or a small kernel fails or gives a wrong answer. No other
+check names the reason; if one does, it comes first and this one follows from it.
 
-How it shows: `torch.cuda.is_available()` is False, or the first operation on the GPU raises, kills the process or
-never comes back.
+How it shows: `torch.cuda.is_available()` is False, or the first operation on the GPU raises, kills the process or never
+returns.
 
-Why it happens: the code of the error says more; see the detail of the finding.
+Why it happens: the error code says more; see the details of the finding.
 
-How to fix it: follow the finding above this one; without one, what the finding says of its error code. A restart of
-the container, then of the machine, are the last steps.
+How to fix it: fix the finding above this one. If there is none, follow this finding's advice for the error code. As a
+last resort, restart the container, then the machine.
 
 Source: CUDA error codes (cuda.h, driver_types.h); what torch answered in a child process.
 """

@@ -1,20 +1,19 @@
-"""What was measured did not run on the GPU.
+"""The measured program did not use the GPU.
 
-What is wrong: a GPU was asked for and torch did no work on it, or a watched program left it alone.
-`torch.cuda.is_available()` proves nothing; this is what really ran.
+What is wrong: a GPU was asked for, but torch did no work on it, or a watched program did not use it.
+`torch.cuda.is_available()` proves nothing; this check looks at what really ran.
 
 How it shows: training is as slow as on a CPU; nvidia-smi shows 0 % and no process.
 
-Why it happens: torch without CUDA, a driver that is not there, a container without the GPU: the finding above says
-which. In a watched program also: model and batches were never moved to the GPU, or another Python than you think ran
-it.
+Why it happens: torch without CUDA, a missing driver, or a container without the GPU: the finding above says which. In a
+watched program also: model and batches were never moved to the GPU, or a different Python ran it than you think.
 
-How to fix it: the cause above first. In a program: `.to("cuda")` for the model and for every batch, an error where
-there is no GPU in the place of a silent change to the CPU.
+How to fix it: fix the cause above first. In a program, call `.to("cuda")` on the model and on every batch, and raise an
+error if there is no GPU instead of silently falling back to the CPU.
 
-With `--device cpu` it is a remark, and a torch that crashes on the CPU fails. Where memory or time ran out before a GPU
-was proven it is unknown. Without torch, a GPU on which a kernel through libcuda alone runs right is a warning at most.
-Judged from `gpudoctor prove` and `gpudoctor watch`.
+With `--device cpu` it is a remark; if torch crashes on the CPU, it is a failure. If memory or time ran out before a GPU
+was proven, the answer is UNKNOWN. Without torch, it is a warning at most if a kernel through libcuda alone ran
+correctly on the GPU. Judged from `gpudoctor prove` and `gpudoctor watch`.
 
 Source: results computed by torch on the device, the device of their tensor, NVML's list of processes, a kernel through
 libcuda alone.

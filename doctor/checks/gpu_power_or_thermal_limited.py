@@ -1,15 +1,15 @@
 """A GPU is being slowed down by heat, by its power supply, or by its hardware protection.
 
-What is wrong: the GPU tells why its clocks are lower than they could be. Three of its reasons are faults: a thermal
-slowdown, a power brake (the supply or the rack asks for less), a hardware slowdown.
+What is wrong: the GPU reports why its clocks are lower than they could be. Three of these reasons are faults: a thermal
+slowdown, a power brake (the power supply or the rack asks for less) and a hardware slowdown.
 
-How it shows: work takes several times longer than on an equal GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
+How it shows: work takes several times longer than on an identical GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
 
-Why it happens: heat of the chip or of its memory; a missing power cable or a supply at its limit; a rack's power
-brake. A laptop does it by design, on battery or in a thin case: a remark.
+Why it happens: heat of the chip or of its memory; a missing power cable or a supply at its limit; a rack's power brake.
+A laptop does this by design, on battery or in a thin case; that is a remark.
 
-How to fix it: by the reason: cool it, check cables and supplies. Reaching the power limit under full load (SW power
-cap) is what a busy GPU does and only a remark.
+How to fix it: depends on the reason: cool it, or check cables and power supplies. Reaching the power limit under full
+load (SW power cap) is normal and only a remark.
 
 Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
 """

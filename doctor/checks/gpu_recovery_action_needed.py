@@ -1,14 +1,14 @@
 """The driver says that a GPU needs a reset or a reboot.
 
-What is wrong: after an error the driver itself marks the GPU: it will not work rightly until it was reset, the node
-rebooted, its peers drained, or the IMEX domain (memory shared between machines over NVLink) recovered.
+What is wrong: after an error, the driver itself marks the GPU. It will not work correctly until it has been reset, the
+node rebooted, its peers drained, or the IMEX domain (memory shared between machines over NVLink) recovered.
 
 How it shows: `nvidia-smi -q` prints `GPU Recovery Action: Reset` (or Reboot, Drain P2P ...); Xid 154 in the kernel log;
 CUDA errors 719, 46, 999 in programs.
 
 Why it happens: an uncorrectable memory error, a hang of the GPU's firmware, an NVLink error.
 
-How to fix it: what the action says. In a container or rented machine take another host.
+How to fix it: do what the action says. In a container or on a rented machine, use another host.
 
 The actions: 0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset (driver 570); 5 bus reset in driver 580,
 recovery of the IMEX domain from 610 on; 6 bus reset, 7 system reboot (615).

@@ -1,20 +1,21 @@
 """A GPU is too hot.
 
-What is wrong: the GPU is at or near the temperature where it slows itself down to survive.
+What is wrong: the GPU is at or near the temperature where it slows itself down to protect itself.
 
-How it shows: clocks fall under load, the same work takes longer each minute; `nvidia-smi -q -d TEMPERATURE,PERFORMANCE`
-shows a small `T.Limit Temp` and `SW Thermal Slowdown` or `HW Thermal Slowdown: Active`.
+How it shows: clocks drop under load, and the same work takes longer every minute; `nvidia-smi -q -d
+TEMPERATURE,PERFORMANCE` shows a small `T.Limit Temp` and `SW Thermal Slowdown` or `HW Thermal Slowdown: Active`.
 
-Why it happens: dust, a dead fan, a passive board without a server's fans, cards beside each other without space, a
-warm room.
+Why it happens: dust, a dead fan, a passive board without server fans, cards too close together, a warm room.
 
-How to fix it: look at fans and air flow; lower the power limit until that is done. In a rented machine take another.
+How to fix it: check fans and air flow; lower the power limit until that is done. If the machine is rented, use another
+one.
 
-How it is judged: the GPU's own margin (T.Limit) or slowdown temperature decides where it has one: a warning within
+How it is judged: the GPU's own margin (T.Limit) or slowdown temperature decides if it has one: a warning within
 temperature_margin_warn_c (5) degrees of it, a failure at it with a thermal throttle bit set. Other GPUs: below
-temperature_remark_c (75) good, a remark up to temperature_warn_c (80), from there a warning, and a failure from
-temperature_fail_c (84) with a thermal throttle bit set. Hot without a throttle bit is no failure. A margin of 0 or
-below without that bit is not believed: some boards report it wrongly. A laptop runs at its limit by design: a remark.
+temperature_remark_c (75) is fine, up to temperature_warn_c (80) is a remark, above that a warning, and from
+temperature_fail_c (84) with a thermal throttle bit set a failure. Without a throttle bit, heat alone is not a failure.
+A margin of 0 or below without that bit is not believed: some boards report it wrongly. A laptop runs at its limit by
+design; that is a remark.
 
 Source: nvidia-smi(1), temperature and clocks event reasons; NVML nvmlDeviceGetMarginTemperature.
 """

@@ -1,15 +1,15 @@
 """A GPU computed wrong values.
 
-What is wrong: a kernel of our own, or a product or convolution by torch, gave other numbers than float64 on the CPU
-does for the same random input. Everything that this GPU computes is in doubt.
+What is wrong: a kernel of our own, or a matrix product or convolution by torch, gave different numbers than float64 on
+the CPU for the same random input. Everything that this GPU computes is in doubt.
 
 How it shows: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
 
-Why it happens: most often memory or a chip that is defective or overclocked; heat; errors that ECC would have told
-where ECC is off; seldom a driver or library defect.
+Why it happens: most often a defective or overclocked chip or memory; heat; memory errors that ECC would have reported,
+if ECC is off; rarely a bug in the driver or a library.
 
-How to fix it: stop using it. Set clocks and voltages to their defaults, reset it, measure again; if it stays wrong,
-have the board replaced. In a rented machine take another host.
+How to fix it: stop using it. Set clocks and voltages to their defaults, reset it and measure again. If the results are
+still wrong, have the board replaced. On a rented machine, use another host.
 
 Source: results of `gpudoctor prove` against float64 on the CPU.
 """

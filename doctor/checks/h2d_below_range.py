@@ -3,15 +3,16 @@
 What is wrong: pinned host-to-device copies stay below 80 % of what boards of this PCIe generation and width reach
 (12 GB/s for generation 3, 26 for 4, 55 for 5, with 16 lanes).
 
-How it shows: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not.
+How it shows: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not
+slow.
 
-Why it happens, likeliest first by the link that NVML showed under load: fewer lanes or a lower generation than board
-and slot can do; else memory of the other processor socket (NUMA), an IOMMU, a virtual machine, other copies at the
-same time.
+Why it happens, most likely first, judged by the link that NVML showed under load: fewer lanes or a lower generation
+than board and slot support; otherwise memory on the other processor socket (NUMA), an IOMMU, a virtual machine, other
+copies at the same time.
 
-How to fix it: reseat the board or use a slot with all lanes; bind the process to the socket of its GPU (numactl).
-A warning, never a failure; a remark where the link is as narrow as the copies are slow in a virtual machine, or by half
-where several boards share a processor's lanes.
+How to fix it: reseat the board or use a slot with all lanes; bind the process to the socket of its GPU (numactl). It is
+a warning, never a failure. It is a remark if a narrow link explains the slow copies: in a virtual machine, or where
+several boards share a processor's lanes and each has half of them.
 
 Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
 """
