@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from .parts import NEEDS, torch_wheel
+
+settings.register_profile("untimed", deadline=None)  # no test asserts a time: the machine may be busy
+settings.load_profile("untimed")
 
 REQUIRED = frozenset(filter(None, os.environ.get("GPUDOCTOR_CI_REQUIRES", "").split(",")))
 
