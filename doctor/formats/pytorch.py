@@ -12,10 +12,9 @@ _MAX_VERSION_FILE = 1 << 16
 _CHUNK = 1 << 20
 _OVERLAP = 4096
 _MAX_SCAN = 64 << 20
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = (  # compiled where there is a torch: that takes milliseconds
     r"^(__version__|cuda|hip|rocm|xpu|git_version|debug)[ \t]*(?::[^=\n]*)?="
-    r"[ \t]*(None|True|False|'[^'\\\n]*'|\"[^\"\\\n]*\")[ \t]*(?:\#.*)?\r?$",
-    re.MULTILINE,
+    r"[ \t]*(None|True|False|'[^'\\\n]*'|\"[^\"\\\n]*\")[ \t]*(?:\#.*)?\r?$"
 )
 _SM, _GFX = rb"(?:sm_|compute_)\d{2,3}[af]?", rb"gfx[0-9a-f]{3,5}"
 _ARCH_LIST = re.compile(rb"(?<=\0)(%b(?: %b)*|%b(?: %b)*)(?=\0)" % (_SM, _SM, _GFX, _GFX))
@@ -40,7 +39,7 @@ class TorchVersionFile(NamedTuple):
 def parse_version_file(text: str) -> Optional[TorchVersionFile]:
     """Read the assignments of torch/version.py; None where it assigns no ``__version__``."""
     values: Dict[str, str] = {}
-    for match in _ASSIGNMENT.finditer(text[:_MAX_VERSION_FILE]):
+    for match in re.finditer(_ASSIGNMENT, text[:_MAX_VERSION_FILE], re.MULTILINE):
         values[match.group(1)] = match.group(2)
     if "__version__" not in values:
         return None

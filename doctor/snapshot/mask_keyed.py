@@ -66,7 +66,7 @@ def find_keyed(scan: Scan) -> Iterator[Span]:
 
 def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Span]:
     text = scan.text
-    if sign := _SIGN.match(text, end):
+    if _may_be_sign(text, end) and (sign := _SIGN.match(text, end)):
         at = sign.end()
         if kind == HEADER:
             yield from _header(text, at, text[left - 1 : left])
@@ -82,6 +82,12 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
         loose = flag and kind == SURE and name.startswith("--")
         if not loose or text[blank.end() : blank.end() + 1] != "-":
             yield from _one(text, blank.end(), not loose, name, asked=variable or flag)
+
+
+def _may_be_sign(text: str, end: int) -> bool:
+    """Whether `_SIGN` is worth its compilation: our own sentences have words such as `pass` in them."""
+    rest = text[end : end + 80]
+    return rest[:1] in "\"'`\\])" or rest.lstrip("\"'`\\]) \t")[:1] in ":=|-,\r\n"
 
 
 def _one(text: str, at: int, strict: bool, name: str, asked: bool = True) -> Iterator[Span]:
