@@ -96,10 +96,16 @@ def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:
     """A case beside its report."""
     found = tuple((f["id"], f["status"]) for f in report["findings"])
     return Answer(
-        case["id"], case["root_cause"]["slug"], tuple(case.get("also") or ()), case["decidable"] == "yes",
-        bool(case["healthy"]), found, len(report["needs"]), tuple(report["possible"]),
+        case["id"],
+        case["root_cause"]["slug"],
+        tuple(case.get("also") or ()),
+        case["decidable"] == "yes",
+        bool(case["healthy"]),
+        found,
+        len(report["needs"]),
+        tuple(report["possible"]),
         bool(found and found[0][1] == "warn" and found[0][0] in report["possible"]),
-    )  # fmt: skip
+    )
 
 
 def unsound(report: dict[str, Any]) -> str:

@@ -78,7 +78,7 @@ def rows(random: Random) -> Iterator[str]:
         elif kind == 16:
             yield f"config.model.layer_{step % 96}.hidden_size: {random.randrange(64) * 128}"
         elif kind == 17:
-            yield f"I1120 {clock[11:19]}.{step % 10**6:06} {step % 9999} scheduler.go:{step % 700}] \"Successfully bound pod\" pod=\"jobs/train-{step:05}\" node=\"gpu-{step % 64}\""
+            yield f'I1120 {clock[11:19]}.{step % 10**6:06} {step % 9999} scheduler.go:{step % 700}] "Successfully bound pod" pod="jobs/train-{step:05}" node="gpu-{step % 64}"'
         elif kind == 18:
             yield f"saving checkpoint to /mnt/checkpoints/run-17/step_{step:08}/model-{step % 8:05}-of-00008.safetensors ({random.randrange(9000)} MB)"
         else:

@@ -89,9 +89,11 @@ def verdict(text: str) -> Any:
 
     report = judge(read(text), Matrix.load(), Policy(judged_on="2026-11-22"))
     return (
-        report.verdict, [(f.id, f.status, f.severity, f.subject) for f in report.findings],
-        [(check.id, check.status) for check in report.checks], sorted(report.possible),
-    )  # fmt: skip
+        report.verdict,
+        [(f.id, f.status, f.severity, f.subject) for f in report.findings],
+        [(check.id, check.status) for check in report.checks],
+        sorted(report.possible),
+    )
 
 
 def overmasked(seed: int, count: int, show: bool = False, judged: bool = True) -> int:

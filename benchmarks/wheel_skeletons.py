@@ -21,17 +21,22 @@ def skeleton(kept: dict[str, Any]) -> dict[str, Any]:
     texts = line["archs"] or []
     assert len(texts) < 2, texts
     return {
-        "name": line["name"], "version": line["version"], "machine": line["machine"], "wheel": line["wheel"],
-        "torch": _torch(line["version"], kept.get("version.py", "")), "archs": "".join(texts),
+        "name": line["name"],
+        "version": line["version"],
+        "machine": line["machine"],
+        "wheel": line["wheel"],
+        "torch": _torch(line["version"], kept.get("version.py", "")),
+        "archs": "".join(texts),
         "cuobjdump": {
             name: {"version": told["cuobjdump"], "entries": told["entries"], "refused": told["refused"]}
             for name, told in line["libraries"].items()
         },
         "libraries": [
             {"name": library["name"], "fatbins": [_section(row) for row in library["fatbins"]]}
-            for library in kept["libraries"] if library.get("fatbins")
+            for library in kept["libraries"]
+            if library.get("fatbins")
         ],
-    }  # fmt: skip
+    }
 
 
 def _torch(version: str, words: str) -> str:

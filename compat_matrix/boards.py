@@ -19,9 +19,7 @@ _SEGMENT = (("Quadro", "workstation"), ("RTX A", "workstation"), ("Tesla", "data
 _COMPAT = {"consumer": "no", "workstation": "selected", "datacenter": "yes"}
 
 
-def boards(
-    m: Matrix, words: tuple[str, ...], device: str | None, split: Split
-) -> tuple[Gpu, ...]:
+def boards(m: Matrix, words: tuple[str, ...], device: str | None, split: Split) -> tuple[Gpu, ...]:
     """Rows as those of the table of GPUs, for these words of a name (as `split` makes them) or this PCI device."""
     by_words: dict[tuple[str, ...], list[Board]] = m.memo("boards by words", lambda: _index(m, split))
     named = by_words.get(words, []) if words else []
@@ -47,8 +45,15 @@ def _row(m: Matrix, row: Board) -> Gpu:
     level = m.compute_capability(row.cc)
     segment = next((segment for word, segment in _SEGMENT if row.name.startswith(word)), "consumer")
     return Gpu(
-        id=f"{row.name} {row.cc}", name=row.name, architecture=level.architecture if level else "", chip=row.chips[0],
-        cc=row.cc, device_ids=row.device_ids, segment=segment,
+        id=f"{row.name} {row.cc}",
+        name=row.name,
+        architecture=level.architecture if level else "",
+        chip=row.chips[0],
+        cc=row.cc,
+        device_ids=row.device_ids,
+        segment=segment,
         forward_compat=_COMPAT[segment] if row.name.startswith("GeForce") or numbers(row.cc) < (7, 5) else "unknown",
-        open_module=level.open_module if level else "supported", source=row.source, confidence=row.confidence,
-    )  # fmt: skip
+        open_module=level.open_module if level else "supported",
+        source=row.source,
+        confidence=row.confidence,
+    )

@@ -60,10 +60,17 @@ class BestBuilds(msgspec.Struct, frozen=True):
 
 
 def best_builds(
-    m: Matrix, gpus: Sequence[str], driver: str | None = None, os: str = "linux", arch: str = "x86_64",
-    python: str | None = None, torch: str | None = None, forward_compat: bool = False,
-    packages: Sequence[str] = ("torchvision", "torchaudio"), limit: int = 8,
-) -> BestBuilds:  # fmt: skip
+    m: Matrix,
+    gpus: Sequence[str],
+    driver: str | None = None,
+    os: str = "linux",
+    arch: str = "x86_64",
+    python: str | None = None,
+    torch: str | None = None,
+    forward_compat: bool = False,
+    packages: Sequence[str] = ("torchvision", "torchaudio"),
+    limit: int = 8,
+) -> BestBuilds:
     """Rank torch builds for these compute capabilities.
 
     Every GPU must have SASS in the build and in the cuDNN that the build brings; the driver must be native or
@@ -90,8 +97,10 @@ def best_builds(
             if build.tag not in grades:
                 grades[build.tag] = _driver(m, driver, build.tag, driver_platform)
             grade, why = grades[build.tag]
-            if grade in ("native", "minor-version") or (driver is None) or (
-                forward_compat and grade == "needs-forward-compat"
+            if (
+                grade in ("native", "minor-version")
+                or (driver is None)
+                or (forward_compat and grade == "needs-forward-compat")
             ):
                 found.append((build, grade, why, served))
                 continue
@@ -183,9 +192,15 @@ def _tagged(build: TorchBuild) -> bool:
 
 
 def _build(
-    m: Matrix, build: TorchBuild, grade: str, why: str, served: dict[str, str], *, python: str | None,
+    m: Matrix,
+    build: TorchBuild,
+    grade: str,
+    why: str,
+    served: dict[str, str],
+    *,
+    python: str | None,
     packages: Sequence[str],
-) -> RankedBuild:  # fmt: skip
+) -> RankedBuild:
     url = "" if build.pypi_default else f"https://download.pytorch.org/whl/{build.tag}"
     row = m.index_url(build.tag)
     if row and url:
@@ -205,9 +220,18 @@ def _build(
         own.append(f"{plain[-1]}{local}" if pinned else plain[-1])
     by = ", ".join(gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in served.items())
     return RankedBuild(
-        torch=build.torch, tag=build.tag, platform=build.platform, grade=grade, index_url=url,
-        why=f"{why}; machine code for {by}", pypi_default=build.pypi_default, served_by=served, companions=versions,
-        requirements=tuple(own if url and there else plain), tagged=tuple(own) if there else (),
-        tagged_index_url=row.url if row and there else "", confidence=build.confidence,
+        torch=build.torch,
+        tag=build.tag,
+        platform=build.platform,
+        grade=grade,
+        index_url=url,
+        why=f"{why}; machine code for {by}",
+        pypi_default=build.pypi_default,
+        served_by=served,
+        companions=versions,
+        requirements=tuple(own if url and there else plain),
+        tagged=tuple(own) if there else (),
+        tagged_index_url=row.url if row and there else "",
+        confidence=build.confidence,
         sources=(build.source,) + ((row.source,) if row else ()),
-    )  # fmt: skip
+    )

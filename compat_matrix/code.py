@@ -69,9 +69,13 @@ def ptx_reaches(m: Matrix, code: Arch, device: tuple[int, int]) -> bool:
 
 
 def code_for_gpu(
-    m: Matrix, capability: str, sass: Sequence[str], ptx: Sequence[str] = (), driver_cuda: str | None = None,
+    m: Matrix,
+    capability: str,
+    sass: Sequence[str],
+    ptx: Sequence[str] = (),
+    driver_cuda: str | None = None,
     build_cuda: str | None = None,
-) -> CodeGrade:  # fmt: skip
+) -> CodeGrade:
     """Grade compiled targets against a GPU.
 
     sass, ptx: targets found in the libraries; driver_cuda: CUDA version that the driver reports; build_cuda: CUDA
@@ -99,17 +103,24 @@ def code_for_gpu(
         have, text = minor(driver_cuda), f"{needs[0]}.{needs[1]}" if needs else ""
         if needs and have and have < needs:
             return CodeGrade(
-                kind="none", by="", ptx_needs_cuda=text,
+                kind="none",
+                by="",
+                ptx_needs_cuda=text,
                 reason=f"only PTX of CUDA {text}, which a driver reporting CUDA {driver_cuda} cannot compile",
-            )  # fmt: skip
+            )
         return CodeGrade(
-            kind="ptx-jit", by=str(best), ptx_needs_cuda=text,
+            kind="ptx-jit",
+            by=str(best),
+            ptx_needs_cuda=text,
             reason=f"no SASS for {capability}; the driver compiles PTX {best} at first use",
-        )  # fmt: skip
+        )
     unsure = [str(code) for code, verdict in verdicts if verdict == "unknown"]
     if unsure or not listed:
-        why = f"code of {', '.join(unsure)} on {capability} is not verified" if unsure else (
-            f"compute capability {capability} is not listed in this matrix")
+        why = (
+            f"code of {', '.join(unsure)} on {capability} is not verified"
+            if unsure
+            else (f"compute capability {capability} is not listed in this matrix")
+        )
         return CodeGrade(kind="unknown", by="", reason=why)
     held = " ".join(str(code) for code in sorted(native)) or "PTX only"
     return CodeGrade(kind="none", by="", reason=f"no code for {capability} among {held}")

@@ -30,9 +30,14 @@ class CondaChoice(msgspec.Struct, frozen=True):
 
 
 def conda_builds(
-    m: Matrix, gpus: Sequence[str], driver: str | None = None, os: str = "linux", arch: str = "x86_64",
-    python: str | None = None, torch: str | None = None,
-) -> tuple[CondaChoice, ...]:  # fmt: skip
+    m: Matrix,
+    gpus: Sequence[str],
+    driver: str | None = None,
+    os: str = "linux",
+    arch: str = "x86_64",
+    python: str | None = None,
+    torch: str | None = None,
+) -> tuple[CondaChoice, ...]:
     """conda-forge's builds with machine code for these compute capabilities that run on this driver, best first.
 
     The recipes do not pin cuDNN: the solver takes the newest, so that GPUs which that dropped are served by no build.

@@ -103,9 +103,16 @@ def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "lin
         confidence = branch.row.confidence if branch.row else toolkits[0].confidence if toolkits else ""
         keys = [t.source for t in toolkits[:1]] + ([branch.row.source] if branch.row else [])
         return DriverGrade(
-            grade=grade, reason=reason, cuda_reported=reported, floor_full=full, floor_minor=floor, limits=limits,
-            newer_than_matrix=newer_than_matrix, confidence=confidence, sources=tuple(dict.fromkeys(keys)),
-        )  # fmt: skip
+            grade=grade,
+            reason=reason,
+            cuda_reported=reported,
+            floor_full=full,
+            floor_minor=floor,
+            limits=limits,
+            newer_than_matrix=newer_than_matrix,
+            confidence=confidence,
+            sources=tuple(dict.fromkeys(keys)),
+        )
 
     if not toolkits:
         newest = max(value for t in m.toolkits if (value := minor(t.cuda)))
@@ -133,9 +140,13 @@ def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "lin
 
 
 def driver_for_gpu(
-    m: Matrix, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux",
+    m: Matrix,
+    driver: str,
+    capability: str,
+    flavour: str | None = None,
+    platform: Platform = "linux",
     gpu_name: str | None = None,
-) -> DriverGpuGrade:  # fmt: skip
+) -> DriverGpuGrade:
     """Grade a driver against a compute capability; flavour: 'open', 'proprietary' or None when not known.
 
     gpu_name tells boards apart that ask for more than their capability does (Grace Hopper: open module only).
@@ -146,15 +157,20 @@ def driver_for_gpu(
         listed = max(numbers(c.cc) for c in m.capabilities)
         newer = numbers(capability) > listed
         return DriverGpuGrade(
-            grade="unknown", newer_than_matrix=newer,
+            grade="unknown",
+            newer_than_matrix=newer,
             reason=f"compute capability {capability} is {NEWER if newer else 'not listed in this matrix'}",
-        )  # fmt: skip
+        )
 
     def answer(grade: str, reason: str, newer: bool = False) -> DriverGpuGrade:
         return DriverGpuGrade(
-            grade=grade, reason=reason, first_driver=row.first_driver, last_driver=row.last_driver,
-            newer_than_matrix=newer, sources=(row.source,),
-        )  # fmt: skip
+            grade=grade,
+            reason=reason,
+            first_driver=row.first_driver,
+            last_driver=row.last_driver,
+            newer_than_matrix=newer,
+            sources=(row.source,),
+        )
 
     if not have:
         return answer("unknown", f"unreadable driver version {driver!r}")
@@ -191,10 +207,12 @@ def branch_to_install(
     lowest = max([0, *(row.first_driver or 0 for row in gpus)])
     highest = min([9999, *(row.last_driver or 9999 for row in gpus)])
     rows = [
-        row for row in m.drivers
-        if lowest <= row.branch <= highest and not branch_ended(row, today)
+        row
+        for row in m.drivers
+        if lowest <= row.branch <= highest
+        and not branch_ended(row, today)
         and ((row.windows_last or 0) if platform == "windows" else row.branch) >= floor
-    ]  # fmt: skip
+    ]
     return min(rows, key=lambda row: (row.type not in ("production", "lts"), row.branch), default=None)
 
 

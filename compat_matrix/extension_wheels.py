@@ -22,9 +22,16 @@ class WheelChoice(NamedTuple):
 
 
 def extension_wheel(
-    m: Matrix, package: str, *, torch: str, cuda: str, python: str | None, abi: bool | None, platform: str,
+    m: Matrix,
+    package: str,
+    *,
+    torch: str,
+    cuda: str,
+    python: str | None,
+    abi: bool | None,
+    platform: str,
     version: str = "",
-) -> WheelChoice:  # fmt: skip
+) -> WheelChoice:
     """The newest wheel (or that of `version`) for this torch; `abi`: whether it uses the new C++ ABI, None unknown."""
     rows = [row for row in m.extension_wheels if row.package == package and version in ("", row.version)]
     if not rows:
@@ -46,6 +53,12 @@ def extension_wheel(
         if not rows:
             return WheelChoice("", "", reason)
     row = rows[-1]
-    url = row.url.format(version=row.version, cuda=row.cuda, torch=minor, abi=str(abi).upper(), platform=platform,
-                         python=f"cp{short.replace('.', '')}")  # fmt: skip
+    url = row.url.format(
+        version=row.version,
+        cuda=row.cuda,
+        torch=minor,
+        abi=str(abi).upper(),
+        platform=platform,
+        python=f"cp{short.replace('.', '')}",
+    )
     return WheelChoice(url, row.version, "", (row.source,))

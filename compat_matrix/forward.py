@@ -19,9 +19,11 @@ def compat_packages(m: Matrix, cuda: tuple[int, int], host_branch: int) -> list[
     rows = [
         (value, row.package)
         for row in m.compat_packages
-        if (value := minor(row.cuda)) and value >= cuda and value[0] == cuda[0]
+        if (value := minor(row.cuda))
+        and value >= cuda
+        and value[0] == cuda[0]
         and (row.hosts.get(str(host_branch)) == "compatible" or host_branch in row.image_hosts)
-    ]  # fmt: skip
+    ]
     return [package for _, package in sorted(rows)]
 
 
@@ -41,9 +43,16 @@ _CONSUMER_BRANDS = (5, 6, 15, 16)  # GeForce, Titan, GeForceRTX, TitanRTX
 
 
 def forward_compat(
-    m: Matrix, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,
-    segment: str | None = None, note_hosts: Sequence[int] | None = None, note_brands: Sequence[int] | None = None,
-) -> ForwardCompatGrade:  # fmt: skip
+    m: Matrix,
+    cuda: str,
+    host_driver: str,
+    *,
+    gpu_name: str | None = None,
+    brand_id: int | None = None,
+    segment: str | None = None,
+    note_hosts: Sequence[int] | None = None,
+    note_brands: Sequence[int] | None = None,
+) -> ForwardCompatGrade:
     """Grade the compat libcuda of a CUDA version on a host driver and a GPU (Linux only).
 
     brand_id: NVML brand; segment: datacenter, workstation, consumer; note_*: the allow list read from the compat
@@ -56,18 +65,21 @@ def forward_compat(
     host = branch.row.branch
     if (value := minor(branch.row.cuda)) and value >= want:
         return ForwardCompatGrade(
-            grade="not-needed", sources=(branch.row.source,),
+            grade="not-needed",
+            sources=(branch.row.source,),
             reason=f"branch {host} reports CUDA {branch.row.cuda} itself; an older compat library must not load on it",
-        )  # fmt: skip
+        )
     row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
     keys = (row.source,) if row else ()
     packages = tuple(compat_packages(m, want, host))
     gpu = _eligible(m, gpu_name, brand_id, segment, note_brands)
     if gpu == "no":
         return ForwardCompatGrade(
-            grade="not-on-this-gpu", sources=keys, packages=packages,
+            grade="not-on-this-gpu",
+            sources=keys,
+            packages=packages,
             reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
-        )  # fmt: skip
+        )
     if note_hosts is not None:
         if host not in note_hosts:
             why = f"the compat library's own list does not name branch {host}"

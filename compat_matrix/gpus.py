@@ -74,9 +74,12 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def gpu(
-    m: Matrix, name: str | None = None, pci_device_id: str | int | None = None,
-    pci_subsystem_id: str | int | None = None, memory_mib: int | None = None,
-) -> GpuMatch:  # fmt: skip
+    m: Matrix,
+    name: str | None = None,
+    pci_device_id: str | int | None = None,
+    pci_subsystem_id: str | int | None = None,
+    memory_mib: int | None = None,
+) -> GpuMatch:
     """Find the product. Names are compared whole, never by prefix ('NVIDIA A10' is not 'NVIDIA A100')."""
     known: dict[tuple[object, ...], GpuMatch] = m.memo("gpu answers", dict)
     asked = (name, pci_device_id, pci_subsystem_id, memory_mib)
@@ -86,9 +89,12 @@ def gpu(
 
 
 def _find(
-    m: Matrix, name: str | None, pci_device_id: str | int | None, pci_subsystem_id: str | int | None,
+    m: Matrix,
+    name: str | None,
+    pci_device_id: str | int | None,
+    pci_subsystem_id: str | int | None,
     memory_mib: int | None,
-) -> GpuMatch:  # fmt: skip
+) -> GpuMatch:
     device, subsystem = pci_id(pci_device_id), subsystem_id(pci_subsystem_id)
     by_name, how = _by_name(m, name) if name else ((), "")
     by_device = tuple(row for row in m.gpus if device in row.device_ids) if device else ()

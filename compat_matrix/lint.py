@@ -90,8 +90,9 @@ def _shape(table: str, raw: list[dict[str, Any]], sources: dict[str, str], used:
             problems.append(f"{place}: confidence {row.get('confidence')!r}")
         problems += [
             f"{place}: {field} {row.get(field)!r}"
-            for field, allowed in VALUES.get(table, {}).items() if row.get(field) not in allowed
-        ]  # fmt: skip
+            for field, allowed in VALUES.get(table, {}).items()
+            if row.get(field) not in allowed
+        ]
         key = tuple(str(row.get(name)) for name in KEYS.get(table, ()))
         if key and key in seen:
             problems.append(f"{place}: duplicate of {' '.join(key)}")

@@ -22,8 +22,9 @@ def _drivers(m: Matrix) -> list[str]:
             problems.append(f"drivers {row.branch}: CUDA or compute capability unreadable")
         problems += [
             f"drivers {row.branch}: {text} is not of this branch"
-            for text in (row.first_release, row.latest_seen) if text and numbers(text)[:1] != (row.branch,)
-        ]  # fmt: skip
+            for text in (row.first_release, row.latest_seen)
+            if text and numbers(text)[:1] != (row.branch,)
+        ]
     for older, newer in pairwise(rows):
         if (minor(older.cuda) or ()) > (minor(newer.cuda) or ()):
             problems.append(f"drivers {newer.branch}: reports an older CUDA than {older.branch}")
@@ -188,16 +189,18 @@ def _boards(m: Matrix) -> list[str]:
             problems.append(f"boards {row.name}: listed among gpus")
         problems += [
             f"boards {row.name}: other {chip} boards have compute capability {chips[chip]}"
-            for chip in row.chips if chips.setdefault(chip, row.cc) != row.cc
-        ]  # fmt: skip
+            for chip in row.chips
+            if chips.setdefault(chip, row.cc) != row.cc
+        ]
     return problems
 
 
 def _cudnn(m: Matrix) -> list[str]:
     return [
         f"cudnn {row.version}: min_cc does not name the CUDA majors it is built for"
-        for row in m.cudnn_rows if row.min_cc and set(row.min_cc) != set(map(str, row.cuda_majors))
-    ]  # fmt: skip
+        for row in m.cudnn_rows
+        if row.min_cc and set(row.min_cc) != set(map(str, row.cuda_majors))
+    ]
 
 
 RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)

@@ -46,9 +46,13 @@ class Matrix(Store):
         return driver_for_cuda(self, driver, cuda, platform)
 
     def driver_for_gpu(
-        self, driver: str, capability: str, flavour: str | None = None, platform: Platform = "linux",
+        self,
+        driver: str,
+        capability: str,
+        flavour: str | None = None,
+        platform: Platform = "linux",
         gpu_name: str | None = None,
-    ) -> DriverGpuGrade:  # fmt: skip
+    ) -> DriverGpuGrade:
         """Grade a driver (flavour 'open', 'proprietary', None) against a compute capability."""
         from .drivers import driver_for_gpu
 
@@ -64,23 +68,39 @@ class Matrix(Store):
         return branch_to_install(self, capabilities, floor, today, platform)
 
     def forward_compat(
-        self, cuda: str, host_driver: str, *, gpu_name: str | None = None, brand_id: int | None = None,
-        segment: str | None = None, note_hosts: Sequence[int] | None = None, note_brands: Sequence[int] | None = None,
-    ) -> ForwardCompatGrade:  # fmt: skip
+        self,
+        cuda: str,
+        host_driver: str,
+        *,
+        gpu_name: str | None = None,
+        brand_id: int | None = None,
+        segment: str | None = None,
+        note_hosts: Sequence[int] | None = None,
+        note_brands: Sequence[int] | None = None,
+    ) -> ForwardCompatGrade:
         """Grade the compat libcuda of a CUDA version on a host driver and GPU (Linux)."""
         from .forward import forward_compat
 
         return forward_compat(
-            self, cuda, host_driver, gpu_name=gpu_name, brand_id=brand_id, segment=segment,
-            note_hosts=note_hosts, note_brands=note_brands,
-        )  # fmt: skip
+            self,
+            cuda,
+            host_driver,
+            gpu_name=gpu_name,
+            brand_id=brand_id,
+            segment=segment,
+            note_hosts=note_hosts,
+            note_brands=note_brands,
+        )
 
     # GPUs and machine code
 
     def gpu(
-        self, name: str | None = None, pci_device_id: str | int | None = None,
-        pci_subsystem_id: str | int | None = None, memory_mib: int | None = None,
-    ) -> GpuMatch:  # fmt: skip
+        self,
+        name: str | None = None,
+        pci_device_id: str | int | None = None,
+        pci_subsystem_id: str | int | None = None,
+        memory_mib: int | None = None,
+    ) -> GpuMatch:
         """The product behind a NVML name, PCI ids and memory together."""
         from .gpus import gpu
 
@@ -102,19 +122,30 @@ class Matrix(Store):
         return index.get(capability)
 
     def code_for_gpu(
-        self, capability: str, sass: Sequence[str], ptx: Sequence[str] = (), driver_cuda: str | None = None,
+        self,
+        capability: str,
+        sass: Sequence[str],
+        ptx: Sequence[str] = (),
+        driver_cuda: str | None = None,
         build_cuda: str | None = None,
-    ) -> CodeGrade:  # fmt: skip
+    ) -> CodeGrade:
         """Grade compiled targets against a GPU: sass, ptx-jit, none, unknown."""
         from .code import code_for_gpu
 
         return code_for_gpu(self, capability, sass, ptx, driver_cuda, build_cuda)
 
     def expected(
-        self, gpus: Sequence[Gpu], kind: Kind, what: str = "", *, power_limit_w: float | None = None,
-        power_default_w: float | None = None, mig_profile: str = "", pcie_gen: int | None = None,
+        self,
+        gpus: Sequence[Gpu],
+        kind: Kind,
+        what: str = "",
+        *,
+        power_limit_w: float | None = None,
+        power_default_w: float | None = None,
+        mig_profile: str = "",
+        pcie_gen: int | None = None,
         pcie_width: int | None = None,
-    ) -> Expectation:  # fmt: skip
+    ) -> Expectation:
         """What a GPU should reach: kind matmul (what: fp32, tf32, fp16, bf16, fp8, int8), memory or h2d.
 
         gpus: `gpu(...).rows`. pcie_gen, pcie_width: what GPU and slot together can do, where it is known.
@@ -122,9 +153,16 @@ class Matrix(Store):
         from .performance import expected
 
         return expected(
-            self, gpus, kind, what, power_limit_w=power_limit_w, power_default_w=power_default_w,
-            mig_profile=mig_profile, pcie_gen=pcie_gen, pcie_width=pcie_width,
-        )  # fmt: skip
+            self,
+            gpus,
+            kind,
+            what,
+            power_limit_w=power_limit_w,
+            power_default_w=power_default_w,
+            mig_profile=mig_profile,
+            pcie_gen=pcie_gen,
+            pcie_width=pcie_width,
+        )
 
     # torch
 
@@ -185,33 +223,53 @@ class Matrix(Store):
         return companion_matches(self, torch, package, version)
 
     def best_builds(
-        self, gpus: Sequence[str], driver: str | None = None, os: str = "linux", arch: str = "x86_64",
-        python: str | None = None, torch: str | None = None, forward_compat: bool = False,
-        packages: Sequence[str] = ("torchvision", "torchaudio"), limit: int = 8,
-    ) -> BestBuilds:  # fmt: skip
+        self,
+        gpus: Sequence[str],
+        driver: str | None = None,
+        os: str = "linux",
+        arch: str = "x86_64",
+        python: str | None = None,
+        torch: str | None = None,
+        forward_compat: bool = False,
+        packages: Sequence[str] = ("torchvision", "torchaudio"),
+        limit: int = 8,
+    ) -> BestBuilds:
         """torch builds that serve these compute capabilities on this driver, best first."""
         from .builds import best_builds
 
         return best_builds(self, gpus, driver, os, arch, python, torch, forward_compat, packages, limit)
 
     def conda_builds(
-        self, gpus: Sequence[str], driver: str | None = None, os: str = "linux", arch: str = "x86_64",
-        python: str | None = None, torch: str | None = None,
-    ) -> tuple[CondaChoice, ...]:  # fmt: skip
+        self,
+        gpus: Sequence[str],
+        driver: str | None = None,
+        os: str = "linux",
+        arch: str = "x86_64",
+        python: str | None = None,
+        torch: str | None = None,
+    ) -> tuple[CondaChoice, ...]:
         """conda-forge's builds of pytorch that serve these compute capabilities on this driver, best first."""
         from .conda import conda_builds
 
         return conda_builds(self, gpus, driver, os, arch, python, torch)
 
     def extension_wheel(
-        self, package: str, *, torch: str, cuda: str, python: str | None, abi: bool | None, platform: str,
+        self,
+        package: str,
+        *,
+        torch: str,
+        cuda: str,
+        python: str | None,
+        abi: bool | None,
+        platform: str,
         version: str = "",
-    ) -> WheelChoice:  # fmt: skip
+    ) -> WheelChoice:
         """The wheel that an extension's project has beside PyPI for this torch, or the reason why there is none."""
         from .extension_wheels import extension_wheel
 
-        return extension_wheel(self, package, torch=torch, cuda=cuda, python=python, abi=abi, platform=platform,
-                               version=version)  # fmt: skip
+        return extension_wheel(
+            self, package, torch=torch, cuda=cuda, python=python, abi=abi, platform=platform, version=version
+        )
 
     # Libraries, toolkits and errors
 

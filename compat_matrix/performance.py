@@ -70,10 +70,17 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected(
-    m: Matrix, gpus: Sequence[Gpu], kind: Kind, what: str = "", *, power_limit_w: float | None = None,
-    power_default_w: float | None = None, mig_profile: str = "", pcie_gen: int | None = None,
+    m: Matrix,
+    gpus: Sequence[Gpu],
+    kind: Kind,
+    what: str = "",
+    *,
+    power_limit_w: float | None = None,
+    power_default_w: float | None = None,
+    mig_profile: str = "",
+    pcie_gen: int | None = None,
     pcie_width: int | None = None,
-) -> Expectation:  # fmt: skip
+) -> Expectation:
     """The expectation for one of these products (`m.gpu(...).rows`); where they differ, the widest band."""
     if not gpus:
         return Expectation(basis="unknown", reason="this GPU is not listed in this matrix")
@@ -89,12 +96,15 @@ def expected(
     scaled = ratio < 1.0
     return Expectation(
         basis=first.basis if len({e.basis for e in found}) == 1 else "peak",
-        low=min(e.low for e in found) * low, typical=median(e.typical for e in found) * typical,
-        high=max(e.high for e in found), floor=0.0 if scaled else min(e.floor for e in found),
-        peak=max(e.peak for e in found), unit=first.unit,
+        low=min(e.low for e in found) * low,
+        typical=median(e.typical for e in found) * typical,
+        high=max(e.high for e in found),
+        floor=0.0 if scaled else min(e.floor for e in found),
+        peak=max(e.peak for e in found),
+        unit=first.unit,
         reason=first.reason + (f", for a power limit of {ratio:.0%} of the usual one" if scaled else ""),
         sources=tuple(dict.fromkeys(key for e in found for key in e.sources)),
-    )  # fmt: skip
+    )
 
 
 def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, width: int | None) -> Expectation:
@@ -128,18 +138,29 @@ def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, 
         best = max(r.max or r.median or 0.0 for r in measured)
         middle = median(r.median or 0.0 for r in measured)
         return Expectation(
-            basis="measured", low=thrift * WARN * least, typical=middle, high=best,
-            floor=thrift * FAIL * min(middle, peak, least / WARN), peak=peak, unit=unit,
-            reason=f"rates measured on {row.name}", sources=tuple({r.source: 0 for r in measured}),
-        )  # fmt: skip
+            basis="measured",
+            low=thrift * WARN * least,
+            typical=middle,
+            high=best,
+            floor=thrift * FAIL * min(middle, peak, least / WARN),
+            peak=peak,
+            unit=unit,
+            reason=f"rates measured on {row.name}",
+            sources=tuple({r.source: 0 for r in measured}),
+        )
     least, middle, most = shares
     least *= thrift * (_SLICE if mig and kind == "memory" else 1.0)
     return Expectation(
-        basis="peak", low=least * peak * fraction, typical=middle * peak * fraction, high=most * peak * fraction,
-        peak=peak * fraction, unit=unit,
+        basis="peak",
+        low=least * peak * fraction,
+        typical=middle * peak * fraction,
+        high=most * peak * fraction,
+        peak=peak * fraction,
+        unit=unit,
         reason=f"a share of the {'nameplate' if kind == 'memory' else 'dense peak'} of {row.name}"
-        + (f" in a MIG slice {mig}" if mig else ""), sources=(spec.source,),
-    )  # fmt: skip
+        + (f" in a MIG slice {mig}" if mig else ""),
+        sources=(spec.source,),
+    )
 
 
 def _rows(m: Matrix) -> dict[str, list[Performance]]:
@@ -172,9 +193,10 @@ def _shares(m: Matrix, kind: str, what: str) -> tuple[float, float, float]:
         found = sorted(
             (row.median_pct or 0.0) / 100
             for row in m.performance
-            if row.median_pct and not any(word in row.gpu_name for word in _APART)
+            if row.median_pct
+            and not any(word in row.gpu_name for word in _APART)
             and (_sane(row) if kind == "memory" else row.metric in _MATMUL and row.pattern == what)
-        )  # fmt: skip
+        )
         if len(found) < _FEW:
             return _SHARE_OF_FEW, found[len(found) // 2] if found else 0.7, 1.0
         low = WARN * found[len(found) // 10]
@@ -214,9 +236,15 @@ def _link(m: Matrix, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: 
     if chip:
         least, middle, best = (mean(getattr(r, f) or 0.0 for r in chip) for f in ("min", "median", "max"))
         return Expectation(
-            basis="measured", low=WARN * least, typical=middle, high=best, floor=FAIL * least, unit="GB/s",
-            reason=f"copies measured on {row.name} (NVLink-C2C)", sources=tuple({r.source: 0 for r in chip}),
-        )  # fmt: skip
+            basis="measured",
+            low=WARN * least,
+            typical=middle,
+            high=best,
+            floor=FAIL * least,
+            unit="GB/s",
+            reason=f"copies measured on {row.name} (NVLink-C2C)",
+            sources=tuple({r.source: 0 for r in chip}),
+        )
     if row.form_factor.startswith(("Grace", "SoC", "SoM")):
         return Expectation(basis="unknown", reason=f"copies over the link of {row.name} are not listed")
     gens = [int(g) for g in (spec.pcie_gen, gen) if g]
@@ -228,8 +256,13 @@ def _link(m: Matrix, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: 
     numbers = [float(text) for text in re.findall(r"\d+(?:\.\d+)?", rate.measured_h2d_x16)]
     typical = mean(numbers) if numbers else _LINK_SHARE * rate.x16_gb_s
     return Expectation(
-        basis="measured" if numbers else "peak", low=WARN * typical * share, typical=typical * share,
-        high=max(numbers, default=rate.x16_gb_s) * share, floor=FAIL * typical * share if numbers else 0.0,
-        peak=rate.x16_gb_s * share, unit="GB/s", reason=f"PCIe generation {rate.gen}, {min(widths)} lanes",
+        basis="measured" if numbers else "peak",
+        low=WARN * typical * share,
+        typical=typical * share,
+        high=max(numbers, default=rate.x16_gb_s) * share,
+        floor=FAIL * typical * share if numbers else 0.0,
+        peak=rate.x16_gb_s * share,
+        unit="GB/s",
+        reason=f"PCIe generation {rate.gen}, {min(widths)} lanes",
         sources=(rate.source,),
-    )  # fmt: skip
+    )

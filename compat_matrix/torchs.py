@@ -84,10 +84,12 @@ def usable(build: TorchBuild) -> bool:
 def torch_for(m: Matrix, capability: str, platform: str) -> tuple[TorchBuild, ...]:
     """Published builds with SASS for a capability, newest torch first."""
     found = [
-        build for build in m.builds
-        if build.platform == platform and usable(build)
+        build
+        for build in m.builds
+        if build.platform == platform
+        and usable(build)
         and m.code_for_gpu(capability, build.sass, (), build_cuda=tag_cuda(build.tag)).kind == "sass"
-    ]  # fmt: skip
+    ]
     return tuple(sorted(found, key=lambda build: numbers(build.torch), reverse=True))
 
 

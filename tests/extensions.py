@@ -12,8 +12,14 @@ TORCH = ("libc10.so", "libtorch.so", "libtorch_cpu.so", "libtorch_python.so")
 TORCH_CUDA = (*TORCH, "libc10_cuda.so", "libtorch_cuda.so")
 
 
-def library(package: str, file: str, sass: tuple[str, ...] = (), ptx: tuple[str, ...] = (),
-            needed: tuple[str, ...] = (*TORCH_CUDA, "libcudart.so.12"), **share: int) -> CodeLibrary:  # fmt: skip
+def library(
+    package: str,
+    file: str,
+    sass: tuple[str, ...] = (),
+    ptx: tuple[str, ...] = (),
+    needed: tuple[str, ...] = (*TORCH_CUDA, "libcudart.so.12"),
+    **share: int,
+) -> CodeLibrary:
     """A library whose ten kernel containers all hold these targets; `share`: others that only some hold (sm90=3)."""
     entries = [CodeEntry(arch=a, kind="sass", entries=10, containers=10) for a in sass]
     entries += [CodeEntry(arch=a, kind="ptx", entries=10, containers=10) for a in ptx]
@@ -21,8 +27,9 @@ def library(package: str, file: str, sass: tuple[str, ...] = (), ptx: tuple[str,
         CodeEntry(arch=f"{name[2:-1]}.{name[-1]}", kind="sass", entries=n, containers=n) for name, n in share.items()
     ]
     sections = (CodeSection(section=".nv_fatbin", containers=10, archs=tuple(entries)),) if entries else ()
-    return CodeLibrary(path=f"{SITE}/{file}", package=package, size=1 << 20, sections=sections, sass=sass, ptx=ptx,
-                       needed=needed)  # fmt: skip
+    return CodeLibrary(
+        path=f"{SITE}/{file}", package=package, size=1 << 20, sections=sections, sass=sass, ptx=ptx, needed=needed
+    )
 
 
 def with_extension(s: Snapshot, name: str, version: str, *libraries: CodeLibrary, **facts: Any) -> Snapshot:
@@ -35,13 +42,21 @@ def with_extension(s: Snapshot, name: str, version: str, *libraries: CodeLibrary
 
 def flash_attn(*sass: str, version: str = "2.8.3", **facts: Any) -> tuple[str, str, CodeLibrary]:
     """flash-attn 2 with this code."""
-    return "flash-attn", version, library("flash-attn", "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", sass or ("8.0", "9.0"))
+    return (
+        "flash-attn",
+        version,
+        library("flash-attn", "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", sass or ("8.0", "9.0")),
+    )
 
 
 def bitsandbytes(*cudas: str, sass: tuple[str, ...] = ("7.5", "8.0", "8.6", "8.9", "9.0")) -> tuple[CodeLibrary, ...]:
     """One library per CUDA version ("128")."""
     return tuple(
-        library("bitsandbytes", f"bitsandbytes/libbitsandbytes_cuda{cuda}.so", sass,
-                needed=(f"libcudart.so.{cuda[:2]}", f"libcublas.so.{cuda[:2]}"))
+        library(
+            "bitsandbytes",
+            f"bitsandbytes/libbitsandbytes_cuda{cuda}.so",
+            sass,
+            needed=(f"libcudart.so.{cuda[:2]}", f"libcublas.so.{cuda[:2]}"),
+        )
         for cuda in cudas
-    )  # fmt: skip
+    )

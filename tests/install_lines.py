@@ -63,7 +63,9 @@ def _torch(pinned: dict[str, str], tags: list[str]) -> Iterator[str]:
     base, _, local = pinned["torch"].partition("+")
     release = matrix().torch_release(base).release
     if release is None:
-        if numbers(base) > min(numbers(row.torch) for row in matrix().releases):  # before: the user's own, kept as it is
+        if numbers(base) > min(
+            numbers(row.torch) for row in matrix().releases
+        ):  # before: the user's own, kept as it is
             yield f"no release {base}"
         return
     if local and tags and local not in tags:
@@ -73,14 +75,21 @@ def _torch(pinned: dict[str, str], tags: list[str]) -> Iterator[str]:
         builds = [build for build in matrix().torch_builds(base) if build.tag == tag and build.published != "dropped"]
         if row and base not in row.torch and not builds:
             yield f"{base} is not on the index {tag}"
-    if not tags and all(getattr(release, f"pypi_{name}") == "none" for name in ("linux_x86_64", "linux_aarch64", "windows")):
+    if not tags and all(
+        getattr(release, f"pypi_{name}") == "none" for name in ("linux_x86_64", "linux_aarch64", "windows")
+    ):
         yield f"{base} is not on PyPI"
     for name in ("torchvision", "torchaudio"):
         if name in pinned:
             fits = {e.version for e in matrix().companions(base) if e.package == name}
             if pinned[name].partition("+")[0] not in fits:
                 yield f"{name} {pinned[name]} is no companion of {base}"
-            if "+" in pinned[name] and local and torch_version(pinned["torch"]) and not pinned[name].endswith(f"+{local}"):
+            if (
+                "+" in pinned[name]
+                and local
+                and torch_version(pinned["torch"])
+                and not pinned[name].endswith(f"+{local}")
+            ):
                 yield f"{name} of another build than torch"
 
 

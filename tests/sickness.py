@@ -14,19 +14,30 @@ def cuda_says(s: Snapshot, code: int) -> Snapshot:
     run = s.torch_run
     if run != TorchRun():
         run = run.with_(
-            cuda_available=False, device_count=0, first_call_code=code, first_call_error=f"CUDA error {code}",
-            kernel_ran=ABSENT, device_names=ABSENT, device_capabilities=ABSENT, cudnn_version=ABSENT,
-        )  # fmt: skip
+            cuda_available=False,
+            device_count=0,
+            first_call_code=code,
+            first_call_error=f"CUDA error {code}",
+            kernel_ran=ABSENT,
+            device_names=ABSENT,
+            device_capabilities=ABSENT,
+            cudnn_version=ABSENT,
+        )
     return s.replace({"driver.cu_init": code, "driver.cuda_devices": ABSENT, "torch_run": run})
 
 
 def without_libcuda(s: Snapshot) -> Snapshot:
     """No libcuda is found: torch's first call answers 35."""
     s = cuda_says(s, 35)
-    return s.replace({
-        "driver.libcuda_path": ABSENT, "driver.libcuda_version": ABSENT, "driver.libcuda_stub": ABSENT,
-        "driver.cu_init": ABSENT, "driver.cuda_version": ABSENT,
-    })  # fmt: skip
+    return s.replace(
+        {
+            "driver.libcuda_path": ABSENT,
+            "driver.libcuda_version": ABSENT,
+            "driver.libcuda_stub": ABSENT,
+            "driver.cu_init": ABSENT,
+            "driver.cuda_version": ABSENT,
+        }
+    )
 
 
 def without_nvml(s: Snapshot) -> Snapshot:
@@ -49,10 +60,16 @@ def without_module(s: Snapshot) -> Snapshot:
         from msgspec.structs import replace
 
         cards = tuple(replace(card, driver=None) for card in cards)
-    return s.replace({
-        "driver.kernel_version": ABSENT, "driver.kernel_flavour": ABSENT, "driver.modules": (),
-        "driver.device_nodes": (), "driver.proc_gpus": ABSENT, "driver.pci_devices": cards,
-    })  # fmt: skip
+    return s.replace(
+        {
+            "driver.kernel_version": ABSENT,
+            "driver.kernel_flavour": ABSENT,
+            "driver.modules": (),
+            "driver.device_nodes": (),
+            "driver.proc_gpus": ABSENT,
+            "driver.pci_devices": cards,
+        }
+    )
 
 
 def not_installed(s: Snapshot) -> Snapshot:
@@ -85,16 +102,24 @@ def env(s: Snapshot, **variables: str) -> Snapshot:
 def gvisor(s: Snapshot) -> Snapshot:
     """A sandbox without PCI list, kernel facts or driver: nothing proves anything."""
     s = not_installed(s)
-    return s.replace({
-        "container.kind": "gvisor", "driver.pci_devices": ABSENT, "driver.modules": Missing("absent", "no /proc/modules"),
-    })  # fmt: skip
+    return s.replace(
+        {
+            "container.kind": "gvisor",
+            "driver.pci_devices": ABSENT,
+            "driver.modules": Missing("absent", "no /proc/modules"),
+        }
+    )
 
 
 def not_given(s: Snapshot) -> Snapshot:
     """A container on a GPU host, started without the GPU: the kernel side shows, nothing else."""
-    return without_nvml(without_libcuda(s)).replace({
-        "driver.device_nodes": (), "container.visible_devices": None, "container.driver_capabilities": None,
-    })  # fmt: skip
+    return without_nvml(without_libcuda(s)).replace(
+        {
+            "driver.device_nodes": (),
+            "container.visible_devices": None,
+            "container.driver_capabilities": None,
+        }
+    )
 
 
 def compat_loaded(s: Snapshot, path: str = COMPAT, **note: Any) -> Snapshot:
@@ -102,19 +127,26 @@ def compat_loaded(s: Snapshot, path: str = COMPAT, **note: Any) -> Snapshot:
     version = path.rpartition(".so.")[2]
     library = CompatLibrary(path=path, version=version, loads=True, **{"cuda_version": "13.0", **note})
     real = LibraryFile(
-        soname="libcuda.so.1", path="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-        real_path=f"/usr/lib/x86_64-linux-gnu/libcuda.so.{s.driver.version}", version=str(s.driver.version),
+        soname="libcuda.so.1",
+        path="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+        real_path=f"/usr/lib/x86_64-linux-gnu/libcuda.so.{s.driver.version}",
+        version=str(s.driver.version),
         found_by="ld.so.cache",
-    )  # fmt: skip
+    )
     first = LibraryFile(soname="libcuda.so.1", path=path, real_path=path, version=version, found_by="LD_LIBRARY_PATH")
     folder = path.rpartition("/")[0]
     return env(
-        s.replace({
-            "driver.libcuda_path": path, "driver.libcuda_version": version, "driver.libcuda_candidates": (first, real),
-            "container.compat": (library,), "cuda.ld_library_path": (folder,),
-        }),
+        s.replace(
+            {
+                "driver.libcuda_path": path,
+                "driver.libcuda_version": version,
+                "driver.libcuda_candidates": (first, real),
+                "container.compat": (library,),
+                "cuda.ld_library_path": (folder,),
+            }
+        ),
         LD_LIBRARY_PATH=folder,
-    )  # fmt: skip
+    )
 
 
 def unlisted(s: Snapshot) -> Snapshot:

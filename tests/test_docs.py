@@ -14,7 +14,9 @@ PAGE = (ROOT / "docs" / "checks.md").read_text("utf-8")
 
 
 def test_the_page_is_up_to_date() -> None:
-    done = subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -37,8 +37,10 @@ ALSO = {
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
     "doctor/ingest/messages.py": {"doctor/fixes"},  # the lines of its commands, when one is told
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
-    **{f"doctor/patient/{name}.py": {"torch"}  # the patient's
-       for name in ("torch_facts", "torch_proof", "collective_proof", "torch_speed", "training_speed")},
+    **{
+        f"doctor/patient/{name}.py": {"torch"}  # the patient's
+        for name in ("torch_facts", "torch_proof", "collective_proof", "torch_speed", "training_speed")
+    },
     "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is
     "doctor/patient/nvml_sampler.py": {"pynvml"},
 }
@@ -79,7 +81,11 @@ def imports(path: Path) -> Iterator[tuple[str, bool, int]]:
 def _name(words: list[str]) -> str:
     if words[0] not in ("doctor", "compat_matrix"):
         return words[0]
-    return room_of("/".join([*words[:2], "x.py"])) if len(words) > 1 and (ROOT / words[0] / words[1]).is_dir() else words[0]
+    return (
+        room_of("/".join([*words[:2], "x.py"]))
+        if len(words) > 1 and (ROOT / words[0] / words[1]).is_dir()
+        else words[0]
+    )
 
 
 def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
@@ -97,10 +103,8 @@ def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
     assert room in MAY_IMPORT, f"{room} is a new room: say in DESIGN and here what it may import"
     allowed = MAY_IMPORT[room] | ALSO.get(str(path), set()) | {room}
     wrong = [
-        f"{path}:{line} imports {name}"
-        for name, _, line in imports(path)
-        if name not in allowed and name not in STDLIB
-    ]  # fmt: skip
+        f"{path}:{line} imports {name}" for name, _, line in imports(path) if name not in allowed and name not in STDLIB
+    ]
     assert not wrong
 
 
@@ -115,7 +119,9 @@ def test_inside_a_package_imports_are_relative(path: Path) -> None:
     assert [line for name, relative, line in imports(path) if not relative and name.split("/")[0] == own] == []
 
 
-@pytest.mark.parametrize("path", [p for p in sources() if room_of(str(p)) in ("doctor/patient", "doctor/formats")], ids=str)
+@pytest.mark.parametrize(
+    "path", [p for p in sources() if room_of(str(p)) in ("doctor/patient", "doctor/formats")], ids=str
+)
 def test_what_the_patient_runs_is_python_3_8(path: Path) -> None:
     ast.parse((ROOT / path).read_text("utf-8"), feature_version=(3, 8))
 

@@ -19,7 +19,17 @@ ROOT = Path(__file__).parents[1]
 def test_a_skip_fails_where_ci_requires_the_part(requires: str, exit_code: int, words: str) -> None:
     """Tests marked nvcc, on a PATH without nvcc."""
     env = {**os.environ, "PATH": "/nowhere", "GPUDOCTOR_CI_REQUIRES": requires}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-m", "nvcc", "tests/formats/test_fatbin.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-rs",
+        "-m",
+        "nvcc",
+        "tests/formats/test_fatbin.py",
+    ]
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == exit_code, done.stdout
     assert words in done.stdout + done.stderr

@@ -34,7 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(line, shell=True, env=env, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
+    return subprocess.run(
+        line, shell=True, env=env, cwd=folder, capture_output=True, text=True, timeout=150, check=False
+    )
 
 
 @pytest.mark.parametrize("line", examples())

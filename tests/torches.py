@@ -24,7 +24,9 @@ def with_torch(s: Snapshot, version: str, tag: str, platform: str = "linux_x86_6
     assert row is not None, f"no build {version}+{tag}"
     digits = tag[2:]
     cuda = f"{digits[:-1]}.{digits[-1]}"
-    text = tuple("sm_" + cc.replace(".", "") for cc in row.sass) + tuple("compute_" + cc.replace(".", "") for cc in row.ptx)
+    text = tuple("sm_" + cc.replace(".", "") for cc in row.sass) + tuple(
+        "compute_" + cc.replace(".", "") for cc in row.ptx
+    )
     release = matrix().torch_release(version).release
     cudnn = (release.cudnn_per_build.get(tag) or release.cudnn) if release else ""
     wheels = NVIDIA_13 if tag >= "cu130" else {}
@@ -35,20 +37,26 @@ def with_torch(s: Snapshot, version: str, tag: str, platform: str = "linux_x86_6
         if name in fits:
             put.append(Distribution(name=name, version=fits[name].version, location=SITE, requires=()))
     put += [Distribution(name=name, version=number, location=SITE) for name, number in wheels.items()]
-    kept = [
-        d for d in known(s.python.distributions) or ()
-        if not d.name.startswith(("nvidia-", "torch", "triton"))
-    ]  # fmt: skip
+    kept = [d for d in known(s.python.distributions) or () if not d.name.startswith(("nvidia-", "torch", "triton"))]
     short = ".".join((wheels.get("nvidia-cudnn-cu13") or cudnn).split(".")[:3]) or "9.1.0"
     changed = s.replace(
         {
-            "torch.version": f"{version}+{tag}", "torch.cuda": cuda, "torch.build": "cuda", "torch.sass": row.sass,
-            "torch.ptx": row.ptx, "torch.arch_text": text, "torch.requires": requires, "torch.cudnn_bundled": short,
-            "torch_run.version": f"{version}+{tag}", "torch_run.cuda": cuda, "torch_run.arch_list": text,
-            "torch_run.cudnn_version": short, "python.distributions": (*put, *kept),
+            "torch.version": f"{version}+{tag}",
+            "torch.cuda": cuda,
+            "torch.build": "cuda",
+            "torch.sass": row.sass,
+            "torch.ptx": row.ptx,
+            "torch.arch_text": text,
+            "torch.requires": requires,
+            "torch.cudnn_bundled": short,
+            "torch_run.version": f"{version}+{tag}",
+            "torch_run.cuda": cuda,
+            "torch_run.arch_list": text,
+            "torch_run.cudnn_version": short,
+            "python.distributions": (*put, *kept),
             "python.patient.torch_version": f"{version}+{tag}",
         }
-    )  # fmt: skip
+    )
     return changed.replace(facts)
 
 
@@ -61,10 +69,12 @@ def without_torch(s: Snapshot) -> Snapshot:
         s.replace(
             {
                 **{f"torch.{name}": Missing("not-asked") for name in s.torch.__struct_fields__},
-                "torch.version": ABSENT, "python.distributions": left, "python.patient.torch_version": ABSENT,
+                "torch.version": ABSENT,
+                "python.distributions": left,
+                "python.patient.torch_version": ABSENT,
             }
         )
-    )  # fmt: skip
+    )
 
 
 def with_other_build(s: Snapshot, kind: str = "cpu", local: str = "cpu") -> Snapshot:
@@ -76,18 +86,35 @@ def with_other_build(s: Snapshot, kind: str = "cpu", local: str = "cpu") -> Snap
     )
     return s.replace(
         {
-            "torch.version": f"2.8.0+{local}", "torch.build": kind, "torch.cuda": ABSENT,
-            "torch.hip": "6.4.43482" if kind == "rocm" else ABSENT, "torch.sass": (), "torch.ptx": (),
-            "torch.arch_text": (), "torch.requires": (), "torch.linked_libraries": (),
-            "torch.cudnn_bundled": ABSENT, "torch.cudnn_path": ABSENT, "torch.nccl_bundled": ABSENT,
-            "torch.nccl_path": ABSENT, "python.distributions": left, "python.patient.torch_version": f"2.8.0+{local}",
-            "torch_run.version": f"2.8.0+{local}", "torch_run.cuda": ABSENT, "torch_run.cuda_available": False,
-            "torch_run.device_count": 0, "torch_run.arch_list": (), "torch_run.cudnn_version": ABSENT,
-            "torch_run.nccl_version": ABSENT, "torch_run.first_call_code": ABSENT,
-            "torch_run.first_call_error": "Torch not compiled with CUDA enabled", "torch_run.kernel_ran": ABSENT,
-            "torch_run.device_names": (), "torch_run.device_capabilities": (),
+            "torch.version": f"2.8.0+{local}",
+            "torch.build": kind,
+            "torch.cuda": ABSENT,
+            "torch.hip": "6.4.43482" if kind == "rocm" else ABSENT,
+            "torch.sass": (),
+            "torch.ptx": (),
+            "torch.arch_text": (),
+            "torch.requires": (),
+            "torch.linked_libraries": (),
+            "torch.cudnn_bundled": ABSENT,
+            "torch.cudnn_path": ABSENT,
+            "torch.nccl_bundled": ABSENT,
+            "torch.nccl_path": ABSENT,
+            "python.distributions": left,
+            "python.patient.torch_version": f"2.8.0+{local}",
+            "torch_run.version": f"2.8.0+{local}",
+            "torch_run.cuda": ABSENT,
+            "torch_run.cuda_available": False,
+            "torch_run.device_count": 0,
+            "torch_run.arch_list": (),
+            "torch_run.cudnn_version": ABSENT,
+            "torch_run.nccl_version": ABSENT,
+            "torch_run.first_call_code": ABSENT,
+            "torch_run.first_call_error": "Torch not compiled with CUDA enabled",
+            "torch_run.kernel_ran": ABSENT,
+            "torch_run.device_names": (),
+            "torch_run.device_capabilities": (),
         }
-    )  # fmt: skip
+    )
 
 
 def not_asked(s: Snapshot) -> Snapshot:
@@ -100,11 +127,16 @@ def unusable(s: Snapshot, code: int, error: str) -> Snapshot:
     """torch imports, and its first CUDA call ends in this error."""
     return s.replace(
         {
-            "torch_run.cuda_available": False, "torch_run.device_count": 0, "torch_run.first_call_code": code,
-            "torch_run.first_call_error": error, "torch_run.kernel_ran": Missing("error", error),
-            "torch_run.kernel_error": error, "torch_run.device_names": (), "torch_run.device_capabilities": (),
+            "torch_run.cuda_available": False,
+            "torch_run.device_count": 0,
+            "torch_run.first_call_code": code,
+            "torch_run.first_call_error": error,
+            "torch_run.kernel_ran": Missing("error", error),
+            "torch_run.kernel_error": error,
+            "torch_run.device_names": (),
+            "torch_run.device_capabilities": (),
         }
-    )  # fmt: skip
+    )
 
 
 def no_kernel_image(s: Snapshot) -> Snapshot:

@@ -91,11 +91,12 @@ def plugin_rows(pinned: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
             else:
                 rows.append(
                     {
-                        "id": f"detect-secrets-{where}", kind: sorted(anchors),
+                        "id": f"detect-secrets-{where}",
+                        kind: sorted(anchors),
                         "pattern": ("(?i)" if any_case else "") + pattern.pattern,
                         "source": PLUGINS.format(pinned, name),
                     }
-                )  # fmt: skip
+                )
     return rows, left_out
 
 

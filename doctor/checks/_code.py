@@ -57,9 +57,12 @@ class Judged(NamedTuple):
     @property
     def facts(self) -> dict[str, Any]:
         return {
-            "gpu": self.gpu.name, "compute_capability": self.gpu.capability, "sass": list(self.code.sass),
-            "ptx": list(self.code.ptx), "witness": self.code.witness,
-        }  # fmt: skip
+            "gpu": self.gpu.name,
+            "compute_capability": self.gpu.capability,
+            "sass": list(self.code.sass),
+            "ptx": list(self.code.ptx),
+            "witness": self.code.witness,
+        }
 
 
 def _capital(text: str) -> str:

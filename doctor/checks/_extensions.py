@@ -63,10 +63,13 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
     share = 0.0
     for section in library.sections:
         having = [
-            e.containers for e in section.archs
-            if (m.code_for_gpu(capability, (e.arch,)) if e.kind == "sass" else
-                m.code_for_gpu(capability, (), (e.arch,))).kind in ("sass", "ptx-jit")
-        ]  # fmt: skip
+            e.containers
+            for e in section.archs
+            if (
+                m.code_for_gpu(capability, (e.arch,)) if e.kind == "sass" else m.code_for_gpu(capability, (), (e.arch,))
+            ).kind
+            in ("sass", "ptx-jit")
+        ]
         share = max(share, sum(having) / section.containers if section.containers else 0.0)
     if share > _FEW:
         return Reach("unknown", f"{share:.0%} of its kernels have code for {capability}", held)

@@ -64,9 +64,13 @@ def _finding(
     make = about.remark if excuse else about.fail if failing else about.warn
     name = f"{worst.name} ({worst.slice})" if worst.slice and worst.slice not in worst.name else worst.name
     return make(
-        f"{name} reaches {worst.percent} % of the usual {what}", " ".join([*words, excuse or causes]).strip(),
-        facts=facts, subject=worst.subject, fixes=() if excuse else fixes, direct=worst.band.basis == "measured",
-    )  # fmt: skip
+        f"{name} reaches {worst.percent} % of the usual {what}",
+        " ".join([*words, excuse or causes]).strip(),
+        facts=facts,
+        subject=worst.subject,
+        fixes=() if excuse else fixes,
+        direct=worst.band.basis == "measured",
+    )
 
 
 def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:

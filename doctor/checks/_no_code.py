@@ -77,9 +77,10 @@ def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
     """Give programs only the GPUs that this torch has code for."""
     seen = [g for g in seen_gpus(s, m) or () if not g.hidden and g.capability]
     runs = [
-        g.key for g in seen
+        g.key
+        for g in seen
         if m.code_for_gpu(g.capability, j.code.sass, j.code.ptx, build_cuda=known(s.torch.cuda)).kind == "sass"
-    ]  # fmt: skip
+    ]
     out = [g for g in seen if g.key not in runs]
     if not runs or not known(s.gpus) or not all(drivable(s, m, g.capability) for g in (j.gpu, *out)):
         return None

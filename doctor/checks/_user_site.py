@@ -5,9 +5,7 @@ from __future__ import annotations
 from ..findings.patterns import lazy
 from ..snapshot import Distribution, Snapshot, known
 
-_USER = lazy(
-    r"([/\\]\.local[/\\]lib[/\\]python\d)|([/\\]Roaming[/\\]Python[/\\])|([/\\]Library[/\\]Python[/\\]\d)"
-)
+_USER = lazy(r"([/\\]\.local[/\\]lib[/\\]python\d)|([/\\]Roaming[/\\]Python[/\\])|([/\\]Library[/\\]Python[/\\]\d)")
 
 
 def in_user_site(s: Snapshot, d: Distribution) -> bool:

@@ -61,8 +61,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if named:
             detail += f" Python says: {first_line(said)}"
         yield CHECK.fail(
-            f"CUDA libraries that torch needs are missing: {', '.join(gone[:6])}", detail,
-            facts={"missing_libraries": gone, "torch_cuda": cuda}, fixes=restore_libraries(s, m, gone),
-        )  # fmt: skip
+            f"CUDA libraries that torch needs are missing: {', '.join(gone[:6])}",
+            detail,
+            facts={"missing_libraries": gone, "torch_cuda": cuda},
+            fixes=restore_libraries(s, m, gone),
+        )
     elif listed is None and import_failed(s) is None:
         need("torch.missing_libraries", s.torch.missing_libraries)

@@ -36,10 +36,18 @@ CHECK = Check(
     severity="critical",
     layer="hardware",
     tags=("measured", "multi-gpu"),
-    downstream_of=("gpu-wrong-results", "fabric-manager-not-running", "nvlink-inactive",
-                   "p2p-blocked-by-iommu-acs", "nccl-lacks-gpu-arch", "nccl-version-conflict", "nccl-wrong-interface",
-                   "shm-too-small", "memlock-limit"),
-)  # fmt: skip
+    downstream_of=(
+        "gpu-wrong-results",
+        "fabric-manager-not-running",
+        "nvlink-inactive",
+        "p2p-blocked-by-iommu-acs",
+        "nccl-lacks-gpu-arch",
+        "nccl-version-conflict",
+        "nccl-wrong-interface",
+        "shm-too-small",
+        "memlock-limit",
+    ),
+)
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
@@ -66,9 +74,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"Data from {first.source} to {first.target}{others} {how}",
             " ".join(word for word in (_sentence(first.error), direct, likely) if word),
             facts={"pairs": [[pair.source, pair.target] for pair in bad], "peer_access": peer},
-            subject=f"{first.source}>{first.target}", fixes=_of_pairs(s) if peer else _of_nccl(s),
+            subject=f"{first.source}>{first.target}",
+            fixes=_of_pairs(s) if peer else _of_nccl(s),
             downstream_of=causes,
-        )  # fmt: skip
+        )
     if ring and ring_bad:
         how = "gives wrong values" if known(ring.right) is False else _FAULT[ring.fault or "failed"]
         small = _small_shm(s, p)
@@ -76,9 +85,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.fail(
             f"An all-reduce of {ring.ranks} ranks by {_NAMES.get(ring.backend, ring.backend)} {how}",
             " ".join(word for word in (_sentence(ring.error), shm if small else "") if word),
-            facts={"backend": ring.backend, "ranks": ring.ranks, "fault": ring.fault}, subject=ring.backend,
-            fixes=(*_more_shm(s), *_of_nccl(s)) if small else _of_nccl(s), downstream_of=causes,
-        )  # fmt: skip
+            facts={"backend": ring.backend, "ranks": ring.ranks, "fault": ring.fault},
+            subject=ring.backend,
+            fixes=(*_more_shm(s), *_of_nccl(s)) if small else _of_nccl(s),
+            downstream_of=causes,
+        )
 
 
 _FAULT = {"hang": "does not come to an end", "crash": "kills its process", "failed": "fails", "skipped": "was left out"}
@@ -110,10 +121,14 @@ def _of_nccl(s: Snapshot) -> tuple[Fix, ...]:
         words = "Peer-to-peer is off already (NCCL_P2P_DISABLE). The last lines of /tmp/nccl.*.log name what failed."
         return (here("nccl-log", "Let NCCL tell what it does", words, log),)
     return (
-        here("without-p2p", "Prove it again without peer-to-peer",
-             "If that works, peer-to-peer is the cause: switch ACS and the IOMMU off in the firmware, or keep it so. "
-             "If not, the last lines of /tmp/nccl.*.log name what failed.", f"NCCL_P2P_DISABLE=1 {log}"),
-    )  # fmt: skip
+        here(
+            "without-p2p",
+            "Prove it again without peer-to-peer",
+            "If that works, peer-to-peer is the cause: switch ACS and the IOMMU off in the firmware, or keep it so. "
+            "If not, the last lines of /tmp/nccl.*.log name what failed.",
+            f"NCCL_P2P_DISABLE=1 {log}",
+        ),
+    )
 
 
 def _of_pairs(s: Snapshot) -> tuple[Fix, ...]:
@@ -121,12 +136,22 @@ def _of_pairs(s: Snapshot) -> tuple[Fix, ...]:
     from ..fixes.place import on_host
     from ..fixes.speed import AGAIN, here, measured_again
 
-    step = on_host(s, "Switch ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
-                      "(Xid) show a link that is down.", "", dict(AGAIN), needs_root=False)  # fmt: skip
+    step = on_host(
+        s,
+        "Switch ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
+        "(Xid) show a link that is down.",
+        "",
+        dict(AGAIN),
+        needs_root=False,
+    )
     repair = Fix(id="repair-p2p", title="Repair the path between the GPUs", steps=(step,))
     return (
-        here("train-without-p2p", "Train without peer-to-peer until it is repaired",
-             "NCCL then passes data through host memory, which is slower. Prove its all-reduce so before you trust it.",
-             "export NCCL_P2P_DISABLE=1 && gpudoctor prove --quick"),
-        *(measured_again((elsewhere(s),)) if container_kind(s) else ()), repair,
-    )  # fmt: skip
+        here(
+            "train-without-p2p",
+            "Train without peer-to-peer until it is repaired",
+            "NCCL then passes data through host memory, which is slower. Prove its all-reduce so before you trust it.",
+            "export NCCL_P2P_DISABLE=1 && gpudoctor prove --quick",
+        ),
+        *(measured_again((elsewhere(s),)) if container_kind(s) else ()),
+        repair,
+    )

@@ -71,11 +71,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     wanted = ",".join(["compute", "utility", *sorted(asked - {"compute", "utility", ""})])
     fixes = (
         start_with(
-            s, "set-driver-capabilities", "Start the container with the driver capabilities that it needs",
+            s,
+            "set-driver-capabilities",
+            "Start the container with the driver capabilities that it needs",
             "Set the variable at the start or as ENV in the image; a running container cannot be changed.",
-            variable_line(s, "NVIDIA_DRIVER_CAPABILITIES", wanted), container__driver_capabilities=wanted,
+            variable_line(s, "NVIDIA_DRIVER_CAPABILITIES", wanted),
+            container__driver_capabilities=wanted,
         ),
-    )  # fmt: skip
+    )
     if "compute" in left_out:
         yield CHECK.fail(
             "The container was given the GPU without libcuda (driver capability 'compute')",

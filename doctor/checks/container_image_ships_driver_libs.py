@@ -63,8 +63,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         "Driver libraries inside the image hide those of the host",
         f"The loader takes {first.real_path or first.path} (version {known(first.version)}), but the host's kernel "
         f"module is {module}. The library that fits is {hosts.real_path or hosts.path}.",
-        facts={"kernel_version": module, "loaded": first.path, "loaded_version": known(first.version),
-               "fitting": hosts.path},
+        facts={
+            "kernel_version": module,
+            "loaded": first.path,
+            "loaded_version": known(first.version),
+            "fitting": hosts.path,
+        },
         subject=first.path,
         fixes=(prefer_folder(s, hosts), purge_image_driver()),
-    )  # fmt: skip
+    )

@@ -72,8 +72,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield CHECK.fail(
         "This container was not given the GPU",
         detail,
-        facts={"container": container_kind(s), "visible_devices": asked, "kernel_version": version,
-               "missing": not_there(found)},
+        facts={
+            "container": container_kind(s),
+            "visible_devices": asked,
+            "kernel_version": version,
+            "missing": not_there(found),
+        },
         downstream_of=causes,
         fixes=start_with_gpu(s),
-    )  # fmt: skip
+    )

@@ -74,9 +74,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         f"The image requires {asked or hook.variable} ({hook.variable}), which this host does not meet",
         detail.strip(),
         facts={
-            "variable": hook.variable, "term": hook.term, "driver_cuda": cuda, "driver": known(s.driver.version),
-            "libnvidia_container": hook.satisfied, "container_toolkit": answer.toolkit.satisfied,
+            "variable": hook.variable,
+            "term": hook.term,
+            "driver_cuda": cuda,
+            "driver": known(s.driver.version),
+            "libnvidia_container": hook.satisfied,
+            "container_toolkit": answer.toolkit.satisfied,
         },
         direct=False,
         fixes=(*newer_driver_for(s, m, wanted[1] if wanted else "", whole=True), disable_require(s)),
-    )  # fmt: skip
+    )

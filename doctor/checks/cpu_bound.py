@@ -63,11 +63,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.warn(
             f"{watch.program} is bound by {'one processor core' if main < 1.5 else 'its cores'}, not by the GPU",
             " ".join(word for word in words if word),
-            facts={"gpu_busy_percent": known(watch.gpu_busy_percent), "main_cores": known(watch.main_cores),
-                   "cores": cores, "cpu_cores": known(watch.cpu_cores)},
-            subject=watch.gpu_keys[0] if watch.gpu_keys else "", downstream_of=(*CHECK.downstream_of, *blocking),
+            facts={
+                "gpu_busy_percent": known(watch.gpu_busy_percent),
+                "main_cores": known(watch.main_cores),
+                "cores": cores,
+                "cpu_cores": known(watch.cpu_cores),
+            },
+            subject=watch.gpu_keys[0] if watch.gpu_keys else "",
+            downstream_of=(*CHECK.downstream_of, *blocking),
             fixes=(larger_batch(None), fewer_launches(), more_workers(cores), faster_core(s)),
-        )  # fmt: skip
+        )
     for sweep in found:
         step = reference(sweep)
         why = slow(s, p, step)
@@ -79,13 +84,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                  filling(sweep), _core(found_by), "Another GPU would not help there.", sentence(s, m)]  # fmt: skip
         cpu = found_by.cpu
         yield CHECK.warn(
-            f"{name} waits for a slow processor core", " ".join(word for word in words if word),
-            facts={"single_core": known(cpu.single_core) if cpu else None, "us_per_kernel": rounded(step.us_per_kernel),
-                   "batch": step.point.batch, "gpu_percent": rounded(step.gpu_percent),
-                   "crossover_batch": sweep.crossover},
-            subject=key, downstream_of=(*CHECK.downstream_of, *blocking),
+            f"{name} waits for a slow processor core",
+            " ".join(word for word in words if word),
+            facts={
+                "single_core": known(cpu.single_core) if cpu else None,
+                "us_per_kernel": rounded(step.us_per_kernel),
+                "batch": step.point.batch,
+                "gpu_percent": rounded(step.gpu_percent),
+                "crossover_batch": sweep.crossover,
+            },
+            subject=key,
+            downstream_of=(*CHECK.downstream_of, *blocking),
             fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches(), faster_core(s)),
-        )  # fmt: skip
+        )
 
 
 def _core(m: Measured) -> str:

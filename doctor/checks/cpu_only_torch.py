@@ -39,8 +39,12 @@ CHECK = Check(
     layer="python",
     tags=("torch",),
     downstream_of=(
-        "no-nvidia-gpu", "jetson-generic-wheel", "python-version-without-wheel", "image-torch-replaced",
-        "user-site-shadows-packages", "torch-installed-twice",
+        "no-nvidia-gpu",
+        "jetson-generic-wheel",
+        "python-version-without-wheel",
+        "image-torch-replaced",
+        "user-site-shadows-packages",
+        "torch-installed-twice",
     ),
     needs_gpu=False,
 )

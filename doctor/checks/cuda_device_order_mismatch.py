@@ -62,8 +62,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         f"GPU {number} is {known(got.name)} in CUDA and {known(asked.name)} in nvidia-smi",
         "CUDA puts the fastest GPU first unless CUDA_DEVICE_ORDER is PCI_BUS_ID."
         + (f" CUDA_VISIBLE_DEVICES={value} chooses by number." if entries else ""),
-        facts=facts, fixes=(pci_order(s),),
-    )  # fmt: skip
+        facts=facts,
+        fixes=(pci_order(s),),
+    )
 
 
 def _gpu_of(device: CudaDevice, gpus: tuple[Gpu, ...]) -> Gpu:

@@ -53,8 +53,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.fail(
             "CUDA does not start: the driver runs, but its libcuda.so.1 is not here",
             "NVML answers and lists the GPU; no libcuda.so.1 is on the loader's path or in a driver's folder.",
-            facts={"nvml_init": 0, "libcuda": None}, fixes=install_libcuda(s),
-        )  # fmt: skip
+            facts={"nvml_init": 0, "libcuda": None},
+            fixes=install_libcuda(s),
+        )
         return
     code = need("driver.cu_init", s.driver.cu_init)
     if code in (0, CUDA_NO_DEVICE) and hidden_on_purpose(s, p):

@@ -73,8 +73,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.remark(f"CUDA lists {len(devices)} of {wanted} GPUs, as the MPS server decides", facts=facts)
         return
     which = ", ".join(f"{name_of(gpu)} at {known(gpu.pci_address) or 'an unknown address'}" for gpu in left)
-    why = f"{numbers.MASK} is not set, so it hides nothing." if value is None else (
-        f"{numbers.MASK}={value} names {wanted}.")  # fmt: skip
+    why = (
+        f"{numbers.MASK} is not set, so it hides nothing."
+        if value is None
+        else (f"{numbers.MASK}={value} names {wanted}.")
+    )
     left_out = f"CUDA leaves out {which}." if value is None else f"Not listed: {which}."
     make = CHECK.warn if is_wsl(s) else CHECK.fail  # which GPUs WSL can compute on is up to Windows
     title = f"CUDA lists {len(devices)} of {wanted} GPUs"

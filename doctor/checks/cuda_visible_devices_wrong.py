@@ -128,10 +128,13 @@ def _at_start(s: Snapshot) -> Iterator[Finding]:
     if nodes is None or nodes or container_kind(s) == "kubernetes":
         return  # given by other means, or set by a device plugin: container-no-gpu-flag
     fix = start_with(
-        s, "start-with-visible-devices", "Start the container again with GPUs",
+        s,
+        "start-with-visible-devices",
+        "Start the container again with GPUs",
         "Set the variable to all, or to the GPUs that it may use, at the start.",
-        variable_line(s, "NVIDIA_VISIBLE_DEVICES", "all"), container__visible_devices="all",
-    )  # fmt: skip
+        variable_line(s, "NVIDIA_VISIBLE_DEVICES", "all"),
+        container__visible_devices="all",
+    )
     yield CHECK.fail(
         f"NVIDIA_VISIBLE_DEVICES is '{value}': the container was started without GPUs",
         "The container toolkit reads this variable when the container starts; changing it inside has no effect.",

@@ -61,9 +61,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.fail(
                 f"cuDNN {version} no longer supports {gpu.name} ({gpu.capability})",
                 f"{grade.reason}. Convolutions fail, other operations work.",
-                facts={"cudnn": version, "compute_capability": gpu.capability}, subject=gpu.key, direct=False,
+                facts={"cudnn": version, "compute_capability": gpu.capability},
+                subject=gpu.key,
+                direct=False,
                 fixes=_fixes(s, m, gpu.capability, major),
-            )  # fmt: skip
+            )
         elif grade.grade == "unknown" and m.cudnn(version) is None:
             raise unlisted(grade.reason)
 

@@ -72,8 +72,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             facts = {**facts, "found": version}
             yield CHECK.fail(title, where + ".", facts=facts, direct=False, fixes=_fixes(s, m, shadow))
         else:
-            yield CHECK.warn("A cuDNN on LD_LIBRARY_PATH hides torch's own", where + "; its version is not known.",
-                             facts=facts, direct=False, fixes=_fixes(s, m, shadow))  # fmt: skip
+            yield CHECK.warn(
+                "A cuDNN on LD_LIBRARY_PATH hides torch's own",
+                where + "; its version is not known.",
+                facts=facts,
+                direct=False,
+                fixes=_fixes(s, m, shadow),
+            )
         return
     wheel = _pin(s)
     if wheel:
@@ -81,8 +86,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         have = next((d.version for d in distributions if d.name == wheel.name), "")
         if have and not fits(have, wheel.version):
             title = f"{wheel.name} {have} does not fit torch, which was built with {wheel.version}"
-            yield CHECK.fail(title, "torch needs the same major and no lower minor version.",
-                             facts={**facts, "installed": have}, direct=False, fixes=_fixes(s, m, shadow))  # fmt: skip
+            yield CHECK.fail(
+                title,
+                "torch needs the same major and no lower minor version.",
+                facts={**facts, "installed": have},
+                direct=False,
+                fixes=_fixes(s, m, shadow),
+            )
         return
     other = s.torch.cudnn_shadow
     if isinstance(other, Missing) and other.reason != "absent":

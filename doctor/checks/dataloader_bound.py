@@ -76,11 +76,16 @@ def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
     return CHECK.warn(
         f"{watch.program} waits for {'its disk' if run.disk else 'its loader workers'}, not for the GPU",
         f"{run.reason[0].upper()}{run.reason[1:]}. Another GPU would not help. {sentence(s, m)}",
-        facts={"gpu_busy_percent": known(watch.gpu_busy_percent), "workers": known(watch.workers),
-               "workers_cores": known(watch.workers_cores), "cores": cores,
-               "blocked_percent": known(watch.blocked_percent)},
-        subject=watch.gpu_keys[0] if watch.gpu_keys else "", fixes=fixes,
-    )  # fmt: skip
+        facts={
+            "gpu_busy_percent": known(watch.gpu_busy_percent),
+            "workers": known(watch.workers),
+            "workers_cores": known(watch.workers_cores),
+            "cores": cores,
+            "blocked_percent": known(watch.blocked_percent),
+        },
+        subject=watch.gpu_keys[0] if watch.gpu_keys else "",
+        fixes=fixes,
+    )
 
 
 def _loader(m: Measured) -> dict[int, float]:
@@ -124,5 +129,6 @@ def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Iterator[Finding]:
         f"From batch {batch} on, one thread draws batches slower than {name} computes them",
         "Use loader workers, or keep the data on the GPU, to hide that time.",
         facts={"batch": batch, "load_ms": known(drawn[0].point.load_ms), "step_ms": drawn[0].point.step_ms},
-        subject=key, fixes=(more_workers(cores),),
-    )  # fmt: skip
+        subject=key,
+        fixes=(more_workers(cores),),
+    )

@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         f"{DOWNLOAD_MIB // 1024} GB.",
         facts={d.role: {"path": d.path, "free_mib": d.free_mib, "needed_mib": _NEEDED[d.role]} for d in small},
         fixes=(_fix(s, small),),
-    )  # fmt: skip
+    )
 
 
 def _install_is_due(s: Snapshot, p: Policy) -> bool:
@@ -83,6 +83,10 @@ def _fix(s: Snapshot, small: list[Disk]) -> Fix:
         steps.append(Step(text="Install without pip's cache.", command="export PIP_NO_CACHE_DIR=1", where="shell"))
     disks = tuple(d for d in known(s.host.disks) or () if d not in small)
     last = steps[-1]
-    done = Step(text=last.text, command=last.command, where=last.where,
-                changes={"host.disks": RECHECK if "environment" in roles else disks})  # fmt: skip
+    done = Step(
+        text=last.text,
+        command=last.command,
+        where=last.where,
+        changes={"host.disks": RECHECK if "environment" in roles else disks},
+    )
     return Fix(id="make-room", title="Make room before installing", steps=(*steps[:-1], done))

@@ -53,4 +53,4 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"Driver branch {answer.row.branch} ended on {answer.row.end_of_life}",
             "It still works, but gets no more fixes, not even security fixes.",
             facts={"driver": version, "branch": answer.row.branch, "end_of_life": answer.row.end_of_life},
-        )  # fmt: skip
+        )

@@ -80,8 +80,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if container_kind(s):
         detail += " Either the host's driver was changed under this container, or the image brings driver libraries."
     if not says_so and known(d.cu_init) == 0 and known(d.nvml_init) == 0:
-        yield CHECK.warn("Kernel module and driver libraries have different versions, though both answer", detail,
-                         facts=facts, fixes=reload_module(s))  # fmt: skip
+        yield CHECK.warn(
+            "Kernel module and driver libraries have different versions, though both answer",
+            detail,
+            facts=facts,
+            fixes=reload_module(s),
+        )
         return
     yield CHECK.fail(
         "The loaded kernel module and the driver libraries have different versions",

@@ -60,7 +60,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
             f"The call {fault.call} {said}. {fault.detail + '. ' if fault.detail else ''}{_stuck(fault)}{again}",
             facts={
-                "library": fault.library, "call": fault.call, "fault": fault.fault,
+                "library": fault.library,
+                "call": fault.call,
+                "fault": fault.fault,
                 **({"stuck_pid": fault.stuck_pid, "stuck_in": fault.stuck_in} if fault.stuck_pid else {}),
             },
             subject=fault.call,

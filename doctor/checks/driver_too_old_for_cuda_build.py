@@ -83,9 +83,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield CHECK.fail(
         f"Driver {driver} is too old for torch {known(s.torch.version)}, which is built with CUDA {cuda}",
         f"{grade.reason[0].upper()}{grade.reason[1:]}.{shown if facts['driver_cuda'] else ''}",
-        facts=facts, direct=known(s.torch_run.cuda_available) is False,
+        facts=facts,
+        direct=known(s.torch_run.cuda_available) is False,
         fixes=fixes_for(s, m, cuda, grade, today=p.judged_on, serves=serves_any(s, m)),
-    )  # fmt: skip
+    )
 
 
 def _compat_serves(s: Snapshot, cuda: str) -> bool:
@@ -110,13 +111,13 @@ def _remark(s: Snapshot, m: Matrix, cuda: str) -> Iterator[Finding]:
             f"{grade.reason[0].upper()}{grade.reason[1:]}. Nothing is wrong; only PTX of a CUDA newer than "
             f"{grade.cuda_reported} could not be compiled by this driver.",
             facts={"driver": driver, "torch_cuda": cuda, "driver_cuda": grade.cuda_reported},
-        )  # fmt: skip
+        )
     elif grade.grade in ("needs-forward-compat", "impossible"):
         yield CHECK.remark(
             f"CUDA works although driver {driver} is listed as too old for CUDA {cuda}",
             "torch.cuda.is_available() is True, which outranks it (a forward-compatibility libcuda may be loaded).",
             facts={"driver": driver, "torch_cuda": cuda},
-        )  # fmt: skip
+        )
 
 
 def _by_cuda_version(
@@ -133,6 +134,7 @@ def _by_cuda_version(
     yield CHECK.fail(
         f"The driver supports CUDA up to {reported}, torch {known(s.torch.version)} is built with CUDA {cuda}",
         f"The driver's own version is not known; CUDA {want[0]}.x needs {floor or 'a newer one'} or newer.",
-        facts={"driver_cuda": reported, "torch_cuda": cuda, "needed_driver": floor}, direct=False,
+        facts={"driver_cuda": reported, "torch_cuda": cuda, "needed_driver": floor},
+        direct=False,
         fixes=fixes_for(s, m, cuda, None, serves=serves_any(s, m)),
-    )  # fmt: skip
+    )

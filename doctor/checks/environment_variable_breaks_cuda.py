@@ -53,8 +53,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         shown = value if len(value) <= 60 else value[:57] + "..."
         yield make(
             f"{row.name}={shown}: {row.effect}",
-            facts={"name": row.name, "value": value}, subject=row.name, fixes=(unset(s, row.name),),
-        )  # fmt: skip
+            facts={"name": row.name, "value": value},
+            subject=row.name,
+            fixes=(unset(s, row.name),),
+        )
 
 
 def _can_copy_directly(s: Snapshot) -> bool:

@@ -43,10 +43,14 @@ CHECK = Check(
     layer="extension",
     tags=("torch", "extension"),
     downstream_of=(
-        *OTHER_BUILD, *REPLACED, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages",
+        *OTHER_BUILD,
+        *REPLACED,
+        "image-torch-replaced",
+        "torch-installed-twice",
+        "user-site-shadows-packages",
     ),
     needs_gpu=False,
-)  # fmt: skip
+)
 
 _OTHER_CHECKS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton", "torchao", "torchdata")
 _SYMBOL = lazy(r"([\w.-]+\.so[\w.]*): undefined symbol: (_Z\w*(?:c10|2at|torch|caffe2)\w*)")
@@ -82,8 +86,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for name in said.keys() - seen:
         d = Distribution(name=name, version="", location="")
         title = f"{name} does not fit torch {version}: it needs a symbol that torch does not have"
-        yield CHECK.fail(title, said[name], facts={"torch": version}, subject=name,
-                         fixes=(*_wheel(s, m, name), *another(s, d)[1:]))  # fmt: skip
+        yield CHECK.fail(
+            title, said[name], facts={"torch": version}, subject=name, fixes=(*_wheel(s, m, name), *another(s, d)[1:])
+        )
 
 
 def _built_for_this(s: Snapshot, torch: str) -> bool:

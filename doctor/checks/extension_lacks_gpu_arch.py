@@ -44,10 +44,17 @@ CHECK = Check(
     severity="error",
     layer="extension",
     tags=("extension", "gpu"),
-    downstream_of=(*OTHER_BUILD, *NO_CODE, "no-nvidia-gpu", "torch-companion-mismatch", "extension-no-binary-for-cuda",
-                   "extension-built-for-other-torch", "jetson-generic-wheel"),
+    downstream_of=(
+        *OTHER_BUILD,
+        *NO_CODE,
+        "no-nvidia-gpu",
+        "torch-companion-mismatch",
+        "extension-no-binary-for-cuda",
+        "extension-built-for-other-torch",
+        "jetson-generic-wheel",
+    ),
     source="docs.nvidia.com/cuda/cuda-c-programming-guide: binary compatibility",
-)  # fmt: skip
+)
 
 _NOT_HERE = ("nvidia-nccl", "nvidia-cudnn", "jax-cuda12-plugin", "jax-cuda13-plugin", "torchao", "torchcodec",
              "flash-attn-3", "deep-ep")  # fmt: skip

@@ -43,11 +43,15 @@ CHECK = Check(
     layer="extension",
     tags=("extension", "libraries"),
     downstream_of=(
-        *OTHER_BUILD, *REPLACED, "extension-built-for-other-torch", "image-torch-replaced", "torch-installed-twice",
+        *OTHER_BUILD,
+        *REPLACED,
+        "extension-built-for-other-torch",
+        "image-torch-replaced",
+        "torch-installed-twice",
     ),
     needs_gpu=False,
     source="github.com/bitsandbytes-foundation/bitsandbytes: cextension.py",
-)  # fmt: skip
+)
 
 _COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 _SAID = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")
@@ -75,8 +79,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         found = s.python.distribution(library.package)
         fixes = another(s, found) if isinstance(found, Distribution) else (remove(s, library.package),)
         if soname in loaded:
-            yield CHECK.warn(title, detail + ", which the loader finds; two CUDA runtimes meet in one process.",
-                             facts=facts, subject=library.package, fixes=fixes)  # fmt: skip
+            yield CHECK.warn(
+                title,
+                detail + ", which the loader finds; two CUDA runtimes meet in one process.",
+                facts=facts,
+                subject=library.package,
+                fixes=fixes,
+            )
         else:
             yield CHECK.fail(title, detail + ".", facts=facts, subject=library.package, fixes=fixes)
 

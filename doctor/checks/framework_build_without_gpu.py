@@ -99,23 +99,38 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
     if d.name.startswith("tensorflow") or d.name == "intel-tensorflow":
         if known(s.host.system) == "windows":
             text = "Install WSL 2 and, inside it, tensorflow[and-cuda]; 2.10 was the last one for Windows itself."
-            step = Step(text=text, command="wsl --install", where="windows",
-                        changes={"python.distributions": RECHECK})  # fmt: skip
+            step = Step(text=text, command="wsl --install", where="windows", changes={"python.distributions": RECHECK})
             return Fix(id="use-wsl", title="Run TensorFlow in WSL 2", steps=(step,))
         if known(s.host.architecture) in ("aarch64", "arm64"):
-            step = Step(text="Start NVIDIA's TensorFlow image (nvcr.io/nvidia/tensorflow).", where="container-start",
-                        changes={"python.distributions": RECHECK})  # fmt: skip
+            step = Step(
+                text="Start NVIDIA's TensorFlow image (nvcr.io/nvidia/tensorflow).",
+                where="container-start",
+                changes={"python.distributions": RECHECK},
+            )
             return Fix(id="use-nvidia-image", title="Use NVIDIA's TensorFlow for aarch64", steps=(step,))
-        return replace_package(s, [d.name], "tensorflow[and-cuda]", [("tensorflow", "0")], id="install-tensorflow-gpu",
-                               title="Install TensorFlow with its CUDA libraries")  # fmt: skip
+        return replace_package(
+            s,
+            [d.name],
+            "tensorflow[and-cuda]",
+            [("tensorflow", "0")],
+            id="install-tensorflow-gpu",
+            title="Install TensorFlow with its CUDA libraries",
+        )
     if d.name == "llama-cpp-python":
-        step = Step(text="Compile it with CUDA (takes nvcc and a C++ compiler).", where="environment",
-                    changes={"python.extensions": RECHECK}, **ways(s, LLAMA_CPP))  # fmt: skip
+        step = Step(
+            text="Compile it with CUDA (takes nvcc and a C++ compiler).",
+            where="environment",
+            changes={"python.extensions": RECHECK},
+            **ways(s, LLAMA_CPP),
+        )
         return Fix(id="build-with-cuda", title="Build llama-cpp-python with CUDA", steps=(step,))
     new = {"faiss-cpu": "faiss-gpu-cu12", "paddlepaddle": "paddlepaddle-gpu"}.get(d.name, "")
     if new:
         return replace_package(s, [d.name], new, [(new, "0")], id="install-gpu-build", title=f"Install {new}")
     cuda = replace(d, version=f"{d.version.partition('+')[0]}+cu{numbers(known(s.driver.cuda_version) or '12')[0]}")
-    step = Step(text="Install the CUDA build that the project names (its version ends in +cu...).", where="environment",
-                changes={"python.distributions": with_distributions(s, (cuda,))})  # fmt: skip
+    step = Step(
+        text="Install the CUDA build that the project names (its version ends in +cu...).",
+        where="environment",
+        changes={"python.distributions": with_distributions(s, (cuda,))},
+    )
     return Fix(id="install-gpu-build", title=f"Install the CUDA build of {d.name}", steps=(step,))

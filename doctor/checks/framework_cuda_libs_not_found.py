@@ -67,8 +67,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if blind and (lost or _only_wheels(s, sonames)):
         wheels = [(f"nvidia-{part}-cu12", version) for part, version in _WITH_2_16_2.items()]
         title = "TensorFlow 2.16.1 does not look into its CUDA wheels"
-        fix = replace_package(s, [], "tensorflow[and-cuda]==2.16.2", [("tensorflow", "2.16.2"), *wheels],
-                              id="upgrade-tensorflow", title="Install TensorFlow 2.16.2")  # fmt: skip
+        fix = replace_package(
+            s,
+            [],
+            "tensorflow[and-cuda]==2.16.2",
+            [("tensorflow", "2.16.2"), *wheels],
+            id="upgrade-tensorflow",
+            title="Install TensorFlow 2.16.2",
+        )
         yield say(title, "2.16.2 and newer find them.", facts=facts, subject="tensorflow", fixes=(fix,))
     elif lost:
         title = f"TensorFlow {d.version} does not find {', '.join(lost)}"

@@ -56,8 +56,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         by_cuda = None  # it lists one instance to a process, whatever there is
     names = by_nvml if by_cuda is None or mig else by_cuda
     if names is None or (not names and gpus is None) or (p.expect.model and "" in names):
-        yield CHECK.unknown(f"Not known: whether this machine has {expected}", "The list of GPUs could not be read.",
-                            facts=facts)  # fmt: skip
+        yield CHECK.unknown(
+            f"Not known: whether this machine has {expected}", "The list of GPUs could not be read.", facts=facts
+        )
         return
     if _fits(names, p) or (by_cuda and _fits(by_cuda, p)):
         return

@@ -92,9 +92,10 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Iterator[Finding]:
             yield CHECK.warn(
                 f"The GPU at {card.address} no longer answers; this session was not given it",
                 f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not affected.",
-                facts={"gpu": card.address, "said": why}, subject=card.address,
+                facts={"gpu": card.address, "said": why},
+                subject=card.address,
                 fixes=(power_cycle(s),),
-            )  # fmt: skip
+            )
         elif why:
             yield _finding(s, "GPU", card.address, card.address, why)
         elif reason:

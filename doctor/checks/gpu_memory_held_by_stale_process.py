@@ -68,8 +68,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         make = CHECK.remark if inside else CHECK.warn
         yield make(
             f"{used} MiB of {name_of(gpu)} are in use and no process shows that holds them",
-            detail, facts={"memory_used_mib": used}, subject=gpu.key, fixes=find_holder(s, gpu.key),
-        )  # fmt: skip
+            detail,
+            facts={"memory_used_mib": used},
+            subject=gpu.key,
+            fixes=find_holder(s, gpu.key),
+        )
     seen.end("memory and processes")
 
 

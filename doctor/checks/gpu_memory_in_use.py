@@ -50,6 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.remark(
             f"{used} of {total} MiB of {name_of(gpu)} are in use",
             f"By {', '.join(holders)}." if holders else "No process shows from here.",
-            facts={"memory_used_mib": used, "memory_total_mib": total}, subject=gpu.key,
-        )  # fmt: skip
+            facts={"memory_used_mib": used, "memory_total_mib": total},
+            subject=gpu.key,
+        )
     seen.end("its memory")

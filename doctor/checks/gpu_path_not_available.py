@@ -38,9 +38,18 @@ CHECK = Check(
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),
-    downstream_of=(*ALL_CAUSES, "cuda-init-failed", "driver-too-old-for-cuda-build", *NO_CODE, *OTHER_BUILD,
-                   "ptx-newer-than-driver", "cudnn-dropped-old-gpu", *BROKEN_IMPORT, "torch-import-broken",
-                   "nvidia-wheels-off-torch-pins"),
+    downstream_of=(
+        *ALL_CAUSES,
+        "cuda-init-failed",
+        "driver-too-old-for-cuda-build",
+        *NO_CODE,
+        *OTHER_BUILD,
+        "ptx-newer-than-driver",
+        "cudnn-dropped-old-gpu",
+        *BROKEN_IMPORT,
+        "torch-import-broken",
+        "nvidia-wheels-off-torch-pins",
+    ),
 )
 
 
@@ -71,8 +80,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     elif ran is False:
         yield CHECK.fail("torch sees the GPU, but a small kernel on it fails", detail, facts=facts, fixes=fixes)
     elif crashed := _step(run, "error", "crashed in "):
-        yield CHECK.fail("torch crashes when it uses the GPU", f"gpudoctor's test process {crashed}.",
-                         facts={**facts, "error": crashed}, fixes=fixes)  # fmt: skip
+        yield CHECK.fail(
+            "torch crashes when it uses the GPU",
+            f"gpudoctor's test process {crashed}.",
+            facts={**facts, "error": crashed},
+            fixes=fixes,
+        )
     elif known(run.imported) and (hung := _step(run, "timeout", "")):
         detail = f"No answer in time: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
         detail += "driver is stuck: look for Xid lines in the host's kernel log."

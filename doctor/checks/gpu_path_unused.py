@@ -42,10 +42,18 @@ CHECK = Check(
     severity="critical",
     layer="python",
     tags=("measured", "gpu", "torch"),
-    downstream_of=("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "driver-too-old-for-cuda-build",
-                   *OTHER_BUILD, *NO_CODE, *BROKEN_IMPORT, *ALL_CAUSES),
+    downstream_of=(
+        "gpu-path-not-available",
+        "cuda-init-failed",
+        "torch-import-broken",
+        "driver-too-old-for-cuda-build",
+        *OTHER_BUILD,
+        *NO_CODE,
+        *BROKEN_IMPORT,
+        *ALL_CAUSES,
+    ),
     needs_gpu=False,
-)  # fmt: skip
+)
 
 _UNAVAILABLE = 46
 """CUDA_ERROR_DEVICE_UNAVAILABLE: another program has the GPU for itself."""
@@ -68,8 +76,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for path in found:
         wanted = gpu_needed(s, p) and not (asked_cpu(found_by) and path.device != "watch")
         if path.word == "unknown" and path.device != "watch" and wanted:
-            yield CHECK.unknown(f"Not proven that torch can use {path.device or 'every GPU'}", f"{_begin(path)}.",
-                                facts={"device": path.device}, subject=path.key, fixes=_prove_again(path))  # fmt: skip
+            yield CHECK.unknown(
+                f"Not proven that torch can use {path.device or 'every GPU'}",
+                f"{_begin(path)}.",
+                facts={"device": path.device},
+                subject=path.key,
+                fixes=_prove_again(path),
+            )
         if path.word != "gpu-path-unused":
             continue
         idle = path.device == "watch" and known(found_by.watch.uses_gpu) if found_by.watch else False
@@ -82,14 +95,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if found_by.watch and path.device == "watch":
             facts["libraries"] = known(found_by.watch.libraries)
         yield make(
-            _title(path, s), " ".join(filter(None, (f"{_begin(path)}.", said, _why(s, path)))),
-            facts=facts, subject=path.key, fixes=_fixes(s, m, path),
+            _title(path, s),
+            " ".join(filter(None, (f"{_begin(path)}.", said, _why(s, path)))),
+            facts=facts,
+            subject=path.key,
+            fixes=_fixes(s, m, path),
             downstream_of=_causes(s, path) if wanted else (),
-        )  # fmt: skip
+        )
     unknown = overall(found)
     if unknown.word == "unknown":
-        raise NeedsFact("measured.watch" if unknown.device == "watch" else "measured.torch",
-                        Missing("error", unknown.reason))  # fmt: skip
+        raise NeedsFact(
+            "measured.watch" if unknown.device == "watch" else "measured.torch", Missing("error", unknown.reason)
+        )
 
 
 def _on_cpu(s: Snapshot) -> Iterator[Finding]:
@@ -106,17 +123,34 @@ def _on_cpu(s: Snapshot) -> Iterator[Finding]:
     facts = {"device": "cpu", "fault": fault, "step": step}
     if fault in ("crash", "failed"):
         yield CHECK.fail(
-            f"torch {'crashes' if fault == 'crash' else 'fails'} on the CPU", words, facts=facts, subject="cpu",
-            fixes=(here("prove-again", "Reinstall torch and prove it again",
-                        "Try a new environment first: a library is damaged, or the processor is too old.",
-                        "gpudoctor prove --device cpu"),),
-        )  # fmt: skip
+            f"torch {'crashes' if fault == 'crash' else 'fails'} on the CPU",
+            words,
+            facts=facts,
+            subject="cpu",
+            fixes=(
+                here(
+                    "prove-again",
+                    "Reinstall torch and prove it again",
+                    "Try a new environment first: a library is damaged, or the processor is too old.",
+                    "gpudoctor prove --device cpu",
+                ),
+            ),
+        )
     else:
         yield CHECK.unknown(
-            "Not proven that torch can compute on the CPU", words, facts=facts, subject="cpu",
-            fixes=(here("prove-again", "Prove it again with more time", "Say how much in seconds.",
-                        "gpudoctor prove --device cpu --timeout 600"),),
-        )  # fmt: skip
+            "Not proven that torch can compute on the CPU",
+            words,
+            facts=facts,
+            subject="cpu",
+            fixes=(
+                here(
+                    "prove-again",
+                    "Prove it again with more time",
+                    "Say how much in seconds.",
+                    "gpudoctor prove --device cpu --timeout 600",
+                ),
+            ),
+        )
 
 
 def _causes(s: Snapshot, path: Path) -> tuple[str, ...]:
@@ -183,14 +217,18 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
     from ..fixes.speed import here, in_code, measured_again
 
     move = in_code(
-        "move-to-gpu", "Move the model and every batch to the GPU",
+        "move-to-gpu",
+        "Move the model and every batch to the GPU",
         "Ask for the device by name, so that a missing GPU is an error and not a silent change to the CPU.",
         'device = torch.device("cuda"); model.to(device); batch = batch.to(device, non_blocking=True)',
-    )  # fmt: skip
+    )
     if path.device == "watch" and known(s.torch_run.cuda_available) is not False:
         return (move,)
-    again = here("prove-again", "Repair the cause, then prove it again",
-                 "The finding above names the cause. If there is none, run: gpudoctor check")  # fmt: skip
+    again = here(
+        "prove-again",
+        "Repair the cause, then prove it again",
+        "The finding above names the cause. If there is none, run: gpudoctor check",
+    )
     if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
         from ..findings.measured_path import gpu_of
         from ..fixes.gpu_state import reset
@@ -212,7 +250,11 @@ def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
     m = s.measured
     torch_died = any(p.device == path.device and p.fault in ("hang", "crash") for p in known(m.torch) or ())
     step_died = any(e.device == path.device and e.fault in ("hang", "crash") for e in m.ended)
-    return torch_died or step_died or any(
-        f"cuda:{proof.device}" == path.device and driver_failed(proof) and known(proof.error_code) != _UNAVAILABLE
-        for proof in known(m.driver) or ()
-    )  # fmt: skip
+    return (
+        torch_died
+        or step_died
+        or any(
+            f"cuda:{proof.device}" == path.device and driver_failed(proof) and known(proof.error_code) != _UNAVAILABLE
+            for proof in known(m.driver) or ()
+        )
+    )

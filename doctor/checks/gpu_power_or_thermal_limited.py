@@ -56,9 +56,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             hard = reasons & (HW_THERMAL | POWER_BRAKE | HW_SLOWDOWN) and busy
             make = CHECK.remark if is_laptop(m, gpu) else CHECK.fail if hard else CHECK.warn
             yield make(
-                f"{name_of(gpu)} slows itself down: {said}", _clocks(gpu), facts=facts, subject=gpu.key,
+                f"{name_of(gpu)} slows itself down: {said}",
+                _clocks(gpu),
+                facts=facts,
+                subject=gpu.key,
                 fixes=_fixes(s, m, gpu, reasons),
-            )  # fmt: skip
+            )
         elif reasons & POWER_CAP and busy:
             yield CHECK.remark(f"{name_of(gpu)} {_capped(gpu)}", _clocks(gpu), facts=facts, subject=gpu.key)
     seen.end("reasons of its clocks")

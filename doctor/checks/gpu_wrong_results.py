@@ -54,10 +54,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             said.add(gpu.key if gpu else f"cuda:{driver.device}")
             wrong = f"{driver.wrong_elements} of {driver.elements} elements" if driver.elements else "Elements"
             yield _finding(
-                s, gpu, f"cuda:{driver.device}", driver.name or f"device {driver.device}",
+                s,
+                gpu,
+                f"cuda:{driver.device}",
+                driver.name or f"device {driver.device}",
                 f"{wrong} of a small kernel through libcuda alone are wrong: torch has no part in it.",
                 {"elements": driver.elements, "wrong_elements": driver.wrong_elements},
-            )  # fmt: skip
+            )
     for path in paths(s):
         gpu = gpu_of(s, path.device, path.key)
         if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in said:
@@ -66,10 +69,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for proof in proofs:
         if proof.device == "cpu" and known(proof.right) is False:
             yield CHECK.fail(
-                "torch computes wrong values on the CPU", "Its libraries or the machine's memory are damaged.",
+                "torch computes wrong values on the CPU",
+                "Its libraries or the machine's memory are damaged.",
                 facts={"matmul_error": known(proof.matmul_error), "conv_error": known(proof.conv_error)},
-                subject="cpu", fixes=_cpu(),
-            )  # fmt: skip
+                subject="cpu",
+                fixes=_cpu(),
+            )
     if all(known(right) is None for right in gpus):
         raise Skip("only the CPU was measured, and no GPU")
 
@@ -88,9 +93,12 @@ def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, 
         else:
             words.append("ECC does not watch over its memory, so likeliest is a defect or an overclocked memory.")
     fixes: tuple[Fix, ...] = (
-        here("prove-again", "Set clocks and voltages to their defaults, and prove it again",
-             "Take back every overclocking and undervolting first."),
-    )  # fmt: skip
+        here(
+            "prove-again",
+            "Set clocks and voltages to their defaults, and prove it again",
+            "Take back every overclocking and undervolting first.",
+        ),
+    )
     if gpu:
         sick = measured_again((*reset(s, gpu.key), *replace_board(s, gpu.key)[-1:]))
         fixes = (*leave_out(s, device), *sick)

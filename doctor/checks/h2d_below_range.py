@@ -95,7 +95,10 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     words = f"{seen}, as it should be. " if seen else ""
     words += "Likeliest: " + (_VIRTUAL if virtual else "")
     words += "host memory of another processor socket (NUMA), or other copies at the same time."
-    bind = here("bind-to-socket", "Bind the process to the processor socket of its GPU",
-                "nvidia-smi topo -m shows the NUMA node of each GPU; measure again bound to it.",
-                "numactl --cpunodebind=NODE --membind=NODE gpudoctor prove")  # fmt: skip
+    bind = here(
+        "bind-to-socket",
+        "Bind the process to the processor socket of its GPU",
+        "nvidia-smi topo -m shows the NUMA node of each GPU; measure again bound to it.",
+        "numactl --cpunodebind=NODE --membind=NODE gpudoctor prove",
+    )
     return words, (bind,)

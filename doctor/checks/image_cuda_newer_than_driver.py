@@ -66,6 +66,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     works = s.torch_run.cuda_available is True or bool(compat_in_use(s))
     make = CHECK.remark if works else CHECK.warn
     yield make(
-        title + "is too old for it", f"{grade.reason[0].upper()}{grade.reason[1:]}.", facts=facts, direct=False,
+        title + "is too old for it",
+        f"{grade.reason[0].upper()}{grade.reason[1:]}.",
+        facts=facts,
+        direct=False,
         fixes=(*newer_driver_for(s, m, image), older_image(s, grade.cuda_reported)),
-    )  # fmt: skip
+    )

@@ -58,9 +58,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     source = known(s.container.image_torch_source)
     yield CHECK.warn(
         f"The image came with torch {stated}, torch {version} is installed",
-        f"Stated by {source}." if source else "", facts={"image_torch": stated, "torch": version},
+        f"Stated by {source}." if source else "",
+        facts={"image_torch": stated, "torch": version},
         fixes=_fixes(s, m, stated),
-    )  # fmt: skip
+    )
 
 
 def _fixes(s: Snapshot, m: Matrix, stated: str) -> tuple[Fix, ...]:
@@ -80,7 +81,8 @@ def _fixes(s: Snapshot, m: Matrix, stated: str) -> tuple[Fix, ...]:
     kept = Step(
         text="In a fresh container of the image, note its versions and install your packages under that constraint.",
         command=f"{keep} && {pip_line(again)}",
-        where="container-start" if container_kind(s) else "shell", changes=changes,
-    )  # fmt: skip
+        where="container-start" if container_kind(s) else "shell",
+        changes=changes,
+    )
     found.append(Fix(id="fresh-image-with-constraint", title="Keep the image's torch by a constraint", steps=(kept,)))
     return tuple(found)

@@ -67,8 +67,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         version = known(s.python.patient.version) or ""
         yield _finding(s, f"Python.h of Python {version} is not installed", said, text, who, compiler=False)
     if said and "cuda.h" in said[0]:
-        yield CHECK.fail("cuda.h was not found by what compiles at run time", first_line(text), severity="error",
-                         facts={"said": said[0]}, fixes=_again(s, c_compiler(s)))  # fmt: skip
+        yield CHECK.fail(
+            "cuda.h was not found by what compiles at run time",
+            first_line(text),
+            severity="error",
+            facts={"said": said[0]},
+            fixes=_again(s, c_compiler(s)),
+        )
     if isinstance(s.cuda.c_compiler, Missing):
         raise NeedsFact("cuda.c_compiler", s.cuda.c_compiler)
     if isinstance(s.python.patient.headers, Missing):
@@ -80,13 +85,24 @@ def _finding(s: Snapshot, title: str, said: re.Match[str] | None, text: str, who
     subject = "c-compiler" if compiler else "python-headers"
     fix = c_compiler(s) if compiler else python_headers(s)
     if said:
-        return CHECK.fail(title, f"Python says: {first_line(text)}", facts=facts, subject=subject, severity="error",
-                          fixes=_again(s, fix))  # fmt: skip
+        return CHECK.fail(
+            title,
+            f"Python says: {first_line(text)}",
+            facts=facts,
+            subject=subject,
+            severity="error",
+            fixes=_again(s, fix),
+        )
     if who:
         detail = f"What cannot do without it: {', '.join(who)}."
         return CHECK.warn(title, detail, facts=facts, subject=subject, fixes=(fix,))
-    return CHECK.remark(title, "Only torch.compile and Triton kernels need it; all else in torch works.", facts=facts,
-                        subject=subject, fixes=(fix,))  # fmt: skip
+    return CHECK.remark(
+        title,
+        "Only torch.compile and Triton kernels need it; all else in torch works.",
+        facts=facts,
+        subject=subject,
+        fixes=(fix,),
+    )
 
 
 def _again(s: Snapshot, fix: Fix) -> tuple[Fix, ...]:

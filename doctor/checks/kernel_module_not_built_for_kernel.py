@@ -46,5 +46,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield CHECK.fail(
         f"The NVIDIA driver is installed but has no module for the running kernel{f' {kernel}' if kernel else ''}",
         "modprobe's list of modules for this kernel does not name nvidia.",
-        facts={"kernel": kernel, "module_built": False}, fixes=build_module(s),
-    )  # fmt: skip
+        facts={"kernel": kernel, "module_built": False},
+        fixes=build_module(s),
+    )

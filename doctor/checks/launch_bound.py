@@ -64,12 +64,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         words = [_time(waiting), filling(sweep), f"The host is slow: {why}." if why else "", _graph(last)]
         words += ["Another GPU would not help there.", sentence(s, m)]
         yield make(
-            f"Launches set the time on {name} up to batch {last.point.batch}", " ".join(word for word in words if word),
-            facts={"batch": last.point.batch, "crossover_batch": sweep.crossover,
-                   "gpu_percent": rounded(last.gpu_percent), "us_per_kernel": rounded(last.us_per_kernel),
-                   "launches": known(last.point.launches)},
-            subject=key, fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches()),
-        )  # fmt: skip
+            f"Launches set the time on {name} up to batch {last.point.batch}",
+            " ".join(word for word in words if word),
+            facts={
+                "batch": last.point.batch,
+                "crossover_batch": sweep.crossover,
+                "gpu_percent": rounded(last.gpu_percent),
+                "us_per_kernel": rounded(last.us_per_kernel),
+                "launches": known(last.point.launches),
+            },
+            subject=key,
+            fixes=(larger_batch(sweep.crossover or sweep.beyond), fewer_launches()),
+        )
 
 
 def _time(waiting: list[Step]) -> str:

@@ -50,8 +50,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         have = f" (here: {libc})" if libc and kind == "C library" else ""
         yield CHECK.fail(
             f"The {kind} here is too old for a binary that torch loads: it needs {wanted}{have}",
-            f"Python says: {first_line(texts(s))}", facts={"needed": wanted, "libc": libc}, fixes=newer_libc(s, wanted),
-        )  # fmt: skip
+            f"Python says: {first_line(texts(s))}",
+            facts={"needed": wanted, "libc": libc},
+            fixes=newer_libc(s, wanted),
+        )
     elif libc.startswith("musl") and import_failed(s) is not False:
         title = f"torch's wheels are made for glibc, this system has {libc}"
         detail = "Alpine and other musl systems cannot load them."

@@ -37,9 +37,14 @@ CHECK = Check(
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed"),
-    downstream_of=("thermally-throttled", "power-capped", "gpu-too-hot", "gpu-power-or-thermal-limited",
-                   "ptx-jit-first-launch"),
-)  # fmt: skip
+    downstream_of=(
+        "thermally-throttled",
+        "power-capped",
+        "gpu-too-hot",
+        "gpu-power-or-thermal-limited",
+        "ptx-jit-first-launch",
+    ),
+)
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:

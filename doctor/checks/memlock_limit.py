@@ -53,8 +53,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield make(
             f"Locked memory is limited to {size} KiB, and RDMA devices are here",
             "NCCL over InfiniBand or RoCE locks its buffers in memory, which fails at this limit.",
-            facts=facts, fixes=(unlimited_memlock(s),),
-        )  # fmt: skip
+            facts=facts,
+            fixes=(unlimited_memlock(s),),
+        )
     elif size < _SMALL_KIB:
         yield CHECK.remark(f"Locked memory is limited to {size} KiB", facts=facts, fixes=(unlimited_memlock(s),))
     elif devices is None:

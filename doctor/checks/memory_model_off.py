@@ -69,16 +69,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             "optimizer": known(step.optimizer_mib), "activations": known(step.activations_mib),
         }  # fmt: skip
         split = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in parts.items() if mib is not None)
-        fix = here("plan-with-measured", "Measure with a newer torch and without allocator variables",
-                   "Plan memory with the measured figure until then.",
-                   f"unset {' '.join(names)} && gpudoctor prove" if names else "gpudoctor prove")  # fmt: skip
+        fix = here(
+            "plan-with-measured",
+            "Measure with a newer torch and without allocator variables",
+            "Plan memory with the measured figure until then.",
+            f"unset {' '.join(names)} && gpudoctor prove" if names else "gpudoctor prove",
+        )
         yield CHECK.warn(
             f"A training step takes {now:.1f} bytes for each parameter, {rule:.0f} by the rule",
             f"{step.parameters / 1e6:.1f} million parameters, {step.precision or 'mixed precision'}: {split}. "
             + _cause(step, off > 0, names),
             facts={"bytes_per_parameter": now, "expected": rule, "off_percent": round(off, 1), **parts},
-            subject=gpu.key if gpu else step.device, fixes=(fix,),
-        )  # fmt: skip
+            subject=gpu.key if gpu else step.device,
+            fixes=(fix,),
+        )
     if not judged:
         raise Skip("no training step on a GPU was measured")
 

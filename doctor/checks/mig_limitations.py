@@ -72,8 +72,10 @@ def _none(s: Snapshot, gpu: Gpu) -> Finding:
     return make(
         f"MIG is on and {name_of(gpu)} has no instance: no program can use it",
         "A GPU in MIG mode is used through its instances only; none was made, or none was given to this container.",
-        facts={"mig_enabled": True, "instances": 0}, subject=gpu.key, fixes=no_instance(s, gpu.key),
-    )  # fmt: skip
+        facts={"mig_enabled": True, "instances": 0},
+        subject=gpu.key,
+        fixes=no_instance(s, gpu.key),
+    )
 
 
 def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Iterator[Finding]:
@@ -91,14 +93,20 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Itera
         yield make(
             f"{NAME} names {name_of(whole[0])}, which is in MIG mode: an instance is needed",
             "Name one of its instances by its MIG-... identifier.",
-            facts=facts, subject=NAME, direct=nothing, fixes=_fixes(s, cut),
-        )  # fmt: skip
+            facts=facts,
+            subject=NAME,
+            direct=nothing,
+            fixes=_fixes(s, cut),
+        )
     elif len(several) > 1 and not nothing:
         yield CHECK.warn(
             f"{NAME} names {len(several)} MIG instances, a process gets the first",
             "CUDA shows one MIG instance to a process; start one process for each.",
-            facts=facts, subject=NAME, direct=devices is not None, fixes=(set_variable(s, NAME, several[0]),),
-        )  # fmt: skip
+            facts=facts,
+            subject=NAME,
+            direct=devices is not None,
+            fixes=(set_variable(s, NAME, several[0]),),
+        )
 
 
 def _fixes(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> tuple[Fix, ...]:

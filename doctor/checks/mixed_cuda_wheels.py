@@ -92,9 +92,12 @@ def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbo
     loaded = known({"cudnn": s.torch.cudnn_bundled, "nccl": s.torch.nccl_bundled}.get(name, _UNKNOWN))
     found = ", ".join(f"{other} {v}" for other, v in others.items())
     fix = install_pins(
-        s, [pin], id="remove-other-cuda-wheels", title=f"Remove {', '.join(others)} and install {pin.name} again",
+        s,
+        [pin],
+        id="remove-other-cuda-wheels",
+        title=f"Remove {', '.join(others)} and install {pin.name} again",
         drop=list(others),
-    )  # fmt: skip
+    )
     facts: dict[str, Any] = {"pinned": f"{pin.name} {pin.version}", "others": dict(others), "loaded": loaded}
     title = f"{found} overwrites the files of {pin.name} that torch needs"
     detail = f"Both write into nvidia/{name}: the last one installed wins, and removing one deletes the other's."

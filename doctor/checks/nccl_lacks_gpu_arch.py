@@ -68,9 +68,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail = f"By the bytes of {found.path}: {reach.reason}."
         facts = {"nccl": version, "compute_capability": capability, "sass": list(reach.held), "library": found.path}
         if _ran(s, len(cards)):
-            yield CHECK.remark(f"NCCL {version} works here, though no code for {capability} was found in its file",
-                               f"An all-reduce over all GPUs gave the right sum. {detail}", facts=facts,
-                               subject=capability)  # fmt: skip
+            yield CHECK.remark(
+                f"NCCL {version} works here, though no code for {capability} was found in its file",
+                f"An all-reduce over all GPUs gave the right sum. {detail}",
+                facts=facts,
+                subject=capability,
+            )
             continue
         if row := _published(s, m, version, capability, cuda.partition(".")[0]):
             raise NeedsFact("python.extensions", Missing("conflict", f"{row}, and by the bytes {reach.reason}"))
@@ -108,10 +111,11 @@ def _loaded(s: Snapshot, libraries: list[CodeLibrary]) -> CodeLibrary | None:
 def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, ...]:
     """The newest NCCL measured to serve all GPUs, then a torch (with its NCCL) that does."""
     rows = [
-        row for row in m.nccl_rows
+        row
+        for row in m.nccl_rows
         if (held := row.wheel_sass.get(str(major)))
         and all(m.code_for_gpu(capability, held).kind == "sass" for capability in wanted)
-    ]  # fmt: skip
+    ]
     best = max(rows, key=lambda row: numbers(row.version), default=None)
     torch = tuple(fix for fix in (fitting_torch(s, m),) if fix)
     if best is None:
@@ -122,6 +126,10 @@ def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, 
         **recheck_run(s), **without_libraries(s, ("nvidia-nccl",)),
         "python.distributions": with_distributions(s, put), "torch.nccl_bundled": best.version.partition(".post")[0],
     }  # fmt: skip
-    step = Step(text="torch's pin is then not met; NCCL keeps its interface within version 2.", where="environment",
-                **ways(s, Install(packages=(f"{name}=={best.version}",), deps=False)), changes=changes)  # fmt: skip
+    step = Step(
+        text="torch's pin is then not met; NCCL keeps its interface within version 2.",
+        where="environment",
+        **ways(s, Install(packages=(f"{name}=={best.version}",), deps=False)),
+        changes=changes,
+    )
     return Fix(id="install-nccl", title=f"Install {name} {best.version}", steps=(step,)), *torch

@@ -45,10 +45,16 @@ CHECK = Check(
     severity="error",
     layer="libraries",
     tags=("torch", "libraries", "loader"),
-    downstream_of=(*REPLACED, "mixed-cuda-wheels", "ld-library-path-shadows-cuda-libs", "nvidia-wheels-off-torch-pins",
-                   "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(
+        *REPLACED,
+        "mixed-cuda-wheels",
+        "ld-library-path-shadows-cuda-libs",
+        "nvidia-wheels-off-torch-pins",
+        "torch-installed-twice",
+        "user-site-shadows-packages",
+    ),
     needs_gpu=False,
-)  # fmt: skip
+)
 
 _FILE = lazy(r"(/[^\s:;,]*libnccl\.so[.\d]*)")
 _VERSION = lazy(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
@@ -74,8 +80,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     own, loaded = known(s.torch.nccl_bundled), known(s.torch_run.nccl_version)
     if own and loaded and numbers(loaded)[:3] < numbers(own)[:3]:
         title = f"NCCL {loaded} is loaded, torch brings {own}"
-        yield CHECK.warn(title, "An older one is found before torch's own.", facts={"loaded": loaded, "own": own},
-                         subject="loaded", fixes=_pinned(s, m))  # fmt: skip
+        yield CHECK.warn(
+            title,
+            "An older one is found before torch's own.",
+            facts={"loaded": loaded, "own": own},
+            subject="loaded",
+            fixes=_pinned(s, m),
+        )
     if import_failed(s) is None and not own:
         need("torch.nccl_bundled", s.torch.nccl_bundled)
 

@@ -64,8 +64,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         need("python.distributions", s.python.distributions)
         if have is None or numbers(have)[:1] < (2,):
             return
-    title = f"torch {version} was built for NumPy 1, NumPy {have} is installed" if old and have else (
-        f"Compiled code does not fit NumPy {have or 'as installed'}")
+    title = (
+        f"torch {version} was built for NumPy 1, NumPy {have} is installed"
+        if old and have
+        else (f"Compiled code does not fit NumPy {have or 'as installed'}")
+    )
     detail = f"Python says: {words}" if words else "torch supports NumPy 2 since 2.3."
     facts = {"torch": version, "numpy": have, "message": words}
     fixes = (_older_numpy(s),) if have is None or numbers(have)[:1] >= (2,) else ()
@@ -79,7 +82,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _older_numpy(s: Snapshot) -> Fix:
     put = (Distribution(name="numpy", version=LAST_NUMPY_1, location=site_packages(s)),)
     changes = {**recheck_run(s), "python.distributions": with_distributions(s, put)}
-    step = Step(text="Install the last NumPy 1.", **ways(s, Install(packages=("numpy<2",))), where="environment",
-                changes=changes)  # fmt: skip
-    return Fix(id="install-numpy-1", title="Install NumPy 1.26", steps=(step,),
-               note="Or a newer torch: from 2.3 on it is built for NumPy 2.")  # fmt: skip
+    step = Step(
+        text="Install the last NumPy 1.",
+        **ways(s, Install(packages=("numpy<2",))),
+        where="environment",
+        changes=changes,
+    )
+    return Fix(
+        id="install-numpy-1",
+        title="Install NumPy 1.26",
+        steps=(step,),
+        note="Or a newer torch: from 2.3 on it is built for NumPy 2.",
+    )

@@ -49,8 +49,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if isinstance(said, str) and said.strip() and not GCC.search(said.strip()):
         raise Skip(f"CC names {said.strip()}, whose version is not known")
     if has_no_compiler(s):
-        yield CHECK.fail("No host compiler for nvcc was found", "nvcc compiles with gcc.", facts={"gcc": None},
-                         fixes=(c_compiler(s),))  # fmt: skip
+        yield CHECK.fail(
+            "No host compiler for nvcc was found",
+            "nvcc compiles with gcc.",
+            facts={"gcc": None},
+            fixes=(c_compiler(s),),
+        )
         return
     version = s.cuda.nvcc_version
     if isinstance(version, Missing) and version.reason == "absent":

@@ -58,10 +58,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"{name_of(gpu)} counts NVLink errors on link{'s' * (len(climbing) > 1)} {links}, and they climb",
             f"{_counts(climbing)} since the last reset; "
             f"{sum(link.climbed + link.crc_climbed for link in climbing)} of them within {apart_s * 1000:.0f} ms.",
-            facts={"links": [link.link for link in climbing], "climbed": sum(link.climbed for link in climbing),
-                   "crc_climbed": sum(link.crc_climbed for link in climbing)},
-            subject=gpu.key, fixes=reset_links(s),
-        )  # fmt: skip
+            facts={
+                "links": [link.link for link in climbing],
+                "climbed": sum(link.climbed for link in climbing),
+                "crc_climbed": sum(link.crc_climbed for link in climbing),
+            },
+            subject=gpu.key,
+            fixes=reset_links(s),
+        )
     if quiet:
         yield _remark(quiet)
     seen.end("NVLink error counters")

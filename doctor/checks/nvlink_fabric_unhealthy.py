@@ -72,10 +72,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield make(
             f"{name_of(gpu)}: the NVLink fabric reports {' and '.join([*broken, *impaired])}",
             "Jobs on several GPUs fail or are slow. Work on one GPU alone is not affected.",
-            facts={"fabric_health": mask, "fabric_health_summary": known(gpu.fabric_health_summary),
-                   "fabric_status": known(gpu.fabric_status)},
-            subject=gpu.key, fixes=repair_fabric(s),
-        )  # fmt: skip
+            facts={
+                "fabric_health": mask,
+                "fabric_health_summary": known(gpu.fabric_health_summary),
+                "fabric_status": known(gpu.fabric_status),
+            },
+            subject=gpu.key,
+            fixes=repair_fabric(s),
+        )
     seen.end("the health of an NVLink fabric")
 
 

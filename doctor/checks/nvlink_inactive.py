@@ -59,6 +59,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.warn(
             f"{name_of(gpu)} has {mine} active NVLink links, its peers have {most}",
             "Traffic between GPUs uses the remaining links, or PCIe.",
-            facts={"nvlink_active": mine, "peers": most}, subject=gpu.key, fixes=reset_links(s),
-        )  # fmt: skip
+            facts={"nvlink_active": mine, "peers": most},
+            subject=gpu.key,
+            fixes=reset_links(s),
+        )
     seen.end("NVLink")

@@ -75,8 +75,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.warn(title, detail, facts=facts, subject=gpu.key, direct=False, fixes=fixes)
     if said and not told:
         fixes = _fixes(s, m, cuda, "")
-        yield CHECK.fail("NVRTC refuses the GPU's architecture", first_line(text), facts={"nvrtc": version},
-                         severity="error", fixes=fixes)  # fmt: skip
+        yield CHECK.fail(
+            "NVRTC refuses the GPU's architecture",
+            first_line(text),
+            facts={"nvrtc": version},
+            severity="error",
+            fixes=fixes,
+        )
 
 
 def _wheel(s: Snapshot, cuda: str) -> Distribution | None:
@@ -101,9 +106,10 @@ def _fixes(s: Snapshot, m: Matrix, cuda: str, first: str) -> tuple[Fix, ...]:
         name = "nvidia-cuda-nvrtc" + ("-cu12" if numbers(cuda)[0] == 12 else "")
         put = (Distribution(name=name, version=f"{first}.0", location=site_packages(s)),)
         step = Step(
-            text="NVRTC of the same CUDA major can be newer than torch's pin.", where="environment",
+            text="NVRTC of the same CUDA major can be newer than torch's pin.",
+            where="environment",
             **ways(s, Install(packages=(f"{name}=={first}.*",), deps=False)),
             changes={"python.distributions": with_distributions(s, put)},
-        )  # fmt: skip
+        )
         found.append(Fix(id="newer-nvrtc", title=f"Install NVRTC {first}", steps=(step,)))
     return tuple(found)

@@ -59,16 +59,25 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     gpu_wanted(s, p)
     say = CHECK.fail if "onnxruntime-gpu" in p.require else CHECK.warn
     if gpu is None:
-        yield CHECK.remark("onnxruntime is the CPU package", "It does not use the GPU; onnxruntime-gpu does.",
-                           facts={"onnxruntime": cpu.version if cpu else ""}, subject="onnxruntime")  # fmt: skip
+        yield CHECK.remark(
+            "onnxruntime is the CPU package",
+            "It does not use the GPU; onnxruntime-gpu does.",
+            facts={"onnxruntime": cpu.version if cpu else ""},
+            subject="onnxruntime",
+        )
         return
     facts = {"onnxruntime": cpu.version if cpu else None, "onnxruntime-gpu": gpu.version}
     if cpu:
         title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} overwrite each other"
         detail = "Both write into the folder onnxruntime; with the files of the CPU package the GPU is not used."
-        fix = replace_package(s, ["onnxruntime", "onnxruntime-gpu"], f"onnxruntime-gpu=={gpu.version}",
-                              [("onnxruntime-gpu", gpu.version)], id="keep-onnxruntime-gpu",
-                              title="Keep onnxruntime-gpu alone")  # fmt: skip
+        fix = replace_package(
+            s,
+            ["onnxruntime", "onnxruntime-gpu"],
+            f"onnxruntime-gpu=={gpu.version}",
+            [("onnxruntime-gpu", gpu.version)],
+            id="keep-onnxruntime-gpu",
+            title="Keep onnxruntime-gpu alone",
+        )
         yield say(title, detail, facts=facts, subject="onnxruntime", fixes=(fix,))
         return
     needed = _needed(s, m, gpu)
@@ -77,8 +86,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         major = _major(needed)
         title = f"onnxruntime-gpu {gpu.version} does not find {lost[0]}: it runs on the CPU"
         detail = f"It is built for CUDA {major}; neither wheels nor the loader's path supply {', '.join(lost)}."
-        yield say(title, detail, facts={**facts, "missing": lost}, subject="onnxruntime-gpu",
-                  fixes=_fixes(s, major, needed))  # fmt: skip
+        yield say(
+            title, detail, facts={**facts, "missing": lost}, subject="onnxruntime-gpu", fixes=_fixes(s, major, needed)
+        )
 
 
 def _needed(s: Snapshot, m: Matrix, gpu: Distribution) -> tuple[str, ...]:

@@ -59,8 +59,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                     f"{name_of(gpu)} has {width} of {lanes} PCIe lanes",
                     "Copies between host and GPU reach only that part of the speed."
                     + (" Boards that share a CPU's lanes look like this by design." if shared else ""),
-                    facts=facts, subject=gpu.key, fixes=seat_board(s, gpu.key, lanes),
-                )  # fmt: skip
+                    facts=facts,
+                    subject=gpu.key,
+                    fixes=seat_board(s, gpu.key, lanes),
+                )
                 continue
         yield from _generation(s, gpu, seen)
     seen.end("its PCIe link")

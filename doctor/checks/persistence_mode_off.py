@@ -49,6 +49,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         which = ", ".join(str(index) for index in off if index is not None) or "all"
         yield CHECK.remark(
             "Persistence mode is off: the first program on an idle machine starts slowly",
-            f"GPU {which}.", facts={"indices": off}, fixes=(persistence(s),),
-        )  # fmt: skip
+            f"GPU {which}.",
+            facts={"indices": off},
+            fixes=(persistence(s),),
+        )
     seen.end("persistence mode")

@@ -53,9 +53,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if brake >= limit(p, "slowed_samples_percent", 10):
             yield CHECK.fail(
                 f"{name} was slowed down by a power brake in {brake:.0f} % of the samples under load",
-                f"The supply or the rack asks for less power.{_clocks(load)}", facts=_facts(load, gpu), subject=key,
+                f"The supply or the rack asks for less power.{_clocks(load)}",
+                facts=_facts(load, gpu),
+                subject=key,
                 fixes=_brake(s, m, gpu, key),
-            )  # fmt: skip
+            )
         elif cap >= limit(p, "power_cap_samples_percent", 25):
             lowered = below_default(gpu, load, limit(p, "power_limit_percent", 98)) and not _by_design(m, gpu)
             watts, default = known(load.power_limit_w), known(gpu.power_default_w) if gpu else None
@@ -65,9 +67,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             make = CHECK.warn if lowered else CHECK.remark
             normal = "" if lowered else " At the default limit this is normal."
             yield make(
-                f"{name} ran at {at} in {cap:.0f} % of the samples under load", f"{_clocks(load)}{normal}".strip(),
-                facts=_facts(load, gpu), subject=key, fixes=_raise(s, key, default) if lowered else (),
-            )  # fmt: skip
+                f"{name} ran at {at} in {cap:.0f} % of the samples under load",
+                f"{_clocks(load)}{normal}".strip(),
+                facts=_facts(load, gpu),
+                subject=key,
+                fixes=_raise(s, key, default) if lowered else (),
+            )
 
 
 def _by_design(m: Matrix, gpu: Gpu | None) -> bool:
@@ -83,10 +88,14 @@ def _clocks(load: Load) -> str:
 
 def _facts(load: Load, gpu: Gpu | None) -> dict[str, Any]:
     return {
-        "phase": load.phase, "reasons_percent": dict(load.reasons_percent), "power_limit_w": known(load.power_limit_w),
-        "power_default_w": known(gpu.power_default_w) if gpu else None, "clock_sm_mhz": known(load.clock_sm_mhz),
-        "clock_sm_max_mhz": known(load.clock_sm_max_mhz), "samples": load.samples,
-    }  # fmt: skip
+        "phase": load.phase,
+        "reasons_percent": dict(load.reasons_percent),
+        "power_limit_w": known(load.power_limit_w),
+        "power_default_w": known(gpu.power_default_w) if gpu else None,
+        "clock_sm_mhz": known(load.clock_sm_mhz),
+        "clock_sm_max_mhz": known(load.clock_sm_max_mhz),
+        "samples": load.samples,
+    }
 
 
 def _raise(s: Snapshot, key: str, default: float | None) -> tuple[Any, ...]:

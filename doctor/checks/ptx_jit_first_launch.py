@@ -64,14 +64,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             )
             if forced:
                 words.append("a variable forces it")
-                fixes = (here("unset-force-jit", "Unset the variable", "It is a test's.",
-                              "unset CUDA_FORCE_PTX_JIT CUDA_FORCE_JIT && gpudoctor prove"),)  # fmt: skip
+                fixes = (
+                    here(
+                        "unset-force-jit",
+                        "Unset the variable",
+                        "It is a test's.",
+                        "unset CUDA_FORCE_PTX_JIT CUDA_FORCE_JIT && gpudoctor prove",
+                    ),
+                )
             yield CHECK.warn(
                 f"torch's kernels were compiled from PTX for {proof.name or proof.device}",
                 f"{' and '.join(words)}. Every other kernel costs this time once, too." if words else "",
-                facts={"first_launch_ms": first, "jit_cache_bytes": cache}, fixes=fixes,
+                facts={"first_launch_ms": first, "jit_cache_bytes": cache},
+                fixes=fixes,
                 downstream_of=(*CHECK.downstream_of, *(("environment-variable-breaks-cuda",) if forced else ())),
                 subject=gpu.key if gpu else proof.device,
-            )  # fmt: skip
+            )
     if lack is not None and lack.reason != "not-asked":
         raise NeedsFact("measured.torch.code", lack)

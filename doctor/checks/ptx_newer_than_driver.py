@@ -52,8 +52,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.fail(
                 f"The driver cannot compile torch's PTX for {j.gpu.name} ({j.gpu.capability})",
                 f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}",
-                facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda,
-                       "driver_cuda": known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)},
-                subject=j.gpu.key, direct=j.code.direct,
+                facts={
+                    **j.facts,
+                    "ptx_needs_cuda": j.grade.ptx_needs_cuda,
+                    "driver_cuda": known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version),
+                },
+                subject=j.gpu.key,
+                direct=j.code.direct,
                 fixes=(*((install,) if install else ()), *newer) or (other_gpu(s),),
-            )  # fmt: skip
+            )

@@ -46,7 +46,6 @@ CHECK = Check(
 )
 
 
-
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails (warns while torch is merely absent) where no fitting torch build has a wheel for this Python."""
     absent = isinstance(s.torch.version, Missing)

@@ -53,8 +53,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.fail(
                 f"{plain} is required and not installed",
                 " ".join(filter(None, (f"There is no package of that name in {where}.", why_not(s, m, plain)))),
-                facts={"package": plain}, subject=plain, fixes=_fixes(s, m, plain),
-            )  # fmt: skip
+                facts={"package": plain},
+                subject=plain,
+                fixes=_fixes(s, m, plain),
+            )
 
 
 def _fixes(s: Snapshot, m: Matrix, name: str) -> tuple[Fix, ...]:
@@ -72,7 +74,11 @@ def _install(s: Snapshot, name: str) -> Fix:
         steps.append(step)
     put = (Distribution(name=name, version="0", location=site_packages(s)),)
     steps.append(
-        Step(text=f"Install {name}.", where="environment", **ways(s, Install(packages=(name,))),
-             changes={"python.distributions": with_distributions(s, put)})
-    )  # fmt: skip
+        Step(
+            text=f"Install {name}.",
+            where="environment",
+            **ways(s, Install(packages=(name,))),
+            changes={"python.distributions": with_distributions(s, put)},
+        )
+    )
     return Fix(id="install-package", title=f"Install {name}", steps=tuple(steps))

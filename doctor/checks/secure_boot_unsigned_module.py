@@ -55,5 +55,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         "Secure Boot is on, and the NVIDIA module is built but not loaded: its signature may not be trusted",
         "Run modprobe nvidia: 'Key was rejected by service' confirms it.",
         facts={"secure_boot": True, "module_built": True, "kernel": known(s.host.kernel)},
-        direct=False, fixes=sign_module(s),
-    )  # fmt: skip
+        direct=False,
+        fixes=sign_module(s),
+    )

@@ -62,7 +62,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield make(
             f"{name} was slowed down by heat in {percent:.0f} % of the samples under load",
             f"{', '.join(words)}." if words else "",
-            facts={"phase": load.phase, "reasons_percent": dict(load.reasons_percent), "temperature_max_c": heat,
-                   "clock_sm_mhz": clock, "clock_sm_max_mhz": known(load.clock_sm_max_mhz), "samples": load.samples},
-            subject=key, fixes=measured_again(cool(s, key)),
-        )  # fmt: skip
+            facts={
+                "phase": load.phase,
+                "reasons_percent": dict(load.reasons_percent),
+                "temperature_max_c": heat,
+                "clock_sm_mhz": clock,
+                "clock_sm_max_mhz": known(load.clock_sm_max_mhz),
+                "samples": load.samples,
+            },
+            subject=key,
+            fixes=measured_again(cool(s, key)),
+        )

@@ -48,6 +48,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     version = known(s.torch.version)
     fix = fitting_torch(s, m)
     yield CHECK.fail(
-        f"torch {version} is built for GPUs of {vendor}, not for NVIDIA's", "It has no CUDA support.",
-        facts={"torch": version, "build": kind}, fixes=(fix,) if fix else (),
-    )  # fmt: skip
+        f"torch {version} is built for GPUs of {vendor}, not for NVIDIA's",
+        "It has no CUDA support.",
+        facts={"torch": version, "build": kind},
+        fixes=(fix,) if fix else (),
+    )

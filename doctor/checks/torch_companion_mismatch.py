@@ -43,10 +43,14 @@ CHECK = Check(
     layer="python",
     tags=("torch", "python"),
     downstream_of=(
-        *OTHER_BUILD, *REPLACED, "image-torch-replaced", "torch-installed-twice", "user-site-shadows-packages",
+        *OTHER_BUILD,
+        *REPLACED,
+        "image-torch-replaced",
+        "torch-installed-twice",
+        "user-site-shadows-packages",
     ),
     needs_gpu=False,
-)  # fmt: skip
+)
 
 
 _LOOSE = ("triton", "torchao")

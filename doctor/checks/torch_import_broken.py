@@ -34,16 +34,24 @@ CHECK = Check(
     severity="critical",
     layer="python",
     tags=("torch", "python"),
-    downstream_of=(*BROKEN_IMPORT, *REPLACED, "nvidia-wheels-off-torch-pins", "python-version-without-wheel",
-                   "torch-companion-mismatch", "driver-not-answering", "libcuda-stub-loaded"),
+    downstream_of=(
+        *BROKEN_IMPORT,
+        *REPLACED,
+        "nvidia-wheels-off-torch-pins",
+        "python-version-without-wheel",
+        "torch-companion-mismatch",
+        "driver-not-answering",
+        "libcuda-stub-loaded",
+    ),
     needs_gpu=False,
 )
 
 
 _HOW = {
-    "raised": "`import torch` raises an error", "crash": "`import torch` crashes Python",
+    "raised": "`import torch` raises an error",
+    "crash": "`import torch` crashes Python",
     "hang": "`import torch` hangs",
-}  # fmt: skip
+}
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
@@ -58,6 +66,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail += " The first import from a cold or network disk can be slow: try again once."
     fix = reinstall_torch(s, m)
     yield CHECK.fail(
-        f"{_HOW[fault]} (torch {version})", detail, facts={"torch": version, "fault": fault, "error": error[:2000]},
+        f"{_HOW[fault]} (torch {version})",
+        detail,
+        facts={"torch": version, "fault": fault, "error": error[:2000]},
         fixes=(fix,),
-    )  # fmt: skip
+    )

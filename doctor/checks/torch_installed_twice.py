@@ -53,6 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield say(
         f"torch is installed {len(copies)} times: {', '.join(sorted(v for v, _ in copies))}",
         f"Found: {words}. Python imports {version}.",
-        facts={"versions": sorted(v for v, _ in copies), "imported": version}, fixes=(fix,),
+        facts={"versions": sorted(v for v, _ in copies), "imported": version},
+        fixes=(fix,),
         **({"severity": "error"} if broken else {}),
-    )  # fmt: skip
+    )

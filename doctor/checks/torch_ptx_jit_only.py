@@ -44,16 +44,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.remark(
                 f"torch {known(s.torch.version)} has machine code for {j.gpu.name} ({j.gpu.capability})",
                 f"The proof's first kernel was not compiled from PTX. {j.code.witness[0].upper()}{j.code.witness[1:]} "
-                f"says otherwise: {j.grade.reason}.", facts=j.facts, subject=j.gpu.key,
-            )  # fmt: skip
+                f"says otherwise: {j.grade.reason}.",
+                facts=j.facts,
+                subject=j.gpu.key,
+            )
         elif j.grade.kind == "ptx-jit":
             fix = fitting_torch(s, m)
             yield CHECK.warn(
                 f"torch {known(s.torch.version)} has no machine code for {j.gpu.name} ({j.gpu.capability}), only PTX",
                 f"By {j.code.witness}: {j.grade.reason}. The first use of each kernel is slow.{j.disagreement}",
-                facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda}, subject=j.gpu.key, direct=j.code.direct,
+                facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda},
+                subject=j.gpu.key,
+                direct=j.code.direct,
                 fixes=(fix,) if fix else (),
-            )  # fmt: skip
+            )
 
 
 def _native(s: Snapshot, j: Judged) -> bool:

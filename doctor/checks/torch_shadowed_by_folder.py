@@ -66,9 +66,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if error:
             detail += f" Python says: {first_line(error)}"
         yield CHECK.fail(
-            f"`import torch` takes {where}, not the installed package", detail.strip(),
-            facts={"imported_from": file, "installed_at": location}, direct=bool(file), fixes=(_rename(s, file),),
-        )  # fmt: skip
+            f"`import torch` takes {where}, not the installed package",
+            detail.strip(),
+            facts={"imported_from": file, "installed_at": location},
+            direct=bool(file),
+            fixes=(_rename(s, file),),
+        )
         return
     hidden = known(s.python.hidden_by)
     if hidden:
@@ -76,8 +79,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"{hidden[0]} hides the installed torch for programs started in this folder",
             "Python looks in the current folder first: `python -c`, `python -m`, notebooks and scripts in this folder "
             "get that file when they import torch. gpudoctor did not run it.",
-            facts={"hidden_by": hidden, "installed_at": location}, fixes=(_rename(s, hidden[0]),),
-        )  # fmt: skip
+            facts={"hidden_by": hidden, "installed_at": location},
+            fixes=(_rename(s, hidden[0]),),
+        )
     elif file is None and not error:
         need_answer(s)
 
@@ -85,6 +89,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _rename(s: Snapshot, file: str | None) -> Fix:
     step = Step(
         text=f"Rename {file.replace('/__init__.py', '') if file else 'it'}, or start Python from another folder.",
-        where="code", changes={**recheck_run(s), "python.hidden_by": ()},
-    )  # fmt: skip
+        where="code",
+        changes={**recheck_run(s), "python.hidden_by": ()},
+    )
     return Fix(id="rename-shadowing-folder", title="Rename what hides the package", steps=(step,))

@@ -94,8 +94,12 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
     if kit and row and have >= _LLVM.get(capability, (99,)) and numbers(known(kit.nvcc)) >= numbers(row.first_toolkit):
         value = f"{kit.path}/bin/ptxas"
         changes = {"host.environment": environment_with(s, "TRITON_PTXAS_PATH", value)}
-        step = Step(text="Triton's LLVM knows the GPU, and so does the assembler of the installed toolkit.",
-                    where="shell", command=f"export TRITON_PTXAS_PATH={value}", changes=changes)  # fmt: skip
+        step = Step(
+            text="Triton's LLVM knows the GPU, and so does the assembler of the installed toolkit.",
+            where="shell",
+            command=f"export TRITON_PTXAS_PATH={value}",
+            changes=changes,
+        )
         found.append(Fix(id="set-triton-ptxas-path", title="Use the toolkit's ptxas", steps=(step,)))
     newer = install_torch(s, m, newest=True)
     if newer:
@@ -109,8 +113,11 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         Distribution(name=d.name, version=f"{first}.0", location=d.location) if d.name in TRITONS else d
         for d in known(s.python.distributions) or ()
     )
-    step = Step(text="torch's own pin is then not met: for a trial.", where="environment",
-                **ways(s, Install(packages=(f"triton>={first},<{first[0]}.{int(first[2:]) + 1}",), deps=False)),
-                changes={"python.distributions": put})  # fmt: skip
+    step = Step(
+        text="torch's own pin is then not met: for a trial.",
+        where="environment",
+        **ways(s, Install(packages=(f"triton>={first},<{first[0]}.{int(first[2:]) + 1}",), deps=False)),
+        changes={"python.distributions": put},
+    )
     found.append(Fix(id="newer-triton", title=f"Install Triton {first} alone", steps=(step,)))
     return tuple(found)

@@ -42,9 +42,16 @@ CHECK = Check(
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "loader"),
-    downstream_of=("no-nvidia-gpu", "driver-libs-not-on-loader-path", "driver-not-installed", "container-no-gpu-flag",
-                   "container-driver-capabilities-missing", "k8s-runtimeclass-missing", "apptainer-without-nv"),
-)  # fmt: skip
+    downstream_of=(
+        "no-nvidia-gpu",
+        "driver-libs-not-on-loader-path",
+        "driver-not-installed",
+        "container-no-gpu-flag",
+        "container-driver-capabilities-missing",
+        "k8s-runtimeclass-missing",
+        "apptainer-without-nv",
+    ),
+)
 
 _SAID = ("libcuda.so cannot found", "cannot find -lcuda")
 
@@ -63,8 +70,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             raise Skip("there is no GPU to compile for")
         if isinstance(path := s.host.env("TRITON_LIBCUDA_PATH"), str) and path:
             raise Skip("TRITON_LIBCUDA_PATH names the folder")
-    candidates = need("driver.libcuda_candidates", s.driver.libcuda_candidates) if not said else (
-        known(s.driver.libcuda_candidates) or ())  # fmt: skip
+    candidates = (
+        need("driver.libcuda_candidates", s.driver.libcuda_candidates)
+        if not said
+        else (known(s.driver.libcuda_candidates) or ())
+    )
     name = "libcuda.so.1" if found is None or numbers(found.version)[:1] >= (3,) else "libcuda.so"
     there = [c for c in candidates if c.soname == "libcuda.so.1" and c.size > 0]
     if not said and (not there or _linkable(candidates, name)):

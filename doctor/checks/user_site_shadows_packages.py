@@ -62,8 +62,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     say = CHECK.fail if broken else CHECK.warn
     yield say(
         f"The user's site folder hides {len(hidden)} package{'s' if len(hidden) > 1 else ''} of this environment",
-        f"{hidden[0][0].location} is searched first: {words}.", facts=facts, fixes=(_no_user_site(s, hidden),),
-    )  # fmt: skip
+        f"{hidden[0][0].location} is searched first: {words}.",
+        facts=facts,
+        fixes=(_no_user_site(s, hidden),),
+    )
 
 
 def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> Fix:
@@ -78,8 +80,14 @@ def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) 
         changes["python.patient.torch_version"] = RECHECK
     step = Step(
         text="Switch the user site folder off (in a Dockerfile or job script: set the variable there).",
-        command="export PYTHONNOUSERSITE=1", where="shell", changes=changes,
-    )  # fmt: skip
+        command="export PYTHONNOUSERSITE=1",
+        where="shell",
+        changes=changes,
+    )
     line = pip_remove_line([user.name for user, _ in hidden[:8]])
-    return Fix(id="no-user-site", title="Switch the user site folder off", steps=(step,),
-               note=f"Or remove the copies for good, outside of the environment:\n  {line}")  # fmt: skip
+    return Fix(
+        id="no-user-site",
+        title="Switch the user site folder off",
+        steps=(step,),
+        note=f"Or remove the copies for good, outside of the environment:\n  {line}",
+    )

@@ -56,8 +56,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield make(
             f"{name_of(gpu)} is a virtual GPU without a licence",
             "CUDA answers 46 (devices unavailable)." if refused else "It will be slow and refuse CUDA programs.",
-            facts={"vgpu_licensed": False}, subject=gpu.key, fixes=license_vgpu(s, gpu.key),
-        )  # fmt: skip
+            facts={"vgpu_licensed": False},
+            subject=gpu.key,
+            fixes=license_vgpu(s, gpu.key),
+        )
     seen.end("a virtualization mode")
     if not virtual:
         raise Skip("no virtual GPU")

@@ -45,6 +45,9 @@ def options(flags: dict[str, Any]) -> Options:
         except NotARoot as error:
             raise Refusal(str(error)) from None
     return Options(
-        python=flags["python_"], root=root, import_torch=not flags["no_import"],
-        deadline_s=seconds, import_deadline_s=3 * seconds,
-    )  # fmt: skip
+        python=flags["python_"],
+        root=root,
+        import_torch=not flags["no_import"],
+        deadline_s=seconds,
+        import_deadline_s=3 * seconds,
+    )

@@ -105,9 +105,14 @@ def _installed(snapshot: Snapshot, python: str) -> list[str]:
     command = shlex.split(_pip(snapshot, python, "freeze"))
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, cwd=EMPTY,
+            command,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+            cwd=EMPTY,
             env=absolute(os.environ, current_folder()),
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {error}") from None
     if done.returncode:

@@ -18,11 +18,15 @@ def list_checks(format_: str) -> int:
 
         rows = [
             {
-                "id": c.id, "title": c.about.title, "severity": c.about.severity, "layer": c.about.layer,
-                "tags": c.about.tags, "downstream_of": c.about.downstream_of,
+                "id": c.id,
+                "title": c.about.title,
+                "severity": c.about.severity,
+                "layer": c.about.layer,
+                "tags": c.about.tags,
+                "downstream_of": c.about.downstream_of,
             }
             for c in checks
-        ]  # fmt: skip
+        ]
         write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n", None)
         return 0
     wide = max((len(c.id) for c in checks), default=0)

@@ -117,9 +117,14 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     if not options["gpus"]:
         raise click.UsageError("matrix query build needs --gpu (a compute capability or a GPU name)")
     best = m.best_builds(
-        [_capability(m, text) for text in options["gpus"]], options["driver"], options["os_"], options["arch"],
-        options["python"], options["torch"], options["forward_compat"],
-    )  # fmt: skip
+        [_capability(m, text) for text in options["gpus"]],
+        options["driver"],
+        options["os_"],
+        options["arch"],
+        options["python"],
+        options["torch"],
+        options["forward_compat"],
+    )
     from ..fixes.install import of_build, pip_line, uv_line
 
     lines, told = [], []

@@ -34,8 +34,12 @@ def _check(name: str) -> str:
         lines.append(f"Told under its cause where one of these is found: {', '.join(about.downstream_of)}")
     if about.needs_gpu:
         lines.append("Not judged under --expect none.")
-    lines += ["", "What to do: on the machine, the steps that fit it; for a text that shows it, the fix for its place:",
-              f"  gpudoctor fix {check.id}", "  gpudoctor explain FILE"]  # fmt: skip
+    lines += [
+        "",
+        "What to do: on the machine, the steps that fit it; for a text that shows it, the fix for its place:",
+        f"  gpudoctor fix {check.id}",
+        "  gpudoctor explain FILE",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -87,9 +87,13 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> 
             commands[name] = command
     devices = known(snapshot.driver.cuda_devices)
     return Plan(
-        level=level, device=device, total_s=total_s, commands=commands, left_out=left_out,
+        level=level,
+        device=device,
+        total_s=total_s,
+        commands=commands,
+        left_out=left_out,
         devices=len(devices) if devices is not None else None,
-    )  # fmt: skip
+    )
 
 
 def _no_torch(s: Snapshot) -> tuple[str, str] | None:

@@ -54,9 +54,7 @@ def _code(steps: Plan, only: str) -> int:
     return 1 if any(f.status == "fail" or f.id == only for f in found) else 0
 
 
-def _apply(
-    flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str
-) -> int:
+def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str) -> int:
     from .fix_apply import apply_plan, environment_steps
 
     before = judge(snapshot, matrix, policy)

@@ -115,9 +115,12 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
     from ..report.progress import Progress
 
     options = Options(
-        python=flags["python_"] or watched.python or None, env=watched.env, cwd=watched.cwd or None,
-        import_torch=False, deadline_s=HURRIED_S if watched.hurried else _FACTS_S,
-    )  # fmt: skip
+        python=flags["python_"] or watched.python or None,
+        env=watched.env,
+        cwd=watched.cwd or None,
+        import_torch=False,
+        deadline_s=HURRIED_S if watched.hurried else _FACTS_S,
+    )
     try:
         with Progress() as progress:
             snapshot = collect(options, progress)

@@ -17,9 +17,7 @@ GRACE_S = 1.0
 """What an installer gets to clean up after SIGTERM."""
 
 
-def run_tied(
-    argv: Sequence[str], deadline_s: float, output: int, variables: Mapping[str, str] | None = None
-) -> int:
+def run_tied(argv: Sequence[str], deadline_s: float, output: int, variables: Mapping[str, str] | None = None) -> int:
     """Its exit code; stdout and stderr go to the descriptor `output`. It runs in a folder that holds nothing.
 
     `variables`: set for this child alone.
@@ -37,9 +35,15 @@ def run_tied(
             command = [sys.executable, "-I", "-S", *script_argv("", *argv, how="command")[1:]]
         with ending_children():
             child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=EMPTY,
-                start_new_session=True, pass_fds=(held,) if sys.platform != "win32" else (),
-            )  # fmt: skip
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=env,
+                cwd=EMPTY,
+                start_new_session=True,
+                pass_fds=(held,) if sys.platform != "win32" else (),
+            )
             try:
                 return child.wait(deadline_s)
             except BaseException:

@@ -9,23 +9,24 @@ import click
 from .click_flags import options
 from .flags import CHECK, Flag
 
-_LIKE_CHECK = (
-    "format_", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config", "no_redact"
-)
+_LIKE_CHECK = ("format_", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config", "no_redact")
 WATCH = (
-    Flag(("-o", "--output"), "output", "text", "Write the report to this file ('-': stdout) instead of stderr.",
-         "FILE"),
+    Flag(
+        ("-o", "--output"), "output", "text", "Write the report to this file ('-': stdout) instead of stderr.", "FILE"
+    ),
     Flag(("--python",), "python_", "text", "Diagnose this Python; default: the watched program's own.", "PATH"),
     *(flag for flag in CHECK if flag.dest in _LIKE_CHECK),
-)  # fmt: skip
+)
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--pid", type=click.IntRange(min=1), metavar="PID", help="Watch this process, which runs already.")
 @click.option(
-    "--interval", type=click.FloatRange(0.05, 60), metavar="S",
+    "--interval",
+    type=click.FloatRange(0.05, 60),
+    metavar="S",
     help="Seconds between two looks. Default: 0.5, and less often after ten minutes or with very many threads.",
-)  # fmt: skip
+)
 @options(WATCH)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] CMD [ARGS]...")
 def watch(**flags: Any) -> int:

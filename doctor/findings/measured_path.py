@@ -55,12 +55,18 @@ def paths(s: Snapshot) -> list[Path]:
     found += [_proven(proof) for proof in proofs]
     done = {proof.device for proof in proofs}
     found += [
-        Path("gpu-path-unused", f"torch's proof on {end.device} did not finish: {end.fault} in {end.step}"
-             + (f" ({end.detail})" if end.detail else ""), end.device)
+        Path(
+            "gpu-path-unused",
+            f"torch's proof on {end.device} did not finish: {end.fault} in {end.step}"
+            + (f" ({end.detail})" if end.detail else ""),
+            end.device,
+        )
         for end in m.ended
-        if end.agent == "torch_proof" and end.fault != "skipped" and end.device.startswith("cuda")
+        if end.agent == "torch_proof"
+        and end.fault != "skipped"
+        and end.device.startswith("cuda")
         and end.device not in done
-    ]  # fmt: skip
+    ]
     reached = {path.device for path in found} - {"watch"}
     if reached:
         found += _not_reached(m, reached)
@@ -71,10 +77,15 @@ def paths(s: Snapshot) -> list[Path]:
     if m.device == "cuda" and 0 < offered < counted:
         found.append(Path("unknown", f"torch offers {offered} of the {counted} GPUs that libcuda counts"))
     return found + [
-        Path("gpu-wrong-results", f"{proof.wrong_elements or 'some'} results of a kernel by libcuda alone are wrong",
-             f"cuda:{proof.device}", proof.key)
-        for proof in known(m.driver) or () if known(proof.right) is False
-    ]  # fmt: skip
+        Path(
+            "gpu-wrong-results",
+            f"{proof.wrong_elements or 'some'} results of a kernel by libcuda alone are wrong",
+            f"cuda:{proof.device}",
+            proof.key,
+        )
+        for proof in known(m.driver) or ()
+        if known(proof.right) is False
+    ]
 
 
 def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
@@ -95,10 +106,16 @@ def _failed_alone(m: Measured, told: set[str]) -> list[Path]:
         return []
     keys = {proof.key for proof in cuda_proofs(m) if proof.key}
     return [
-        Path("gpu-path-unused", f"{_named(f'cuda:{proof.device}', proof.name)}: a kernel through libcuda alone failed, "
-             f"{driver_error(proof)}", f"cuda:{proof.device}", proof.key)
-        for proof in bad if f"cuda:{proof.device}" not in told and proof.key not in keys
-    ]  # fmt: skip
+        Path(
+            "gpu-path-unused",
+            f"{_named(f'cuda:{proof.device}', proof.name)}: a kernel through libcuda alone failed, "
+            f"{driver_error(proof)}",
+            f"cuda:{proof.device}",
+            proof.key,
+        )
+        for proof in bad
+        if f"cuda:{proof.device}" not in told and proof.key not in keys
+    ]
 
 
 def _nothing_ran(m: Measured) -> Path:

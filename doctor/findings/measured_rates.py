@@ -71,9 +71,14 @@ class Ranged(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """Stable names for a finding."""
         return {
-            "what": self.rate.what, "value": self.rate.value, "unit": self.rate.unit, "basis": self.band.basis,
-            "low": round(self.band.low, 2), "typical": round(self.band.typical, 2), "percent": self.percent,
-        }  # fmt: skip
+            "what": self.rate.what,
+            "value": self.rate.value,
+            "unit": self.rate.unit,
+            "basis": self.band.basis,
+            "low": round(self.band.low, 2),
+            "typical": round(self.band.typical, 2),
+            "percent": self.percent,
+        }
 
 
 def number(value: float) -> str:
@@ -98,16 +103,25 @@ def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
     more: dict[str, Any] = {"mig_profile": profile}
     if gpu:
         match = m.gpu(name, known(gpu.pci_device_id), known(gpu.pci_subsystem_id), known(gpu.memory_total_mib))
-        more |= {"power_limit_w": known(gpu.power_limit_w), "power_default_w": known(gpu.power_default_w),
-                 "pcie_gen": known(gpu.pcie_gen_max), "pcie_width": known(gpu.pcie_width_max)}  # fmt: skip
+        more |= {
+            "power_limit_w": known(gpu.power_limit_w),
+            "power_default_w": known(gpu.power_default_w),
+            "pcie_gen": known(gpu.pcie_gen_max),
+            "pcie_width": known(gpu.pcie_width_max),
+        }
     else:
         match = m.gpu(name or None, None, None, None)
     kind = "h2d" if rate.kind == "copy" else rate.kind
     load = load_of(s.measured, gpu.key if gpu else "", rate.kind)
     return Ranged(
-        rate, m.expected(match.rows, kind, rate.what, **more), name or rate.device, gpu, load,
-        bool(proof and proof.busy), profile,
-    )  # fmt: skip
+        rate,
+        m.expected(match.rows, kind, rate.what, **more),
+        name or rate.device,
+        gpu,
+        load,
+        bool(proof and proof.busy),
+        profile,
+    )
 
 
 def mig_slice(gpu: Gpu | None, torch_name: str) -> str:

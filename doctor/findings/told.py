@@ -51,5 +51,7 @@ def told(about: Check, s: Snapshot) -> Iterator[Finding]:
     yield about.fail(
         means,
         f"The text says so. {lines[:1].upper()}{lines[1:]}",
-        facts={"message": first.id, "line": first.line}, severity=severity, fixes=fixes,
-    )  # fmt: skip
+        facts={"message": first.id, "line": first.line},
+        severity=severity,
+        fixes=fixes,
+    )

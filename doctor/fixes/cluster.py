@@ -26,17 +26,24 @@ def ask_for_gpus(s: Snapshot, **known_now: Any) -> Fix:
     """A GPU from the batch system."""
     line = _ASK.get(known(s.host.scheduler) or "slurm", _ASK["slurm"])
     return start_with(
-        s, "ask-for-gpus", "Ask the batch system for a GPU",
-        "Add the line to the job script (and the option to srun), then submit the job again.", line, **known_now,
-    )  # fmt: skip
+        s,
+        "ask-for-gpus",
+        "Ask the batch system for a GPU",
+        "Add the line to the job script (and the option to srun), then submit the job again.",
+        line,
+        **known_now,
+    )
 
 
 def runtime_class(s: Snapshot) -> tuple[Fix, ...]:
     """The NVIDIA runtime for a pod: named in its spec, or the node's default."""
     fix = start_with(
-        s, "set-runtime-class", "Name the NVIDIA runtime class in the pod's spec",
-        "Add the line to the pod's spec and create the pod again.", "runtimeClassName: nvidia",
-    )  # fmt: skip
+        s,
+        "set-runtime-class",
+        "Name the NVIDIA runtime class in the pod's spec",
+        "Add the line to the pod's spec and create the pod again.",
+        "runtimeClassName: nvidia",
+    )
     return (fix, default_runtime(s))
 
 
@@ -44,25 +51,32 @@ def default_runtime(s: Snapshot) -> Fix:
     """The NVIDIA runtime as the default of a node's engine."""
     root = host_sudo(s)
     step = on_host(
-        s, "On the node, make the NVIDIA runtime the engine's default.",
+        s,
+        "On the node, make the NVIDIA runtime the engine's default.",
         f"{root}nvidia-ctk runtime configure --runtime=containerd --set-as-default "
-        f"&& {root}systemctl restart containerd", start_changes(),
-    )  # fmt: skip
+        f"&& {root}systemctl restart containerd",
+        start_changes(),
+    )
     return Fix(id="set-default-runtime", title="Make the NVIDIA runtime the default", steps=(step,))
 
 
 def look_at_plugin(s: Snapshot) -> Fix:
     """What the device plugin says, and what the nodes offer."""
     steps = (
-        Step(text="See which nodes offer GPUs, and how many are taken.", where="container-start",
-             command="kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'"),
-        Step(text="If a node with a GPU offers none, see what its device plugin (or the GPU operator) says. If all are "
-             "taken, end jobs that no longer need them, or add nodes. If the node has a taint, give "
-             "the pod a toleration.",
-             where="container-start", changes=start_changes(),
-             command="kubectl get pods -A -o wide | grep -i nvidia\n"
-             "kubectl logs -n NAMESPACE DEVICE-PLUGIN-POD"),
-    )  # fmt: skip
+        Step(
+            text="See which nodes offer GPUs, and how many are taken.",
+            where="container-start",
+            command="kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'",
+        ),
+        Step(
+            text="If a node with a GPU offers none, see what its device plugin (or the GPU operator) says. If all are "
+            "taken, end jobs that no longer need them, or add nodes. If the node has a taint, give "
+            "the pod a toleration.",
+            where="container-start",
+            changes=start_changes(),
+            command="kubectl get pods -A -o wide | grep -i nvidia\nkubectl logs -n NAMESPACE DEVICE-PLUGIN-POD",
+        ),
+    )
     return Fix(id="look-at-device-plugin", title="Find out why no node offers the GPU", steps=steps, source=_PLUGIN)
 
 
@@ -72,9 +86,14 @@ def runtime_for_plugin(s: Snapshot) -> tuple[Fix, ...]:
     step = Step(
         text="Give the device plugin's pods the NVIDIA runtime class (namespace and name: kubectl get ds -A).",
         command=f"kubectl -n kube-system patch daemonset nvidia-device-plugin-daemonset -p '{patch}'",
-        where="container-start", changes=start_changes(),
-    )  # fmt: skip
-    fix = Fix(id="runtime-class-for-plugin", title="Run the device plugin under the NVIDIA runtime", steps=(step,),
-              note="The class 'nvidia' exists where the GPU operator or k3s made it: kubectl get runtimeclass.",
-              source=_PLUGIN)  # fmt: skip
+        where="container-start",
+        changes=start_changes(),
+    )
+    fix = Fix(
+        id="runtime-class-for-plugin",
+        title="Run the device plugin under the NVIDIA runtime",
+        steps=(step,),
+        note="The class 'nvidia' exists where the GPU operator or k3s made it: kubectl get runtimeclass.",
+        source=_PLUGIN,
+    )
     return (fix, default_runtime(s))

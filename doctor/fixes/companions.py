@@ -39,8 +39,12 @@ def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> 
     request = Install(packages=(f"{d.name}=={target}",), index=url, again=(d.name,), deps=False)
     put = (Distribution(name=d.name, version=target, location=site_packages(s)),)
     word = f" ({'the CPU build' if parts.local == 'cpu' else parts.tag})" if index and parts.local else ""
-    put_it = step(s, request, f"Install the {d.name} that goes with torch {parts.base}.",
-                  changes=_without_libraries(s, d.name, with_distributions(s, put)))  # fmt: skip
+    put_it = step(
+        s,
+        request,
+        f"Install the {d.name} that goes with torch {parts.base}.",
+        changes=_without_libraries(s, d.name, with_distributions(s, put)),
+    )
     return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(put_it,))
 
 

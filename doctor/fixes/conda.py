@@ -49,8 +49,12 @@ def install_from_conda(
     if isinstance(cuda, Missing) and cuda.reason == "absent":  # conda asks libcuda too, and wants its answer
         line = f"CONDA_OVERRIDE_CUDA={row.cuda} {line}"
         note = "conda sees no driver here, so the line says which CUDA the machine that runs it has."
-    install = Step(text=f"Install {word}.", command=line, where="environment",
-                   changes={**_torch(s, choice), **recheck, **_packages(s, m, choice, names)})  # fmt: skip
+    install = Step(
+        text=f"Install {word}.",
+        command=line,
+        where="environment",
+        changes={**_torch(s, choice), **recheck, **_packages(s, m, choice, names)},
+    )
     return Fix(id=id, title=title or f"Install {word}", steps=(install,), note=note, source=m.source(row.source))
 
 

@@ -35,8 +35,13 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
     provider = PROVIDERS[name] if name in MANAGED else None
     if provider and kind != "kubernetes":
         text = f"On {provider[0]}: start this pod or instance with a GPU type ({provider[1]})."
-        return (Fix(id="start-with-gpu", title="Start it with a GPU",
-                    steps=(Step(text=text, where="provider", changes=changes),)),)  # fmt: skip
+        return (
+            Fix(
+                id="start-with-gpu",
+                title="Start it with a GPU",
+                steps=(Step(text=text, where="provider", changes=changes),),
+            ),
+        )
     start = Fix(
         id="start-with-gpu",
         title="Recreate the container with the GPU",
@@ -49,9 +54,10 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
             ),
         ),
         note="If the engine answers 'could not select device driver', the host lacks the NVIDIA Container Toolkit."
-        if kind in ("docker", "containerd", "podman") else "",
+        if kind in ("docker", "containerd", "podman")
+        else "",
         source=_TOOLKIT,
-    )  # fmt: skip
+    )
     return (start, _configure_runtime(s, kind)) if kind in ("docker", "podman", "containerd") else (start,)
 
 
@@ -66,11 +72,15 @@ def _configure_runtime(s: Snapshot, kind: str) -> Fix:
         id="configure-container-toolkit",
         title="Set up the NVIDIA Container Toolkit on the host",
         steps=(
-            on_host(s, "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine.",
-                    configure, start_changes()),
+            on_host(
+                s,
+                "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine.",
+                configure,
+                start_changes(),
+            ),
         ),
         source=_TOOLKIT,
-    )  # fmt: skip
+    )
 
 
 def start_with(
@@ -111,10 +121,12 @@ def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
     if container_kind(s):
         nodes = "/dev/nvidia-uvm" if what == "uvm" else "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"
         start = start_with(
-            s, "start-with-nodes", "Recreate the container with every NVIDIA device node",
+            s,
+            "start-with-nodes",
+            "Recreate the container with every NVIDIA device node",
             "Use the NVIDIA runtime or CDI, which pass all nodes, or name the node that is missing.",
             engine_line(s, f"--device {nodes}"),
-        )  # fmt: skip
+        )
         return (start, _make_nodes(s, root))
     return (_make_nodes(s, root),)
 
@@ -124,11 +136,14 @@ def _make_nodes(s: Snapshot, root: str) -> Fix:
         id="make-device-nodes",
         title="Load nvidia-uvm and make its nodes" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "Load the module and make the device nodes; nvidia-persistenced keeps them after a reboot.",
-                    f"{root}modprobe nvidia-uvm && {root}nvidia-modprobe -c=0 -u", start_changes(
-                        driver__modules=_with_uvm(s))),
+            on_host(
+                s,
+                "Load the module and make the device nodes; nvidia-persistenced keeps them after a reboot.",
+                f"{root}modprobe nvidia-uvm && {root}nvidia-modprobe -c=0 -u",
+                start_changes(driver__modules=_with_uvm(s)),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _with_uvm(s: Snapshot) -> Any:
@@ -146,17 +161,29 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
             "no-cgroups = true in /etc/nvidia-container-runtime/config.toml. Groups: --group-add keep-groups (podman)."
         )
         return (
-            start_with(s, "start-with-access", "Start the container so that it may open the GPU's nodes", text,
-                       engine_line(s, "--security-opt label=disable")),
-        )  # fmt: skip
+            start_with(
+                s,
+                "start-with-access",
+                "Start the container so that it may open the GPU's nodes",
+                text,
+                engine_line(s, "--security-opt label=disable"),
+            ),
+        )
     text = "Give the nodes their usual mode. A setting NVreg_DeviceFileMode in /etc/modprobe.d would undo it."
-    mode = Fix(id="allow-device-access", title="Allow every user to open the GPU's nodes",
-               steps=(on_host(s, text, f"{root}chmod 666 /dev/nvidia*", start_changes()),))  # fmt: skip
+    mode = Fix(
+        id="allow-device-access",
+        title="Allow every user to open the GPU's nodes",
+        steps=(on_host(s, text, f"{root}chmod 666 /dev/nvidia*", start_changes()),),
+    )
     if not closed or not all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
         return (mode,)  # root's group is joined by nobody, and a group that may not write opens nothing
     path = next((node.path for node in closed if node.kind == "gpu"), closed[0].path)
-    join = on_host(s, "The nodes belong to a group that may open them: join it, then log in again.",
-                   f'{root}usermod -aG "$(stat -c %G {path})" "$USER"', start_changes())  # fmt: skip
+    join = on_host(
+        s,
+        "The nodes belong to a group that may open them: join it, then log in again.",
+        f'{root}usermod -aG "$(stat -c %G {path})" "$USER"',
+        start_changes(),
+    )
     return (Fix(id="join-device-group", title="Join the group of the GPU's nodes", steps=(join,)), mode)
 
 
@@ -165,17 +192,24 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
     line = engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0")
     how, command = start_again(s)
     again = start_with(
-        s, "recreate-container", "Recreate the container",
+        s,
+        "recreate-container",
+        "Recreate the container",
         "The host rewrote this container's device rules (systemctl daemon-reload does it): only a new one gets them "
-        f"back. {'Name the nodes, or use CDI, so that the rules stay.' if line else how}", line or command,
-    )  # fmt: skip
+        f"back. {'Name the nodes, or use CDI, so that the rules stay.' if line else how}",
+        line or command,
+    )
     lasting = Fix(
         id="make-device-rules-last",
         title="Make the device rules permanent, on the host",
         steps=(
-            on_host(s, "Make the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
-                    f"{host_sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all", start_changes()),
+            on_host(
+                s,
+                "Make the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
+                f"{host_sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all",
+                start_changes(),
+            ),
         ),
         source=_TOOLKIT,
-    )  # fmt: skip
+    )
     return (again, lasting)

@@ -70,17 +70,25 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
     if here is None:
         tool = "apt-get" if known(s.host.os_id) in (None, "ubuntu", "debian") else "dnf"
         steps.append(
-            Step(text=f"Install {package} from NVIDIA's CUDA repository (in a container: there, not on the host).",
-                 command=f"{sudo(s)}{tool} install -y {package}", where="shell", needs_root=True)
-        )  # fmt: skip
+            Step(
+                text=f"Install {package} from NVIDIA's CUDA repository (in a container: there, not on the host).",
+                command=f"{sudo(s)}{tool} install -y {package}",
+                where="shell",
+                needs_root=True,
+            )
+        )
     changes = library_changes(driver__cuda_version=version, driver__libcuda_path=f"{folder}/libcuda.so.1", gpus=s.gpus)
     for name in ("nvml_init", "nvml_driver_version", "nvml_library_path", "nvml_library_version", "nvml_gpu_count"):
         changes[f"driver.{name}"] = getattr(s.driver, name)  # compat brings a libcuda, not another NVML
     changes["driver.libcuda_version"] = RECHECK
     steps.append(
-        Step(text="Put its folder first on the loader's path, before Python starts.",
-             command=f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH", where="shell", changes=changes)
-    )  # fmt: skip
+        Step(
+            text="Put its folder first on the loader's path, before Python starts.",
+            command=f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH",
+            where="shell",
+            changes=changes,
+        )
+    )
     return Fix(
         id="use-forward-compatibility",
         title=f"Use the forward-compatibility libcuda of CUDA {version} on driver {driver}",

@@ -67,9 +67,7 @@ class Offer(NamedTuple):
     floor: int
 
 
-def offer(
-    s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None
-) -> Offer | None:
+def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None) -> Offer | None:
     """The branch to install for these GPUs (those that are here); None where each that would do has ended."""
     gpus = capabilities(s, m) if gpus is None else gpus
     row = m.branch_to_install(gpus, floor, today, driver_platform(s))
@@ -91,9 +89,15 @@ def install_offered(s: Snapshot, found: Offer | None, flavour: str = "") -> tupl
 
 
 def install_driver(
-    s: Snapshot, branch: int | None = None, flavour: str = "", title: str = "", why: str = "", newer: bool = False,
-    floor: int = 0, last: bool = False,
-) -> tuple[Fix, ...]:  # fmt: skip
+    s: Snapshot,
+    branch: int | None = None,
+    flavour: str = "",
+    title: str = "",
+    why: str = "",
+    newer: bool = False,
+    floor: int = 0,
+    last: bool = False,
+) -> tuple[Fix, ...]:
     """Install a driver on the host and reboot; inside a container, first take another host; in WSL: in Windows.
 
     `newer`: the one that is there is too old, and which branch is needed is not known. `floor`: the oldest branch that
@@ -103,8 +107,11 @@ def install_driver(
         return (update_windows_driver(s, branch),)
     changes = driver_changes()
     newer = newer and not branch
-    words = f"the NVIDIA driver (branch {branch}{'' if last else ' or newer'})" if branch else (
-        "a newer NVIDIA driver" if newer else "the NVIDIA driver")  # fmt: skip
+    words = (
+        f"the NVIDIA driver (branch {branch}{'' if last else ' or newer'})"
+        if branch
+        else ("a newer NVIDIA driver" if newer else "the NVIDIA driver")
+    )
     least = floor or branch
     if flavour:
         words += f" with the {flavour} kernel module"
@@ -121,8 +128,11 @@ def install_driver(
     )
     if not guest(s):
         return (install,)
-    what = f"with NVIDIA driver {least} or newer" if least else (
-        "with a newer NVIDIA driver" if newer else "whose NVIDIA driver works")  # fmt: skip
+    what = (
+        f"with NVIDIA driver {least} or newer"
+        if least
+        else ("with a newer NVIDIA driver" if newer else "whose NVIDIA driver works")
+    )
     return (other_host(s, what, changes), install)
 
 
@@ -148,15 +158,21 @@ def release_card(s: Snapshot, held_by: str, installed: bool | None) -> tuple[Fix
         title = f"Release the card from {held_by}"
     else:
         steps = (
-            on_host(s, "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
-                    "(/etc/modprobe.d, kernel command line), then reboot.", f"{root}reboot", driver_changes()),
-        )  # fmt: skip
+            on_host(
+                s,
+                "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
+                "(/etc/modprobe.d, kernel command line), then reboot.",
+                f"{root}reboot",
+                driver_changes(),
+            ),
+        )
         title = "Give the card back to the host"
     note = "" if installed else install_note(s)
     if installed is None:
         command = install_command(s)
         note = "Where the NVIDIA driver is not installed yet, install it before the reboot" + (
-            f": {command}" if command else f" ({_DOCS}).")  # fmt: skip
+            f": {command}" if command else f" ({_DOCS})."
+        )
     fix = Fix(id="release-card", title=title, steps=steps, note=note)
     return (other_host(s, "whose NVIDIA driver works"), fix) if guest(s) else (fix,)
 
@@ -202,12 +218,18 @@ def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
         id="start-fabric-manager",
         title="Start the fabric manager" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, f"Install the fabric manager{exact} (packages differ: {package}, cuda-drivers-fabricmanager).",
-                    "" if container_kind(s) else f"{root}{manager} install -y {package}"),
-            on_host(s, "Start it, and look at its log if it does not stay up.",
-                    f"{root}systemctl enable --now nvidia-fabricmanager && systemctl status nvidia-fabricmanager",
-                    cuda_changes()),
+            on_host(
+                s,
+                f"Install the fabric manager{exact} (packages differ: {package}, cuda-drivers-fabricmanager).",
+                "" if container_kind(s) else f"{root}{manager} install -y {package}",
+            ),
+            on_host(
+                s,
+                "Start it, and look at its log if it does not stay up.",
+                f"{root}systemctl enable --now nvidia-fabricmanager && systemctl status nvidia-fabricmanager",
+                cuda_changes(),
+            ),
         ),
         source="docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide",
-    )  # fmt: skip
+    )
     return (other_host(s, "whose NVSwitch fabric is up"), start) if guest(s) else (start,)

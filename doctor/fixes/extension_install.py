@@ -25,9 +25,14 @@ def wheel_for(s: Snapshot, m: Matrix, name: str, torch: Torch | None = None, ver
     """The wheel of this extension for the torch that is here (or will be)."""
     have = torch or torch_here(s)
     return m.extension_wheel(
-        name, torch=have.version, cuda=have.cuda, python=None if known(s.python.patient.free_threaded) else
-        python_version(s), abi=have.cxx11_abi, platform=wheel_platform(s), version=version,
-    )  # fmt: skip
+        name,
+        torch=have.version,
+        cuda=have.cuda,
+        python=None if known(s.python.patient.free_threaded) else python_version(s),
+        abi=have.cxx11_abi,
+        platform=wheel_platform(s),
+        version=version,
+    )
 
 
 def wheel_request(name: str, url: str, again: bool = False) -> Install:
@@ -68,11 +73,14 @@ def install_extension(s: Snapshot, m: Matrix, name: str) -> Fix | None:
         text = f"Its project's wheel for torch {base}, CUDA {known(s.torch.cuda)} and this Python; nothing is compiled."
         one = step(s, wheel_request(name, choice.url), text, changes=changes)
         return Fix(id="install-package", title=f"{title} {choice.version}", steps=(one,))
-    text = (f"No wheel fits: {choice.reason}. So it is compiled here, against the torch that is installed: it takes a "
-            f"toolkit (nvcc) of CUDA {known(s.torch.cuda)}, a C++ compiler and time (gpudoctor check --building judges "
-            "them).")  # fmt: skip
-    build = Step(text=text, where="environment", changes=changes,
-                 **ways(s, TOOLS, Install(packages=(name,), isolated=False)))  # fmt: skip
+    text = (
+        f"No wheel fits: {choice.reason}. So it is compiled here, against the torch that is installed: it takes a "
+        f"toolkit (nvcc) of CUDA {known(s.torch.cuda)}, a C++ compiler and time (gpudoctor check --building judges "
+        "them)."
+    )
+    build = Step(
+        text=text, where="environment", changes=changes, **ways(s, TOOLS, Install(packages=(name,), isolated=False))
+    )
     return Fix(id="build-extension", title=f"Build {name} for this torch", steps=(build,))
 
 

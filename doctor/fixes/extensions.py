@@ -55,8 +55,11 @@ def without_libraries(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
 
 def cuda_majors(s: Snapshot, package: str) -> list[int]:
     """The CUDA majors whose runtime a package's libraries need by its plain name."""
-    return [major for library in known(s.python.extensions) or () if library.package == package
-            and (major := cudart_major(library)) is not None]  # fmt: skip
+    return [
+        major
+        for library in known(s.python.extensions) or ()
+        if library.package == package and (major := cudart_major(library)) is not None
+    ]
 
 
 def cudart_major(library: CodeLibrary) -> int | None:
@@ -67,8 +70,9 @@ def cudart_major(library: CodeLibrary) -> int | None:
 
 def remove(s: Snapshot, name: str, why: str = "Programs that find it missing use torch's own code.") -> Fix:
     """Uninstall a package."""
-    out = Step(text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True,
-               changes=gone(s, (name,)))  # fmt: skip
+    out = Step(
+        text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=gone(s, (name,))
+    )
     return Fix(id="remove-extension", title=f"Remove {name}", steps=(out,))
 
 
@@ -82,8 +86,10 @@ def upgrade(s: Snapshot, name: str, title: str = "", spec: str = "") -> Fix:
 
 def build(s: Snapshot, d: Distribution, archs: Sequence[str] = (), title: str = "") -> Fix:
     """Compile the same version against the installed torch (for these compute capabilities)."""
-    text = ("Compile it here, against the torch that is installed. It takes a toolkit (nvcc) of torch's CUDA version, "
-            "a C++ compiler and time: gpudoctor check --building judges them.")  # fmt: skip
+    text = (
+        "Compile it here, against the torch that is installed. It takes a toolkit (nvcc) of torch's CUDA version, "
+        "a C++ compiler and time: gpudoctor check --building judges them."
+    )
     request = compiled(d.name, archs, d.version.partition("+")[0])
     made = step(s, request, text, changes=renewed(s, (d.name,)))
     return Fix(id="build-extension", title=title or f"Build {d.name} for this torch", steps=(made,))
@@ -95,9 +101,14 @@ def compiled(name: str, archs: Sequence[str] = (), version: str = "", source: bo
     Without `source` a wheel that its project has published for this torch does as well.
     """
     return Install(
-        packages=(f"{name}=={version}" if version else name,), again=(name,), deps=False, isolated=False, cache=False,
-        from_source=(name,) if source else (), variables=(("TORCH_CUDA_ARCH_LIST", ";".join(archs)),) if archs else (),
-    )  # fmt: skip
+        packages=(f"{name}=={version}" if version else name,),
+        again=(name,),
+        deps=False,
+        isolated=False,
+        cache=False,
+        from_source=(name,) if source else (),
+        variables=(("TORCH_CUDA_ARCH_LIST", ";".join(archs)),) if archs else (),
+    )
 
 
 def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
@@ -117,16 +128,20 @@ def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
     other = not old or not new or old.release[:2] != new.release[:2]
     other = other or numbers(known(before.torch.cuda))[:1] != numbers(cuda)[:1]
     linked = {
-        library.package for library in known(s.python.extensions) or ()
+        library.package
+        for library in known(s.python.extensions) or ()
         if other and any(name.startswith(("libtorch", "libc10")) for name in library.needed)
-    }  # fmt: skip
+    }
     if minor(known(before.torch.cuda)) != minor(cuda):
         linked.add("bitsandbytes")  # has a library for each CUDA version
     fit = Torch(torch, cuda or "", None)
-    names = list(dict.fromkeys(
-        d.name for d in known(s.python.distributions) or ()
-        if d.name not in _COMPANIONS and (d.name in linked or misfit(s, m, d, fit))
-    ))  # fmt: skip
+    names = list(
+        dict.fromkeys(
+            d.name
+            for d in known(s.python.distributions) or ()
+            if d.name not in _COMPANIONS and (d.name in linked or misfit(s, m, d, fit))
+        )
+    )
     if not names:
         return None
     wheels = [name for name in names if name not in SOURCE_ONLY]

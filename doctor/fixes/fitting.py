@@ -102,9 +102,12 @@ def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     if torch is None:
         return None
     return Fix(
-        id="newer-driver-and-torch", title=f"{driver.title}, then install torch {build.torch} ({build.tag})",
-        steps=(*driver.steps, *torch.steps), note=torch.note, source=torch.source,
-    )  # fmt: skip
+        id="newer-driver-and-torch",
+        title=f"{driver.title}, then install torch {build.torch} ({build.tag})",
+        steps=(*driver.steps, *torch.steps),
+        note=torch.note,
+        source=torch.source,
+    )
 
 
 def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:

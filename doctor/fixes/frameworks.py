@@ -14,8 +14,14 @@ from .packages import site_packages, uninstall_command, with_distributions
 from .place import RECHECK
 from .torch import recheck_run
 
-LLAMA_CPP = Install(packages=("llama-cpp-python",), again=("llama-cpp-python",), deps=False, cache=False,
-                    from_source=("llama-cpp-python",), variables=(("CMAKE_ARGS", "-DGGML_CUDA=on"),))  # fmt: skip
+LLAMA_CPP = Install(
+    packages=("llama-cpp-python",),
+    again=("llama-cpp-python",),
+    deps=False,
+    cache=False,
+    from_source=("llama-cpp-python",),
+    variables=(("CMAKE_ARGS", "-DGGML_CUDA=on"),),
+)
 """Compiled with CUDA; its project's README."""
 
 
@@ -25,9 +31,16 @@ def cuda_major_for(s: Snapshot) -> int:
 
 
 def replace_package(
-    s: Snapshot, old: Sequence[str], spec: str, put: Sequence[tuple[str, str]], *, id: str, title: str, text: str = "",
+    s: Snapshot,
+    old: Sequence[str],
+    spec: str,
+    put: Sequence[tuple[str, str]],
+    *,
+    id: str,
+    title: str,
+    text: str = "",
     upgrade: bool = False,
-) -> Fix:  # fmt: skip
+) -> Fix:
     """Uninstall `old` (both of two that share a folder), then install `spec`; `put`: what is there afterwards."""
     steps = []
     if old:
@@ -59,8 +72,9 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec:
     put = [Distribution(name=name, version=f"{major}.0", location=site) for name in wheels]
     put.append(Distribution(name=dnn, version=f"{cudnn}.0", location=site))
     text = f"The libraries of CUDA {major} and cuDNN {cudnn} as wheels; no toolkit of the system is needed."
-    wheels_step = step(s, Install(packages=(*specs, dnn_bound)), text,
-                       changes={"python.distributions": with_distributions(s, put)})  # fmt: skip
+    wheels_step = step(
+        s, Install(packages=(*specs, dnn_bound)), text, changes={"python.distributions": with_distributions(s, put)}
+    )
     return Fix(id="install-cuda-wheels", title=f"Install the CUDA {major} libraries", steps=(wheels_step,), note=note)
 
 
@@ -72,9 +86,15 @@ def cuda_arrays(s: Snapshot, cuda: str, text: str) -> Fix:
         return replace_package(s, [], f"numba-cuda[cu{major}]", [("numba-cuda", "0")], id="install-numba", title=title)
     wheel = f"cupy-cuda{major}x"
     old = [d.name for d in known(s.python.distributions) or () if d.name.startswith("cupy") and d.name != wheel]
-    return replace_package(s, old, f"{wheel}[ctk]", [(wheel, "14")], id="install-cupy",
-                           title=f"Install CuPy for CUDA {major} with its libraries",
-                           text="One CuPy package alone: uninstall others (cupy-cuda11x) first.")  # fmt: skip
+    return replace_package(
+        s,
+        old,
+        f"{wheel}[ctk]",
+        [(wheel, "14")],
+        id="install-cupy",
+        title=f"Install CuPy for CUDA {major} with its libraries",
+        text="One CuPy package alone: uninstall others (cupy-cuda11x) first.",
+    )
 
 
 def _apart(s: Snapshot, spec: str) -> Fix:
@@ -84,6 +104,10 @@ def _apart(s: Snapshot, spec: str) -> Fix:
                "python.patient.prefix": place, "python.patient.executable": f"{place}/bin/python"}  # fmt: skip
     text = "Another package needs the cuDNN that is here, and one environment cannot hold two versions."
     there = s.replace({"python.patient.executable": f"{place}/bin/python", "python.distributions": RECHECK})
-    made = Step(text=text, where="shell", changes=changes,
-                **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, place)} && "))  # fmt: skip
+    made = Step(
+        text=text,
+        where="shell",
+        changes=changes,
+        **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, place)} && "),
+    )
     return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(made,))

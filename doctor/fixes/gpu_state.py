@@ -56,25 +56,32 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
         id="reset-gpu",
         title="Reset the GPU" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "Stop every program that uses it (drain the node), then reset it.",
-                    f"{root}nvidia-smi{choice} --gpu-reset", changes),
+            on_host(
+                s,
+                "Stop every program that uses it (drain the node), then reset it.",
+                f"{root}nvidia-smi{choice} --gpu-reset",
+                changes,
+            ),
         ),
         note="GPUs joined by NVLink are reset together. Where a reset is refused, reboot.",
-    )  # fmt: skip
+    )
     boot = Fix(
-        id="reboot", title="Reboot the host" if container_kind(s) else "Reboot",
+        id="reboot",
+        title="Reboot the host" if container_kind(s) else "Reboot",
         steps=(on_host(s, "Reboot; the GPU starts with a clean state.", f"{root}reboot", changes),),
-    )  # fmt: skip
+    )
     return (elsewhere(s), fix, boot) if guest(s) else (fix, boot)
 
 
 def recover_imex(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Have the machines that share memory over NVLink agree again."""
     step = on_host(
-        s, "Stop the jobs that share memory between machines, then restart the IMEX service on all machines of the "
+        s,
+        "Stop the jobs that share memory between machines, then restart the IMEX service on all machines of the "
         "domain; 'nvidia-imex-ctl -N' shows its state.",
-        f"{host_sudo(s)}systemctl restart nvidia-imex", _again(s, key, ("recovery_action",)),
-    )  # fmt: skip
+        f"{host_sudo(s)}systemctl restart nvidia-imex",
+        _again(s, key, ("recovery_action",)),
+    )
     fix = Fix(id="recover-imex", title="Restart IMEX on all machines of the domain", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
 
@@ -82,9 +89,11 @@ def recover_imex(s: Snapshot, key: str) -> tuple[Fix, ...]:
 def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Take the board out of service."""
     step = on_host(
-        s, "Take this GPU out of service and have it replaced (RMA); its maker may ask for nvidia-bug-report.sh.",
-        f"{host_sudo(s)}nvidia-bug-report.sh", _again(s, key, _STATE),
-    )  # fmt: skip
+        s,
+        "Take this GPU out of service and have it replaced (RMA); its maker may ask for nvidia-bug-report.sh.",
+        f"{host_sudo(s)}nvidia-bug-report.sh",
+        _again(s, key, _STATE),
+    )
     fix = Fix(id="replace-gpu", title="Replace the GPU", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
 
@@ -101,18 +110,27 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
         id="cool-gpu",
         title="Cool the GPU",
         steps=(
-            on_host(s, "Check fans, dust, the flow of air (passive boards need a server's own fans) and the room's "
-                    "temperature; then look again under load.", changes=changes, needs_root=False),
+            on_host(
+                s,
+                "Check fans, dust, the flow of air (passive boards need a server's own fans) and the room's "
+                "temperature; then look again under load.",
+                changes=changes,
+                needs_root=False,
+            ),
         ),
-    )  # fmt: skip
+    )
     less = Fix(
         id="lower-power-limit",
         title="Lower the power limit until it is cooled",
         steps=(
-            on_host(s, "A limit some tens of watts lower costs little speed.",
-                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS", changes),
+            on_host(
+                s,
+                "A limit some tens of watts lower costs little speed.",
+                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS",
+                changes,
+            ),
         ),
-    )  # fmt: skip
+    )
     return (elsewhere(s), air) if guest(s) else (air, less)
 
 
@@ -130,21 +148,26 @@ def default_power_limit(s: Snapshot, key: str, watts: float) -> tuple[Fix, ...]:
         id="default-power-limit",
         title=f"Set the power limit to its default of {watts:.0f} W" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "If nobody lowered it on purpose (heat, supply, quota), set it back.",
-                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts:.0f}",
-                    gpu_changes(s, key, power_limit_w=watts)),
+            on_host(
+                s,
+                "If nobody lowered it on purpose (heat, supply, quota), set it back.",
+                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts:.0f}",
+                gpu_changes(s, key, power_limit_w=watts),
+            ),
         ),
-    )  # fmt: skip
+    )
     return (other_host(s, "whose GPUs run at their full power limit"), fix) if guest(s) else (fix,)
 
 
 def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
     """Give the board all lanes of its link."""
     step = on_host(
-        s, "Power off; reseat the board or use a slot with all lanes (riser cables and M.2 slots share lanes); "
+        s,
+        "Power off; reseat the board or use a slot with all lanes (riser cables and M.2 slots share lanes); "
         "check the slot's setting in the firmware.",
-        changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK), needs_root=False,
-    )  # fmt: skip
+        changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK),
+        needs_root=False,
+    )
     fix = Fix(id="seat-board", title="Give the GPU its full PCIe link", steps=(step,))
     return (other_host(s, "whose GPUs have their full PCIe link"), fix) if guest(s) else (fix,)
 
@@ -156,11 +179,14 @@ def persistence(s: Snapshot) -> Fix:
         id="persistence-mode",
         title="Switch persistence mode on",
         steps=(
-            on_host(s, "The daemon keeps it on after a reboot; -pm 1 lasts until then.",
-                    f"{host_sudo(s)}systemctl enable --now nvidia-persistenced || {host_sudo(s)}nvidia-smi -pm 1",
-                    {"gpus": gpus}),
+            on_host(
+                s,
+                "The daemon keeps it on after a reboot; -pm 1 lasts until then.",
+                f"{host_sudo(s)}systemctl enable --now nvidia-persistenced || {host_sudo(s)}nvidia-smi -pm 1",
+                {"gpus": gpus},
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def ecc_on(s: Snapshot, key: str) -> Fix:
@@ -169,11 +195,14 @@ def ecc_on(s: Snapshot, key: str) -> Fix:
         id="ecc-on",
         title="Switch ECC on",
         steps=(
-            on_host(s, "Switch it on, then reset the GPU or reboot.",
-                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -e 1 && {host_sudo(s)}reboot",
-                    gpu_changes(s, key, ecc_enabled=True, ecc_pending=True)),
+            on_host(
+                s,
+                "Switch it on, then reset the GPU or reboot.",
+                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -e 1 && {host_sudo(s)}reboot",
+                gpu_changes(s, key, ecc_enabled=True, ecc_pending=True),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
@@ -183,18 +212,31 @@ def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
         id="end-holder",
         title="Find what holds the memory and end it",
         steps=(
-            Step(text="Look for leftovers of earlier runs: every process that has the device open.",
-                 command=f"{sudo(s)}fuser -v /dev/nvidia*", where="shell", needs_root=True),
-            Step(text="End those that are yours and no longer needed.", command="kill PID", where="shell",
-                 destructive=True, changes=changes),
+            Step(
+                text="Look for leftovers of earlier runs: every process that has the device open.",
+                command=f"{sudo(s)}fuser -v /dev/nvidia*",
+                where="shell",
+                needs_root=True,
+            ),
+            Step(
+                text="End those that are yours and no longer needed.",
+                command="kill PID",
+                where="shell",
+                destructive=True,
+                changes=changes,
+            ),
         ),
-    )  # fmt: skip
+    )
     clear = Fix(
         id="reset-gpu",
         title="Reset the GPU, where no process is found",
         steps=(
-            on_host(s, "Stop every program that uses it, then reset it.",
-                    f"{host_sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset", changes),
+            on_host(
+                s,
+                "Stop every program that uses it, then reset it.",
+                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset",
+                changes,
+            ),
         ),
-    )  # fmt: skip
+    )
     return (find, clear)

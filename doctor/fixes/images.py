@@ -41,9 +41,10 @@ def disable_require(s: Snapshot) -> Fix:
     """Switch the image's condition off."""
     step = Step(
         text="Only where the programs inside are known to run with this driver.",
-        command=variable_line(s, "NVIDIA_DISABLE_REQUIRE", "1"), where="container-start",
+        command=variable_line(s, "NVIDIA_DISABLE_REQUIRE", "1"),
+        where="container-start",
         changes={"container.require_disabled": True},
-    )  # fmt: skip
+    )
     return Fix(id="disable-require", title="Start the container without this requirement check", steps=(step,))
 
 
@@ -51,7 +52,8 @@ def older_image(s: Snapshot, cuda: str, below: str = "") -> Fix:
     """An image for the driver's CUDA; where that is not known, for one `below` the version that was refused."""
     which = f"CUDA {cuda} or older" if cuda else f"a CUDA older than {below}" if below else "an older CUDA"
     step = Step(
-        text=f"Take the tag of the image that is made for {which}.", where="container-start",
+        text=f"Take the tag of the image that is made for {which}.",
+        where="container-start",
         changes={"container.image_cuda": cuda or ABSENT, "container.requirements": ()},
-    )  # fmt: skip
+    )
     return Fix(id="older-image", title=f"Start an image that is made for {which}", steps=(step,))

@@ -18,7 +18,13 @@ def jetson_build(s: Snapshot) -> Fix:
     step = Step(
         text="Start NVIDIA's image for Jetson (nvcr.io/nvidia/pytorch, tags that end in -igpu; for JetPack 5 "
         "nvcr.io/nvidia/l4t-pytorch), or install the wheel that NVIDIA publishes for the JetPack release on the board.",
-        command="cat /etc/nv_tegra_release", where="container-start", changes=changes,
-    )  # fmt: skip
-    return Fix(id="jetson-build", title="Use NVIDIA's torch for Jetson", steps=(step,),
-               note="The command shows the release (R35 is JetPack 5, R36 JetPack 6, R38 JetPack 7).")  # fmt: skip
+        command="cat /etc/nv_tegra_release",
+        where="container-start",
+        changes=changes,
+    )
+    return Fix(
+        id="jetson-build",
+        title="Use NVIDIA's torch for Jetson",
+        steps=(step,),
+        note="The command shows the release (R35 is JetPack 5, R36 JetPack 6, R38 JetPack 7).",
+    )

@@ -16,12 +16,16 @@ def build_module(s: Snapshot) -> tuple[Fix, ...]:
         title="Build the module for the running kernel",
         steps=(
             on_host(s, "Install the headers of the running kernel.", headers_command(s)),
-            on_host(s, "Build every module that DKMS knows, then load it.",
-                    f"{root}dkms autoinstall && {root}modprobe nvidia", driver_changes(driver__module_built=True)),
+            on_host(
+                s,
+                "Build every module that DKMS knows, then load it.",
+                f"{root}dkms autoinstall && {root}modprobe nvidia",
+                driver_changes(driver__module_built=True),
+            ),
         ),
         note="Where the module came as a ready package (linux-modules-nvidia-...), install the one of this kernel. "
         "Booting the kernel that was used before works at once.",
-    )  # fmt: skip
+    )
     return (build, *install_driver(s))
 
 
@@ -48,18 +52,23 @@ def sign_module(s: Snapshot) -> tuple[Fix, ...]:
         id="enrol-module-key",
         title="Let Secure Boot trust the module",
         steps=(
-            on_host(s, "See what the kernel says: 'Key was rejected by service' is a signature that it does not trust.",
-                    f"{root}modprobe nvidia"),
+            on_host(
+                s,
+                "See what the kernel says: 'Key was rejected by service' is a signature that it does not trust.",
+                f"{root}modprobe nvidia",
+            ),
             on_host(s, "Enrol the key that DKMS signs with; choose a password.", f"{root}mokutil --import {key}"),
-            on_host(s, "Reboot, and in the blue screen choose 'Enroll MOK' and give the password.", f"{root}reboot",
-                    driver_changes()),
+            on_host(
+                s,
+                "Reboot, and in the blue screen choose 'Enroll MOK' and give the password.",
+                f"{root}reboot",
+                driver_changes(),
+            ),
         ),
-    )  # fmt: skip
+    )
     off = Fix(
         id="secure-boot-off",
         title="Switch Secure Boot off",
-        steps=(
-            on_host(s, "In the firmware's setup, at boot.", "", driver_changes(host__secure_boot=False)),
-        ),
-    )  # fmt: skip
+        steps=(on_host(s, "In the firmware's setup, at boot.", "", driver_changes(host__secure_boot=False)),),
+    )
     return (sign, off)

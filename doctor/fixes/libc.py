@@ -23,16 +23,29 @@ def newer_libc(s: Snapshot, wanted: str) -> tuple[Fix, ...]:
     found = []
     if wanted.startswith(("GLIBCXX", "CXXABI")) and known(s.python.patient.kind) == "conda":
         command = conda_line(s, [f"libstdcxx-ng>={_gcc(wanted)}"])
-        step = Step(text="Install a newer C++ library into this conda environment.", where="environment",
-                    command=command, changes=changes)  # fmt: skip
+        step = Step(
+            text="Install a newer C++ library into this conda environment.",
+            where="environment",
+            command=command,
+            changes=changes,
+        )
         found.append(Fix(id="newer-libstdcxx", title="Install a newer C++ library", steps=(step,)))
     system = "Ubuntu 22.04 or newer, Debian 12, or another system with glibc 2.28 or newer"
     inside = bool(container_kind(s))
     text = f"Use a base image with a newer C library: {system}." if inside else f"Use a newer system: {system}."
     found.append(
-        Fix(id="newer-system", title="Use a system with a newer C library", steps=(
-            Step(text=text, command="FROM ubuntu:22.04" if inside else "", where="dockerfile" if inside else "host",
-                 possible_here=False, changes=changes),
-        ))
-    )  # fmt: skip
+        Fix(
+            id="newer-system",
+            title="Use a system with a newer C library",
+            steps=(
+                Step(
+                    text=text,
+                    command="FROM ubuntu:22.04" if inside else "",
+                    where="dockerfile" if inside else "host",
+                    possible_here=False,
+                    changes=changes,
+                ),
+            ),
+        )
+    )
     return tuple(found)

@@ -116,9 +116,12 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
     if named:
         return (drop_folder(s, named, "the forward-compatibility libraries", then), package)
     if container_kind(s) == "apptainer":  # its image cannot be written to
-        step = Step(text="--nv puts the host's libraries into this folder: let the loader find them first.",
-                    command=f"export LD_LIBRARY_PATH={_APPTAINER}:$LD_LIBRARY_PATH", where="shell",
-                    changes=_now_loads(s, then))  # fmt: skip
+        step = Step(
+            text="--nv puts the host's libraries into this folder: let the loader find them first.",
+            command=f"export LD_LIBRARY_PATH={_APPTAINER}:$LD_LIBRARY_PATH",
+            where="shell",
+            changes=_now_loads(s, then),
+        )
         return (Fix(id="prefer-driver-folder", title="Let the host's libcuda be found first", steps=(step,)), package)
     if batch_job(s):
         text = "Also remove it where it is set: a module, ~/.bashrc, the job script."
@@ -127,8 +130,11 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
         title = "Take the forward-compatibility libraries off the library path"
         return (Fix(id="drop-library-folder", title=title, steps=(step,)),)
     unread = isinstance(s.cuda.ld_library_path, Missing)  # a text that does not tell it
-    off_path = Step(text="Take it off LD_LIBRARY_PATH, where it stands there (also in ~/.bashrc or a service's file).",
-                    command=without_folders("compat"), where="shell")  # fmt: skip
+    off_path = Step(
+        text="Take it off LD_LIBRARY_PATH, where it stands there (also in ~/.bashrc or a service's file).",
+        command=without_folders("compat"),
+        where="shell",
+    )
     from_loader = Fix(
         id="remove-compat-from-loader",
         title="Take the forward-compatibility libraries out of the loader's configuration",

@@ -27,8 +27,10 @@ def _installed(s: Snapshot, pins: Sequence[Pin], drop: Sequence[str] = ()) -> di
     lines = {"torch": requires(s)}
     put = [Distribution(name=p.name, version=p.version, location=site, requires=lines.get(p.name, ())) for p in pins]
     changes: dict[str, Any] = {
-        **recheck_run(s), "python.distributions": with_distributions(s, put, drop), "torch.missing_libraries": (),
-    }  # fmt: skip
+        **recheck_run(s),
+        "python.distributions": with_distributions(s, put, drop),
+        "torch.missing_libraries": (),
+    }
     for pin in pins:
         for library in ("cudnn", "nccl"):
             if pin.name.startswith(f"nvidia-{library}"):
@@ -37,8 +39,14 @@ def _installed(s: Snapshot, pins: Sequence[Pin], drop: Sequence[str] = ()) -> di
 
 
 def install_pins(
-    s: Snapshot, pins: Sequence[Pin], *, id: str, title: str, drop: Sequence[str] = (), again: bool = False,
-) -> Fix:  # fmt: skip
+    s: Snapshot,
+    pins: Sequence[Pin],
+    *,
+    id: str,
+    title: str,
+    drop: Sequence[str] = (),
+    again: bool = False,
+) -> Fix:
     """Install wheels in exactly the versions that torch pins; first remove those in `drop`.
 
     `again`: also where that version is installed, as some of its files are not there.
@@ -48,9 +56,12 @@ def install_pins(
     steps: list[Step] = []
     if drop:
         steps.append(
-            Step(text="Remove the wheels of the other CUDA version.", command=uninstall_command(s, drop),
-                 where="environment")
-        )  # fmt: skip
+            Step(
+                text="Remove the wheels of the other CUDA version.",
+                command=uninstall_command(s, drop),
+                where="environment",
+            )
+        )
     names = tuple(pin.name for pin in pins) if drop or again else ()
     # What a pin with extras brings is pinned exactly too: nothing else is touched.
     request = Install(packages=tuple(pin.requirement for pin in pins), again=names, deps=any(p.extras for p in pins))
@@ -62,8 +73,11 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
     """Install the same build of torch again, with everything that it pins; vendors' builds come with their image."""
     parts = torch_version(known(s.torch.version) or "")
     if parts is None or parts.kind != "release":
-        start = Step(text="Make the environment or container again from its image: pip cannot fetch this build.",
-                     where="container-start", changes=_installed(s, []))  # fmt: skip
+        start = Step(
+            text="Make the environment or container again from its image: pip cannot fetch this build.",
+            where="container-start",
+            changes=_installed(s, []),
+        )
         return Fix(id="fresh-environment", title="Start again from the image that brings this torch", steps=(start,))
     row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local else None
@@ -71,8 +85,11 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
     request = Install(packages=(f"torch=={parts.base}",), index=url, all_again=True)
     pins = [Pin("torch", parts.base, ""), *(pin for pin in cuda_pins(s) if applies(pin, s))]
     twice = len(installed(s, ("torch",))) > 1
-    remove = Step(text="Uninstall until nothing is left.", where="environment",
-                  command=" && ".join([uninstall_command(s, ("torch",))] * len(installed(s, ("torch",)))))  # fmt: skip
+    remove = Step(
+        text="Uninstall until nothing is left.",
+        where="environment",
+        command=" && ".join([uninstall_command(s, ("torch",))] * len(installed(s, ("torch",)))),
+    )
     return Fix(
         id="reinstall-torch",
         title=f"Install torch {known(s.torch.version)} again{', ' + why if why else ''}",
@@ -81,7 +98,7 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
             step(s, request, "Install it again, with what it needs.", changes=_installed(s, pins)),
         ),
         note=note(s, request),
-    )  # fmt: skip
+    )
 
 
 _WHEEL_OF = {
@@ -120,9 +137,10 @@ def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
     libraries = known(s.cuda.libraries)
     if libraries is not None:
         changes["cuda.libraries"] = tuple(
-            item for item in libraries
+            item
+            for item in libraries
             if item.found_by != "LD_LIBRARY_PATH" or (bad and item.path.rpartition("/")[0] not in bad)
-        )  # fmt: skip
+        )
     shadow = s.torch.cudnn_shadow
     if not isinstance(shadow, Missing) and (not bad or shadow.rpartition("/")[0] in bad):
         changes["torch.cudnn_shadow"] = ABSENT
@@ -135,7 +153,12 @@ def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
         id="clear-ld-library-path",
         title="Take the folder off LD_LIBRARY_PATH" if rest else "Unset LD_LIBRARY_PATH",
         steps=(
-            Step(text="The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV) or the job "
-                 "script has to go too.", command=command, where="shell", changes=changes),
+            Step(
+                text="The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV) or the job "
+                "script has to go too.",
+                command=command,
+                where="shell",
+                changes=changes,
+            ),
         ),
-    )  # fmt: skip
+    )

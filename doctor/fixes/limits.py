@@ -28,9 +28,12 @@ def _start(s: Snapshot, fix_id: str, title: str, text: str, command: str, change
 
 def less_shm(s: Snapshot) -> Fix:
     """The program with less shared memory: where /dev/shm cannot be made larger."""
-    step = Step(text="Pass tensors between workers as files, or load data in the main process (num_workers=0).",
-                command='torch.multiprocessing.set_sharing_strategy("file_system")', where="code",
-                changes={"host.shm_mib": SHM_MIB})  # fmt: skip
+    step = Step(
+        text="Pass tensors between workers as files, or load data in the main process (num_workers=0).",
+        command='torch.multiprocessing.set_sharing_strategy("file_system")',
+        where="code",
+        changes={"host.shm_mib": SHM_MIB},
+    )
     return Fix(id="less-shared-memory", title="Use less shared memory", steps=(step,))
 
 
@@ -40,8 +43,14 @@ def more_shm(s: Snapshot) -> Fix:
     command = _KUBERNETES_SHM if kind == "kubernetes" else "docker run --shm-size=8g ...   # or --ipc=host"
     if kind == "podman":
         command = command.replace("docker", "podman")
-    return _start(s, "more-shared-memory", "Start the container with a larger /dev/shm", _DOCKER, command,
-                  {"host.shm_mib": SHM_MIB})  # fmt: skip
+    return _start(
+        s,
+        "more-shared-memory",
+        "Start the container with a larger /dev/shm",
+        _DOCKER,
+        command,
+        {"host.shm_mib": SHM_MIB},
+    )
 
 
 def unlimited_memlock(s: Snapshot) -> Fix:
@@ -56,23 +65,32 @@ def unlimited_memlock(s: Snapshot) -> Fix:
         elif kind == "apptainer":
             text = "It gets the limit of the shell that starts it; if you may not raise it, ask the administrator."
             command = "ulimit -l unlimited"
-        return _start(s, "unlimited-memlock", "Start the container without a limit on locked memory", text, command,
-                      changes)  # fmt: skip
+        return _start(
+            s, "unlimited-memlock", "Start the container without a limit on locked memory", text, command, changes
+        )
     line = r"'* soft memlock unlimited\n* hard memlock unlimited\n'"
     return Fix(
         id="unlimited-memlock",
         title="Lift the limit on locked memory",
         steps=(
-            on_host(s, "Then log in again; for a service set LimitMEMLOCK=infinity in its unit.",
-                    f"printf {line} | {host_sudo(s)}tee /etc/security/limits.d/memlock.conf", changes),
+            on_host(
+                s,
+                "Then log in again; for a service set LimitMEMLOCK=infinity in its unit.",
+                f"printf {line} | {host_sudo(s)}tee /etc/security/limits.d/memlock.conf",
+                changes,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def more_files(s: Snapshot, count: int) -> Fix:
     """A higher limit of open files, for this shell."""
-    step = Step(text="For good: limits.conf, LimitNOFILE= of the service, or docker run --ulimit nofile=...",
-                command=f"ulimit -n {count}", where="shell", changes={"host.open_files": count})  # fmt: skip
+    step = Step(
+        text="For good: limits.conf, LimitNOFILE= of the service, or docker run --ulimit nofile=...",
+        command=f"ulimit -n {count}",
+        where="shell",
+        changes={"host.open_files": count},
+    )
     return Fix(id="more-open-files", title="Allow more open files", steps=(step,))
 
 
@@ -83,8 +101,14 @@ def more_cores(s: Snapshot, cores: int) -> Fix:
     command = f"resources: {{limits: {{cpu: '{cores}'}}}}" if kind == "kubernetes" else f"docker run --cpus={cores} ..."
     if not kind:
         command = f"systemctl set-property UNIT CPUQuota={cores}00%   # Slurm: --cpus-per-task={cores}"
-    return _start(s, "more-cores", f"Start with {cores} or more processor cores",
-                  "Each GPU needs several cores, for its process and for loading data.", command, changes)  # fmt: skip
+    return _start(
+        s,
+        "more-cores",
+        f"Start with {cores} or more processor cores",
+        "Each GPU needs several cores, for its process and for loading data.",
+        command,
+        changes,
+    )
 
 
 def more_memory(s: Snapshot, mib: int) -> Fix:
@@ -96,6 +120,11 @@ def more_memory(s: Snapshot, mib: int) -> Fix:
         command = f"resources: {{limits: {{memory: {gib}Gi}}}}"
     elif not kind:
         command = f"systemctl set-property UNIT MemoryMax={gib}G   # Slurm: --mem={gib}G"
-    return _start(s, "more-memory", f"Start with {gib} GiB of memory or more",
-                  "A process above the limit is killed without a Python error.", command,
-                  {"host.memory_limit_mib": gib * 1024})  # fmt: skip
+    return _start(
+        s,
+        "more-memory",
+        f"Start with {gib} GiB of memory or more",
+        "A process above the limit is killed without a Python error.",
+        command,
+        {"host.memory_limit_mib": gib * 1024},
+    )

@@ -14,10 +14,12 @@ from .place import RECHECK, container_kind, guest, host_sudo, on_host
 def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Give the PCIe link a contact that carries its speed."""
     step = on_host(
-        s, "Power off, seat the board again, without a riser or cable if there is one. If packets are still repeated, "
+        s,
+        "Power off, seat the board again, without a riser or cable if there is one. If packets are still repeated, "
         "set the slot to a lower PCIe generation in the firmware.",
-        changes=gpu_changes(s, key, pcie_replays=RECHECK, pcie_replays_climbed=RECHECK), needs_root=False,
-    )  # fmt: skip
+        changes=gpu_changes(s, key, pcie_replays=RECHECK, pcie_replays_climbed=RECHECK),
+        needs_root=False,
+    )
     fix = Fix(id="steady-pcie-link", title="Seat the GPU again", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
 
@@ -26,10 +28,12 @@ def reset_links(s: Snapshot) -> tuple[Fix, ...]:
     """Reset all GPUs together, and so their NVLink links."""
     links = dict.fromkeys(("nvlink_active", "nvlink_inactive", "nvlink_errors"), RECHECK)
     step = on_host(
-        s, "Stop every program that uses a GPU and reset all of them together (or reboot); if it comes back, "
+        s,
+        "Stop every program that uses a GPU and reset all of them together (or reboot); if it comes back, "
         "look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
-        f"{host_sudo(s)}nvidia-smi --gpu-reset", {"gpus": with_gpus(s, lambda g: replace(g, **links))},
-    )  # fmt: skip
+        f"{host_sudo(s)}nvidia-smi --gpu-reset",
+        {"gpus": with_gpus(s, lambda g: replace(g, **links))},
+    )
     fix = Fix(id="reset-links", title="Reset the GPUs", steps=(step,))
     return (elsewhere(s), fix) if container_kind(s) else (fix,)
 
@@ -43,12 +47,19 @@ def repair_fabric(s: Snapshot) -> tuple[Fix, ...]:
         id="repair-fabric",
         title="Set the NVLink fabric up again" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "Look for the cause: the fabric manager's log, Xid and SXid lines of the kernel log.",
-                    f"{root}journalctl -u nvidia-fabricmanager -n 100; {root}dmesg | grep -i xid"),
-            on_host(s, "Stop every program that uses a GPU, restart the fabric manager and reset all GPUs together.",
-                    f"{root}systemctl restart nvidia-fabricmanager && {root}nvidia-smi --gpu-reset", changes),
+            on_host(
+                s,
+                "Look for the cause: the fabric manager's log, Xid and SXid lines of the kernel log.",
+                f"{root}journalctl -u nvidia-fabricmanager -n 100; {root}dmesg | grep -i xid",
+            ),
+            on_host(
+                s,
+                "Stop every program that uses a GPU, restart the fabric manager and reset all GPUs together.",
+                f"{root}systemctl restart nvidia-fabricmanager && {root}nvidia-smi --gpu-reset",
+                changes,
+            ),
         ),
         note="In a rack (NVL72) partitions are set by its NMX controller: tell whoever runs it.",
         source="docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide",
-    )  # fmt: skip
+    )
     return (other_host(s, "whose NVLink fabric is healthy"), fix) if guest(s) else (fix,)

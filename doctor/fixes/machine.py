@@ -34,9 +34,7 @@ def seen_gpus(s: Snapshot, m: Matrix) -> list[SeenGpu] | None:
         ]
     names, capabilities = known(s.torch_run.device_names) or (), known(s.torch_run.device_capabilities) or ()
     if capabilities:
-        return [
-            SeenGpu(f"gpu-{i}", names[i] if i < len(names) else "GPU", cc) for i, cc in enumerate(capabilities)
-        ]
+        return [SeenGpu(f"gpu-{i}", names[i] if i < len(names) else "GPU", cc) for i, cc in enumerate(capabilities)]
     return [] if found == () else None
 
 

@@ -22,21 +22,29 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
         id="make-mig-instances",
         title="Make MIG instances" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "'nvidia-smi mig -lgip' lists the profiles; -C makes the compute instances too.",
-                    f"{root}nvidia-smi mig{choice} -cgi PROFILE,PROFILE -C", _changes(s, key, mig_instances=RECHECK)),
+            on_host(
+                s,
+                "'nvidia-smi mig -lgip' lists the profiles; -C makes the compute instances too.",
+                f"{root}nvidia-smi mig{choice} -cgi PROFILE,PROFILE -C",
+                _changes(s, key, mig_instances=RECHECK),
+            ),
         ),
         note="They are gone after a reboot: a service such as nvidia-mig-parted makes them again.",
         source=_SOURCE,
-    )  # fmt: skip
+    )
     off = Fix(
         id="switch-mig-off",
         title="Switch MIG off and use the whole GPU",
         steps=(
-            on_host(s, "Stop every program that uses the GPU; some boards need a reset or reboot after it.",
-                    f"{root}nvidia-smi{choice} -mig 0", _changes(s, key, mig_enabled=False, mig_pending=False)),
+            on_host(
+                s,
+                "Stop every program that uses the GPU; some boards need a reset or reboot after it.",
+                f"{root}nvidia-smi{choice} -mig 0",
+                _changes(s, key, mig_enabled=False, mig_pending=False),
+            ),
         ),
         source=_SOURCE,
-    )  # fmt: skip
+    )
     away = other_host(s, "that gives this container a MIG instance or a whole GPU")
     return (away, make, off) if guest(s) else (make, off)
 

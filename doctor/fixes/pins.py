@@ -10,9 +10,7 @@ from compat_matrix.versions import numbers
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, known
 
-_EXACT = lazy(
-    r"([A-Za-z0-9][\w.-]{0,80}) ?(?:\[([^\]]{0,400})\])? ?\(? ?== ?([^\s;,()*]{1,60}?)(\.\*)? ?\)? ?(;.*)?"
-)
+_EXACT = lazy(r"([A-Za-z0-9][\w.-]{0,80}) ?(?:\[([^\]]{0,400})\])? ?\(? ?== ?([^\s;,()*]{1,60}?)(\.\*)? ?\)? ?(;.*)?")
 _CUDA_WHEEL = lazy(r"(nvidia-|cuda-(toolkit|bindings|python|pathfinder))")
 
 

@@ -157,6 +157,10 @@ def start_again(s: Snapshot) -> tuple[str, str]:
 def on_host(s: Snapshot, text: str, command: str = "", changes: dict[str, Any] | None = None, **more: Any) -> Step:
     """A step on the host: not possible from inside a container, nor for a user of a batch system."""
     return Step(
-        text=text, command=command, where="host", possible_here=not guest(s), changes=changes or {},
+        text=text,
+        command=command,
+        where="host",
+        possible_here=not guest(s),
+        changes=changes or {},
         **{"needs_root": True, **more},
-    )  # fmt: skip
+    )

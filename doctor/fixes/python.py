@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def fitting_python(
-    s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False
-) -> str:
+def fitting_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False) -> str:
     """A Python version that a fitting torch build has a wheel for, near the newest; '' where there is none.
 
     Not the very newest one: other packages follow later. The nearest to the patient's where that is newer than all.
@@ -39,6 +37,9 @@ def new_python_fix(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) ->
     if not python:
         return None
     old = known(s.python.patient.version)
-    title = f"Use Python {python}: no torch build that fits has a wheel for Python {old}" if old else (
-        f"Use Python {python}, for which the torch that fits has a wheel")  # fmt: skip
+    title = (
+        f"Use Python {python}: no torch build that fits has a wheel for Python {old}"
+        if old
+        else (f"Use Python {python}, for which the torch that fits has a wheel")
+    )
     return install_torch(s, m, id="new-python-environment", title=title, gpus=gpus, python=python)

@@ -28,13 +28,17 @@ def load_module(s: Snapshot) -> tuple[Fix, ...]:
         id="load-kernel-module",
         title="Load the NVIDIA kernel module" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "Load the module. Its answer names the reason if it cannot be loaded.", f"{root}modprobe nvidia",
-                    driver_changes()),
+            on_host(
+                s,
+                "Load the module. Its answer names the reason if it cannot be loaded.",
+                f"{root}modprobe nvidia",
+                driver_changes(),
+            ),
         ),
         note="'Module nvidia not found': it was not built for this kernel; install linux-headers-$(uname -r), then "
         "'dkms autoinstall'. 'Key was rejected': Secure Boot refuses its signature. 'No such device': another driver "
         "holds the card, or the card is not supported by this module (see dmesg).",
-    )  # fmt: skip
+    )
     if not guest(s):
         return (load, *install_driver(s))
     return (other_host(s, "whose NVIDIA driver works"), load)
@@ -84,20 +88,26 @@ def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = Non
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     """Bring module and libraries to one version: reboot, or a container started anew."""
     root = host_sudo(s)
-    again = anew(s, "it then gets the libraries that the host has now. If the image itself holds driver packages "
-                  "(apt list --installed | grep -i nvidia), remove them.")  # fmt: skip
+    again = anew(
+        s,
+        "it then gets the libraries that the host has now. If the image itself holds driver packages "
+        "(apt list --installed | grep -i nvidia), remove them.",
+    )
     restart = reboot(s, "Reboot, so that the module of the installed version is loaded.")
     unload = Fix(
         id="reload-modules",
         title="Reload the modules without a reboot",
         steps=(
-            on_host(s, "Stop every program that uses a GPU, the persistence daemon and the desktop, then reload.",
-                    f"{root}systemctl stop nvidia-persistenced; "
-                    f"{root}rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && {root}modprobe nvidia",
-                    driver_changes()),
+            on_host(
+                s,
+                "Stop every program that uses a GPU, the persistence daemon and the desktop, then reload.",
+                f"{root}systemctl stop nvidia-persistenced; "
+                f"{root}rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && {root}modprobe nvidia",
+                driver_changes(),
+            ),
         ),
         note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
-    )  # fmt: skip
+    )
     if container_kind(s):
         return (again, restart)
     if driver_platform(s) == "windows":
@@ -130,12 +140,16 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
         id="reload-uvm",
         title="Reload nvidia-uvm",
         steps=(
-            on_host(s, "Stop every program that uses CUDA, then reload the module. A reboot does the same.",
-                    f"{root}rmmod nvidia_uvm && {root}modprobe nvidia_uvm", cuda_changes()),
+            on_host(
+                s,
+                "Stop every program that uses CUDA, then reload the module. A reboot does the same.",
+                f"{root}rmmod nvidia_uvm && {root}modprobe nvidia_uvm",
+                cuda_changes(),
+            ),
         ),
         note="To prevent it: options nvidia NVreg_PreserveVideoMemoryAllocations=1 in /etc/modprobe.d, and enable "
         "nvidia-suspend, nvidia-resume and nvidia-hibernate.",
-    )  # fmt: skip
+    )
     return (fix, reboot(s, "Reboot.", cuda_changes()))
 
 

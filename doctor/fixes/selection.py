@@ -58,10 +58,9 @@ def default_compute_mode(s: Snapshot, key: str, index: int | None) -> Fix:
         id="default-compute-mode",
         title="Set the compute mode to default",
         steps=(
-            on_host(s, "Allow several processes on the GPU.",
-                    f"{host_sudo(s)}nvidia-smi{choice} -c DEFAULT", changes),
+            on_host(s, "Allow several processes on the GPU.", f"{host_sudo(s)}nvidia-smi{choice} -c DEFAULT", changes),
         ),
-    )  # fmt: skip
+    )
 
 
 def end_process(s: Snapshot, key: str, pid: int) -> Fix:

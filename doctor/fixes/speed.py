@@ -59,50 +59,57 @@ def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
     plain = all(name.isdecimal() for name in listed)  # the name of a GPU is masked in what is printed
     what = "use" if plain else f"then use: in CUDA_VISIBLE_DEVICES leave {device} out and keep"
     return (
-        here("leave-gpu-out", "Leave this GPU out until it is repaired",
-             f"Programs started from here {what} the GPUs that were proven right. What became of this one is in the "
-             "host's kernel log (sudo dmesg | grep -i -e xid -e nvrm).",
-             f"export CUDA_VISIBLE_DEVICES={','.join(listed)}" if plain else ""),
-    )  # fmt: skip
+        here(
+            "leave-gpu-out",
+            "Leave this GPU out until it is repaired",
+            f"Programs started from here {what} the GPUs that were proven right. What became of this one is in the "
+            "host's kernel log (sudo dmesg | grep -i -e xid -e nvrm).",
+            f"export CUDA_VISIBLE_DEVICES={','.join(listed)}" if plain else "",
+        ),
+    )
 
 
 def larger_batch(batch: int | None) -> Fix:
     """The cheapest cure of a GPU that waits for launches. `batch`: from which on the sweep's model fills it."""
     filled = f" The small model measured here needs about {batch} for that." if batch else ""
     return in_code(
-        "larger-batch", "Use a larger batch",
+        "larger-batch",
+        "Use a larger batch",
         "Make the batch two to ten times as large, as far as memory allows and until a step takes longer with it, and "
         f"raise the learning rate with it.{filled}",
         note="If a larger batch hurts the training, keep the batch and train several runs at once on this GPU.",
-    )  # fmt: skip
+    )
 
 
 def fewer_launches() -> Fix:
     """The same kernels with less host time."""
     return in_code(
-        "fewer-launches", "Launch fewer kernels",
+        "fewer-launches",
+        "Launch fewer kernels",
         "torch.compile merges small kernels; its mode reduce-overhead replays them as one CUDA graph. "
         "AdamW(..., fused=True) makes the optimizer one kernel. Keep .item(), print and other waits out of the loop.",
         'model = torch.compile(model, mode="reduce-overhead")',
-    )  # fmt: skip
+    )
 
 
 def more_workers(cores: float | None) -> Fix:
     """Load data beside the training."""
     count = max(2, min(16, int(cores) - 1)) if cores else 4
     return in_code(
-        "more-loader-workers", "Load data in more worker processes",
+        "more-loader-workers",
+        "Load data in more worker processes",
         "Decode and augment in workers, or once beforehand; keep small data sets on the GPU as one tensor.",
         f"DataLoader(..., num_workers={count}, pin_memory=True, persistent_workers=True)",
-    )  # fmt: skip
+    )
 
 
 def local_data() -> Fix:
     """Take the disk out of the loop."""
     return in_code(
-        "local-data", "Keep the data on a local disk, decoded",
+        "local-data",
+        "Keep the data on a local disk, decoded",
         "Many small files and remote disks: copy them once, or pack them (WebDataset, Parquet, one tensor).",
-    )  # fmt: skip
+    )
 
 
 def faster_core(s: Snapshot) -> Fix:

@@ -54,8 +54,16 @@ def builders() -> dict[str, Builder]:
     )
 
     found: dict[str, Builder] = {}
-    for module in (told_driver, told_machine, told_container, told_python, told_library, told_loader,
-                   told_toolchain, told_extension):  # fmt: skip
+    for module in (
+        told_driver,
+        told_machine,
+        told_container,
+        told_python,
+        told_library,
+        told_loader,
+        told_toolchain,
+        told_extension,
+    ):
         found.update(module.FIXES)
     return found
 

@@ -51,27 +51,42 @@ def _no_flag(t: Told) -> Iterable[Fix]:
 
 def _apptainer(t: Told) -> Iterable[Fix]:
     if any(symptom.id == "nv-flag-told" for symptom in t.s.symptoms):
-        text = ("--nv is given and brings nothing: it takes what the host's `ldconfig -p` lists, by the names in "
-                "nvliblist.conf. Where the host does not list libcuda.so.1, bind it; better let the host's loader know "
-                "its folder, or update Apptainer.")  # fmt: skip
-        bind = start_with(t.s, "bind-driver-libraries", "Let the host's driver libraries reach the container", text,
-                          "ldconfig -p | grep -E 'libcuda.so.1|libnvidia-ml.so.1'\n"
-                          "apptainer exec --nv -B /usr/lib64/libcuda.so.1:/.singularity.d/libs/libcuda.so.1 "
-                          "IMAGE.sif COMMAND")  # fmt: skip
+        text = (
+            "--nv is given and brings nothing: it takes what the host's `ldconfig -p` lists, by the names in "
+            "nvliblist.conf. Where the host does not list libcuda.so.1, bind it; better let the host's loader know "
+            "its folder, or update Apptainer."
+        )
+        bind = start_with(
+            t.s,
+            "bind-driver-libraries",
+            "Let the host's driver libraries reach the container",
+            text,
+            "ldconfig -p | grep -E 'libcuda.so.1|libnvidia-ml.so.1'\n"
+            "apptainer exec --nv -B /usr/lib64/libcuda.so.1:/.singularity.d/libs/libcuda.so.1 "
+            "IMAGE.sif COMMAND",
+        )
         return (bind,)
     if t.said.id != "nv-files-not-found":
         return start_with_gpu(t.s.replace({"container.kind": "apptainer"}))
     text = "--nv found no driver here (a login node has none): run it on a node with a GPU."
-    job = start_with(t.s, "ask-for-gpus", "Run it on a machine with a GPU and its driver", text,
-                     "srun --gres=gpu:1 apptainer exec --nv IMAGE.sif COMMAND")  # fmt: skip
+    job = start_with(
+        t.s,
+        "ask-for-gpus",
+        "Run it on a machine with a GPU and its driver",
+        text,
+        "srun --gres=gpu:1 apptainer exec --nv IMAGE.sif COMMAND",
+    )
     host = t.s.replace({"container.kind": "none"})
     return (job, *install_driver(host)) if known(t.s.host.scheduler) else (*install_driver(host), job)
 
 
 def _runtime(t: Told) -> Iterable[Fix]:
     if _at_provider(t):
-        return (default_runtime(t.s), look_at_plugin(t.s)) if container_kind(t.s) == "kubernetes" else (
-            other_host(t.s, "whose container engine knows the NVIDIA runtime"),)  # fmt: skip
+        return (
+            (default_runtime(t.s), look_at_plugin(t.s))
+            if container_kind(t.s) == "kubernetes"
+            else (other_host(t.s, "whose container engine knows the NVIDIA runtime"),)
+        )
     lower = t.text.lower()
     if t.said.id == "k8s-runtime-handler":
         return (default_runtime(t.s),)
@@ -110,14 +125,21 @@ def _image_driver(t: Told) -> Iterable[Fix]:
     purge = purge_image_driver()
     if not names:
         return (purge,)
-    step = Step(text="Remove the files that are named, where no package owns them.", where="dockerfile",
-                command=f"RUN rm -f {' '.join(names)}", changes=library_changes())  # fmt: skip
+    step = Step(
+        text="Remove the files that are named, where no package owns them.",
+        where="dockerfile",
+        command=f"RUN rm -f {' '.join(names)}",
+        changes=library_changes(),
+    )
     return (Fix(id=purge.id, title=purge.title, steps=(*purge.steps, step)),)
 
 
 def _capabilities(t: Told) -> Iterable[Fix]:
-    more = {"video-library-missing": ",video", "capabilities-without-video": ",video",
-            "capabilities-without-graphics": ",graphics"}  # fmt: skip
+    more = {
+        "video-library-missing": ",video",
+        "capabilities-without-video": ",video",
+        "capabilities-without-graphics": ",graphics",
+    }
     wanted = "compute,utility" + more.get(t.said.id, "")
     text = "Set the variable at the start or as ENV in the image; a running container cannot be changed."
     line = variable_line(t.s, "NVIDIA_DRIVER_CAPABILITIES", wanted)
@@ -128,10 +150,14 @@ def _capabilities(t: Told) -> Iterable[Fix]:
 def _permission(t: Told) -> Iterable[Fix]:
     if t.said.id == "no-cgroups-told" and not _at_provider(t):
         root = host_sudo(t.s)
-        step = on_host(t.s, "A rootful engine needs the toolkit's device rules; no-cgroups = true is for rootless "
-                       "ones. Then start the container again.",
-                       f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place && "
-                       f"{root}systemctl restart {_engine(t)}", start_changes())  # fmt: skip
+        step = on_host(
+            t.s,
+            "A rootful engine needs the toolkit's device rules; no-cgroups = true is for rootless "
+            "ones. Then start the container again.",
+            f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place && "
+            f"{root}systemctl restart {_engine(t)}",
+            start_changes(),
+        )
         return (Fix(id="allow-device-rules", title="Let the toolkit write device rules", steps=(_own(step),)),)
     if t.said.id == "cli-bpf-denied" and not _at_provider(t):
         return (no_cgroups(t.s, _engine(t)),)
@@ -149,11 +175,14 @@ def _uvm(t: Told) -> Iterable[Fix]:
         return (update_windows_driver(t.s),)
     if t.said.id != "uvm-major-differs":
         return give_nodes(t.s, "uvm")
-    step = on_host(t.s, "On the host, make the CDI specification anew after nvidia-uvm was loaded (its number changes "
-                   "from boot to boot), then start the container again.",
-                   f"{host_sudo(t.s)}nvidia-modprobe -u -c=0 && "
-                   f"{host_sudo(t.s)}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-                   start_changes())  # fmt: skip
+    step = on_host(
+        t.s,
+        "On the host, make the CDI specification anew after nvidia-uvm was loaded (its number changes "
+        "from boot to boot), then start the container again.",
+        f"{host_sudo(t.s)}nvidia-modprobe -u -c=0 && "
+        f"{host_sudo(t.s)}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        start_changes(),
+    )
     return (*give_nodes(t.s, "uvm")[:1], Fix(id="cdi-again", title="Make the CDI specification anew", steps=(step,)))
 
 
@@ -174,10 +203,19 @@ def _stub(t: Told) -> Iterable[Fix]:
     folder = next((f for f in library_path(t.s) if "stubs" in f), "")
     if folder:
         return (drop_folder(t.s, folder, "the stubs folder"),)
-    text = ("Take the stubs folder off LD_LIBRARY_PATH, also where it is set (Dockerfile ENV, ~/.bashrc, job script): "
-            "what is built without a GPU may only link with it, not run.")  # fmt: skip
-    return (one_step("drop-library-folder", "Take the stubs folder off the library path", text,
-                     without_folders("stubs"), changes=library_changes()),)  # fmt: skip
+    text = (
+        "Take the stubs folder off LD_LIBRARY_PATH, also where it is set (Dockerfile ENV, ~/.bashrc, job script): "
+        "what is built without a GPU may only link with it, not run."
+    )
+    return (
+        one_step(
+            "drop-library-folder",
+            "Take the stubs folder off the library path",
+            text,
+            without_folders("stubs"),
+            changes=library_changes(),
+        ),
+    )
 
 
 def _not_advertised(t: Told) -> Iterable[Fix]:
@@ -185,8 +223,12 @@ def _not_advertised(t: Told) -> Iterable[Fix]:
         return (*runtime_for_plugin(t.s), look_at_plugin(t.s))
     if t.said.id == "k8s-allocate-failed":
         look = look_at_plugin(t.s)
-        again = Step(text="Once the node offers healthy GPUs again, delete the pod that was rejected.",
-                     command="kubectl delete pod POD", where="container-start", changes=start_changes())  # fmt: skip
+        again = Step(
+            text="Once the node offers healthy GPUs again, delete the pod that was rejected.",
+            command="kubectl delete pod POD",
+            where="container-start",
+            changes=start_changes(),
+        )
         return (Fix(id=look.id, title=look.title, steps=(*look.steps, again), source=look.source),)
     return (look_at_plugin(t.s), *runtime_for_plugin(t.s))
 
@@ -198,29 +240,58 @@ def _runtime_class(t: Told) -> Iterable[Fix]:
 def _allocation(t: Told) -> Iterable[Fix]:
     """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
     if t.said.id == "slurm-devices-not-constrained":
-        text = ("For the administrators: add the line to cgroup.conf on the nodes and restart slurmd. Until then, in "
-                "the container, number the GPUs from 0.")  # fmt: skip
-        return (one_step("constrain-devices", "Let Slurm confine each job to its devices", text,
-                         "ConstrainDevices=yes      # cgroup.conf",
-                         "container-start", changes=start_changes()),)  # fmt: skip
+        text = (
+            "For the administrators: add the line to cgroup.conf on the nodes and restart slurmd. Until then, in "
+            "the container, number the GPUs from 0."
+        )
+        return (
+            one_step(
+                "constrain-devices",
+                "Let Slurm confine each job to its devices",
+                text,
+                "ConstrainDevices=yes      # cgroup.conf",
+                "container-start",
+                changes=start_changes(),
+            ),
+        )
     if t.said.id == "cli-unknown-device":
-        text = ("In a job only its own GPUs are there, numbered from 0: the variable must not carry the node's "
-                "numbers. Leave the choice to the batch system.")  # fmt: skip
-        return (start_with(t.s, "all-gpus-of-the-job", "Ask for all GPUs of the job", text,
-                           variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all")),)  # fmt: skip
+        text = (
+            "In a job only its own GPUs are there, numbered from 0: the variable must not carry the node's "
+            "numbers. Leave the choice to the batch system."
+        )
+        return (
+            start_with(
+                t.s,
+                "all-gpus-of-the-job",
+                "Ask for all GPUs of the job",
+                text,
+                variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all"),
+            ),
+        )
     if t.said.id == "slurm-gres":
         text = "See which GPUs each partition has, and ask for one of those: the names after gpu: count."
-        return (one_step("ask-for-known-gpus", "Ask for GPUs that a partition has", text,
-                         "sinfo -o '%P %G'\n#SBATCH --partition=PARTITION --gres=gpu:1", "container-start",
-                         changes=start_changes()),)  # fmt: skip
+        return (
+            one_step(
+                "ask-for-known-gpus",
+                "Ask for GPUs that a partition has",
+                text,
+                "sinfo -o '%P %G'\n#SBATCH --partition=PARTITION --gres=gpu:1",
+                "container-start",
+                changes=start_changes(),
+            ),
+        )
     return (ask_for_gpus(t.s),)
 
 
 def _shm(t: Told) -> Iterable[Fix]:
     """Larger, where this user starts the container or owns the machine; else a program that needs less."""
     if known(t.s.container.kind) == "none":
-        step = on_host(t.s, "Make it larger until the next boot; for good set size= in /etc/fstab.",
-                       f"{host_sudo(t.s)}mount -o remount,size=16G /dev/shm", {"host.shm_mib": 16384})  # fmt: skip
+        step = on_host(
+            t.s,
+            "Make it larger until the next boot; for good set size= in /etc/fstab.",
+            f"{host_sudo(t.s)}mount -o remount,size=16G /dev/shm",
+            {"host.shm_mib": 16384},
+        )
         larger = Fix(id="more-shared-memory", title="Make /dev/shm larger", steps=(step,))
     else:
         larger = more_shm(t.s)
@@ -230,10 +301,19 @@ def _shm(t: Told) -> Iterable[Fix]:
 
 def _memlock(t: Told) -> Iterable[Fix]:
     if batch_job(t.s):
-        text = ("Ask the administrators to lift the limit for jobs (Slurm: LimitMEMLOCK=infinity in slurmd.service, "
-                "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf); until then do without RDMA.")  # fmt: skip
-        return (one_step("without-rdma", "Do without RDMA until the limit is lifted", text, "export NCCL_IB_DISABLE=1",
-                         changes=driver_changes()),)  # fmt: skip
+        text = (
+            "Ask the administrators to lift the limit for jobs (Slurm: LimitMEMLOCK=infinity in slurmd.service, "
+            "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf); until then do without RDMA."
+        )
+        return (
+            one_step(
+                "without-rdma",
+                "Do without RDMA until the limit is lifted",
+                text,
+                "export NCCL_IB_DISABLE=1",
+                changes=driver_changes(),
+            ),
+        )
     return (unlimited_memlock(t.s),)
 
 

@@ -99,8 +99,16 @@ def _fabric(t: Told) -> Iterable[Fix]:
 
 def _uvm_stale(t: Told) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
-        return (one_step("restart-wsl", "Restart WSL", "In Windows; it ends what runs in WSL.", "wsl --shutdown",
-                         "windows", changes=cuda_changes()),)  # fmt: skip
+        return (
+            one_step(
+                "restart-wsl",
+                "Restart WSL",
+                "In Windows; it ends what runs in WSL.",
+                "wsl --shutdown",
+                "windows",
+                changes=cuda_changes(),
+            ),
+        )
     fixes = reload_uvm(t.s)
     if container_kind(t.s):
         why = "after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
@@ -111,13 +119,22 @@ def _uvm_stale(t: Told) -> Iterable[Fix]:
 def _exclusive(t: Told) -> Iterable[Fix]:
     """End the other program; then the mode, which only the host's owner sets."""
     mine = one_step(
-        "end-other-program", "End the other program that uses this GPU",
+        "end-other-program",
+        "End the other program that uses this GPU",
         "Only one process may use it: end your own other one (a notebook kernel, a crashed run), use one process a "
-        "GPU, or take another GPU.", "nvidia-smi", changes=cuda_changes(gpus=RECHECK),
-    )  # fmt: skip
+        "GPU, or take another GPU.",
+        "nvidia-smi",
+        changes=cuda_changes(gpus=RECHECK),
+    )
     if driver_platform(t.s) == "windows":
-        mode = one_step("default-compute-mode", "Set the compute mode to default", "In a terminal of an administrator.",
-                        "nvidia-smi -c 0", "windows", changes=cuda_changes(gpus=RECHECK))  # fmt: skip
+        mode = one_step(
+            "default-compute-mode",
+            "Set the compute mode to default",
+            "In a terminal of an administrator.",
+            "nvidia-smi -c 0",
+            "windows",
+            changes=cuda_changes(gpus=RECHECK),
+        )
     else:
         mode = default_compute_mode(t.s, "", None)
     return (mine, mode) if guest(t.s) else (mode, mine)
@@ -138,10 +155,22 @@ def _tcc(t: Told) -> Iterable[Fix]:
     row = re.search(r"\|\s{0,4}(\d{1,2})\s[^|]{2,60}\bTCC\b", t.text)
     number = row[1] if row else "0"
     text = "In Windows, as an administrator, put the card into WDDM mode and restart Windows; then start WSL again."
-    note = ("A board that nvidia-smi leaves in TCC mode has no WDDM mode with this driver (most data-center boards): "
-            "it cannot be used in WSL; use it from Windows or Linux itself.")  # fmt: skip
-    return (one_step("wddm-mode", "Put the card into WDDM mode", text, f"nvidia-smi -g {number} -dm 0", "windows",
-                     changes=driver_changes(), note=note, source="docs.nvidia.com/cuda/wsl-user-guide"),)  # fmt: skip
+    note = (
+        "A board that nvidia-smi leaves in TCC mode has no WDDM mode with this driver (most data-center boards): "
+        "it cannot be used in WSL; use it from Windows or Linux itself."
+    )
+    return (
+        one_step(
+            "wddm-mode",
+            "Put the card into WDDM mode",
+            text,
+            f"nvidia-smi -g {number} -dm 0",
+            "windows",
+            changes=driver_changes(),
+            note=note,
+            source="docs.nvidia.com/cuda/wsl-user-guide",
+        ),
+    )
 
 
 def _switched(t: Told) -> Iterable[Fix]:
@@ -149,8 +178,16 @@ def _switched(t: Told) -> Iterable[Fix]:
     lower = t.text.lower()
     if driver_platform(t.s) == "windows":
         text = "In Windows, switch the NVIDIA GPU on in the maker's tool (or in Device Manager, or the firmware)."
-        return (one_step("discrete-gpu-on", "Switch the discrete GPU on", text, "devmgmt.msc", "windows",
-                         changes=driver_changes()),)  # fmt: skip
+        return (
+            one_step(
+                "discrete-gpu-on",
+                "Switch the discrete GPU on",
+                text,
+                "devmgmt.msc",
+                "windows",
+                changes=driver_changes(),
+            ),
+        )
     commands = {
         "prime-select": "sudo prime-select nvidia", "envycontrol": "sudo envycontrol -s hybrid",
         "supergfx": "supergfxctl --mode Hybrid", "optimus-manager": "optimus-manager --switch nvidia",
@@ -170,8 +207,15 @@ def _no_gpu(t: Told) -> Iterable[Fix]:
     if container_kind(t.s) or known(t.s.host.provider):
         return (other_host(t.s, what),)
     text = "Run this on a machine with an NVIDIA GPU; to a virtual machine, pass one through."
-    return (one_step("get-a-gpu", "Run this on a machine that has an NVIDIA GPU", text, where="provider",
-                     changes=driver_changes(driver__pci_devices=RECHECK)),)  # fmt: skip
+    return (
+        one_step(
+            "get-a-gpu",
+            "Run this on a machine that has an NVIDIA GPU",
+            text,
+            where="provider",
+            changes=driver_changes(driver__pci_devices=RECHECK),
+        ),
+    )
 
 
 FIXES = {

@@ -47,7 +47,8 @@ def _named(t: Told) -> Distribution | None:
 def _file(t: Told) -> str:
     """The module that the message names, where no table knows it: `my_ops` of `.../my_ops/_C.cpython-310.so`."""
     found = re.search(r"site-packages/([A-Za-z][\w-]{1,60})/", t.said.text) or re.search(
-        r"([A-Za-z][\w-]{1,60})\.cpython-\d+\S{0,60}\.so", t.said.text)  # fmt: skip
+        r"([A-Za-z][\w-]{1,60})\.cpython-\d+\S{0,60}\.so", t.said.text
+    )
     return found[1].strip("_") if found else ""
 
 
@@ -56,10 +57,16 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     d = _named(t)
     if d is None:
         name = _file(t) or "EXTENSION"
-        return (one_step("build-extension", f"Install {name} again, for the torch that is here",
-                         "Where its project offers wheels for this torch, take that; else it is compiled here.",
-                         where="environment", changes=recheck_run(t.s),
-                         **ways(t.s, compiled(name, source=False))),)  # fmt: skip
+        return (
+            one_step(
+                "build-extension",
+                f"Install {name} again, for the torch that is here",
+                "Where its project offers wheels for this torch, take that; else it is compiled here.",
+                where="environment",
+                changes=recheck_run(t.s),
+                **ways(t.s, compiled(name, source=False)),
+            ),
+        )
     torch = (known(t.s.torch.version) or "").partition("+")[0]
     rows = [row for row in t.m.extensions if row.package == d.name and row.torch == f"=={torch}"]
     if torch and rows and d.name in _PINNED:
@@ -71,10 +78,15 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     if d.version:
         return another(t.s, d)
     if d.name in SOURCE_ONLY:
-        made = one_step("build-extension", f"Build {d.name} for this torch", "Compile it here, against the torch "
-                            "that is installed: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
-                            where="environment", changes=recheck_run(t.s),
-                            **ways(t.s, compiled(d.name, source=False)))  # fmt: skip
+        made = one_step(
+            "build-extension",
+            f"Build {d.name} for this torch",
+            "Compile it here, against the torch "
+            "that is installed: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
+            where="environment",
+            changes=recheck_run(t.s),
+            **ways(t.s, compiled(d.name, source=False)),
+        )
         return (made, remove(t.s, d.name))
     return (upgrade(t.s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(t.s, d.name))
 
@@ -85,8 +97,13 @@ def _no_arch(t: Told) -> Iterable[Fix | None]:
         return ()
     d = _named(t)
     if t.said.id == "flash-attn-ampere":
-        return (remove(t.s, "flash-attn", "It needs compute capability 8.0; programs that find it missing use torch's "
-                       "own attention."),)  # fmt: skip
+        return (
+            remove(
+                t.s,
+                "flash-attn",
+                "It needs compute capability 8.0; programs that find it missing use torch's own attention.",
+            ),
+        )
     archs = capabilities(t.s, t.m)
     if d is None:
         return (_compiled(t, _file(t) or "EXTENSION", archs),)
@@ -97,21 +114,31 @@ def _no_arch(t: Told) -> Iterable[Fix | None]:
 
 
 def _compiled(t: Told, name: str, archs: list[str]) -> Fix:
-    return one_step("build-extension", f"Build {name} for this GPU", "Compile it here: it takes nvcc of torch's CUDA "
-                    "version, a C++ compiler and time.", where="environment", changes=recheck_run(t.s),
-                    **ways(t.s, compiled(name, archs)))  # fmt: skip
+    return one_step(
+        "build-extension",
+        f"Build {name} for this GPU",
+        "Compile it here: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
+        where="environment",
+        changes=recheck_run(t.s),
+        **ways(t.s, compiled(name, archs)),
+    )
 
 
 def _no_binary(t: Told) -> Iterable[Fix | None]:
     unset = unset_variable(t.s, "BNB_CUDA_VERSION") if known(t.s.host.env("BNB_CUDA_VERSION")) else None
     torch, python = torch_version(known(t.s.torch.version) or ""), numbers(python_version(t.s))
     old = (torch is not None and torch.release[:2] < (2, 4)) or (python and python < (3, 10))
-    newer = upgrade(t.s, "bitsandbytes", "Install a bitsandbytes that holds this CUDA version",
-                    "bitsandbytes" if old else "bitsandbytes>=0.50")  # fmt: skip
+    newer = upgrade(
+        t.s,
+        "bitsandbytes",
+        "Install a bitsandbytes that holds this CUDA version",
+        "bitsandbytes" if old else "bitsandbytes>=0.50",
+    )
     return (unset, newer, remove(t.s, "bitsandbytes"))
 
 
 FIXES = {
-    "extension-built-for-other-torch": _other_torch, "extension-lacks-gpu-arch": _no_arch,
+    "extension-built-for-other-torch": _other_torch,
+    "extension-lacks-gpu-arch": _no_arch,
     "extension-no-binary-for-cuda": _no_binary,
-}  # fmt: skip
+}

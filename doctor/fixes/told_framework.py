@@ -14,8 +14,10 @@ from .place import RECHECK
 from .told import Told, one_step
 from .torch import recheck_run
 
-_NAMED = lazy(r"\b(?:lib)?(cudart|cublasLt|cublas|cudnn|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl)"
-              r"(?:_\w{1,24})?(?:64_(\d{1,3})|\.so(?:\.(\d{1,2}))?)")  # fmt: skip
+_NAMED = lazy(
+    r"\b(?:lib)?(cudart|cublasLt|cublas|cudnn|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl)"
+    r"(?:_\w{1,24})?(?:64_(\d{1,3})|\.so(?:\.(\d{1,2}))?)"
+)
 _WHEELS = {"cudart": "cuda-runtime", "cublasLt": "cublas", "nvrtc": "cuda-nvrtc", "nvJitLink": "nvjitlink"}
 _OLD_SONAMES = {"cufft": 1, "curand": 2, "cusolver": 1}
 """Libraries whose number is not CUDA's: what is to be added for the CUDA of that time (cuFFT 11 is of CUDA 12)."""
@@ -39,14 +41,19 @@ def libraries(t: Told) -> Iterable[Fix]:
     module = {"cudart": "cuda_runtime", "cublasLt": "cublas", "nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink"}
     find = f"import nvidia.{module.get(name, name)} as c; print(list(c.__path__)[0])"
     if known(t.s.host.system) == "windows":
-        more = f'$env:PATH = "$(python -c \'{find}\')\\bin;$env:PATH"'
+        more = f"$env:PATH = \"$(python -c '{find}')\\bin;$env:PATH\""
     else:
         more = f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     title = f"Install {wheel.partition('=')[0]}, and let the program find it"
     text = "Both in the environment that runs the program; the second line before it starts."
-    put = one_step("install-cuda-library", title, text, where="environment",
-                   changes={**recheck_run(t.s), "python.distributions": RECHECK},
-                   **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"))  # fmt: skip
+    put = one_step(
+        "install-cuda-library",
+        title,
+        text,
+        where="environment",
+        changes={**recheck_run(t.s), "python.distributions": RECHECK},
+        **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"),
+    )
     return (put, here)
 
 
@@ -65,7 +72,10 @@ def _folder_of(t: Told, file: str) -> Fix:
         command = '$env:PATH = "C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\vX.Y\\bin;$env:PATH"'
     else:
         text = "Where the first line finds the version that is asked for, name its folder; else install that toolkit."
-        command = (f"find / -name '{file}*' -not -path '*/stubs/*' 2>/dev/null\n"
-                   "export LD_LIBRARY_PATH=/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")  # fmt: skip
-    return one_step("name-library-folder", "Name the folder of the library that is there", text, command,
-                    changes=recheck_run(t.s))  # fmt: skip
+        command = (
+            f"find / -name '{file}*' -not -path '*/stubs/*' 2>/dev/null\n"
+            "export LD_LIBRARY_PATH=/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+        )
+    return one_step(
+        "name-library-folder", "Name the folder of the library that is there", text, command, changes=recheck_run(t.s)
+    )

@@ -29,16 +29,26 @@ from .torch import note, recheck_run
 
 _CUDNN_ASKED = lazy(
     r"(?:compil|buil[td]|expect|requir)\w{0,16}(?:\s{1,3}(?:with|against)|[_ ]version)?\s?[:=]?\s?[v(]?"
-    r"(?:(\d{1,2})[.,]\s?(\d{1,2})|(\d{4,6})\b)", re.I)  # fmt: skip
+    r"(?:(\d{1,2})[.,]\s?(\d{1,2})|(\d{4,6})\b)",
+    re.I,
+)
 _CUDNN_PART = lazy(r"64_(\d{1,2})\b|\.so\.(\d{1,2})\b")
 
 
 def _pinned_again(t: Told) -> Iterable[Fix]:
     if t.said.id in ("nccl-versions", "nccl-rank-versions"):
         again = torch_again(t, "with its NCCL")
-        return (one_step("same-nccl-everywhere", "Give every machine of the job the same NCCL", "One image for all, or "
-                         "the same versions: on each machine.", again.steps[-1].command, "environment",
-                         changes=recheck_run(t.s), alternatives=again.steps[-1].alternatives),)  # fmt: skip
+        return (
+            one_step(
+                "same-nccl-everywhere",
+                "Give every machine of the job the same NCCL",
+                "One image for all, or the same versions: on each machine.",
+                again.steps[-1].command,
+                "environment",
+                changes=recheck_run(t.s),
+                alternatives=again.steps[-1].alternatives,
+            ),
+        )
     if t.said.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
         return (_system_nccl(t),)
     return (torch_again(t, "with its CUDA libraries"),)
@@ -53,8 +63,12 @@ def _mixed(t: Told) -> Iterable[Fix]:
     others = [name for name in names if own and not name.endswith(own)]
     if not others:
         return (again,)
-    remove = Step(text="They write the same files as torch's own.", command=uninstall_command(t.s, others),
-                  where="environment", destructive=True)  # fmt: skip
+    remove = Step(
+        text="They write the same files as torch's own.",
+        command=uninstall_command(t.s, others),
+        where="environment",
+        destructive=True,
+    )
     return (replace(again, title=f"Remove {', '.join(others)}, and install torch again", steps=(remove, *again.steps)),)
 
 
@@ -66,11 +80,15 @@ def _system_nccl(t: Told) -> Fix:
     cuda = cuda or "X.Y"
     root = host_sudo(t.s)
     text = f"Its packages end in the CUDA version that they are built for: the toolkit's here, as +cuda{cuda}."
-    command = (f"apt-cache madison libnccl2 | grep +cuda{cuda}\n"
-               f"{root}apt-get install -y libnccl2=VERSION+cuda{cuda} libnccl-dev=VERSION+cuda{cuda}")  # fmt: skip
+    command = (
+        f"apt-cache madison libnccl2 | grep +cuda{cuda}\n"
+        f"{root}apt-get install -y libnccl2=VERSION+cuda{cuda} libnccl-dev=VERSION+cuda{cuda}"
+    )
     if (known(t.s.host.os_id) or "") in RPM:
-        command = (f"dnf list --showduplicates libnccl | grep +cuda{cuda}\n"
-                   f"{root}dnf install -y libnccl-VERSION+cuda{cuda} libnccl-devel-VERSION+cuda{cuda}")  # fmt: skip
+        command = (
+            f"dnf list --showduplicates libnccl | grep +cuda{cuda}\n"
+            f"{root}dnf install -y libnccl-VERSION+cuda{cuda} libnccl-devel-VERSION+cuda{cuda}"
+        )
     return one_step("install-nccl", title, text, command, changes=recheck_run(t.s))
 
 
@@ -84,15 +102,31 @@ def _shadowed(t: Told) -> tuple[Fix, ...]:
     """Off the path: the folder that is named, else every folder of a toolkit."""
     if known(t.s.host.system) == "windows":
         command = "$env:PATH = ($env:PATH -split ';' | Where-Object { $_ -notmatch 'CUDA' }) -join ';'"
-        return (one_step("clear-path", "Take the CUDA folders off PATH for this program", "Windows finds libraries by "
-                         "PATH, and the wheels find their own.", command, changes=recheck_run(t.s)),)  # fmt: skip
+        return (
+            one_step(
+                "clear-path",
+                "Take the CUDA folders off PATH for this program",
+                "Windows finds libraries by PATH, and the wheels find their own.",
+                command,
+                changes=recheck_run(t.s),
+            ),
+        )
     if known(t.s.cuda.ld_library_path):
         paths = re.findall(r"(/[\w./+-]{3,160}/lib[\w+-]{2,40}\.so[.\d]{0,12})", t.text)
         return (off_library_path(t.s, paths),)
-    text = ("The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV), a module or the job "
-            "script has to go too.")  # fmt: skip
-    return (one_step("clear-ld-library-path", "Take the CUDA folders off LD_LIBRARY_PATH", text,
-                     without_folders("cuda"), changes=recheck_run(t.s)),)  # fmt: skip
+    text = (
+        "The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV), a module or the job "
+        "script has to go too."
+    )
+    return (
+        one_step(
+            "clear-ld-library-path",
+            "Take the CUDA folders off LD_LIBRARY_PATH",
+            text,
+            without_folders("cuda"),
+            changes=recheck_run(t.s),
+        ),
+    )
 
 
 def _cudnn(t: Told) -> Iterable[Fix | None]:
@@ -123,12 +157,19 @@ def _cudnn_wheel(t: Told) -> Fix:
     text = "Install it, and let the loader find it before the program starts; keep other copies off the path."
     more = f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     if known(t.s.host.system) == "windows":
-        text = ("Install it, and put its folder on PATH before the program starts (or its files beside the program): "
-                "Windows finds libraries by PATH.")  # fmt: skip
-        more = f'$env:PATH = "$(python -c \'{find}\')\\bin;$env:PATH"'
-    return one_step("install-cudnn", title, text, where="environment",
-                    changes={**recheck_run(t.s), "python.distributions": RECHECK},
-                    **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"))  # fmt: skip
+        text = (
+            "Install it, and put its folder on PATH before the program starts (or its files beside the program): "
+            "Windows finds libraries by PATH."
+        )
+        more = f"$env:PATH = \"$(python -c '{find}')\\bin;$env:PATH\""
+    return one_step(
+        "install-cudnn",
+        title,
+        text,
+        where="environment",
+        changes={**recheck_run(t.s), "python.distributions": RECHECK},
+        **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"),
+    )
 
 
 def _cudnn_asked(text: str) -> tuple[int, ...]:
@@ -151,18 +192,25 @@ def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
         wheel = getattr(row, f"wheel_cu{major}", "")
         if wheel and t.m.cudnn_for_gpu(row.version, wanted, major).grade == "ok":
             request = Install(packages=(f"nvidia-cudnn-cu{major}=={wheel}",))
-            fix = one_step("install-older-cudnn", f"Install cuDNN {row.version}, the last for this GPU",
-                           "Where the program brings its own image, take the release of it before this cuDNN.",
-                           where="environment", note=note(t.s, request), **ways(t.s, request),
-                           changes={**recheck_run(t.s), "python.distributions": RECHECK})  # fmt: skip
+            fix = one_step(
+                "install-older-cudnn",
+                f"Install cuDNN {row.version}, the last for this GPU",
+                "Where the program brings its own image, take the release of it before this cuDNN.",
+                where="environment",
+                note=note(t.s, request),
+                **ways(t.s, request),
+                changes={**recheck_run(t.s), "python.distributions": RECHECK},
+            )
             return (fix, fitting_torch(t.s, t.m) if known(t.s.torch.version) else None)
     return (other_host(t.s, "whose GPU cuDNN supports", {**driver_changes(), **recheck_run(t.s)}),)
 
 
 def _interface(t: Told) -> Iterable[Fix]:
     """The interface that leads to the peers: looked up, then named, the bridge ruled out meanwhile."""
-    text = ("See which interface leads to the other machines (ip -br addr), and name it on each, for gloo too; "
-            "'^docker0,lo' rules the bridges out where the names differ.")  # fmt: skip
+    text = (
+        "See which interface leads to the other machines (ip -br addr), and name it on each, for gloo too; "
+        "'^docker0,lo' rules the bridges out where the names differ."
+    )
     command = "export NCCL_SOCKET_IFNAME=^docker0,lo,virbr0"
     if container_kind(t.s) == "kubernetes":
         command = "env: [{name: NCCL_SOCKET_IFNAME, value: '^docker0,lo'}]"
@@ -173,10 +221,19 @@ def _interface(t: Told) -> Iterable[Fix]:
 def _peers(t: Told) -> Iterable[Fix]:
     """At once without peer-to-peer; for good in the firmware."""
     changes = {"host.environment": environment_with(t.s, "NCCL_P2P_DISABLE", "1")}
-    without = one_step("without-p2p", "Run without peer-to-peer copies", "Slower, and safe; also in the job script.",
-                       "export NCCL_P2P_DISABLE=1", changes=changes)  # fmt: skip
-    step = on_host(t.s, "In the firmware switch ACS and the IOMMU (VT-d, AMD-Vi) off; virtual machines need them.",
-                   f"{host_sudo(t.s)}lspci -vvv | grep -i acsctl", changes)  # fmt: skip
+    without = one_step(
+        "without-p2p",
+        "Run without peer-to-peer copies",
+        "Slower, and safe; also in the job script.",
+        "export NCCL_P2P_DISABLE=1",
+        changes=changes,
+    )
+    step = on_host(
+        t.s,
+        "In the firmware switch ACS and the IOMMU (VT-d, AMD-Vi) off; virtual machines need them.",
+        f"{host_sudo(t.s)}lspci -vvv | grep -i acsctl",
+        changes,
+    )
     return (without, Fix(id="acs-off", title="Switch ACS off in the firmware", steps=(step,)))
 
 
@@ -185,9 +242,15 @@ def _pipeline(t: Told) -> Iterable[Fix]:
         cores = known(t.s.host.cpu_cores)
         count = max(1, min(16, (cores or 8) // max(1, len(known(t.s.gpus) or ()) or 1)))
         changes = {"host.environment": environment_with(t.s, "OMP_NUM_THREADS", str(count))}
-        return (one_step("fewer-threads", "Give each process the threads of its own cores", "As many as the cores "
-                         "divided by the processes; loader workers count too.", f"export OMP_NUM_THREADS={count}",
-                         changes=changes),)  # fmt: skip
+        return (
+            one_step(
+                "fewer-threads",
+                "Give each process the threads of its own cores",
+                "As many as the cores divided by the processes; loader workers count too.",
+                f"export OMP_NUM_THREADS={count}",
+                changes=changes,
+            ),
+        )
     fixes = (more_workers(known(t.s.host.cpu_cores)), local_data())
     return fixes[::-1] if t.said.id == "slow-storage-told" else fixes
 

@@ -56,9 +56,15 @@ def _loader_path(t: Told) -> Iterable[Fix]:
     folder = told or (usual if usual.startswith(("/.", "/usr/lib/wsl")) else "/usr/local/nvidia/lib64")
     if container_kind(t.s) and not folder.startswith("/."):
         line = variable_line(t.s, "LD_LIBRARY_PATH", folder)
-        return (start_with(t.s, _ID, _TITLE,
-                           "Give the container this variable (what it held before goes behind it, after a colon).",
-                           line),)  # fmt: skip
+        return (
+            start_with(
+                t.s,
+                _ID,
+                _TITLE,
+                "Give the container this variable (what it held before goes behind it, after a colon).",
+                line,
+            ),
+        )
     command = f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     text = "Before the program starts; for good in ~/.bashrc or the job script."
     return (one_step(_ID, _TITLE, text, command, changes=library_changes()),)
@@ -67,23 +73,38 @@ def _loader_path(t: Told) -> Iterable[Fix]:
 def _links(t: Told, folder: str) -> tuple[Fix, ...]:
     """The name without a version, in a folder of the user's own, or beside the driver's library."""
     changes = library_changes()
-    own = one_step("link-libcuda-for-user", "Give the loader the name libcuda.so in a folder of your own",
-                   "No root is needed.", f"mkdir -p ~/lib && ln -sf {folder}/libcuda.so.1 ~/lib/libcuda.so\n"
-                   "export LD_LIBRARY_PATH=~/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", changes=changes)  # fmt: skip
-    step = Step(text="For every user of this machine.", where="shell", needs_root=True, changes=changes,
-                possible_here=known(t.s.host.user_is_root) is not False,
-                command=f"sudo ln -s libcuda.so.1 {folder}/libcuda.so && sudo ldconfig")  # fmt: skip
+    own = one_step(
+        "link-libcuda-for-user",
+        "Give the loader the name libcuda.so in a folder of your own",
+        "No root is needed.",
+        f"mkdir -p ~/lib && ln -sf {folder}/libcuda.so.1 ~/lib/libcuda.so\n"
+        "export LD_LIBRARY_PATH=~/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+        changes=changes,
+    )
+    step = Step(
+        text="For every user of this machine.",
+        where="shell",
+        needs_root=True,
+        changes=changes,
+        possible_here=known(t.s.host.user_is_root) is not False,
+        command=f"sudo ln -s libcuda.so.1 {folder}/libcuda.so && sudo ldconfig",
+    )
     return (own, Fix(id="link-libcuda", title="Make the name libcuda.so beside libcuda.so.1", steps=(step,)))
 
 
 def _for_nix(t: Told, folder: str) -> Fix:
     """The host's whole folder would bring its C library too, which does not go with the one of Nix."""
-    text = ("Only the driver's own libraries: the host's other ones do not go with the C library of Nix. nixGL "
-            "(github.com/nix-community/nixGL) does the same.")  # fmt: skip
-    command = (f"mkdir -p ~/driver-lib && ln -sf {folder}/libcuda.so* {folder}/libnvidia-*.so* ~/driver-lib/\n"
-               "export LD_LIBRARY_PATH=~/driver-lib")  # fmt: skip
-    return one_step("links-for-nix", "Give the programs of Nix the driver's libraries", text, command,
-                    changes=library_changes())  # fmt: skip
+    text = (
+        "Only the driver's own libraries: the host's other ones do not go with the C library of Nix. nixGL "
+        "(github.com/nix-community/nixGL) does the same."
+    )
+    command = (
+        f"mkdir -p ~/driver-lib && ln -sf {folder}/libcuda.so* {folder}/libnvidia-*.so* ~/driver-lib/\n"
+        "export LD_LIBRARY_PATH=~/driver-lib"
+    )
+    return one_step(
+        "links-for-nix", "Give the programs of Nix the driver's libraries", text, command, changes=library_changes()
+    )
 
 
 def _user_site(t: Told) -> Iterable[Fix]:

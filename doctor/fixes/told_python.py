@@ -67,8 +67,13 @@ def _compiled_anew(t: Told) -> Fix:
     served = known(t.s.driver.cuda_version) or known(t.s.driver.nvml_cuda_version)
     older = f"with CUDA {served} or older" if served else "with a CUDA that the driver supports"
     text = f"Where you compile the program: for the GPU's own architecture (nvcc {flags}), or {older}."
-    return one_step("compile-machine-code", "Compile the program for the GPU's own architecture", text,
-                    where="environment", changes=recheck_run(t.s))  # fmt: skip
+    return one_step(
+        "compile-machine-code",
+        "Compile the program for the GPU's own architecture",
+        text,
+        where="environment",
+        changes=recheck_run(t.s),
+    )
 
 
 def _jetson(t: Told) -> Iterable[Fix]:
@@ -82,10 +87,17 @@ def _python(t: Told) -> Iterable[Fix | None]:
     wanted = tuple(capabilities(s, t.m)) or usual_gpus(s, t.m)
     have, version = python_version(s), torch_version(known(s.torch.version) or "")
     if notebook(t.s) and have is None:
-        return (one_step("install-torch", "Install a torch that has a wheel for the notebook's Python", "The notebook "
-                         "brings its Python: ask for no exact release, so that pip takes one that fits.",
-                         where="environment", changes=recheck_run(t.s), note=note(t.s, _TORCH),
-                         **ways(t.s, _TORCH)),)  # fmt: skip
+        return (
+            one_step(
+                "install-torch",
+                "Install a torch that has a wheel for the notebook's Python",
+                "The notebook brings its Python: ask for no exact release, so that pip takes one that fits.",
+                where="environment",
+                changes=recheck_run(t.s),
+                note=note(t.s, _TORCH),
+                **ways(t.s, _TORCH),
+            ),
+        )
     here = choose(s, t.m, gpus=wanted) if "torch" in t.text.lower() and have else None
     other = new_python_fix(s, t.m, wanted)
     if here is None:
@@ -109,8 +121,15 @@ def torch_again(t: Told, why: str) -> Fix:
         return reinstall_torch(t.s, t.m, why)
     request = Install(packages=("torch",), all_again=True)
     title = f"Install torch again, {why}"
-    return one_step("reinstall-torch", title, "Install it again, with what it needs.", where="environment",
-                    changes=recheck_run(t.s), note=note(t.s, request), **ways(t.s, request))  # fmt: skip
+    return one_step(
+        "reinstall-torch",
+        title,
+        "Install it again, with what it needs.",
+        where="environment",
+        changes=recheck_run(t.s),
+        note=note(t.s, request),
+        **ways(t.s, request),
+    )
 
 
 def _companion(t: Told) -> Iterable[Fix | None]:
@@ -126,9 +145,17 @@ def _companion(t: Told) -> Iterable[Fix | None]:
     if told:  # the driver serves that CUDA
         url = f"https://download.pytorch.org/whl/cu{told[1]}{told[2]}"
     request = Install(packages=("torch", *(names or ["torchvision"])), all_again=True, index=url)
-    return (one_step("install-companion", "Install torch and its companions together", "Both from the same index, in "
-                     "one command: pip then chooses versions that go together.", where="environment",
-                     changes=recheck_run(t.s), note=note(t.s, request), **ways(t.s, request)),)  # fmt: skip
+    return (
+        one_step(
+            "install-companion",
+            "Install torch and its companions together",
+            "Both from the same index, in one command: pip then chooses versions that go together.",
+            where="environment",
+            changes=recheck_run(t.s),
+            note=note(t.s, request),
+            **ways(t.s, request),
+        ),
+    )
 
 
 def _of(t: Told, name: str) -> Distribution:
@@ -146,8 +173,17 @@ def _joined(fixes: Sequence[Fix]) -> Fix | None:
 def _numpy(t: Told) -> Iterable[Fix]:
     text = "Install the last NumPy 1: every package that was built for it then works."
     newer = "Or newer releases of the packages that Python names: torch fits NumPy 2 from 2.3 on."
-    return (one_step("install-numpy-1", "Install NumPy 1.26", text, where="environment",
-                     changes=recheck_run(t.s), note=newer, **ways(t.s, Install(packages=("numpy<2",)))),)  # fmt: skip
+    return (
+        one_step(
+            "install-numpy-1",
+            "Install NumPy 1.26",
+            text,
+            where="environment",
+            changes=recheck_run(t.s),
+            note=newer,
+            **ways(t.s, Install(packages=("numpy<2",))),
+        ),
+    )
 
 
 def _jax(t: Told) -> Iterable[Fix]:
@@ -159,8 +195,16 @@ def _jax(t: Told) -> Iterable[Fix]:
     have = installed(t.s, ("jax",))
     exact = f"=={have[0].version}" if have and numbers(have[0].version) >= (0, 4, 31) else ""
     put = [(name, have[0].version if exact else "0") for name in ("jax", "jaxlib", f"jax-cuda{major}-plugin")]
-    return (replace_package(t.s, [], f"jax[cuda{major}]{exact}", put, id="install-jax-cuda",
-                            title=f"Install JAX with its CUDA {major} plugin"),)  # fmt: skip
+    return (
+        replace_package(
+            t.s,
+            [],
+            f"jax[cuda{major}]{exact}",
+            put,
+            id="install-jax-cuda",
+            title=f"Install JAX with its CUDA {major} plugin",
+        ),
+    )
 
 
 def _in_wsl(name: str, spec: str, more: str = "") -> Fix:
@@ -176,17 +220,36 @@ def _onnx(t: Told) -> Iterable[Fix]:
     if t.said.id == "ort-provider-library":
         old = re.search(r"\.so\.(\d+)|64_(\d+)\.dll", t.text)
         below = "<1.27" if old and "12" in old.groups() else ""
-        fix = replace_package(t.s, [], f"onnxruntime-gpu[cuda,cudnn]{below}", [("onnxruntime-gpu", "0")], upgrade=True,
-                              id="install-cuda-wheels", title="Install the CUDA and cuDNN that ONNX Runtime needs",
-                              text="It brings the libraries of its CUDA as wheels.")  # fmt: skip
+        fix = replace_package(
+            t.s,
+            [],
+            f"onnxruntime-gpu[cuda,cudnn]{below}",
+            [("onnxruntime-gpu", "0")],
+            upgrade=True,
+            id="install-cuda-wheels",
+            title="Install the CUDA and cuDNN that ONNX Runtime needs",
+            text="It brings the libraries of its CUDA as wheels.",
+        )
         return (Fix(id=fix.id, title=fix.title, steps=fix.steps, note=preload),)
     have = installed(t.s, ("onnxruntime-gpu",))
     major = numbers(known(t.s.torch.cuda) or known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version))[:1]
     spec = f"onnxruntime-gpu=={have[0].version}" if have else "onnxruntime-gpu" + ("<1.27" if major == (12,) else "")
-    fix = replace_package(t.s, ["onnxruntime", "onnxruntime-gpu"], spec, [("onnxruntime-gpu", "0")],
-                          id="keep-onnxruntime-gpu", title="Install onnxruntime-gpu alone")  # fmt: skip
-    return (Fix(id=fix.id, title=fix.title, steps=fix.steps,
-                note=f"Its CUDA and cuDNN come with the extras [cuda,cudnn]. {preload}"),)  # fmt: skip
+    fix = replace_package(
+        t.s,
+        ["onnxruntime", "onnxruntime-gpu"],
+        spec,
+        [("onnxruntime-gpu", "0")],
+        id="keep-onnxruntime-gpu",
+        title="Install onnxruntime-gpu alone",
+    )
+    return (
+        Fix(
+            id=fix.id,
+            title=fix.title,
+            steps=fix.steps,
+            note=f"Its CUDA and cuDNN come with the extras [cuda,cudnn]. {preload}",
+        ),
+    )
 
 
 _OTHERS = ("framework-library-missing", "program-loads-library", "not-torch-loader", "cuda-library-missing-any")
@@ -199,16 +262,25 @@ def _tensorflow(t: Told) -> Iterable[Fix]:
     if known(t.s.host.system) == "windows":
         return (_in_wsl("TensorFlow", "tensorflow[and-cuda]", "; 2.10 was the last one for Windows itself"),)
     if known(t.s.host.architecture) == "aarch64":
-        return (one_step("use-nvidia-image", "Use NVIDIA's TensorFlow for aarch64", "Start NVIDIA's TensorFlow image "
-                         "(nvcr.io/nvidia/tensorflow).", where="container-start",
-                         changes={"python.distributions": RECHECK}),)  # fmt: skip
+        return (
+            one_step(
+                "use-nvidia-image",
+                "Use NVIDIA's TensorFlow for aarch64",
+                "Start NVIDIA's TensorFlow image (nvcr.io/nvidia/tensorflow).",
+                where="container-start",
+                changes={"python.distributions": RECHECK},
+            ),
+        )
     have = installed(t.s, ("tensorflow",))
     exact = f"=={have[0].version}" if have and numbers(have[0].version) >= (2, 14) else ""
     if exact == "==2.16.1":  # does not look into its wheels
         exact = "==2.16.2"
     title = "Install TensorFlow with its CUDA libraries"
-    return (replace_package(t.s, [], f"tensorflow[and-cuda]{exact}", [("tensorflow", "0")],
-                            id="install-tensorflow-gpu", title=title),)  # fmt: skip
+    return (
+        replace_package(
+            t.s, [], f"tensorflow[and-cuda]{exact}", [("tensorflow", "0")], id="install-tensorflow-gpu", title=title
+        ),
+    )
 
 
 def _other_framework(t: Told) -> Iterable[Fix]:
@@ -216,16 +288,27 @@ def _other_framework(t: Told) -> Iterable[Fix]:
     if t.said.id == "tf-windows" or "tensorflow" in lower or "is_built_with_cuda" in lower:
         return _tensorflow(t)
     if t.said.id == "ollama-cpu-runners":
-        return (one_step("install-ollama-whole", "Install Ollama whole again", t.said.fix, t.said.command, t.said.where,
-                         changes={"torch_run.cuda_available": RECHECK}),)  # fmt: skip
+        return (
+            one_step(
+                "install-ollama-whole",
+                "Install Ollama whole again",
+                t.said.fix,
+                t.said.command,
+                t.said.where,
+                changes={"torch_run.cuda_available": RECHECK},
+            ),
+        )
     found = next((row for row in _BUILDS if row[0] in lower), None)
     if found is None:
         return ()
     _, name, old, request, text = found
     steps = []
     if old:
-        steps.append(Step(text="Remove the build without CUDA.", command=uninstall_command(t.s, old.split()),
-                          where="environment"))  # fmt: skip
+        steps.append(
+            Step(
+                text="Remove the build without CUDA.", command=uninstall_command(t.s, old.split()), where="environment"
+            )
+        )
     lines = ways(t.s, request)
     if name == "CTranslate2" and known(t.s.host.architecture) == "aarch64":
         text = "PyPI's wheels for aarch64 are CPU builds: build it here; takes nvcc, cuDNN and cmake."
@@ -240,12 +323,15 @@ cmake --build CTranslate2/build --parallel
 sudo cmake --install CTranslate2/build && sudo ldconfig
 """
 """opennmt.net/CTranslate2/installation.html, build options."""
-_CTRANSLATE2 = (Install(packages=(), requirements="CTranslate2/python/install_requirements.txt"),
-                Install(packages=("./CTranslate2/python",), isolated=False))  # fmt: skip
+_CTRANSLATE2 = (
+    Install(packages=(), requirements="CTranslate2/python/install_requirements.txt"),
+    Install(packages=("./CTranslate2/python",), isolated=False),
+)
 _COMPILE = "Compile it with CUDA (takes nvcc and a C++ compiler)."
 _RENAMED = "The GPU build has another name."
-_LIGHTGBM = Install(packages=("lightgbm",), all_again=True, from_source=("lightgbm",),
-                    settings=("cmake.define.USE_CUDA=ON",))  # fmt: skip
+_LIGHTGBM = Install(
+    packages=("lightgbm",), all_again=True, from_source=("lightgbm",), settings=("cmake.define.USE_CUDA=ON",)
+)
 _BUILDS = (
     ("dgl", "DGL", "dgl", Install(packages=("dgl",), find_links="https://data.dgl.ai/wheels/torch-2.4/cu124/repo.html"),
      "Take the folder of your torch and its CUDA."),
@@ -275,15 +361,29 @@ def _nvrtc(t: Told) -> Iterable[Fix | None]:
         if known(t.s.torch.version) is None and "torch" not in t.text.lower():
             newest = "12" if all(numbers(cap) >= (5, 0) for cap in told) else "11"
             text = f"A newer CUDA dropped this GPU: take the build of the program for CUDA {newest} and its toolkit."
-            return (one_step("install-older-program", "Install a build of the program for an older CUDA", text,
-                             where="environment", changes=recheck_run(t.s)),)  # fmt: skip
+            return (
+                one_step(
+                    "install-older-program",
+                    "Install a build of the program for an older CUDA",
+                    text,
+                    where="environment",
+                    changes=recheck_run(t.s),
+                ),
+            )
         title = "Install a torch build of a CUDA that still knows the GPU"
         return (install_torch(t.s, t.m, gpus=told, newest=True, title=title),)
     title = "Install a torch build of a newer CUDA, whose NVRTC knows the GPU"
     if "RuntimeError" not in t.said.text and "torch" not in t.text.lower() and known(t.s.torch.version) is None:
         text = "Take the build or release of the program that is made for a newer CUDA, or put a newer NVRTC before it."
-        return (one_step("install-newer-program", "Install a build of the program for a newer CUDA", text,
-                         where="environment", changes=recheck_run(t.s)),)  # fmt: skip
+        return (
+            one_step(
+                "install-newer-program",
+                "Install a build of the program for a newer CUDA",
+                text,
+                where="environment",
+                changes=recheck_run(t.s),
+            ),
+        )
     for gpus in (told,) if told else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):
             return (newer,)

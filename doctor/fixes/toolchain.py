@@ -44,8 +44,14 @@ def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: st
         line = f"%post\n    {command.replace('sudo ', '')}"
         step = Step(text=text, command=line, where="dockerfile", changes=changes)
         return Fix(id=id, title=f"{title} in the image", steps=(step,))
-    step = Step(text=text, command=command, where="shell", needs_root=not own, changes=changes,
-                possible_here=own or known(s.host.user_is_root) is not False)  # fmt: skip
+    step = Step(
+        text=text,
+        command=command,
+        where="shell",
+        needs_root=not own,
+        changes=changes,
+        possible_here=own or known(s.host.user_is_root) is not False,
+    )
     return Fix(id=id, title=title, steps=(step,), note=note)
 
 
@@ -53,8 +59,11 @@ def c_compiler(s: Snapshot, plus: bool = False) -> Fix:
     """gcc for what compiles C at run time; `plus`: for C++ too."""
     prefix = known(s.python.patient.prefix)
     changes: dict[str, Any] = {"cuda.c_compiler": "/usr/bin/gcc", "cuda.gcc_version": RECHECK}
-    command = (system_install(s, "g++", "gcc-c++", "g++ musl-dev", "gcc") if plus else
-               system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev"))  # fmt: skip
+    command = (
+        system_install(s, "g++", "gcc-c++", "g++ musl-dev", "gcc")
+        if plus
+        else system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev")
+    )
     if known(s.python.patient.kind) == "conda" and not known(s.host.user_is_root):
         package = "gxx" if plus else "gcc"
         command = conda_line(s, [package])
@@ -70,9 +79,14 @@ def python_headers(s: Snapshot) -> Fix:
     """Python.h of the patient's interpreter."""
     version = ".".join((known(s.python.patient.version) or "3").split(".")[:2])
     command = system_install(s, f"python{version}-dev", f"python{version}-devel", "python3-dev", "python")
-    return install_packages(s, id="install-python-headers", title=f"Install the headers of Python {version}",
-                            text="What is compiled at run time includes Python.h.", command=command,
-                            changes={"python.patient.headers": True})  # fmt: skip
+    return install_packages(
+        s,
+        id="install-python-headers",
+        title=f"Install the headers of Python {version}",
+        text="What is compiled at run time includes Python.h.",
+        command=command,
+        changes={"python.patient.headers": True},
+    )
 
 
 def has_no_compiler(s: Snapshot) -> bool:
@@ -98,19 +112,31 @@ def older_gcc(s: Snapshot, limit: int) -> Fix:
     """Another gcc beside the system's, named in CC and CXX."""
     if container_kind(s) == "apptainer":
         step = _older_gcc(s, limit)
-        return install_packages(s, id="older-gcc", title=f"Compile with gcc {limit}", text=step.text,
-                                command=step.command, changes=step.changes)  # fmt: skip
+        return install_packages(
+            s,
+            id="older-gcc",
+            title=f"Compile with gcc {limit}",
+            text=step.text,
+            command=step.command,
+            changes=step.changes,
+        )
     return Fix(id="older-gcc", title=f"Compile with gcc {limit}", steps=(_older_gcc(s, limit),))
 
 
 def _older_gcc(s: Snapshot, limit: int) -> Step:
     install = system_install(s, f"gcc-{limit} g++-{limit}", f"gcc-toolset-{limit}-gcc-c++")
     changes = {
-        "host.environment": environment_with(s, "CC", f"gcc-{limit}"), "cuda.c_compiler": f"/usr/bin/gcc-{limit}",
-    }  # fmt: skip
-    return Step(text="The system keeps its own gcc; the variables apply to this shell.", where="shell",
-                command=f"{install} && export CC=gcc-{limit} CXX=g++-{limit}", needs_root=True,
-                possible_here=known(s.host.user_is_root) is not False, changes=changes)  # fmt: skip
+        "host.environment": environment_with(s, "CC", f"gcc-{limit}"),
+        "cuda.c_compiler": f"/usr/bin/gcc-{limit}",
+    }
+    return Step(
+        text="The system keeps its own gcc; the variables apply to this shell.",
+        where="shell",
+        command=f"{install} && export CC=gcc-{limit} CXX=g++-{limit}",
+        needs_root=True,
+        possible_here=known(s.host.user_is_root) is not False,
+        changes=changes,
+    )
 
 
 def _with_gcc(s: Snapshot, m: Matrix, cuda: str, step: Step) -> tuple[Step, ...]:
@@ -133,25 +159,34 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     found = toolkit_for(s, cuda)
     if found:
         version = known(found.nvcc) or cuda
-        step = Step(text="Use the toolkit that is already here.", where="shell",
-                    command=_export(found.path),
-                    changes=_with_nvcc(s, found.path, version))  # fmt: skip
+        step = Step(
+            text="Use the toolkit that is already here.",
+            where="shell",
+            command=_export(found.path),
+            changes=_with_nvcc(s, found.path, version),
+        )
         title = f"Use the CUDA {version} toolkit in {found.path}"
         return (Fix(id="use-installed-toolkit", title=title, steps=_with_gcc(s, m, version, step)),)
     major, _, minor = cuda.partition(".")
     path, package, fixes = f"/usr/local/cuda-{cuda}", quote(f"cuda-toolkit-{major}-{minor}"), []
     prefix = known(s.python.patient.prefix)
     if known(s.python.patient.kind) == "conda":
-        step = Step(text="Into the environment that is diagnosed.", where="environment",
-                    command=conda_line(s, [f"cuda-toolkit={cuda}"], "nvidia"),
-                    changes=_with_nvcc(s, prefix or "$CONDA_PREFIX", cuda))  # fmt: skip
+        step = Step(
+            text="Into the environment that is diagnosed.",
+            where="environment",
+            command=conda_line(s, [f"cuda-toolkit={cuda}"], "nvidia"),
+            changes=_with_nvcc(s, prefix or "$CONDA_PREFIX", cuda),
+        )
         title = f"Install the CUDA {cuda} toolkit with conda"
         fixes.append(Fix(id="install-toolkit-conda", title=title, steps=_with_gcc(s, m, cuda, step)))
     system = install_packages(
-        s, id="install-toolkit", title=f"Install the CUDA {cuda} toolkit", changes=_with_nvcc(s, path, cuda),
+        s,
+        id="install-toolkit",
+        title=f"Install the CUDA {cuda} toolkit",
+        changes=_with_nvcc(s, path, cuda),
         text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}.",
         command=f"{system_install(s, package, package)} && {_export(path)}",
-    )  # fmt: skip
+    )
     return (*fixes, replace(system, steps=_with_gcc(s, m, cuda, system.steps[0])))
 
 
@@ -163,6 +198,8 @@ def _with_nvcc(s: Snapshot, path: str, version: str) -> dict[str, Any]:
     kits = known(s.cuda.toolkits) or ()
     new = () if any(kit.path == path for kit in kits) else (Toolkit(path=path, version=version, nvcc=version),)
     return {
-        "cuda.toolkits": (*kits, *new), "cuda.cuda_home": path, "cuda.nvcc_on_path": f"{path}/bin/nvcc",
+        "cuda.toolkits": (*kits, *new),
+        "cuda.cuda_home": path,
+        "cuda.nvcc_on_path": f"{path}/bin/nvcc",
         "cuda.nvcc_version": version,
-    }  # fmt: skip
+    }

@@ -15,17 +15,34 @@ _KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: bool = False) -> tuple[Fix, ...]:
     """Install, configure, restart. The engine speaks on the host: its user stands there."""
     root = "" if known(s.host.user_is_root) else "sudo "
-    steps = [] if not snap else [
-        Step(text="Docker from snap does not take the toolkit: replace it (its images and containers are lost).",
-             command=f"{root}snap remove docker && {_docker(s, root)}",
-             where="host", needs_root=True, destructive=True),
-    ]  # fmt: skip
+    steps = (
+        []
+        if not snap
+        else [
+            Step(
+                text="Docker from snap does not take the toolkit: replace it (its images and containers are lost).",
+                command=f"{root}snap remove docker && {_docker(s, root)}",
+                where="host",
+                needs_root=True,
+                destructive=True,
+            ),
+        ]
+    )
     steps += [
-        Step(text="Install the toolkit from NVIDIA's repository.", command=_install(s, root), where="host",
-             needs_root=True),
-        Step(text="Make it known to the engine.", command=_configure(s, engine, root, rootless), where="host",
-             needs_root=True, changes=start_changes()),
-    ]  # fmt: skip
+        Step(
+            text="Install the toolkit from NVIDIA's repository.",
+            command=_install(s, root),
+            where="host",
+            needs_root=True,
+        ),
+        Step(
+            text="Make it known to the engine.",
+            command=_configure(s, engine, root, rootless),
+            where="host",
+            needs_root=True,
+            changes=start_changes(),
+        ),
+    ]
     title = "Set up the NVIDIA Container Toolkit"
     fix = Fix(id="configure-container-toolkit", title=title, steps=tuple(steps), note=_try(engine), source=_DOCS)
     if known(s.host.system) == "windows":
@@ -45,28 +62,36 @@ def _docker(s: Snapshot, root: str) -> str:
 def _install(s: Snapshot, root: str) -> str:
     system = (known(s.host.os_id) or "").lower()
     if system in RPM:
-        return (f"curl -s -L https://{_LIST}/rpm/nvidia-container-toolkit.repo | "
-                f"{root}tee /etc/yum.repos.d/nvidia-container-toolkit.repo\n"
-                f"{root}dnf install -y nvidia-container-toolkit")  # fmt: skip
+        return (
+            f"curl -s -L https://{_LIST}/rpm/nvidia-container-toolkit.repo | "
+            f"{root}tee /etc/yum.repos.d/nvidia-container-toolkit.repo\n"
+            f"{root}dnf install -y nvidia-container-toolkit"
+        )
     if system.startswith(("opensuse", "sles")):
-        return (f"{root}zypper ar https://{_LIST}/rpm/nvidia-container-toolkit.repo\n"
-                f"{root}zypper --gpg-auto-import-keys install -y nvidia-container-toolkit")  # fmt: skip
+        return (
+            f"{root}zypper ar https://{_LIST}/rpm/nvidia-container-toolkit.repo\n"
+            f"{root}zypper --gpg-auto-import-keys install -y nvidia-container-toolkit"
+        )
     if system in ("arch", "manjaro"):
         return f"{root}pacman -S --needed nvidia-container-toolkit"
-    return (f"curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey | {root}gpg --dearmor -o {_KEYRING}\n"
-            f"curl -s -L https://{_LIST}/deb/nvidia-container-toolkit.list | "
-            f"sed 's#deb https://#deb [signed-by={_KEYRING}] https://#g' | "
-            f"{root}tee /etc/apt/sources.list.d/nvidia-container-toolkit.list\n"
-            f"{root}apt-get update && {root}apt-get install -y nvidia-container-toolkit")  # fmt: skip
+    return (
+        f"curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey | {root}gpg --dearmor -o {_KEYRING}\n"
+        f"curl -s -L https://{_LIST}/deb/nvidia-container-toolkit.list | "
+        f"sed 's#deb https://#deb [signed-by={_KEYRING}] https://#g' | "
+        f"{root}tee /etc/apt/sources.list.d/nvidia-container-toolkit.list\n"
+        f"{root}apt-get update && {root}apt-get install -y nvidia-container-toolkit"
+    )
 
 
 def _configure(s: Snapshot, engine: str, root: str, rootless: bool) -> str:
     if engine == "podman":
         return f"{root}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
     if engine == "docker" and rootless:
-        return ("nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json\n"
-                "systemctl --user restart docker\n"
-                f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place")  # fmt: skip
+        return (
+            "nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json\n"
+            "systemctl --user restart docker\n"
+            f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place"
+        )
     restart = f"{root}service {engine} restart" if known(s.host.wsl) == 2 else f"{root}systemctl restart {engine}"
     return f"{root}nvidia-ctk runtime configure --runtime={engine} && {restart}"
 
@@ -80,11 +105,17 @@ def _try(engine: str) -> str:
 
 
 def _desktop() -> Fix:
-    text = ("With Docker Desktop no toolkit is installed: update Docker Desktop, choose the WSL 2 engine (Settings > "
-            "General) and Linux containers, and update WSL.")  # fmt: skip
+    text = (
+        "With Docker Desktop no toolkit is installed: update Docker Desktop, choose the WSL 2 engine (Settings > "
+        "General) and Linux containers, and update WSL."
+    )
     step = Step(text=text, command="wsl --update\nwsl --shutdown", where="windows", changes=start_changes())
-    return Fix(id="docker-desktop-wsl2", title="With Docker Desktop: update it and use its WSL 2 engine", steps=(step,),
-               source="docs.docker.com/desktop/features/gpu")  # fmt: skip
+    return Fix(
+        id="docker-desktop-wsl2",
+        title="With Docker Desktop: update it and use its WSL 2 engine",
+        steps=(step,),
+        source="docs.docker.com/desktop/features/gpu",
+    )
 
 
 def no_cgroups(s: Snapshot, engine: str) -> Fix:

@@ -36,9 +36,15 @@ _A_LIST = 4
 
 
 def choose(
-    s: Snapshot, m: Matrix, *, gpus: Sequence[str] | None = None, torch: str | None = None, any_python: bool = False,
-    any_driver: bool = False, keep: str | None = None,
-) -> RankedBuild | None:  # fmt: skip
+    s: Snapshot,
+    m: Matrix,
+    *,
+    gpus: Sequence[str] | None = None,
+    torch: str | None = None,
+    any_python: bool = False,
+    any_driver: bool = False,
+    keep: str | None = None,
+) -> RankedBuild | None:
     """The build to install here: the installed torch release where it has a fitting build, else the best one.
 
     `keep`: another version to stay with than the installed one; empty to take the best one at once.
@@ -54,9 +60,15 @@ def choose(
 
     def ask(release: str | None) -> RankedBuild | None:
         found = m.best_builds(
-            wanted, driver, system, known(s.host.architecture) or "x86_64", None if any_python else python_version(s),
-            release, packages=COMPANIONS, limit=400 if companions else 1,
-        ).builds  # fmt: skip
+            wanted,
+            driver,
+            system,
+            known(s.host.architecture) or "x86_64",
+            None if any_python else python_version(s),
+            release,
+            packages=COMPANIONS,
+            limit=400 if companions else 1,
+        ).builds
         whole = [build for build in found if all(name in build.companions for name in companions)]
         return next(iter(whole or found), None)
 
@@ -66,9 +78,16 @@ def choose(
 
 
 def install_torch(
-    s: Snapshot, m: Matrix, *, id: str = "install-torch", title: str = "", gpus: Sequence[str] | None = None,
-    python: str = "", any_driver: bool = False, newest: bool = False,
-) -> Fix | None:  # fmt: skip
+    s: Snapshot,
+    m: Matrix,
+    *,
+    id: str = "install-torch",
+    title: str = "",
+    gpus: Sequence[str] | None = None,
+    python: str = "",
+    any_driver: bool = False,
+    newest: bool = False,
+) -> Fix | None:
     """Replace torch (and the companions that are installed) by the build that fits; None where none is known.
 
     Where that is the build that is installed, its files are written again: they are not what was published.
@@ -111,9 +130,12 @@ def install_torch(
         steps.append(again)
     why = note(s, request, _why(s, m, build))
     return Fix(
-        id=id, title=title or f"Install {word}", steps=tuple(steps), note=f"{NO_LINE}\n{why}" if by_conda else why,
+        id=id,
+        title=title or f"Install {word}",
+        steps=tuple(steps),
+        note=f"{NO_LINE}\n{why}" if by_conda else why,
         source="; ".join(m.source(key) for key in build.sources[:1]),
-    )  # fmt: skip
+    )
 
 
 def is_installed(s: Snapshot, m: Matrix, build: RankedBuild) -> bool:
@@ -172,8 +194,9 @@ def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]
             packages.append(f"{name}=={fit.version}")
             beside = True
     again = tuple(name_of(package) for package in packages if name_of(package) in old and _same(s, package))
-    return Install(packages=tuple(packages), again=again, index="" if beside else index,
-                   extra_index=index if beside else "")  # fmt: skip
+    return Install(
+        packages=tuple(packages), again=again, index="" if beside else index, extra_index=index if beside else ""
+    )
 
 
 def _same(s: Snapshot, package: str) -> bool:
@@ -208,16 +231,27 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) 
     ptx = RECHECK if row is None or row.ptx_unknown else row.ptx
     cudnn = (release.cudnn_per_build.get(build.tag) or (release.cudnn if build.pypi_default else "")) if release else ""
     site = site_packages(s)
-    put = [Distribution(name=name_of(line), version=line.partition("==")[2], location=site, requires=RECHECK)
-           for line in request.packages]  # fmt: skip
+    put = [
+        Distribution(name=name_of(line), version=line.partition("==")[2], location=site, requires=RECHECK)
+        for line in request.packages
+    ]
     text = tuple("sm_" + cc.replace(".", "") for cc in sass)
     short = ".".join(cudnn.split(".")[:3])
     torch: dict[str, Any] = dict.fromkeys(_RECHECKED, RECHECK)
     torch.update(
-        version=f"{build.torch}+{build.tag}", location=f"{site}/torch", build="cuda", cuda=tag_cuda(build.tag),
-        hip=ABSENT, debug=False, installer="pip", sass=sass, ptx=ptx, arch_text=text, missing_libraries=(),
+        version=f"{build.torch}+{build.tag}",
+        location=f"{site}/torch",
+        build="cuda",
+        cuda=tag_cuda(build.tag),
+        hip=ABSENT,
+        debug=False,
+        installer="pip",
+        sass=sass,
+        ptx=ptx,
+        arch_text=text,
+        missing_libraries=(),
         cudnn_bundled=short or RECHECK,
-    )  # fmt: skip
+    )
     return {
         **{f"torch.{name}": value for name, value in torch.items()},
         **recheck_run(s),
@@ -243,6 +277,8 @@ def replaced_wheels(s: Snapshot, tag: str) -> list[str]:
     """Wheels that torch brings and that this build brings in other versions: nvidia-*, triton, cuda-*. Those of another
     CUDA major stay where they are."""
     major = next(iter(numbers(tag_cuda(tag))), 0)
-    found = (re.match(r"(?:nvidia-.*?(?:-cu(\d+))?|cuda-.*|pytorch-triton.*|triton)$", d.name) and d.name
-             for d in known(s.python.distributions) or ())  # fmt: skip
+    found = (
+        re.match(r"(?:nvidia-.*?(?:-cu(\d+))?|cuda-.*|pytorch-triton.*|triton)$", d.name) and d.name
+        for d in known(s.python.distributions) or ()
+    )
     return [name for name in found if name and (not (old := re.search(r"-cu(\d+)$", name)) or int(old[1]) == major)]

@@ -78,12 +78,18 @@ def _by_tag(d: Distribution, have: tuple[int, ...], torch: Torch) -> Misfit | No
         words = f"Its wheel ({tag}) is built for torch {built[0]}.{built[1]}"
         return Misfit(words, {"tag": tag, "built_for_torch": f"{built[0]}.{built[1]}"}, True)
     if built and cuda and torch.cuda and numbers(torch.cuda)[:1] not in ((), (int(cuda[1]),)):
-        return Misfit(f"Its wheel ({tag}) is built for CUDA {cuda[1]}, torch for CUDA {torch.cuda}",
-                      {"tag": tag, "torch_cuda": torch.cuda}, True)  # fmt: skip
+        return Misfit(
+            f"Its wheel ({tag}) is built for CUDA {cuda[1]}, torch for CUDA {torch.cuda}",
+            {"tag": tag, "torch_cuda": torch.cuda},
+            True,
+        )
     if abi and torch.cxx11_abi is not None and (abi[1].upper() == "TRUE") != torch.cxx11_abi:
         other = "the old C++ ABI" if torch.cxx11_abi else "the new C++ ABI (cxx11)"
-        return Misfit(f"Its wheel ({tag}) uses {other}, torch the other one",
-                      {"tag": tag, "torch_cxx11_abi": torch.cxx11_abi}, True)  # fmt: skip
+        return Misfit(
+            f"Its wheel ({tag}) uses {other}, torch the other one",
+            {"tag": tag, "torch_cxx11_abi": torch.cxx11_abi},
+            True,
+        )
     return None
 
 

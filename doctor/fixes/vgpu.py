@@ -19,12 +19,16 @@ def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
         id="license-vgpu",
         title="Give the virtual GPU its licence" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, "Put the client token of your licence server (or provider) into "
-                    f"{_WINDOWS if windows else _LINUX}, then restart the licence client and see what it says.",
-                    "Restart-Service NVDisplay.ContainerLocalSystem\nnvidia-smi -q | Select-String License" if windows
-                    else f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
-                    cuda_changes(**gpu_changes(s, key, vgpu_licensed=True))),
+            on_host(
+                s,
+                "Put the client token of your licence server (or provider) into "
+                f"{_WINDOWS if windows else _LINUX}, then restart the licence client and see what it says.",
+                "Restart-Service NVDisplay.ContainerLocalSystem\nnvidia-smi -q | Select-String License"
+                if windows
+                else f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
+                cuda_changes(**gpu_changes(s, key, vgpu_licensed=True)),
+            ),
         ),
         source="docs.nvidia.com/vgpu: client licensing",
-    )  # fmt: skip
+    )
     return (other_host(s, "whose virtual GPUs have their licence"), fix) if guest(s) else (fix,)

@@ -53,15 +53,22 @@ def update_windows(s: Snapshot) -> Fix:
         id="update-windows",
         title="Update Windows: this build passes no GPU on to WSL",
         steps=(
-            Step(text="Update to Windows 11, or to Windows 10 22H2 (GPUs in WSL need 21H2, build 19044, or later); "
-                 "'winver' shows the build.", command="start ms-settings:windowsupdate", where="windows"),
-            Step(text="Then install the newest NVIDIA driver for Windows from nvidia.com/drivers (none inside WSL) "
-                 "and the newest WSL. A distribution of VERSION 1 is converted with wsl --set-version NAME 2.",
-                 command=f"wsl --update; {convert if known(s.host.wsl) == 1 else _SHUTDOWN}", where="windows",
-                 changes=driver_changes(host__kernel=RECHECK, host__wsl=RECHECK)),
+            Step(
+                text="Update to Windows 11, or to Windows 10 22H2 (GPUs in WSL need 21H2, build 19044, or later); "
+                "'winver' shows the build.",
+                command="start ms-settings:windowsupdate",
+                where="windows",
+            ),
+            Step(
+                text="Then install the newest NVIDIA driver for Windows from nvidia.com/drivers (none inside WSL) "
+                "and the newest WSL. A distribution of VERSION 1 is converted with wsl --set-version NAME 2.",
+                command=f"wsl --update; {convert if known(s.host.wsl) == 1 else _SHUTDOWN}",
+                where="windows",
+                changes=driver_changes(host__kernel=RECHECK, host__wsl=RECHECK),
+            ),
         ),
         source="learn.microsoft.com/windows/wsl/tutorials/gpu-compute",
-    )  # fmt: skip
+    )
 
 
 def convert_to_wsl2() -> Fix:

@@ -123,10 +123,7 @@ def _sections(read: Pread, bits: int, offset: int, entry: int, count: int, names
     data = _table(read, "section", offset, entry, count, smallest)
     rows = [struct.unpack_from(layout, data, index * entry) for index in range(count)]
     text = read(rows[names][4], min(rows[names][5], _MAX_NAMES_BYTES)) if 0 < names < len(rows) else b""
-    return tuple(
-        Section(cstring(text, row[0]), row[1], row[3], row[4], row[5], row[6], row[8])
-        for row in rows
-    )  # fmt: skip
+    return tuple(Section(cstring(text, row[0]), row[1], row[3], row[4], row[5], row[6], row[8]) for row in rows)
 
 
 def _segments(read: Pread, bits: int, offset: int, entry: int, count: int) -> Tuple[Segment, ...]:

@@ -139,9 +139,7 @@ def walk_raw(read: Pread, offset: int, size: int) -> Iterator[Raw]:
         position = stop
 
 
-def _headers(
-    window: _Window, position: int, stop: int, most: int
-) -> Tuple[List[Header], str, Dict[int, bool]]:
+def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List[Header], str, Dict[int, bool]]:
     found: List[Header] = []
     has_code: Dict[int, bool] = {}
     unpack, place, small = _ENTRY.unpack_from, window.place, _PEEK_BELOW

@@ -120,6 +120,4 @@ def _sign(left: Any, right: Any) -> int:
 
 
 def _compare(sign: int, operator: str) -> bool:
-    return {
-        "=": sign == 0, "!=": sign != 0, "<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0
-    }[operator]  # fmt: skip
+    return {"=": sign == 0, "!=": sign != 0, "<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[operator]

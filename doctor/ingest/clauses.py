@@ -13,8 +13,9 @@ _END = re.compile(
 )
 _VERB = re.compile(
     r"\s(?:(?:is|are|=) (?:set to |at |on |currently |now |version )?|(?:shows?|says?|reports?|returns?|gives?|prints?"
-    r"|reads?|tells?|displays?|detects?|sees?|has|runs?|uses?) (?:me |that |it is )?(?:version )?)", re.I,
-)  # fmt: skip
+    r"|reads?|tells?|displays?|detects?|sees?|has|runs?|uses?) (?:me |that |it is )?(?:version )?)",
+    re.I,
+)
 _LEAD = re.compile(r"^(?:(?:the|my|our|its|a|an|this|that|in|on|here|installed|current|and|so|also|but) ){1,4}", re.I)
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
 _STOP = re.compile(r",\s|\s(?:and|but|on|under|in|with|which|that|while|from|for|because|when|after|so|inside)\s|\s?\(")
@@ -26,20 +27,23 @@ _SET = re.compile(
 _UNSET = re.compile(r"\b([A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40})`? (?:is|was) (?:not set|unset|undefined|empty)\b")
 _BUILT = re.compile(
     r"\b(?:py)?torch(?: \d[\w.+]{0,30})? (?:was|is|has been) (?:built|compiled) (?:with|for|against)"
-    r" CUDA (\d{1,2}\.\d)\b", re.I,
-)  # fmt: skip
+    r" CUDA (\d{1,2}\.\d)\b",
+    re.I,
+)
 _USES = re.compile(r"\b(?:I|we) (?:use|am using|are using|run) (tensorflow|jax|mxnet|onnxruntime)\b", re.I)
 _PLACE = re.compile(
     r"\b(?:this is|it is|it runs|it's running|running|I run (?:it|this|everything)|I am|we are|we run (?:it|this)|runs"
     r"|executed) (?:inside|in|within) (?:of )?(?:a |an |the |my |our )?(?:\w{1,20} )?"
-    r"(docker|podman|container|kubernetes|k8s)(?:\s|[.,]|$)", re.I,
-)  # fmt: skip
+    r"(docker|podman|container|kubernetes|k8s)(?:\s|[.,]|$)",
+    re.I,
+)
 _NAMED = ("gpu_name", "gpus_line", "os", "image", "kernel", "container_runtime")
 _ASKED = re.compile(
     r"\b(?:if|when|should|must|need|needs|requires?|would|could|unless|expects?|expected|why|how|because|make sure"
     r"|ensure|verify|check|whether|until|before|after|used to|previous|old|other|another|works|worked|tried"
-    r"|wants?|wanted|plan|planning|would like)\b", re.I,
-)  # fmt: skip
+    r"|wants?|wanted|plan|planning|would like)\b",
+    re.I,
+)
 """A sentence that speaks of something else than what is there."""
 _LONGEST = 800
 

@@ -21,10 +21,17 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
         decided = next((check for check, when in message.decides if holds(when, s, said, hit.groups)), "")
         hinted = tuple(check for check, when in message.hints if holds(when, s, said, hit.groups))
         found[message.id] = Symptom(
-            id=message.id, line=hit.line.number, text=hit.line.text.strip()[:300], means=message.means, decides=decided,
-            suggests=(*message.suggests, *dict.fromkeys(hinted)), fix=message.fix, command=message.command,
-            where=message.where, mention=message.mention,
-        )  # fmt: skip
+            id=message.id,
+            line=hit.line.number,
+            text=hit.line.text.strip()[:300],
+            means=message.means,
+            decides=decided,
+            suggests=(*message.suggests, *dict.fromkeys(hinted)),
+            fix=message.fix,
+            command=message.command,
+            where=message.where,
+            mention=message.mention,
+        )
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))
 
 
@@ -131,8 +138,11 @@ _NVSWITCH = re.compile(r"\b(?:V100|[AH][128]00|H20|B[123]00|GB[23]00|HGX|DGX)\b(
 
 def _memory_held(s: Snapshot) -> bool:
     """Whether much memory of a GPU is in use; also where the text does not tell."""
-    told = [(used, known(gpu.memory_total_mib) or 0) for gpu in known(s.gpus) or ()
-            if (used := known(gpu.memory_used_mib)) is not None]  # fmt: skip
+    told = [
+        (used, known(gpu.memory_total_mib) or 0)
+        for gpu in known(s.gpus) or ()
+        if (used := known(gpu.memory_used_mib)) is not None
+    ]
     return not told or any(used > max(500, total / 5) for used, total in told)
 
 

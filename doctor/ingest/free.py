@@ -109,8 +109,13 @@ def _package_of(key: str) -> str:
 
 def package_named(name: str) -> str:
     """The package that a person means by this word; '' where it is none that matters."""
-    found = {"tf": "tensorflow", "flash-attention": "flash-attn", "flash_attn": "flash-attn", "ort": "onnxruntime",
-             "bnb": "bitsandbytes"}.get(name.lower(), _plain(name))  # fmt: skip
+    found = {
+        "tf": "tensorflow",
+        "flash-attention": "flash-attn",
+        "flash_attn": "flash-attn",
+        "ort": "onnxruntime",
+        "bnb": "bitsandbytes",
+    }.get(name.lower(), _plain(name))
     return found if found in _KNOWN else ""
 
 

@@ -114,9 +114,12 @@ def _installed(groups: dict[str, list[Statement]], changes: dict[str, Any], witn
     for path, said, counts in (
         ("driver.nvml_driver_version", "installed.driver", not wsl and not running),
         ("driver.kernel_flavour", "installed.flavour", not wsl and "driver.kernel_flavour" not in groups),
-        ("driver.nvml_library_version", "installed.library",
-         not wsl and not container and not answers and "driver.nvml_library_version" not in groups),
-    ):  # fmt: skip
+        (
+            "driver.nvml_library_version",
+            "installed.library",
+            not wsl and not container and not answers and "driver.nvml_library_version" not in groups,
+        ),
+    ):
         if counts and (rows := groups.get(said, [])):
             changes[path] = agree(path, rows)
             witnesses[path] = _lines(rows)
@@ -202,9 +205,11 @@ def _environment(groups: dict[str, list[Statement]], changes: dict[str, Any], wi
     if (value := found.get("LD_LIBRARY_PATH")) is not None:
         changes["cuda.ld_library_path"] = tuple(part for part in value.split(":") if part.startswith("/"))
     for row in unset:
-        path = {"NVIDIA_DRIVER_CAPABILITIES": "container.driver_capabilities",
-                "NVIDIA_VISIBLE_DEVICES": "container.visible_devices",
-                "CUDA_HOME": "cuda.cuda_home"}.get(row.value)  # fmt: skip
+        path = {
+            "NVIDIA_DRIVER_CAPABILITIES": "container.driver_capabilities",
+            "NVIDIA_VISIBLE_DEVICES": "container.visible_devices",
+            "CUDA_HOME": "cuda.cuda_home",
+        }.get(row.value)
         if path:
             changes.setdefault(path, None)
         elif row.value == "LD_LIBRARY_PATH":

@@ -8,8 +8,9 @@ from typing import NamedTuple
 _MANY = re.compile(
     r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3})\b)"
     r"|(dual|two|three|four|eight)\s)(?=nvidia|geforce|[rg]tx|tesla|quadro|titan|jetson"
-    r"|[abhlptvk]\d|g[bh]\d|mx ?\d|gt ?\d|\d{4})", re.I,
-)  # fmt: skip
+    r"|[abhlptvk]\d|g[bh]\d|mx ?\d|gt ?\d|\d{4})",
+    re.I,
+)
 _MANY_AFTER = re.compile(r"(?:\s|\s?\()[x×*]\s?(\d{1,3})\)?$", re.I)
 _ONE = re.compile(r"^(?:a single|single|one|an?|my|the) (?=\w)", re.I)
 _WORDS = {"dual": 2, "two": 2, "three": 3, "four": 4, "eight": 8}

@@ -19,8 +19,9 @@ _TORCH = re.compile(
     r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )"
     r"(\d\.\d{1,2}(?:\.\d{1,2}(?:a0(?=\+))?)?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)"
     r"(?:[ ,]{0,2}[(\[]?(?:(cu(?:9[0-2]|1[0-3]\d))\b|(cpu)(?: (?:build|wheel|version|only)|-only|\)))"
-    r"|[ ,]{0,2}\(?(?:for |built for |with )?cuda[ =-]?(\d{1,2}\.\d)\))?", re.I,
-)  # fmt: skip
+    r"|[ ,]{0,2}\(?(?:for |built for |with )?cuda[ =-]?(\d{1,2}\.\d)\))?",
+    re.I,
+)
 _MOST_WORDS = 3
 """Of what stands before a colon, if it is a key: longer ones begin a sentence."""
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
@@ -28,33 +29,39 @@ _ASKED = re.compile(
     r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgrade to|update to|until|before|below|above"
     r"|older than|newer than|(?:upgrad|updat|downgrad|switch|mov)\w{1,4} from|instead of"
     r"|satisf\w{2,4}|(?:add|introduc|remov)ed in|compatible with|built for|compiled for)\b"
-    r"[^.;]{0,24}$", re.I,
-)  # fmt: skip
+    r"[^.;]{0,24}$",
+    re.I,
+)
 """Before a version: what is asked for, or spoken of, not what is there."""
 _OPEN = re.compile(
     r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below)"
-    r"|\s?(?:to|->|→)\s?v?\d|.{0,24}\(you have )", re.I
+    r"|\s?(?:to|->|→)\s?v?\d|.{0,24}\(you have )",
+    re.I,
 )
 """After a version: a bound, or what is there in its place."""
 _FOR_CUDA = re.compile(r"\bcuda ?(\d{1,2}\.\d) (?:build of )?(?:py)?torch\b", re.I)
 _CONDA_CUDA = re.compile(r"\bcuda-?toolkit(?:[ =:]{1,2}| version )v?(\d{1,2}\.\d)\b(?!\.\d{2})", re.I)
 _TO_BUY = re.compile(
     r"\b(?:plan\w{0,5} to|want\w{0,3} to|like to|going to|thinking (?:of|about)|before|should i|shall i|considering)"
-    r" (?:i )?(?:buy|purchas)\w{0,5}\b[^.;]{0,60}$", re.I,
-)  # fmt: skip
+    r" (?:i )?(?:buy|purchas)\w{0,5}\b[^.;]{0,60}$",
+    re.I,
+)
 """Before a board: it is not here yet."""
 _UNAVAILABLE = re.compile(
     r"\b(?:cuda (?:is |was )?(?:still )?(?:not |un)available|cuda (?:is )?not (?:detected|found|recogni[sz]ed)"
-    r"|is[ _]available(?:\(\))?(?: is| returns?| gives| says?|=|:|:? ->)? false)\b", re.I
+    r"|is[ _]available(?:\(\))?(?: is| returns?| gives| says?|=|:|:? ->)? false)\b",
+    re.I,
 )
 _SUPPOSED = re.compile(
     r"\b(?:if|elif|while|assert|when|whether|unless|should|must|until|because|before|else|return|expect\w{0,3}|not)\b"
-    r"|[=(]\s?$", re.I
+    r"|[=(]\s?$",
+    re.I,
 )
 """Before that: a condition, a wish or code."""
 _JETSON = re.compile(
     r"\b(?:jetson[ -](?:agx[ -])?(?:orin|xavier|thor|nano|tx[12])|agx[ -](?:orin|xavier|thor)"
-    r"|orin(?= ?(?:nano|nx|agx)\b)|xavier(?= ?nx\b))(?:[ -]?(?:nano|nx|agx)\b)?(?![\w-])", re.I
+    r"|orin(?= ?(?:nano|nx|agx)\b)|xavier(?= ?nx\b))(?:[ -]?(?:nano|nx|agx)\b)?(?![\w-])",
+    re.I,
 )
 """A module of NVIDIA's Jetson line, with `Jetson` before it or by a name that no other board has."""
 _WHEEL = re.compile(r"(?<![\w-])(nvidia-[a-z-]{3,30}-cu1[1-3]) (\d{1,3}(?:\.\d{1,5}){2,3})(?![\w.]*\d)")

@@ -64,9 +64,16 @@ def read_csv(lines: list[Line]) -> Iterator[Statement]:
 def _worth(text: str) -> bool:
     """Whether the line may be a header or a row of values: cheap, as every line of a log with a comma is asked."""
     return (
-        "name" in text or "driver_version" in text or "uuid" in text or "compute_cap" in text or "memory." in text
-        or "bus_id" in text or "index" in text or "temperature.gpu" in text or any(maker in text for maker in _MAKERS)
-    )  # fmt: skip
+        "name" in text
+        or "driver_version" in text
+        or "uuid" in text
+        or "compute_cap" in text
+        or "memory." in text
+        or "bus_id" in text
+        or "index" in text
+        or "temperature.gpu" in text
+        or any(maker in text for maker in _MAKERS)
+    )
 
 
 def _fits(columns: list[str], cells: list[str]) -> bool:

@@ -42,8 +42,9 @@ _PROMPT = re.compile(r"\s{0,8}(?:>>>|In ?\[\d{1,5}\]:)\s?")
 _OUT = re.compile(r"\s{0,8}Out ?\[\d{1,5}\]:\s?")
 _NOT_CODE = re.compile(
     r"\s{0,8}(?:```\w{0,12}|~~~|(?:and )?(?:the )?(?:outputs?|results?|returns?|prints?|gives|shows|answer)(?: is)?:?)?"
-    r"\s{0,8}$", re.I,
-)  # fmt: skip
+    r"\s{0,8}$",
+    re.I,
+)
 _LINK = (
     r"[`'\")]{0,3}\s{0,4}(?:-{1,4}>|={1,4}>|→|⇒|={1,2}|:|#{1,4}>?|,)?\s{0,4}"
     r"(?:(?:always|still|now|only|just|also|it|and|which) ){0,2}"
@@ -52,8 +53,9 @@ _LINK = (
 )
 _CONDITION = re.compile(
     r"\b(?:if|elif|while|assert|unless|whether|when|should|must|expect\w{0,3}|ensure|until|make sure|verify|check that|"
-    r"not|and|or|return|lambda|in case)\b[^.;\n]{0,60}$", re.I,
-)  # fmt: skip
+    r"not|and|or|return|lambda|in case)\b[^.;\n]{0,60}$",
+    re.I,
+)
 """Before a call: a condition or a wish, not an answer."""
 _CODE = re.compile(
     r"\s{0,40}(?:\w[\w.]{0,60} ?(?:=|:(?= ?torch)) ?|with |for |def |class |return |raise |@"

@@ -117,8 +117,17 @@ def read_query(lines: list[Line]) -> Iterator[Statement]:
             inside, index = True, 0  # the part about ECC alone
         if re.match(r"\s{0,4}GPU\s{1,4}[0-9A-Fa-f]{8}:", text):
             index += 1
-            yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
-                              "pci_address": "0000:" + text.strip()[-10:].lower()}, line)  # fmt: skip
+            yield say(
+                "gpu",
+                {
+                    "index": index,
+                    "name": None,
+                    "count": 1,
+                    "vendor": "nvidia",
+                    "pci_address": "0000:" + text.strip()[-10:].lower(),
+                },
+                line,
+            )
             continue
         key, colon, value = (part.strip() for part in text.partition(" : "))
         if not colon:
@@ -132,13 +141,20 @@ def read_query(lines: list[Line]) -> Iterator[Statement]:
             yield from _field(key, value, section, index, line)
             if section == "Retired Pages" and key in _RETIRED and (count := values.number(value)) is not None:
                 pages[index] = pages.get(index, 0) + count
-                yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
-                                  "retired_pages": pages[index]}, line)  # fmt: skip
+                yield say(
+                    "gpu",
+                    {"index": index, "name": None, "count": 1, "vendor": "nvidia", "retired_pages": pages[index]},
+                    line,
+                )
             uncorrected = key.endswith(("Uncorrectable", "Uncorrectable Parity", "Uncorrectable SEC-DED")) or (
-                section == "Double Bit" and key == "Total")  # fmt: skip
+                section == "Double Bit" and key == "Total"
+            )
             if since == "Volatile" and uncorrected and (errors := values.number(value)):
-                yield say("gpu", {"index": index, "name": None, "count": 1, "vendor": "nvidia",
-                                  "ecc_uncorrected_volatile": errors}, line)  # fmt: skip
+                yield say(
+                    "gpu",
+                    {"index": index, "name": None, "count": 1, "vendor": "nvidia", "ecc_uncorrected_volatile": errors},
+                    line,
+                )
 
 
 def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterator[Statement]:

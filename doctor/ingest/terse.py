@@ -14,17 +14,20 @@ from .statement import Line, Statement, say
 
 _BETWEEN = re.compile(
     r"\s{0,3}(?:[,;|()]|:(?=\s)|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but|gives?|gave|shows?"
-    r"|says?|fails?|reports?|gets?|throws?|crashes|hangs?|runs?|has|is|does|cannot|can.t)(?=\s))\s{0,3}", re.I
+    r"|says?|fails?|reports?|gets?|throws?|crashes|hangs?|runs?|has|is|does|cannot|can.t)(?=\s))\s{0,3}",
+    re.I,
 )
 _LEAD = re.compile(
     r"(?:(?:i|we|i'm|have|has|got|rent(?:ed|ing)|own|use|using|running|run|my|our|the|is|it|its|currently|installed"
-    r"|fresh|new|on|in|with|using|inside|under|and|plus|but|a|an)\s){1,4}", re.I,
-)  # fmt: skip
+    r"|fresh|new|on|in|with|using|inside|under|and|plus|but|a|an)\s){1,4}",
+    re.I,
+)
 _OS = re.compile(
     r"(?:(?:native )?Windows(?: (?:10|11|Server \d{4}|native))?(?: (?:Pro|Home))?"
     r"|(?:Ubuntu|Debian|Fedora|CentOS|RHEL|Rocky(?: Linux)?|AlmaLinux|openSUSE|Linux Mint|Pop!?_OS)"
-    r"(?: Server)? ?\d{1,2}(?:\.\d{1,2})?(?: LTS)?|Arch Linux|Manjaro|NixOS)", re.I,
-)  # fmt: skip
+    r"(?: Server)? ?\d{1,2}(?:\.\d{1,2})?(?: LTS)?|Arch Linux|Manjaro|NixOS)",
+    re.I,
+)
 _PLACE = re.compile(r"(?:a )?(docker|podman|apptainer|singularity)(?: (?:container|image))?", re.I)
 _NVCC = re.compile(r"nvcc(?: version)?(?: is)? v?(\d{1,2}\.\d)(?:\.\d{1,3})?", re.I)
 _PACKAGE = re.compile(
@@ -33,20 +36,23 @@ _PACKAGE = re.compile(
 _BOARD = re.compile(
     r"(?:(?:\d{1,2} ?[x×] ?|(?:an?|one|single|dual|two|three|four|eight|\d) )(?:nvidia |geforce )*)?(?:laptop )?"
     r"(?:10[5-8]0|16[56]0|20[678]0|30[5-9]0|40[5-9]0|50[5-9]0)(?: ?ti)?(?: ?s(?:uper)?)?(?: (?:laptop|mobile|d))?s?"
-    r"(?: ?\(?\d{1,2} ?gb\)?)?(?: (?:gpus?|cards?|egpu|rig|pod|instance|machine|box))?", re.I,
-)  # fmt: skip
+    r"(?: ?\(?\d{1,2} ?gb\)?)?(?: (?:gpus?|cards?|egpu|rig|pod|instance|machine|box))?",
+    re.I,
+)
 """A GeForce by its number alone."""
 _DATACENTER = re.compile(
     r"(?:\d{1,2} ?[x×] ?|(?:an?|one|single|dual|two|four|eight|\d) )?(?:nvidia |tesla )*"
     r"(?:[abh]100|h200|h800|a800|b[23]00|gh200|gb200|a10g?|a16|a30|a40|l4|l40s?|t4|v100s?|p100|p40|k80|m60|[at][1-6]000)"
-    r"(?:[ -](?:sxm\d?|pcie|nvl|hgx|hbm3e?|\d{2,3} ?gb?))*(?: ada)?s?(?: ?(?:[x×] ?\d{1,2}|\(?[x×]\d{1,2}\)?))?", re.I,
-)  # fmt: skip
+    r"(?:[ -](?:sxm\d?|pcie|nvl|hgx|hbm3e?|\d{2,3} ?gb?))*(?: ada)?s?(?: ?(?:[x×] ?\d{1,2}|\(?[x×]\d{1,2}\)?))?",
+    re.I,
+)
 _OTHER_MAKER = re.compile(r"(?:amd |radeon )*(?:rx ?\d{4} ?(?:xtx?|gre|m)?|mi\d{2,3}x?)|intel arc [ab]\d{3}", re.I)
 _NOT_HERE = re.compile(
     r"\b(?:tried|try|trying|upgrad\w{1,4}|downgrad\w{1,4}|switch\w{0,4}|previous\w{0,2}|used to|work(?:s|ed)?"
     r"|fixed|fine|instead of|another|other|friend\S{0,2}|colleague\S{0,2}|not|never|without|want\w{0,3}"
-    r"|to use|to run|buy\w{0,3}|same|both|also|until|since|like|than|vs|versus)\b[^,;]{0,40}$", re.I,
-)  # fmt: skip
+    r"|to use|to run|buy\w{0,3}|same|both|also|until|since|like|than|vs|versus)\b[^,;]{0,40}$",
+    re.I,
+)
 """Before a fragment: it speaks of what was, of what is wanted, or of another machine."""
 _MOST = 40
 """Fragments of one line."""

@@ -15,9 +15,7 @@ _SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,60})(?:[/\\.]|$)")
 _PYTHON = re.compile(r"[/\\][Pp]ython(3)(?:\.(\d{1,2})|(\d{1,2}))[/\\]")
 _OWN_CODE = re.compile(r"\b(?:\w{1,40}_(?:cuda|gpu|cu|ext|C)|_C|_ext|ext_module|lib)\.\w")
 """A line of Python that calls compiled code of its own package."""
-_USER_SITE = re.compile(
-    r"[/\\]\.local[/\\]lib[/\\]python3?\b|[/\\]AppData[/\\]Roaming[/\\]Python[/\\]Python3", re.I
-)
+_USER_SITE = re.compile(r"[/\\]\.local[/\\]lib[/\\]python3?\b|[/\\]AppData[/\\]Roaming[/\\]Python[/\\]Python3", re.I)
 _CONDA = re.compile(r"[/\\](?:\w{0,12}conda\d?|envs|miniforge\d?|mambaforge|micromamba)[/\\]", re.I)
 _OF_IMAGE = re.compile(r"^/(?:usr/local|opt)/\S{0,200}/(?:site|dist)-packages/")
 _MOST = 200

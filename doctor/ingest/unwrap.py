@@ -33,7 +33,9 @@ def unwrapped(lines: list[Line]) -> Iterator[Line]:
                 chain.append(line)
                 continue
             if len(chain) > 1:
-                yield Line(chain[0].number, "".join(
-                    row.text.strip() + ("" if len(row.text) == widest else " ") for row in chain).strip())  # fmt: skip
+                yield Line(
+                    chain[0].number,
+                    "".join(row.text.strip() + ("" if len(row.text) == widest else " ") for row in chain).strip(),
+                )
                 yield Line(chain[0].number, " ".join(row.text.strip() for row in chain))
         chain = [line]

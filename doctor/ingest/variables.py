@@ -29,7 +29,7 @@ _ANSWERS = (
     ("_VISIBLE_DEVICES", re.compile(rf"-1|\d{{1,3}}(?:, ?\d{{1,3}}){{0,63}}|{_UUIDS}(?:,{_UUIDS}){{0,63}}")),
     ("_PATH", re.compile(r"[/:]\S{1,1500}|[A-Za-z]:\\[^<>|*?\"]{1,800}")),
     ("_HOME", re.compile(r"/\S{1,400}|[A-Za-z]:\\[^<>|*?\"]{1,400}")),
-)  # fmt: skip
+)
 """How the value of such a variable looks."""
 _NOTHING = ("none", "null", "unset", "not set", "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")
 """As value of a variable: it is not set. `NVIDIA_VISIBLE_DEVICES=none` is a value of its own."""

@@ -13,10 +13,16 @@ from .search import Haystack
 from .statement import Line, Statement, say
 
 _LOGS = (
-    ("container.kind", "docker", re.compile(
-        r"^[a-z][\w.-]{1,60}[-_]\d{1,3} {1,16}\| .{0,160}?(?:ERROR|INFO|WARN|Error\b|Traceback|\d\d:\d\d:\d\d)", re.M)),
+    (
+        "container.kind",
+        "docker",
+        re.compile(
+            r"^[a-z][\w.-]{1,60}[-_]\d{1,3} {1,16}\| .{0,160}?(?:ERROR|INFO|WARN|Error\b|Traceback|\d\d:\d\d:\d\d)",
+            re.M,
+        ),
+    ),
     ("host.scheduler", "kubernetes", re.compile(r"^\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] ", re.M)),
-)  # fmt: skip
+)
 """What docker compose and kubectl put before the lines of a log; `clean` takes it off."""
 _HEAD = 100_000
 
@@ -45,11 +51,15 @@ def marks() -> tuple[Mark, ...]:
     """All rows, in the order of the file."""
     return tuple(
         Mark(
-            row["path"], row["value"], tuple(row["find"]),
-            row.get("pattern", ""), row.get("unless", ""), tuple(row.get("alone", ())),
+            row["path"],
+            row["value"],
+            tuple(row["find"]),
+            row.get("pattern", ""),
+            row.get("unless", ""),
+            tuple(row.get("alone", ())),
         )
         for row in json.loads(get_data(__package__, "marks.json") or b"[]")
-    )  # fmt: skip
+    )
 
 
 def read_where(haystack: Haystack) -> Iterator[Statement]:

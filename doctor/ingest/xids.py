@@ -33,9 +33,7 @@ def xid(code: int) -> Xid | None:
     return table().get(code)
 
 
-_SAID = (
-    r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
-)
+_SAID = r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
 _MOST = 8
 """Codes of one text that are told of."""
 _OF_PROGRAM = "the program's author"

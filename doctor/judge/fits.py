@@ -32,11 +32,12 @@ _GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k
                  "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
 _LARGE_SHM = 4096
 _WINDOWS = {
-    "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": "cmd /c \"set CUDA & set NVIDIA\"",
-    "echo \"$LD_LIBRARY_PATH\"; ldconfig -p | grep -E 'libcuda|cudnn|nccl|nvJitLink'":
-        "where.exe nvcuda.dll cudart64_*.dll cublas64_*.dll cudnn64_*.dll",
-    "nvcc --version; gcc --version; echo $CUDA_HOME": "nvcc --version; where.exe nvcc cl; cmd /c \"set CUDA\"",
-}  # fmt: skip
+    "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": 'cmd /c "set CUDA & set NVIDIA"',
+    "echo \"$LD_LIBRARY_PATH\"; ldconfig -p | grep -E 'libcuda|cudnn|nccl|nvJitLink'": (
+        "where.exe nvcuda.dll cudart64_*.dll cublas64_*.dll cudnn64_*.dll"
+    ),
+    "nvcc --version; gcc --version; echo $CUDA_HOME": 'nvcc --version; where.exe nvcc cl; cmd /c "set CUDA"',
+}
 """The same question in a Windows shell."""
 
 

@@ -33,8 +33,11 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         status, reason, said = run_check(check, snapshot, matrix, policy)
         took_ms = round((perf_counter() - begun) * 1e3, 3)
         told_words, remarked = in_words(check, status, said)
-        results.append(CheckResult(id=check.id, status=status, words=told_words, remarked=remarked, reason=reason,
-                                   duration_ms=took_ms))  # fmt: skip
+        results.append(
+            CheckResult(
+                id=check.id, status=status, words=told_words, remarked=remarked, reason=reason, duration_ms=took_ms
+            )
+        )
         findings += [f for f in said if f.status != "pass"]
         remarks += [f for f in said if f.status == "pass"]
     if text:

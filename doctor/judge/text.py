@@ -63,14 +63,18 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
     at_a_kernel = any(symptom.id in AT_A_KERNEL for symptom in s.symptoms)
     if "+" in version or not isinstance(s.torch.build, Missing):
         return s
-    platform = "windows" if known(s.host.system) == "windows" else (
-        "linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64")  # fmt: skip
+    platform = (
+        "windows"
+        if known(s.host.system) == "windows"
+        else ("linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64")
+    )
     rows = [row for row in m.torch_builds(version, platform) if row.sass and row.confidence != "memory"]
     rows = [row for row in rows if row.published not in ("no", "dropped")]
     usual = next((row for row in rows if row.tag == m.pypi_tag(version, platform)), rows[-1] if rows else None)
     said = " ".join([*(d.name for d in known(s.python.distributions) or ()), *(symptom.text for symptom in s.symptoms)])
     extension = any(row.package in said.lower().replace("_", "-") for row in m.extensions) or any(
-        symptom.id == "extension-named" for symptom in s.symptoms)  # fmt: skip
+        symptom.id == "extension-named" for symptom in s.symptoms
+    )
     for gpu in known(s.gpus) or ():
         cc = known(gpu.compute_capability)
         asked = [usual] if at_a_kernel and not extension else rows
@@ -187,8 +191,12 @@ def _by_place(s: Snapshot) -> tuple[str, ...]:
     if available is False:
         return _NOT_AVAILABLE
     if known(s.torch.version):
-        return ("driver-too-old-for-cuda-build", "torch-lacks-new-gpu-sm", "cpu-only-torch",
-                "bundled-cuda-libs-missing")  # fmt: skip
+        return (
+            "driver-too-old-for-cuda-build",
+            "torch-lacks-new-gpu-sm",
+            "cpu-only-torch",
+            "bundled-cuda-libs-missing",
+        )
     return ()
 
 

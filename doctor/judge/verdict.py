@@ -58,10 +58,17 @@ def verdict(snapshot: Snapshot, matrix: Matrix, report_findings: tuple[Finding, 
 
 def _expected(r: Ranged) -> Expected:
     return Expected(
-        device=r.rate.device, kind=r.rate.kind, what=r.rate.what, low=round(r.band.low, 2),
-        typical=round(r.band.typical, 2), high=round(r.band.high, 2), peak=round(r.band.peak, 2), unit=r.band.unit,
-        basis=r.band.basis, reason=r.band.reason,
-    )  # fmt: skip
+        device=r.rate.device,
+        kind=r.rate.kind,
+        what=r.rate.what,
+        low=round(r.band.low, 2),
+        typical=round(r.band.typical, 2),
+        high=round(r.band.high, 2),
+        peak=round(r.band.peak, 2),
+        unit=r.band.unit,
+        basis=r.band.basis,
+        reason=r.band.reason,
+    )
 
 
 def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids: set[str]) -> Iterator[str]:
@@ -77,20 +84,28 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
 
 def _of_run(run: Watched) -> Iterator[str]:
     if run.bound == "gpu":
-        yield ("The GPU has work nearly all the time: a faster core or more loader workers do not help; larger "
-               "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU do.")  # fmt: skip
+        yield (
+            "The GPU has work nearly all the time: a faster core or more loader workers do not help; larger "
+            "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU do."
+        )
     elif run.bound == "cpu":
-        yield ("One processor core sets the pace: a larger batch, torch.compile or CUDA graphs, work moved into loader "
-               "workers, or a faster core would help; another GPU would not.")  # fmt: skip
+        yield (
+            "One processor core sets the pace: a larger batch, torch.compile or CUDA graphs, work moved into loader "
+            "workers, or a faster core would help; another GPU would not."
+        )
     elif run.bound == "dataloader":
         what = "data on a faster disk" if run.disk else "more loader workers or less work for each sample"
         yield f"The data come too slowly: {what} would help; another GPU would not."
     elif run.bound == "unclear" and run.turns:
-        yield ("GPU and host take turns: let them overlap (loader workers, pinned memory and non_blocking copies, no "
-               ".item() or print in the loop), or give the GPU a larger batch.")  # fmt: skip
+        yield (
+            "GPU and host take turns: let them overlap (loader workers, pinned memory and non_blocking copies, no "
+            ".item() or print in the loop), or give the GPU a larger batch."
+        )
     elif run.bound == "unclear" and run.pauses:
-        yield ("Neither GPU nor CPU was at its limit: it waited for something else, such as a network, a remote disk, "
-               "other ranks, a lock or a sleep. Where its threads stand, py-spy dump --pid PID shows.")  # fmt: skip
+        yield (
+            "Neither GPU nor CPU was at its limit: it waited for something else, such as a network, a remote disk, "
+            "other ranks, a lock or a sleep. Where its threads stand, py-spy dump --pid PID shows."
+        )
 
 
 def _shared(s: Snapshot, device: str) -> bool:
@@ -113,19 +128,24 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     share = waiting[-1].gpu_percent
     idle = f" (it has work in {share:.0f} % of the time there)" if share is not None else ""
     if sweep.crossover:
-        yield (f"Use a larger batch where you can: with {_MODEL}, {name} waits for the host up to batch "
-               f"{last:,}{idle}, where another GPU would not help, and sets the time from batch "
-               f"{sweep.crossover:,} on. On which side your own training is, gpudoctor watch tells.")  # fmt: skip
+        yield (
+            f"Use a larger batch where you can: with {_MODEL}, {name} waits for the host up to batch "
+            f"{last:,}{idle}, where another GPU would not help, and sets the time from batch "
+            f"{sweep.crossover:,} on. On which side your own training is, gpudoctor watch tells."
+        )
     else:
         beyond = f", about {sweep.beyond:,} would" if sweep.beyond else ""
-        yield (f"No batch of {_MODEL} up to {sweep.steps[-1].point.batch:,} fills {name}{beyond}: "
-               "it waits for the host, and another GPU would not help there.")  # fmt: skip
+        yield (
+            f"No batch of {_MODEL} up to {sweep.steps[-1].point.batch:,} fills {name}{beyond}: "
+            "it waits for the host, and another GPU would not help there."
+        )
     step = min(waiting, key=lambda step: abs(step.point.batch - REFERENCE_BATCH)).point
     graph = known(step.graph_ms)
     if graph and step.step_ms >= _GRAPH * graph:
         gain = number(step.step_ms / graph)
-        yield (f"CUDA graphs (torch.compile with mode reduce-overhead) make its batch {step.batch:,} {gain} times "
-               "as fast.")  # fmt: skip
+        yield (
+            f"CUDA graphs (torch.compile with mode reduce-overhead) make its batch {step.batch:,} {gain} times as fast."
+        )
 
 
 def _together(s: Snapshot, m: Matrix) -> Iterator[str]:

@@ -111,12 +111,20 @@ def _node(files: Files, path: str) -> None:
     except OSError as error:
         files.missing(path, error)
         return
-    files.emit({
-        "at": "node", "path": clean(path), "mode": status.st_mode & 0o7777, "uid": status.st_uid, "gid": status.st_gid,
-        "character": (status.st_mode & 0o170000) == 0o020000,
-        "major": os.major(status.st_rdev), "minor": os.minor(status.st_rdev),
-        "readable": os.access(disk, os.R_OK), "writable": os.access(disk, os.W_OK),
-    })  # fmt: skip
+    files.emit(
+        {
+            "at": "node",
+            "path": clean(path),
+            "mode": status.st_mode & 0o7777,
+            "uid": status.st_uid,
+            "gid": status.st_gid,
+            "character": (status.st_mode & 0o170000) == 0o020000,
+            "major": os.major(status.st_rdev),
+            "minor": os.minor(status.st_rdev),
+            "readable": os.access(disk, os.R_OK),
+            "writable": os.access(disk, os.W_OK),
+        }
+    )
 
 
 def _process(emit: Emit) -> None:
@@ -198,8 +206,12 @@ def _upwards(base: str, path: str) -> "list[str]":
 
 def _libc(files: Files, tools: Any) -> None:
     """Loaders that exist name the architecture; where this is not the own process, the library names its version."""
-    for path in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1",
-                 "/lib/ld-musl-aarch64.so.1"):  # fmt: skip
+    for path in (
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/ld-linux-aarch64.so.1",
+        "/lib/ld-musl-x86_64.so.1",
+        "/lib/ld-musl-aarch64.so.1",
+    ):
         files.exists(path)
     if files.root and tools is not None:
         for folder in ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib"):
@@ -262,7 +274,13 @@ def _statvfs(emit: Emit, role: str, path: str, root: str = "") -> None:
         reason, detail = why(error)
         emit({"at": "missing", "path": clean(path), "reason": reason, "detail": detail})
         return
-    emit({
-        "at": "statvfs", "role": role, "path": clean(path), "total_mib": value.f_frsize * value.f_blocks >> 20,
-        "free_mib": value.f_frsize * value.f_bavail >> 20, "writable": os.access(path, os.W_OK),
-    })  # fmt: skip
+    emit(
+        {
+            "at": "statvfs",
+            "role": role,
+            "path": clean(path),
+            "total_mib": value.f_frsize * value.f_blocks >> 20,
+            "free_mib": value.f_frsize * value.f_bavail >> 20,
+            "writable": os.access(path, os.W_OK),
+        }
+    )

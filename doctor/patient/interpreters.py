@@ -46,8 +46,12 @@ def choose(
             notes += "%s names %s, which is not a folder; " % (name, prefix)
     own = options.get("own_prefix")
     if own and has_torch(str(own)):
-        return Choice("own environment", str(own), str(options.get("own_executable") or ""),
-                      notes + "torch is installed in gpudoctor's own environment")  # fmt: skip
+        return Choice(
+            "own environment",
+            str(own),
+            str(options.get("own_executable") or ""),
+            notes + "torch is installed in gpudoctor's own environment",
+        )
     # uvx puts its throw-away environment first on PATH: that one is known to hold no torch, and is nobody's patient
     own_bin = "%s/bin" % own if own and files.kind("%s/pyvenv.cfg" % own) == "file" else ""
     for name in _NAMES:
@@ -57,8 +61,12 @@ def choose(
             words = "%s on PATH" % name if env is not None else "%s in the usual folders of an image" % name
             return Choice("%s on PATH" % name, "", executable, notes + words + shim)
     if own:
-        return Choice("own environment", str(own), str(options.get("own_executable") or ""),
-                      notes + "no other Python was found, so it is gpudoctor's own")  # fmt: skip
+        return Choice(
+            "own environment",
+            str(own),
+            str(options.get("own_executable") or ""),
+            notes + "no other Python was found, so it is gpudoctor's own",
+        )
     return None
 
 

@@ -53,10 +53,15 @@ def gather_loader(files: Files, env: Optional[Mapping[str, str]], tools: Any) ->
     musl = bool(files.kind("/lib/ld-musl-x86_64.so.1") or files.kind("/lib/ld-musl-aarch64.so.1"))
     cache = _cache(files, tools)
     defaults = [f for f in (_MUSL_DEFAULTS if musl and not cache else _DEFAULTS) if files.kind(f) == "dir"]
-    files.emit({
-        "at": "loader", "musl": musl, "cache": cache is not None, "defaults": defaults,
-        "ld_library_path": None if env is None else [clean(folder) for folder in library_path],
-    })  # fmt: skip
+    files.emit(
+        {
+            "at": "loader",
+            "musl": musl,
+            "cache": cache is not None,
+            "defaults": defaults,
+            "ld_library_path": None if env is None else [clean(folder) for folder in library_path],
+        }
+    )
     entries = cache or []
     seen: Dict[str, bool] = {}
     for folder in library_path:
@@ -174,8 +179,14 @@ def _compiler(files: Files, env: Mapping[str, str]) -> None:
 
 def _gcc(files: Files) -> None:
     """Names under /usr/lib/gcc/<target>/, and the file that `gcc` on Debian-like systems points to."""
-    for triple in ("x86_64-linux-gnu", "aarch64-linux-gnu", "x86_64-redhat-linux", "aarch64-redhat-linux",
-                   "x86_64-pc-linux-gnu", "x86_64-alpine-linux-musl"):  # fmt: skip
+    for triple in (
+        "x86_64-linux-gnu",
+        "aarch64-linux-gnu",
+        "x86_64-redhat-linux",
+        "aarch64-redhat-linux",
+        "x86_64-pc-linux-gnu",
+        "x86_64-alpine-linux-musl",
+    ):
         if files.kind("/usr/lib/gcc/" + triple) == "dir":
             files.names("/usr/lib/gcc/" + triple)
     link = files.readlink("/usr/bin/gcc")

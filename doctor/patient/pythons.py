@@ -138,10 +138,14 @@ def _system_site(files: Files, prefix: str, stdlib: Tuple[str, str]) -> List[str
         return []
     if prefix == "/usr":
         return [
-            "/usr/local/lib/%s/dist-packages" % name, "/usr/lib/python3/dist-packages", folder + "/dist-packages",
-            "/usr/local/lib64/%s/site-packages" % name, "/usr/local/lib/%s/site-packages" % name,
-            "/usr/lib64/%s/site-packages" % name, "/usr/lib/%s/site-packages" % name,
-        ]  # fmt: skip
+            "/usr/local/lib/%s/dist-packages" % name,
+            "/usr/lib/python3/dist-packages",
+            folder + "/dist-packages",
+            "/usr/local/lib64/%s/site-packages" % name,
+            "/usr/local/lib/%s/site-packages" % name,
+            "/usr/lib64/%s/site-packages" % name,
+            "/usr/lib/%s/site-packages" % name,
+        ]
     return [folder + "/site-packages", folder + "/dist-packages"]
 
 

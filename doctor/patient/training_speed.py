@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 AGENT = "training_speed"
 TEXT_LIMIT = 500
 BUDGET_S = {("cuda", "standard"): 25.0, ("cuda", "full"): 90.0, ("cpu", "standard"): 15.0, ("cpu", "full"): 60.0}
-PARTS = {"cuda": (("profile", 0.16), ("sweep", 0.56), ("loader", 0.76), ("copies", 1.0)),
-         "cpu": (("sweep", 0.5), ("loader", 0.75), ("copies", 1.0))}  # fmt: skip
+PARTS = {
+    "cuda": (("profile", 0.16), ("sweep", 0.56), ("loader", 0.76), ("copies", 1.0)),
+    "cpu": (("sweep", 0.5), ("loader", 0.75), ("copies", 1.0)),
+}
 """Until which share of the budget each measurement may go on; what one leaves over is the next one's."""
 BATCHES = {"cuda": (64, 256, 1024, 4096, 16384, 128, 512, 2048, 8192), "cpu": (64, 256, 1024, 128, 512)}
 """The coarse series first; the standard level has no other."""
@@ -313,8 +315,9 @@ def cgroup_folders(root: str = "/") -> List[str]:
         bases = [top, top + "/unified"] if not names else [top + "/" + names, top + "/cpu"]
         parts = [part for part in path.split("/") if part and part != ".."][:32]
         if not names or "cpu" in names.split(","):
-            found += [base + "".join("/" + part for part in parts[: end + 1])
-                      for base in bases for end in range(len(parts))]  # fmt: skip
+            found += [
+                base + "".join("/" + part for part in parts[: end + 1]) for base in bases for end in range(len(parts))
+            ]
     return list(dict.fromkeys(found))
 
 
@@ -576,9 +579,10 @@ def profile(say: Callable[..., None], orders: Any, torch: Any, device: str, batc
         kernels = [
             event.time_range.elapsed_us()
             for event in trace.events()
-            if str(event.device_type).endswith("CUDA") and not getattr(event, "is_user_annotation", False)
+            if str(event.device_type).endswith("CUDA")
+            and not getattr(event, "is_user_annotation", False)
             and not re.match(r"Memcpy (HtoD|DtoH)|Optimizer\.|ProfilerStep", event.name)
-        ]  # fmt: skip
+        ]
         if kernels:
             say(profiled=[batch, sum(kernels) / steps / 1000, round(len(kernels) / steps)])
         del training, trace
@@ -689,8 +693,16 @@ class Sweep:
             return missing
 
 
-def sweep(say: Callable[..., None], orders: Any, torch: Any, device: str, batches: Sequence[int], seconds: float,
-          end: float, profiled: Profiled) -> None:  # fmt: skip
+def sweep(
+    say: Callable[..., None],
+    orders: Any,
+    torch: Any,
+    device: str,
+    batches: Sequence[int],
+    seconds: float,
+    end: float,
+    profiled: Profiled,
+) -> None:
     """A child: the batch sweep."""
     Sweep(say, torch, device, profiled).run(batches, seconds, end)
 
@@ -785,8 +797,9 @@ def worker_counts(cores: float, most: int) -> List[int]:
     return sorted({0, 1, top, *(1 << power for power in range(10) if 1 << power <= top)})
 
 
-def loader(say: Callable[..., None], orders: Any, torch: Any, device: str, counts: Sequence[int], seconds: float,
-           end: float) -> None:  # fmt: skip
+def loader(
+    say: Callable[..., None], orders: Any, torch: Any, device: str, counts: Sequence[int], seconds: float, end: float
+) -> None:
     """Samples a second out of a DataLoader by its number of workers, with nothing behind it."""
     pinned = device != "cpu" and torch.cuda.is_available()
     if pinned:
@@ -957,8 +970,7 @@ class Agent:
         self.fresh = self.kind == "cuda" and cuda_touched()
         return True
 
-    def supervise(self, part: str, until: float, profiled: Profiled, work: Callable[..., None],
-                  *arguments: Any) -> str:  # fmt: skip
+    def supervise(self, part: str, until: float, profiled: Profiled, work: Callable[..., None], *arguments: Any) -> str:
         """Run a measurement in a child and pass on its lines; its fault, empty where it came to its end."""
         child = Child(work, *arguments, fresh=self.fresh)
         self.emit(field="pids", value=[child.pid])

@@ -58,10 +58,14 @@ def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[
     stuck = result.stuck or {}
     return (
         CallFault(
-            library, result.guilty, "hang" if result.fault == "hang" else "crash", ", ".join(place),
-            stuck.get("pid", 0), stuck.get("wchan", ""),
+            library,
+            result.guilty,
+            "hang" if result.fault == "hang" else "crash",
+            ", ".join(place),
+            stuck.get("pid", 0),
+            stuck.get("wchan", ""),
         ),
-    )  # fmt: skip
+    )
 
 
 _PLACES = (("gpu", "GPU"), ("other", "and GPU"), ("mig", "MIG device"), ("device", "device"))

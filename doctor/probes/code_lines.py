@@ -25,11 +25,18 @@ def summary_of(line: dict[str, Any]) -> FatbinSummary:
         problem = string(row.get("problem"))
         sections.append(
             SectionSummary(
-                string(row.get("name")), number(row.get("size")) or 0, number(row.get("containers")) or 0,
-                number(row.get("kernel_containers")) or 0, number(row.get("entries")) or 0, tuple(targets),
-                tuple(patterns), dict(other) if isinstance(other, dict) else {}, bool(problem), problem,
+                string(row.get("name")),
+                number(row.get("size")) or 0,
+                number(row.get("containers")) or 0,
+                number(row.get("kernel_containers")) or 0,
+                number(row.get("entries")) or 0,
+                tuple(targets),
+                tuple(patterns),
+                dict(other) if isinstance(other, dict) else {},
+                bool(problem),
+                problem,
             )
-        )  # fmt: skip
+        )
     return FatbinSummary(tuple(sections))
 
 

@@ -110,9 +110,12 @@ def _gcc(raw: Raw) -> str | Missing:
     if link == "/usr/bin/gcc" and raw.exists("/usr/bin/gcc") is not True:
         return Missing("absent", "no /usr/bin/gcc") if raw.complete else raw.unasked
     found = [
-        name for row in raw.rows("dir") if string(row.get("path")).startswith("/usr/lib/gcc/")
-        for name in strings(row.get("names")) if re.fullmatch(r"\d+(\.\d+)*", name)
-    ]  # fmt: skip
+        name
+        for row in raw.rows("dir")
+        if string(row.get("path")).startswith("/usr/lib/gcc/")
+        for name in strings(row.get("names"))
+        if re.fullmatch(r"\d+(\.\d+)*", name)
+    ]
     if not found:
         return Missing("absent", "no folder of /usr/lib/gcc tells the version")
     return max(found, key=lambda name: [int(part) for part in name.split(".")])

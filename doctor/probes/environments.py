@@ -24,8 +24,13 @@ def parse_python(raw: Raw) -> Python:
         words = f"no Python at {asked}" if asked else "no Python was found"
         gap = raw.unasked if row is None else Missing("absent", words)
         empty = Environment(prefix=gap, executable=gap, version=gap, torch_version=gap, site_packages=gap)
-        return Python(patient=empty, chosen_because=gap, distributions=gap, extensions=gap,
-                      others=others if finished else raw.unasked)  # fmt: skip
+        return Python(
+            patient=empty,
+            chosen_because=gap,
+            distributions=gap,
+            extensions=gap,
+            others=others if finished else raw.unasked,
+        )
     return Python(
         patient=_environment(row),
         chosen_because=string(row.get("because")) or NOT_ASKED,

@@ -23,9 +23,12 @@ def elf(path: str) -> dict[str, Any] | None:
     if dynamic is None:
         return {"machine": headers.machine, "needed": []}
     return {
-        "machine": headers.machine, "soname": dynamic.soname, "needed": list(dynamic.needed),
-        "rpath": list(dynamic.rpath), "runpath": list(dynamic.runpath),
-    }  # fmt: skip
+        "machine": headers.machine,
+        "soname": dynamic.soname,
+        "needed": list(dynamic.needed),
+        "rpath": list(dynamic.rpath),
+        "runpath": list(dynamic.runpath),
+    }
 
 
 def code(path: str) -> dict[str, Any] | None:
@@ -42,13 +45,19 @@ def code(path: str) -> dict[str, Any] | None:
     sections = []
     for section in summary.sections:
         index = {count.target: at for at, count in enumerate(section.targets)}
-        sections.append({
-            "name": section.name, "size": section.size, "containers": section.containers,
-            "kernel_containers": section.kernel_containers, "entries": section.entries, "problem": section.problem,
-            "targets": [[*count.target, count.entries, count.containers] for count in section.targets],
-            "patterns": [[sorted(index[t] for t in p.targets), p.containers] for p in section.patterns],
-            "other": section.other_kinds,
-        })  # fmt: skip
+        sections.append(
+            {
+                "name": section.name,
+                "size": section.size,
+                "containers": section.containers,
+                "kernel_containers": section.kernel_containers,
+                "entries": section.entries,
+                "problem": section.problem,
+                "targets": [[*count.target, count.entries, count.containers] for count in section.targets],
+                "patterns": [[sorted(index[t] for t in p.targets), p.containers] for p in section.patterns],
+                "other": section.other_kinds,
+            }
+        )
     return {"sections": sections}
 
 

@@ -122,9 +122,14 @@ def _linked(raw: Raw, folder: str, python: Python) -> dict[str, Any]:
     if not elfs:
         gap = Missing("absent", "no CUDA library in torch/lib") if raw.complete else raw.unasked
         return {
-            "linked_libraries": gap, "missing_libraries": gap, "cudnn_bundled": gap, "cudnn_path": gap,
-            "cudnn_shadow": gap, "nccl_bundled": gap, "nccl_path": gap,
-        }  # fmt: skip
+            "linked_libraries": gap,
+            "missing_libraries": gap,
+            "cudnn_bundled": gap,
+            "cudnn_path": gap,
+            "cudnn_shadow": gap,
+            "nccl_bundled": gap,
+            "nccl_path": gap,
+        }
     cudnn, nccl = _first(found, "libcudnn.so"), _first(found, "libnccl.so")
     return {
         "linked_libraries": tuple(needed),

@@ -32,9 +32,14 @@ class Sampler:
             held, self._lifeline = os.pipe()
             try:
                 self._process = subprocess.Popen(
-                    command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, pass_fds=(held,),
+                    command,
+                    stdin=pipe,
+                    stdout=pipe,
+                    stderr=pipe,
+                    start_new_session=True,
+                    pass_fds=(held,),
                     env={**os.environ, "GPUDOCTOR_LIFELINE": str(held)},
-                )  # fmt: skip
+                )
             finally:
                 os.close(held)
         except (OSError, ValueError) as error:

@@ -114,8 +114,11 @@ class Tree:
             member = self._members.get(pid)
             if stat is not None and (member is None or member.start == stat.start):
                 found[pid] = stat
-        new = {pid: stat for pid in there - found.keys() - self._strangers - self._without
-               if (stat := self._stat(f"{pid}/stat")) is not None}  # fmt: skip
+        new = {
+            pid: stat
+            for pid in there - found.keys() - self._strangers - self._without
+            if (stat := self._stat(f"{pid}/stat")) is not None
+        }
         while ours := [pid for pid, stat in new.items() if stat.parent in found]:
             for pid in ours:
                 found[pid] = new.pop(pid)
@@ -168,9 +171,15 @@ class Tree:
         try:
             ticks = [int(words[at]) for at in (11, 12, 13, 14)]
             return Seen(
-                int(pid), int(words[19]), int(words[1]), name.decode("utf-8", "replace"), words[0].decode(),
-                (ticks[0] + ticks[1]) * _TICK_S, (ticks[2] + ticks[3]) * _TICK_S, int(words[17]),
-            )  # fmt: skip
+                int(pid),
+                int(words[19]),
+                int(words[1]),
+                name.decode("utf-8", "replace"),
+                words[0].decode(),
+                (ticks[0] + ticks[1]) * _TICK_S,
+                (ticks[2] + ticks[3]) * _TICK_S,
+                int(words[17]),
+            )
         except (ValueError, IndexError):
             return None
 

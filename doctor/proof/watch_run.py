@@ -71,9 +71,14 @@ def watch_process(pid: int, program: str, sampler: Sequence[str] | None, interva
 
 class _Watcher:
     def __init__(
-        self, pid: int, program: str, start: float, sampler: Sequence[str] | None, interval_s: float | None,
+        self,
+        pid: int,
+        program: str,
+        start: float,
+        sampler: Sequence[str] | None,
+        interval_s: float | None,
         command: Command | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.pid, self.program, self.start, self.command = pid, program, start, command
         self.given_s, self.interval_s = interval_s, interval_s or INTERVAL_S
         self.tree = Tree(pid, without=(os.getpid(),))

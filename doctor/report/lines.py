@@ -39,9 +39,13 @@ def wrap(
     deep = " " * (len(indent) + len(lead.text) if hang is None else hang)
     words = " ".join(printable(text).split())
     rows = textwrap.wrap(
-        words, max(20, width), initial_indent=" " * len(indent + lead.text), subsequent_indent=deep,
-        break_long_words=False, break_on_hyphens=False,
-    ) or [""]  # fmt: skip
+        words,
+        max(20, width),
+        initial_indent=" " * len(indent + lead.text),
+        subsequent_indent=deep,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
     head = (Span(indent), lead, Span(rows[0].lstrip(" "), style))
     return [head, *((Span(deep), Span(row.lstrip(" "), style)) for row in rows[1:])]
 

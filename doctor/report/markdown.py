@@ -21,9 +21,7 @@ _ESCAPED = {c: "\\" + c for c in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;", "&":
 _TABLE = str.maketrans(_ESCAPED)
 
 
-def render_markdown(
-    report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None
-) -> str:
+def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None) -> str:
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     code = exit_words(report)
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
@@ -172,5 +170,12 @@ def _checks(report: Report, layers: Mapping[str, Layer]) -> list[str]:
 
 def _facts(report: Report) -> list[str]:
     rows = [f"{path}: {show(value, 500)}" for path, value in walk(report.snapshot) if value not in ((), {}, "")]
-    return ["<details>", "<summary>Facts</summary>", "", *fenced("\n".join(map(printable, rows)), "text"), "",
-            "</details>", ""]  # fmt: skip
+    return [
+        "<details>",
+        "<summary>Facts</summary>",
+        "",
+        *fenced("\n".join(map(printable, rows)), "text"),
+        "",
+        "</details>",
+        "",
+    ]

@@ -166,11 +166,17 @@ def _load(load: Load, names: dict[str, str]) -> tuple[str, ...]:
     gen, width = known(load.pcie_gen), known(load.pcie_width)
     link = [f"{gen}.0" if gen else "", f"x{width}" if width else ""]
     return (
-        names.get(load.key, load.key), load.phase, percent(load.utilization_percent), amount(load.power_w, "W"),
-        amount(load.power_limit_w, "W"), celsius(load), amount(load.clock_sm_mhz, "MHz"),
-        " ".join(word for word in link if word), memory(load.memory_used_max_mib),
+        names.get(load.key, load.key),
+        load.phase,
+        percent(load.utilization_percent),
+        amount(load.power_w, "W"),
+        amount(load.power_limit_w, "W"),
+        celsius(load),
+        amount(load.clock_sm_mhz, "MHz"),
+        " ".join(word for word in link if word),
+        memory(load.memory_used_max_mib),
         ", ".join(reasons(load.reasons_percent)),
-    )  # fmt: skip
+    )
 
 
 def _together(m: Measured) -> Sheet:

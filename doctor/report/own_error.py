@@ -8,8 +8,13 @@ from ..findings import Finding
 from ..snapshot import Snapshot, known
 
 _OF_TORCH = ("gpu-path-not-available", "torch-import-broken", "cuda-init-failed")
-_PASSING = ("CUDA kernel errors might be", "For debugging consider", "Compile with", "Device-side assertion",
-            "Search for")
+_PASSING = (
+    "CUDA kernel errors might be",
+    "For debugging consider",
+    "Compile with",
+    "Device-side assertion",
+    "Search for",
+)
 """Beginnings of lines that torch adds to every CUDA error."""
 
 
@@ -19,8 +24,10 @@ def own_error(root: Finding, under: list[Finding], s: Snapshot) -> str:
         return ""
     run = s.torch_run
     for fact in (run.import_error, run.first_call_error, run.kernel_error):
-        line = next((row for row in map(str.strip, (known(fact) or "").splitlines()) if row and
-                     not row.startswith(_PASSING)), "")  # fmt: skip
+        line = next(
+            (row for row in map(str.strip, (known(fact) or "").splitlines()) if row and not row.startswith(_PASSING)),
+            "",
+        )
         line = re.sub(r"^device \d+: ", "", line)
         if line:
             return "" if line in f"{root.title} {root.detail}" else line

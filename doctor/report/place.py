@@ -14,7 +14,7 @@ _FAR: tuple[tuple[float, float, Anchor], ...] = tuple(
     (dx * far, dy * far + 4, "start" if dx > 0 else "end")
     for far in (1, 1.6, 2.3)
     for dx, dy in ((18, 18), (18, -18), (-18, -18), (-18, 18), (26, 8), (-26, 8))
-)  # fmt: skip
+)
 _TIED = 2.5
 """A label farther away is as bad as one beside the point that lies this many pixels over a line."""
 

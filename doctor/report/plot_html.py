@@ -29,12 +29,24 @@ def render_html(report: Report) -> str:
     body = [*_head(report), *_findings(report), *_measured(report), *_checks(report), *_foot(report)]
     return "\n".join(
         [
-            "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{escape(title)}</title>",
-            f"<style>\n{style}</style>", "</head>", "<body>", "<main>", *body, "</main>", "</body>", "</html>", "",
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title>",
+            f"<style>\n{style}</style>",
+            "</head>",
+            "<body>",
+            "<main>",
+            *body,
+            "</main>",
+            "</body>",
+            "</html>",
+            "",
         ]
-    )  # fmt: skip
+    )
 
 
 def _head(report: Report) -> list[str]:
@@ -131,8 +143,13 @@ def _checks(report: Report) -> list[str]:
         f"<td>{escape(c.reason)}</td></tr>"
         for c in report.checks
     ]
-    return ["<h2>Checks</h2>", f'<details class="card"><summary>{escape(counted(report.checks))}</summary>',
-            '<div class="scroll"><table><tbody>', *rows, "</tbody></table></div></details>"]  # fmt: skip
+    return [
+        "<h2>Checks</h2>",
+        f'<details class="card"><summary>{escape(counted(report.checks))}</summary>',
+        '<div class="scroll"><table><tbody>',
+        *rows,
+        "</tbody></table></div></details>",
+    ]
 
 
 def _foot(report: Report) -> list[str]:

@@ -79,9 +79,14 @@ def _crossing(d: Drawing, report: Report, device: str, points: list[BatchPoint],
 
 
 def _shares(
-    d: Drawing, points: list[BatchPoint], parts: list[tuple[float, ...]], x: LogAxis, wide: float, top: float,
+    d: Drawing,
+    points: list[BatchPoint],
+    parts: list[tuple[float, ...]],
+    x: LogAxis,
+    wide: float,
+    top: float,
     height: float,
-) -> None:  # fmt: skip
+) -> None:
     """Below: what the time of each step goes to, as shares of it."""
     start, end = height - BOTTOM, top + 50
     at = float(LEFT)

@@ -20,7 +20,7 @@ def plan_text(plan: Plan, look: Look) -> str:
         rows += wrap(f"{number}. {planned.fix.title}", look.width, subsequent_indent="   ")
         also = [check_id for check_id in planned.removes if check_id != planned.finding.id]
         because = f"for {planned.finding.id}{_SORT.get(planned.finding.status, '')}"
-        because += (f"; also removes {', '.join(also)}" if also else "")
+        because += f"; also removes {', '.join(also)}" if also else ""
         rows += wrap(because, look.width, initial_indent="   ", subsequent_indent="   ")
         for step in planned.fix.steps:
             marks = [WHERE.get(step.where, step.where)]

@@ -76,9 +76,17 @@ class Drawing:
         self._parts.append(f'<polygon points="{places}" fill="{fill}"{faint}{stroke}/>')
 
     def rect(
-        self, x: float, y: float, width: float, height: float, fill: str, edge: str = "", round_: float = 0,
-        opacity: float = 1, about: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        edge: str = "",
+        round_: float = 0,
+        opacity: float = 1,
+        about: str = "",
+    ) -> None:
         stroke = f' stroke="{edge}"' if edge else ""
         corners = f' rx="{_n(round_)}"' if round_ else ""
         faint = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
@@ -94,9 +102,17 @@ class Drawing:
         )
 
     def text(
-        self, x: float, y: float, text: str, size: float = 12, colour: str = INK, anchor: Anchor = "start",
-        bold: bool = False, turn: float = 0, halo: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float = 12,
+        colour: str = INK,
+        anchor: Anchor = "start",
+        bold: bool = False,
+        turn: float = 0,
+        halo: bool = False,
+    ) -> None:
         """`turn` in degrees about the point; a halo keeps a label readable over lines."""
         more = f' text-anchor="{anchor}"' if anchor != "start" else ""
         more += ' font-weight="600"' if bold else ""

@@ -29,7 +29,10 @@ class Look(NamedTuple):
 
 
 def render_terminal(
-    report: Report, layers: Mapping[str, Layer], look: Look = Look(), titles: Mapping[str, str] | None = None  # noqa: B008
+    report: Report,
+    layers: Mapping[str, Layer],
+    look: Look = Look(),  # noqa: B008
+    titles: Mapping[str, str] | None = None,
 ) -> str:
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     width = max(40, min(look.width, 110))

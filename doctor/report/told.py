@@ -100,8 +100,11 @@ def _cut(text: str) -> str:
 
 def seen_lines(report: Report) -> list[str]:
     """The first lines that say that something is wrong, where nothing decided what."""
-    found = {s.line: _cut(f"line {s.line}: {s.text}") for s in sorted(report.snapshot.symptoms, key=lambda s: s.line)
-             if (s.suggests or of_program(s)) and s.line and s.text}  # fmt: skip
+    found = {
+        s.line: _cut(f"line {s.line}: {s.text}")
+        for s in sorted(report.snapshot.symptoms, key=lambda s: s.line)
+        if (s.suggests or of_program(s)) and s.line and s.text
+    }
     return list(found.values())[:_MOST_LINES]
 
 
@@ -166,8 +169,11 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
 def counted(report: Report) -> str:
     """`1 failed, 10 passed of 125 checks; 68 need more facts`."""
     found = {status: sum(c.status == status for c in report.checks) for status in ("fail", "warn", "pass", "unknown")}
-    words = [f"{found[status]} {word}" for status, word in
-             (("fail", "failed"), ("warn", "warned"), ("pass", "passed")) if found[status]]  # fmt: skip
+    words = [
+        f"{found[status]} {word}"
+        for status, word in (("fail", "failed"), ("warn", "warned"), ("pass", "passed"))
+        if found[status]
+    ]
     text = f"{', '.join(words) or 'none decided'} of {len(report.checks)} checks"
     return text + (f"; {found['unknown']} need more facts" if found["unknown"] else "")
 

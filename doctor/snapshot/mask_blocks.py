@@ -29,9 +29,12 @@ def find_blocks(scan: Scan) -> Iterator[Span]:
     """Secrets that their surroundings tell."""
     text = scan.text
     for mark, pattern, group in (
-        ("-----BEGIN", _KEY, 0), ("\tTRUE\t", _COOKIE_ROW, 1), ("AAAA", _SSH_KEY, 0), ("arn:aws", _ARN, 0),
+        ("-----BEGIN", _KEY, 0),
+        ("\tTRUE\t", _COOKIE_ROW, 1),
+        ("AAAA", _SSH_KEY, 0),
+        ("arn:aws", _ARN, 0),
         ("S-1-5-21", _SID, 0),
-    ):  # fmt: skip
+    ):
         if mark in text:
             for found in compiled(pattern).finditer(text):
                 yield Span(*found.span(group))

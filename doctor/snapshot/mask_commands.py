@@ -94,7 +94,7 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
 def _command(text: str, at: int) -> tuple[int, int]:
     """The line that a word stands on, with the lines that a backslash joins to it."""
     first = text.rfind("\n", 0, at) + 1
-    while first > 1 and text[:first - 1].endswith("\\") and at - first < _MOST:
+    while first > 1 and text[: first - 1].endswith("\\") and at - first < _MOST:
         first = text.rfind("\n", 0, first - 1) + 1
     last = text.find("\n", at)
     while last > 0 and text[last - 1] == "\\" and last - at < _MOST:

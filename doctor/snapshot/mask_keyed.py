@@ -74,7 +74,7 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
             yield from _block(text, left, block.end())
         else:
             strict = kind == LIKELY or ("token" in name.lower() and ":" in sign[0] and not name.isupper())
-            quoted = text[at : at + 1] in ("\"", "'", "`")
+            quoted = text[at : at + 1] in ('"', "'", "`")
             yield from _one(text, at, strict and not (quoted and kind == SURE), name)
     elif kind != HEADER and " " in text[end : end + 2] and (blank := _BLANK.match(text, end)):
         flag = name.startswith("-") or text[left - 1 : left] in ("-", "/")
@@ -93,10 +93,10 @@ def _may_be_sign(text: str, end: int) -> bool:
 def _one(text: str, at: int, strict: bool, name: str, asked: bool = True) -> Iterator[Span]:
     """The value that begins here."""
     opening = text[at : at + 1]
-    if text.startswith(("\\\"", "\\'"), at):
+    if text.startswith(('\\"', "\\'"), at):
         opening, last = text[at : at + 2], text.find(text[at : at + 2], at + 2)
         start = at + 2
-    elif opening in ("\"", "'", "`") and opening:
+    elif opening in ('"', "'", "`") and opening:
         start = at + (3 if text.startswith(opening * 3, at) else 1)
         last = _closing(text, opening, start)
     else:
@@ -139,8 +139,8 @@ def _header(text: str, at: int, before: str) -> Iterator[Span]:
         for found in compiled(r"[:=]\s{0,4}[\"']([^\"'\n]{1,2000})[\"']").finditer(text, at, last if last > 0 else at):
             yield Span(*found.span(1))
         return
-    quote = before if before in ("\"", "'", "`") else ""
-    if text[at : at + 1] in ("\"", "'"):
+    quote = before if before in ('"', "'", "`") else ""
+    if text[at : at + 1] in ('"', "'"):
         quote = text[at]
         at += 1
     last = _closing(text, quote or "\n", at)

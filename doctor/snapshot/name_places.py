@@ -22,7 +22,8 @@ _PROMPT = (
 )
 """A prompt, or `user@host:/path` as scp writes it."""
 _LOOSE = (
-    rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})(?![\w@/(+-]|\.\w|:[\w.])"
+    rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})"
+    r"(?![\w@/(+-]|\.\w|:[\w.])"
 )
 _NO_HOST = lazily(
     r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"

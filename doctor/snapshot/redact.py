@@ -23,13 +23,15 @@ from .spans import GONE, Scan, Span, replaced
 
 T = TypeVar("T")
 
-_NEVER = frozenset((  # noqa: SIM905
-    "id kind status severity layer where missing role libc architecture system os_id os_name os_version kernel "
-    "cpu_model sha256 base64 soname arch section sass ptx special_sass arch_text arch_list modules "
-    "compute_capability git_version build cuda hip vbios cu_init_name pci_address pci_device_id pci_subsystem_id "
-    "vendor device address class_code generated_at gathered_at schema_version requires_python installer "
-    "implementation image_cuda image_torch driver_capabilities at "
-).split())
+_NEVER = frozenset(
+    (  # noqa: SIM905
+        "id kind status severity layer where missing role libc architecture system os_id os_name os_version kernel "
+        "cpu_model sha256 base64 soname arch section sass ptx special_sass arch_text arch_list modules "
+        "compute_capability git_version build cuda hip vbios cu_init_name pci_address pci_device_id pci_subsystem_id "
+        "vendor device address class_code generated_at gathered_at schema_version requires_python installer "
+        "implementation image_cuda image_torch driver_capabilities at "
+    ).split()
+)
 """Fields that hold versions, identifiers of products, or words of our own."""
 _ONLY_SECRETS = ("requires", "wheel")
 """Lines of requirements: a URL in them may hold a token, what looks like an address is a version."""

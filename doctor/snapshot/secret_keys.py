@@ -10,29 +10,38 @@ from .spans import lazily
 _PART = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 SURE, LIKELY, HEADER, NO = "sure", "likely", "header", ""
 """A value of a SURE name is a secret whatever it looks like, that of a LIKELY one if it looks like one."""
-_WORDS = frozenset((  # noqa: SIM905
-    "password passwd passwort passphrase passcode pwd passwords secret secrets credential credentials psk otp totp jwt "
-    "apikey apikeys authtoken accesstoken refreshtoken identitytoken idtoken sessiontoken accesskey secretkey "
-    "privatekey accountkey authkey licensekey apitoken apisecret clientsecret sharedsecret mnemonic bearer "
-    "dsn connectionstring connstr requirepass masterauth keypass storepass sshpass pgpass mysqlpwd"
-).split())
-_KEYS = frozenset((  # noqa: SIM905
-    "api access private secret account auth encryption signing master license licence session storage deploy service "
-    "client admin shared ssh server write read integration ingestion ingest subscription join registration activation "
-    "wandb openai anthropic hf huggingface ngc comet neptune aws azure gcp stripe app application functions project "
-    "user root preshared wireguard tailscale recovery product"
-).split())
-_LIKELY = frozenset((  # noqa: SIM905
-    "key keys token tokens auth session sess sessid sessionid phpsessid jsessionid sid sig signature csrf xsrf "
-    "csrftoken xsrftoken nonce salt license licence pin webhook pass pat hash cred creds userpass login data pw"
-).split())
-_TEXT_TOKENS = frozenset((  # noqa: SIM905
-    "pad eos bos unk sep cls mask max min num n special next prev new first last image video audio per stop start end "
-    "total prompt completion input output context generated vocab added batched batch count prefill decode cached "
-    "number of ids id len length size type types indices index embedding embeddings embed list limit budget window "
-    "dim idx classification level wise mixing merging drop sparse query position positions logits probs text word "
-    "expert experts routed counts usage reasoning s sec second rate hidden decoded parallel kv block blocks padding"
-).split())
+_WORDS = frozenset(
+    (  # noqa: SIM905
+        "password passwd passwort passphrase passcode pwd passwords secret secrets credential credentials psk otp "
+        "totp jwt apikey apikeys authtoken accesstoken refreshtoken identitytoken idtoken sessiontoken accesskey "
+        "secretkey privatekey accountkey authkey licensekey apitoken apisecret clientsecret sharedsecret mnemonic "
+        "bearer dsn connectionstring connstr requirepass masterauth keypass storepass sshpass pgpass mysqlpwd"
+    ).split()
+)
+_KEYS = frozenset(
+    (  # noqa: SIM905
+        "api access private secret account auth encryption signing master license licence session storage deploy "
+        "service client admin shared ssh server write read integration ingestion ingest subscription join "
+        "registration activation wandb openai anthropic hf huggingface ngc comet neptune aws azure gcp stripe app "
+        "application functions project user root preshared wireguard tailscale recovery product"
+    ).split()
+)
+_LIKELY = frozenset(
+    (  # noqa: SIM905
+        "key keys token tokens auth session sess sessid sessionid phpsessid jsessionid sid sig signature csrf xsrf "
+        "csrftoken xsrftoken nonce salt license licence pin webhook pass pat hash cred creds userpass login data pw"
+    ).split()
+)
+_TEXT_TOKENS = frozenset(
+    (  # noqa: SIM905
+        "pad eos bos unk sep cls mask max min num n special next prev new first last image video audio per stop "
+        "start end total prompt completion input output context generated vocab added batched batch count prefill "
+        "decode cached number of ids id len length size type types indices index embedding embeddings embed list "
+        "limit budget window dim idx classification level wise mixing merging drop sparse query position positions "
+        "logits probs text word expert experts routed counts usage reasoning s sec second rate hidden decoded "
+        "parallel kv block blocks padding"
+    ).split()
+)
 """Beside `token`: a piece of text, as language models count it."""
 _BEFORE_PASS = frozenset(["forward", "backward", "by", "second", "first", "fast", "low", "high",
                           "band", "render", "one", "two", "multi", "single", "dry"])  # fmt: skip
@@ -53,9 +62,32 @@ def kind_of(name: str) -> str:
     last = parts[-1]
     if last in _HEADERS:
         return HEADER
-    if "public" in parts or (last in ("file", "path", "files", "dir", "name", "url", "uri", "length", "size", "type",
-                                     "expired", "expires", "expiry", "version", "required", "policy", "store", "env",
-                                     "class", "id") and not {"access", "session"} & set(parts)):  # fmt: skip
+    if "public" in parts or (
+        last
+        in (
+            "file",
+            "path",
+            "files",
+            "dir",
+            "name",
+            "url",
+            "uri",
+            "length",
+            "size",
+            "type",
+            "expired",
+            "expires",
+            "expiry",
+            "version",
+            "required",
+            "policy",
+            "store",
+            "env",
+            "class",
+            "id",
+        )
+        and not {"access", "session"} & set(parts)
+    ):
         return NO
     if any(part in _WORDS for part in parts) or ("connection", "string") in pairwise(parts):
         return SURE
@@ -80,12 +112,16 @@ _NOTHING = lazily(
     r"\*+|x{3,}|[•.]+|-+|_+|\[?\(?<?(?:redacted|masked|hidden|secret|removed|filtered|token|password|your)\b.*"
     r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|os\.\w.*|self\.\w+|[A-Za-z_][\w.]*[(\[].*|serial-\d+|id-\d+|user-\d+|host-\d+|mail-\d+@.*)"
 )
-_PLAIN = lazily(r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
-                r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
-                    r"|[A-Za-z_]+=[^=].*")
+_PLAIN = lazily(
+    r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
+    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
+    r"|[A-Za-z_]+=[^=].*"
+)
 _PATH = lazily(r"(?:~|\.{0,2})(?:/[a-z0-9_.-]+)+/?|[A-Za-z]:\\.*")
-_FILE = lazily(r"(?:[~.]{0,2}/|[A-Za-z]:\\).*"
-               r"|.*\.(?:py|so|json|ya?ml|txt|pt|pth|bin|h|cpp|cu|whl|log|safetensors|toml)\b.*")
+_FILE = lazily(
+    r"(?:[~.]{0,2}/|[A-Za-z]:\\).*"
+    r"|.*\.(?:py|so|json|ya?ml|txt|pt|pth|bin|h|cpp|cu|whl|log|safetensors|toml)\b.*"
+)
 
 
 def is_nothing(value: str) -> bool:

@@ -23,9 +23,7 @@ __all__ = [
 
 _PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH120
 _CLEAN = "import sys;sys.path[:]=[p for p in sys.path if p not in('','.')];"
-BOOT = _CLEAN + (
-    "sys.path+=sys.argv[1:3];__import__('agent_boot').hold();__import__(sys.argv[3]).main(sys.argv[4:])"
-)
+BOOT = _CLEAN + ("sys.path+=sys.argv[1:3];__import__('agent_boot').hold();__import__(sys.argv[3]).main(sys.argv[4:])")
 SCRIPT_BOOT = _CLEAN + (
     "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
     "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"

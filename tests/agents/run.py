@@ -25,6 +25,8 @@ def run_cuda(env: dict[str, str], deadline_s: float = DEADLINE_S) -> AgentResult
     return run_agent(agent_argv(str(PATIENT / "cuda_driver.py")), deadline_s, env)
 
 
-def run_torch(env: dict[str, str], *arguments: str, deadline_s: float = DEADLINE_S, cwd: Path | None = None) -> AgentResult:
+def run_torch(
+    env: dict[str, str], *arguments: str, deadline_s: float = DEADLINE_S, cwd: Path | None = None
+) -> AgentResult:
     argv = [sys.executable, str(PATIENT / "torch_facts.py"), *arguments]
     return run_agent(argv, deadline_s, env, cwd=None if cwd is None else str(cwd))

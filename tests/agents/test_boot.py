@@ -37,7 +37,10 @@ def pythons() -> list[str]:
     """Interpreters of other versions that are here: the oldest and the newest that patients have."""
     found = [shutil.which(f"python3.{minor}") for minor in (8, 12)]
     roots = [Path(path).resolve() for path in found if path]
-    return [sys.executable, *(str(p) for p in roots if subprocess.run([p, "-c", ""], capture_output=True).returncode == 0)]
+    return [
+        sys.executable,
+        *(str(p) for p in roots if subprocess.run([p, "-c", ""], capture_output=True).returncode == 0),
+    ]
 
 
 def alive(pid: int) -> bool:
@@ -89,7 +92,9 @@ def test_the_alarm_ends_a_child_that_nobody_ends(tmp_path: Path) -> None:
     agent = tmp_path / "hung.py"
     agent.write_text(_AGENT)
     env = {**os.environ, "GPUDOCTOR_ALARM_S": "1"}
-    done = subprocess.run(agent_argv(str(agent), "hang"), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    done = subprocess.run(
+        agent_argv(str(agent), "hang"), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+    )
     assert done.returncode == -signal.SIGALRM
 
 

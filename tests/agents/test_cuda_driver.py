@@ -27,19 +27,35 @@ def test_a_healthy_h100(on_machine: OnMachine) -> None:
     env = on_machine("healthy-h100")
     driver = parsed(run_cuda(env))
     assert driver.libcuda_path == env["LD_LIBRARY_PATH"] + "/libcuda.so.580.82.07"
-    assert (driver.libcuda_version, driver.cu_init, driver.cu_init_name, driver.cuda_version) == ("580.82.07", 0, "CUDA_SUCCESS", "13.0")
+    assert (driver.libcuda_version, driver.cu_init, driver.cu_init_name, driver.cuda_version) == (
+        "580.82.07",
+        0,
+        "CUDA_SUCCESS",
+        "13.0",
+    )
     assert driver.cuda_devices == (
         CudaDevice(
-            ordinal=0, name="NVIDIA H100 80GB HBM3", uuid="GPU-00000000-2330-4a5b-8c6d-233000000000", compute_capability="9.0",
-            pci_address="0000:01:00.0", memory_total_mib=81559, integrated=False,
+            ordinal=0,
+            name="NVIDIA H100 80GB HBM3",
+            uuid="GPU-00000000-2330-4a5b-8c6d-233000000000",
+            compute_capability="9.0",
+            pci_address="0000:01:00.0",
+            memory_total_mib=81559,
+            integrated=False,
         ),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
     ("visible", "seen"),
-    [("0,1", ["RTX 3060", "GTX 1080"]), ("1", ["GTX 1080"]), ("1,0", ["GTX 1080", "RTX 3060"]), ("0,7,1", ["RTX 3060"]), ("GPU-00000001", ["GTX 1080"])],
-)  # fmt: skip
+    [
+        ("0,1", ["RTX 3060", "GTX 1080"]),
+        ("1", ["GTX 1080"]),
+        ("1,0", ["GTX 1080", "RTX 3060"]),
+        ("0,7,1", ["RTX 3060"]),
+        ("GPU-00000001", ["GTX 1080"]),
+    ],
+)
 def test_cuda_visible_devices_reaches_the_driver(visible: str, seen: list[str], on_machine: OnMachine) -> None:
     devices = parsed(run_cuda(on_machine("rtx3060-gtx1080", CUDA_VISIBLE_DEVICES=visible))).cuda_devices
     assert isinstance(devices, tuple)
@@ -55,8 +71,12 @@ def test_hidden_devices_are_no_device(visible: str, on_machine: OnMachine) -> No
 
 @pytest.mark.parametrize(
     ("name", "code", "word"),
-    [("mismatch", 803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"), ("not-loaded", 100, "CUDA_ERROR_NO_DEVICE"), ("no-permission", 100, "CUDA_ERROR_NO_DEVICE")],
-)  # fmt: skip
+    [
+        ("mismatch", 803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        ("not-loaded", 100, "CUDA_ERROR_NO_DEVICE"),
+        ("no-permission", 100, "CUDA_ERROR_NO_DEVICE"),
+    ],
+)
 def test_init_that_fails(name: str, code: int, word: str, on_machine: OnMachine) -> None:
     driver = parsed(run_cuda(on_machine(name)))
     assert (driver.cu_init, driver.cu_init_name) == (code, word)

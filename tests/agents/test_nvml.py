@@ -42,27 +42,88 @@ def test_every_machine_that_answers(name: str, on_machine: OnMachine) -> None:
     for index, gpu in enumerate(gpus(snapshot)):
         said = {key.removeprefix(f"gpu.{index}."): value for key, value in scenario.items()}
         assert (gpu.key, gpu.name, gpu.compute_capability) == (said["uuid"], said["name"], said["cc"])
-        assert (gpu.pci_address, gpu.pci_device_id, gpu.pci_subsystem_id) == (said["pci.bus"], said["pci.device"], said["pci.subsystem"])
+        assert (gpu.pci_address, gpu.pci_device_id, gpu.pci_subsystem_id) == (
+            said["pci.bus"],
+            said["pci.device"],
+            said["pci.subsystem"],
+        )
         assert gpu.memory_total_mib == (int(said["memory.total"]) if "memory.total" in said else NOT_SUPPORTED)
 
 
 def test_all_fields_of_an_h100(on_machine: OnMachine) -> None:
     (gpu,) = gpus(parsed(run_nvml(on_machine("healthy-h100"))))
     assert gpu == Gpu(
-        key="GPU-00000000-2330-4a5b-8c6d-233000000000", index=0, name="NVIDIA H100 80GB HBM3", uuid="GPU-00000000-2330-4a5b-8c6d-233000000000",
-        serial="1654000000000", vbios="96.00.89.00.01", brand_id=14, architecture_id=9, pci_address="0000:01:00.0", pci_device_id="2330",
-        pci_subsystem_id="16c110de", compute_capability="9.0", memory_total_mib=81559, memory_used_mib=4, memory_reserved_mib=400,
-        compute_mode="default", persistence_mode=True, mig_enabled=False, mig_pending=False, mig_instances=(), ecc_enabled=True, ecc_pending=True,
-        ecc_uncorrected_volatile=0, ecc_corrected_volatile=0, ecc_uncorrected_aggregate=0, remapped_rows_correctable=0,
-        remapped_rows_uncorrectable=0, row_remap_pending=False, row_remap_failed=False, memory_unrepairable=Missing("absent", "this driver's NVML has no such call"), retired_pages=NOT_SUPPORTED,
-        retired_pages_pending=NOT_SUPPORTED, recovery_action=0, power_draw_w=77.0, power_limit_w=700.0, power_default_w=700.0,
-        power_min_w=210.0, power_max_w=700.0, temperature_c=33, temperature_slowdown_c=NOT_SUPPORTED, temperature_shutdown_c=NOT_SUPPORTED,
-        temperature_margin_c=54, clock_sm_mhz=345, clock_sm_max_mhz=1980, clock_memory_mhz=2619, clock_memory_max_mhz=2619,
-        clock_event_reasons=1, sram_threshold_exceeded=False, sram_uncorrected_aggregate=0, nvlink_errors=(), pcie_replays=0,
-        pcie_replays_climbed=0, counters_apart_ms=Missing("absent", "all counters are 0"), fabric_health=0, fabric_health_summary=0, pcie_gen=5, pcie_gen_max=5, pcie_gen_device_max=5, pcie_width=16, pcie_width_max=16, utilization_percent=0,
-        memory_utilization_percent=0, fan_percent=NOT_SUPPORTED, processes=(), nvlink_active=18, nvlink_inactive=0, fabric_state=3,
-        fabric_status=0, gsp_firmware="580.82.07", virtualization_mode=0,
-    )  # fmt: skip
+        key="GPU-00000000-2330-4a5b-8c6d-233000000000",
+        index=0,
+        name="NVIDIA H100 80GB HBM3",
+        uuid="GPU-00000000-2330-4a5b-8c6d-233000000000",
+        serial="1654000000000",
+        vbios="96.00.89.00.01",
+        brand_id=14,
+        architecture_id=9,
+        pci_address="0000:01:00.0",
+        pci_device_id="2330",
+        pci_subsystem_id="16c110de",
+        compute_capability="9.0",
+        memory_total_mib=81559,
+        memory_used_mib=4,
+        memory_reserved_mib=400,
+        compute_mode="default",
+        persistence_mode=True,
+        mig_enabled=False,
+        mig_pending=False,
+        mig_instances=(),
+        ecc_enabled=True,
+        ecc_pending=True,
+        ecc_uncorrected_volatile=0,
+        ecc_corrected_volatile=0,
+        ecc_uncorrected_aggregate=0,
+        remapped_rows_correctable=0,
+        remapped_rows_uncorrectable=0,
+        row_remap_pending=False,
+        row_remap_failed=False,
+        memory_unrepairable=Missing("absent", "this driver's NVML has no such call"),
+        retired_pages=NOT_SUPPORTED,
+        retired_pages_pending=NOT_SUPPORTED,
+        recovery_action=0,
+        power_draw_w=77.0,
+        power_limit_w=700.0,
+        power_default_w=700.0,
+        power_min_w=210.0,
+        power_max_w=700.0,
+        temperature_c=33,
+        temperature_slowdown_c=NOT_SUPPORTED,
+        temperature_shutdown_c=NOT_SUPPORTED,
+        temperature_margin_c=54,
+        clock_sm_mhz=345,
+        clock_sm_max_mhz=1980,
+        clock_memory_mhz=2619,
+        clock_memory_max_mhz=2619,
+        clock_event_reasons=1,
+        sram_threshold_exceeded=False,
+        sram_uncorrected_aggregate=0,
+        nvlink_errors=(),
+        pcie_replays=0,
+        pcie_replays_climbed=0,
+        counters_apart_ms=Missing("absent", "all counters are 0"),
+        fabric_health=0,
+        fabric_health_summary=0,
+        pcie_gen=5,
+        pcie_gen_max=5,
+        pcie_gen_device_max=5,
+        pcie_width=16,
+        pcie_width_max=16,
+        utilization_percent=0,
+        memory_utilization_percent=0,
+        fan_percent=NOT_SUPPORTED,
+        processes=(),
+        nvlink_active=18,
+        nvlink_inactive=0,
+        fabric_state=3,
+        fabric_status=0,
+        gsp_firmware="580.82.07",
+        virtualization_mode=0,
+    )
 
 
 def test_the_library_is_the_one_that_is_mapped(on_machine: OnMachine) -> None:
@@ -83,9 +144,12 @@ def test_mig_devices_are_children(on_machine: OnMachine) -> None:
     assert gpu.mig_enabled is True
     assert isinstance(gpu.mig_instances, tuple)
     assert gpu.mig_instances[1] == MigInstance(
-        uuid="MIG-00000001-20b2-5a5b-8c6d-000000000000", name="NVIDIA A100-SXM4-80GB MIG 3g.40gb", memory_total_mib=40192,
-        gpu_instance=2, compute_instance=0,
-    )  # fmt: skip
+        uuid="MIG-00000001-20b2-5a5b-8c6d-000000000000",
+        name="NVIDIA A100-SXM4-80GB MIG 3g.40gb",
+        memory_total_mib=40192,
+        gpu_instance=2,
+        compute_instance=0,
+    )
     assert len(gpu.mig_instances) == 2
 
 
@@ -119,8 +183,12 @@ def test_an_old_driver_is_asked_in_its_own_way(on_machine: OnMachine) -> None:
 
 @pytest.mark.parametrize(
     ("name", "code", "text", "reason"),
-    [("mismatch", 18, "mismatch", "error"), ("not-loaded", 9, "Driver Not Loaded", "error"), ("no-permission", 4, "Insufficient Permissions", "denied")],
-)  # fmt: skip
+    [
+        ("mismatch", 18, "mismatch", "error"),
+        ("not-loaded", 9, "Driver Not Loaded", "error"),
+        ("no-permission", 4, "Insufficient Permissions", "denied"),
+    ],
+)
 def test_init_that_fails(name: str, code: int, text: str, reason: str, on_machine: OnMachine) -> None:
     snapshot = parsed(run_nvml(on_machine(name)))
     assert snapshot.driver.nvml_init == code
@@ -172,7 +240,10 @@ def test_a_lost_gpu_leaves_the_other(on_machine: OnMachine) -> None:
 def test_no_library(on_machine: OnMachine) -> None:
     result = run_nvml(on_machine("no-driver"))
     driver = parsed(result).driver
-    assert all(isinstance(f, Missing) and f.reason == "absent" for f in (driver.nvml_library_path, driver.nvml_init, driver.nvml_gpu_count))
+    assert all(
+        isinstance(f, Missing) and f.reason == "absent"
+        for f in (driver.nvml_library_path, driver.nvml_init, driver.nvml_gpu_count)
+    )
     assert all(line.get("begin") != "import pynvml" for line in result.lines), "the binding is not worth importing then"
 
 
@@ -188,13 +259,17 @@ def test_the_binding_is_not_there(on_machine: OnMachine, tmp_path: Any) -> None:
 
     from .run import PATIENT
 
-    snapshot = parsed(run_agent(agent_argv(str(PATIENT / "nvml.py"), str(tmp_path / "empty")), 20, on_machine("healthy-h100")))
+    snapshot = parsed(
+        run_agent(agent_argv(str(PATIENT / "nvml.py"), str(tmp_path / "empty")), 20, on_machine("healthy-h100"))
+    )
     assert isinstance(snapshot.driver.nvml_init, Missing)
     assert "pynvml" in snapshot.driver.nvml_init.detail
 
 
 def test_a_field_that_has_no_answer_is_missing_alone(on_machine: OnMachine) -> None:
-    machine = Machine.load("healthy-h100").with_(fail__nvmlDeviceGetPowerUsage="999", fail__nvmlDeviceGetTemperature="4")
+    machine = Machine.load("healthy-h100").with_(
+        fail__nvmlDeviceGetPowerUsage="999", fail__nvmlDeviceGetTemperature="4"
+    )
     (gpu,) = gpus(parsed(run_nvml(on_machine(machine))))
     assert gpu.power_draw_w == Missing("error", "NVML 999: Unknown Error")
     assert gpu.temperature_c == Missing("denied", "Insufficient Permissions")
@@ -209,7 +284,9 @@ def test_hostile_lines_never_raise() -> None:
              "compute_mode", "power_range", "fabric", "p2p_read"]  # fmt: skip
     for value in odd:
         lines: list[dict[str, Any]] = [{"field": "init", "value": 0}, {"field": "count", "value": 1}]
-        lines += [{"field": name, "value": value, "gpu": 0} for name in names] + [{"field": "p2p_read", "value": value, "gpu": 0, "other": 0}]
+        lines += [{"field": name, "value": value, "gpu": 0} for name in names] + [
+            {"field": "p2p_read", "value": value, "gpu": 0, "other": 0}
+        ]
         lines += [{"field": "x", "gpu": value}, {"field": "uuid", "error": value, "gpu": 0, "mig": 0}, {"field": value}]
         parsed(AgentResult(lines))
         parsed(AgentResult([{"field": name, "value": value} for name in names]))

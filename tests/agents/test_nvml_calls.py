@@ -48,7 +48,9 @@ def test_the_list_says_what_is_asked_and_nothing_else(on_machine: OnMachine, tmp
 
 
 def test_each_row_is_whole() -> None:
-    facts = set(Snapshot().__struct_fields__) | set(__import__("doctor.snapshot", fromlist=["Gpu"]).Gpu.__struct_fields__)
+    facts = set(Snapshot().__struct_fields__) | set(
+        __import__("doctor.snapshot", fromlist=["Gpu"]).Gpu.__struct_fields__
+    )
     for row in fields():
         assert row.field and row.call and row.source and row.first_driver.isdecimal(), row
         assert row.asked in ("yes", "no") and (row.sick or row.why), row
@@ -75,7 +77,10 @@ def test_a_counter_that_is_not_zero_is_read_twice_and_the_others_once(on_machine
     assert collections.Counter(lines)["call nvmlDeviceGetFieldValues 5"] == 2
     assert isinstance(snapshot.gpus, tuple)
     assert [gpu.pcie_replays_climbed for gpu in snapshot.gpus] == [0, 0, 0, 0, 0, 2, 0, 0]
-    assert snapshot.gpus[6].nvlink_errors == (NvLinkErrors(link=1, crc=7, crc_climbed=3), NvLinkErrors(link=2, replay=1))
+    assert snapshot.gpus[6].nvlink_errors == (
+        NvLinkErrors(link=1, crc=7, crc_climbed=3),
+        NvLinkErrors(link=2, replay=1),
+    )
     assert isinstance(snapshot.gpus[6].counters_apart_ms, int) and snapshot.gpus[6].counters_apart_ms >= 100
     assert snapshot.gpus[0].counters_apart_ms == Missing("absent", "all counters are 0")
 

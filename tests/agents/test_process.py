@@ -14,7 +14,13 @@ from doctor.targets.process import agent_argv, run_agent, start_agent, wait_agen
 
 
 def python(code: str) -> list[str]:
-    return [sys.executable, "-I", "-S", "-c", "import os, sys, time, signal\ndef say(t): os.write(1, t.encode())\n" + code]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        "import os, sys, time, signal\ndef say(t): os.write(1, t.encode())\n" + code,
+    ]
 
 
 def alive(pid: int) -> bool:
@@ -26,31 +32,33 @@ def alive(pid: int) -> bool:
 
 
 def test_lines_in_order_and_no_fault() -> None:
-    result = run_agent(python("say('{\"a\": 1}\\n{\"b\": 2}\\n')"), 20)
+    result = run_agent(python('say(\'{"a": 1}\\n{"b": 2}\\n\')'), 20)
     assert result.lines == [{"a": 1}, {"b": 2}]
     assert (result.returncode, result.fault, result.guilty, result.noise) == (0, None, None, [])
 
 
 def test_a_hang_keeps_what_was_said_and_names_the_call() -> None:
-    result = run_agent(python("say('{\"a\": 1}\\n{\"begin\": \"cuInit\"}\\n'); time.sleep(600)"), 0.5)
+    result = run_agent(python('say(\'{"a": 1}\\n{"begin": "cuInit"}\\n\'); time.sleep(600)'), 0.5)
     assert result.lines[0] == {"a": 1}
     assert (result.fault, result.guilty) == ("hang", "cuInit")
 
 
 def test_a_child_that_ignores_sigterm_is_killed() -> None:
-    result = run_agent(python("signal.signal(signal.SIGTERM, signal.SIG_IGN); say('{\"a\": 1}\\n'); time.sleep(600)"), 0.5)
+    result = run_agent(
+        python("signal.signal(signal.SIGTERM, signal.SIG_IGN); say('{\"a\": 1}\\n'); time.sleep(600)"), 0.5
+    )
     assert (result.fault, result.returncode) == ("hang", -signal.SIGKILL)
 
 
 @pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGSEGV)", "os.abort()"])
 def test_a_crash_names_the_call(how: str) -> None:
-    result = run_agent(python("say('{\"begin\": \"nvmlInit\"}\\n'); " + how), 20)
+    result = run_agent(python('say(\'{"begin": "nvmlInit"}\\n\'); ' + how), 20)
     assert (result.fault, result.guilty) == ("crash", "nvmlInit")
     assert result.returncode is not None and result.returncode < 0
 
 
 def test_an_exit_inside_a_call_is_a_failure_even_with_code_zero() -> None:
-    result = run_agent(python("say('{\"begin\": \"x\"}\\n'); os._exit(0)"), 20)
+    result = run_agent(python('say(\'{"begin": "x"}\\n\'); os._exit(0)'), 20)
     assert (result.fault, result.guilty, result.returncode) == ("failed", "x", 0)
 
 
@@ -61,7 +69,7 @@ def test_a_traceback_is_a_failure_with_its_last_words() -> None:
 
 
 def test_malformed_lines_are_kept_apart() -> None:
-    result = run_agent(python("say('hello\\n{\"a\": 1}\\n[1]\\n{\"cut\": ')"), 20)
+    result = run_agent(python('say(\'hello\\n{"a": 1}\\n[1]\\n{"cut": \')'), 20)
     assert result.lines == [{"a": 1}]
     assert result.noise == ["hello", "[1]", '{"cut": ']
     assert result.fault is None
@@ -98,7 +106,7 @@ def test_a_command_that_is_not_there_is_a_failure() -> None:
 
 
 def test_several_side_by_side_each_to_its_deadline() -> None:
-    slow = start_agent(python("say('{\"begin\": \"slow\"}\\n'); time.sleep(600)"), 1.0)
+    slow = start_agent(python('say(\'{"begin": "slow"}\\n\'); time.sleep(600)'), 1.0)
     quick = start_agent(python("say('{\"a\": 1}\\n')"), 20)
     absent = start_agent(["/nonexistent"], 20)
     results = wait_agents(slow, quick, absent)
@@ -133,12 +141,16 @@ def test_an_interrupt_kills_the_child() -> None:
 
 
 def test_a_result_survives_being_recorded() -> None:
-    result = run_agent(python("say('{\"begin\": \"x\"}\\n'); os.abort()"), 20)
+    result = run_agent(python('say(\'{"begin": "x"}\\n\'); os.abort()'), 20)
     assert AgentResult(**result.as_dict()).as_dict() == result.as_dict()
 
 
 def test_agents_run_isolated(tmp_path: Path) -> None:
-    (tmp_path / "probe.py").write_text("import json, os, sys\ndef main(a): os.write(1, json.dumps({'a': a, 'flags': [sys.flags.isolated, sys.flags.no_site]}).encode())\n")
-    (tmp_path / "json.py").write_text("raise SystemExit('a file beside the agent must not shadow the standard library')\n")
+    (tmp_path / "probe.py").write_text(
+        "import json, os, sys\ndef main(a): os.write(1, json.dumps({'a': a, 'flags': [sys.flags.isolated, sys.flags.no_site]}).encode())\n"
+    )
+    (tmp_path / "json.py").write_text(
+        "raise SystemExit('a file beside the agent must not shadow the standard library')\n"
+    )
     result = run_agent(agent_argv(str(tmp_path / "probe.py"), "one"), 20)
     assert result.lines == [{"a": ["one"], "flags": [1, 1]}]

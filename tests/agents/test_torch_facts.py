@@ -111,7 +111,10 @@ def test_a_kernel_that_raises(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda driver combination", 803),
+        (
+            "Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda driver combination",
+            803,
+        ),
         ("No CUDA GPUs are available", 100),
         ("Found no NVIDIA driver on your system.", 35),
         ("The NVIDIA driver on your system is too old (found version 11040).", 35),
@@ -127,7 +130,9 @@ def test_the_code_of_the_first_call(text: str, code: int | None, tmp_path: Path)
 
 
 def test_cudnn_that_refuses_its_version(tmp_path: Path) -> None:
-    source = WORKING.replace("lambda: 91002", "lambda: (_ for _ in ()).throw(RuntimeError('cuDNN version incompatibility'))")
+    source = WORKING.replace(
+        "lambda: 91002", "lambda: (_ for _ in ()).throw(RuntimeError('cuDNN version incompatibility'))"
+    )
     run = parsed(run_torch(fake(tmp_path, source)))
     assert run.cudnn_error == "RuntimeError: cuDNN version incompatibility"
     assert isinstance(run.cudnn_version, Missing)
@@ -145,7 +150,10 @@ def test_a_build_without_cuda(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "error"),
     [
-        ("raise ImportError('libcudnn.so.9: cannot open shared object file: No such file or directory')", "ImportError: libcudnn.so.9: cannot open"),
+        (
+            "raise ImportError('libcudnn.so.9: cannot open shared object file: No such file or directory')",
+            "ImportError: libcudnn.so.9: cannot open",
+        ),
         ("import os, nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
         ("this is no Python", "SyntaxError: "),
         ("raise SystemExit(3)", "SystemExit: 3"),
@@ -177,7 +185,9 @@ def test_an_import_that_ends_the_process_quietly(tmp_path: Path) -> None:
 
 
 def test_an_import_that_never_returns(tmp_path: Path) -> None:
-    run = parsed(run_torch(fake(tmp_path, "import time\nprint('noise', flush=True)\ntime.sleep(600)"), deadline_s=SHORT_S))
+    run = parsed(
+        run_torch(fake(tmp_path, "import time\nprint('noise', flush=True)\ntime.sleep(600)"), deadline_s=SHORT_S)
+    )
     assert (run.imported, run.import_fault) == (False, "hang")
     assert run.version == Missing("timeout", "import torch did not return")
 
@@ -229,4 +239,12 @@ def test_hostile_lines_never_raise() -> None:
             lines = [{"field": name, key: value} for name in names]
             parsed(AgentResult(lines))
             parsed(AgentResult([{"field": "import", "value": True}, {"field": "device_count", "value": 2}, *lines[8:]]))
-            parsed(AgentResult([{"field": "import", "value": True}, *({**line, "device": 0} for line in lines), {"field": "x", "device": value}]))
+            parsed(
+                AgentResult(
+                    [
+                        {"field": "import", "value": True},
+                        *({**line, "device": 0} for line in lines),
+                        {"field": "x", "device": value},
+                    ]
+                )
+            )

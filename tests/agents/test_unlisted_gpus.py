@@ -66,7 +66,13 @@ def test_each_answer_becomes_a_fact(tmp_path: Path) -> None:
         (Missing("absent", "not told"), Missing("absent", "not told"), Missing("absent", "not told"), False),
         (Missing("absent", "ENOENT"), Missing("absent", "ENOENT"), Missing("absent", "ENOENT"), False),
     ]
-    assert sorted(path.name for path in (tmp_path / "dev").iterdir()) == ["kmsg", "nvidia0", "nvidia1", "nvidia3", "nvidia4"]
+    assert sorted(path.name for path in (tmp_path / "dev").iterdir()) == [
+        "kmsg",
+        "nvidia0",
+        "nvidia1",
+        "nvidia3",
+        "nvidia4",
+    ]
 
 
 def test_without_a_kernel_log_it_is_not_known(tmp_path: Path) -> None:
@@ -104,7 +110,10 @@ def test_only_gpus_that_nvml_leaves_out_are_asked() -> None:
         return to_ask([{"at": "env"}, held], AgentResult([{"begin": "nvmlInit"}, *lines], **more))
 
     ready = {"field": "init", "value": 0}
-    first, second = ({"field": "pci", "gpu": i, "value": {"bus_id": bus}} for i, bus in enumerate(("00000000:18:00.0", "00000000:3A:00.0")))
+    first, second = (
+        {"field": "pci", "gpu": i, "value": {"bus_id": bus}}
+        for i, bus in enumerate(("00000000:18:00.0", "00000000:3A:00.0"))
+    )
     assert said(ready, first) == ["0000:3a:00.0"]
     assert said(ready, first, {"field": "handle", "gpu": 1, "error": 15}) == ["0000:3a:00.0"]
     assert said(ready, first, second) == said({"field": "init", "error": 9}) == said() == []

@@ -13,7 +13,9 @@ from tests.fakes import Machine
 from .run import run_nvml
 
 
-@pytest.mark.parametrize(("mode", "licence", "told"), [("2", "1", True), ("2", "0", False), ("2", None, "absent"), ("1", "0", "not-asked")])
+@pytest.mark.parametrize(
+    ("mode", "licence", "told"), [("2", "1", True), ("2", "0", False), ("2", None, "absent"), ("1", "0", "not-asked")]
+)
 def test_the_agent_asks_virtual_gpus_only(
     on_machine: Callable[..., dict[str, str]], mode: str, licence: str | None, told: object
 ) -> None:

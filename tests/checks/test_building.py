@@ -18,11 +18,17 @@ BUILD = Policy(building=True, judged_on="2026-11-20")
 
 def builder(nvcc: str = "12.8.93", gcc: str = "13") -> Snapshot:
     kit = Toolkit(path="/usr/local/cuda-x", version=nvcc, nvcc=nvcc)
-    return healthy().replace({
-        "cuda.toolkits": (kit,), "cuda.nvcc_version": nvcc, "cuda.cuda_home": None, "cuda.gcc_version": gcc,
-        "cuda.nvcc_on_path": "/usr/local/cuda-x/bin/nvcc", "cuda.c_compiler": "/usr/bin/gcc",
-        "python.patient.headers": True,
-    })  # fmt: skip
+    return healthy().replace(
+        {
+            "cuda.toolkits": (kit,),
+            "cuda.nvcc_version": nvcc,
+            "cuda.cuda_home": None,
+            "cuda.gcc_version": gcc,
+            "cuda.nvcc_on_path": "/usr/local/cuda-x/bin/nvcc",
+            "cuda.c_compiler": "/usr/bin/gcc",
+            "python.patient.headers": True,
+        }
+    )
 
 
 @pytest.mark.parametrize("check", [MISSING, MISMATCH, COMPILER])
@@ -52,7 +58,9 @@ def test_a_toolkit_that_is_there_is_named_first() -> None:
     assert_fix_works(sick, finding, BUILD)
 
 
-@pytest.mark.parametrize(("nvcc", "status"), [("12.8.93", "pass"), ("12.4.131", "pass"), ("11.8.89", "fail"), ("13.0.88", "fail")])
+@pytest.mark.parametrize(
+    ("nvcc", "status"), [("12.8.93", "pass"), ("12.4.131", "pass"), ("11.8.89", "fail"), ("13.0.88", "fail")]
+)
 def test_nvcc_against_torch(nvcc: str, status: str) -> None:
     machine = builder(nvcc, "11")
     assert run(MISMATCH, machine, BUILD)[0] == status
@@ -65,7 +73,9 @@ def test_another_minor_is_a_remark() -> None:
     assert [f.severity for f in run(MISMATCH, builder("12.4.131"), BUILD)[2]] == ["info"]
 
 
-@pytest.mark.parametrize(("nvcc", "gcc", "status"), [("12.8.93", "14", "pass"), ("12.8.93", "15", "fail"), ("12.1.105", "13", "fail")])
+@pytest.mark.parametrize(
+    ("nvcc", "gcc", "status"), [("12.8.93", "14", "pass"), ("12.8.93", "15", "fail"), ("12.1.105", "13", "fail")]
+)
 def test_gcc_against_nvcc(nvcc: str, gcc: str, status: str) -> None:
     machine = builder(nvcc, gcc)
     assert run(COMPILER, machine, BUILD)[0] == status

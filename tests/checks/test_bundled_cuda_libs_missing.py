@@ -66,11 +66,15 @@ def cuda_13(lost: str, *gone: str, brings: tuple[str, ...] | Missing = _BRINGS) 
     wheels = {"cuda-toolkit": "13.0.2", "nvidia-cublas": "13.1.0.3", "nvidia-cuda-runtime": "13.0.96",
               "nvidia-cufft": "12.0.0.61", "nvidia-nvtx": "13.0.85", "pip": "26.3"}  # fmt: skip
     put = [Distribution(name="torch", version="2.11.0", location=site, requires=(_TOOLKIT,))]
-    put += [Distribution(name=name, version=version, location=site, requires=brings if name == "cuda-toolkit" else ())
-            for name, version in wheels.items() if name not in gone]  # fmt: skip
+    put += [
+        Distribution(name=name, version=version, location=site, requires=brings if name == "cuda-toolkit" else ())
+        for name, version in wheels.items()
+        if name not in gone
+    ]
     broken = import_fails(s, f"ImportError: {lost}: cannot open shared object file: No such file or directory")
-    return broken.replace({"python.distributions": tuple(put), "torch.requires": (_TOOLKIT,),
-                           "torch.missing_libraries": (lost,)})  # fmt: skip
+    return broken.replace(
+        {"python.distributions": tuple(put), "torch.requires": (_TOOLKIT,), "torch.missing_libraries": (lost,)}
+    )
 
 
 def command(sick: Snapshot) -> str:

@@ -41,7 +41,13 @@ def test_no_check_explains_itself() -> None:
         for cause in causes[check_id]:
             walk(cause, (*way, check_id))
 
-    for check_id in ("no-nvidia-gpu", *ALL_CAUSES, "cuda-init-failed", "required-fact-missing", "gpu-expectation-unmet"):
+    for check_id in (
+        "no-nvidia-gpu",
+        *ALL_CAUSES,
+        "cuda-init-failed",
+        "required-fact-missing",
+        "gpu-expectation-unmet",
+    ):
         walk(check_id, ())
 
 
@@ -77,7 +83,9 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize("models", [("h100",), ("a100", "a100"), ("rtx4090",), ("rtx5090",), ("l4",), ("t4",), ("h100", "l4")])
+@pytest.mark.parametrize(
+    "models", [("h100",), ("a100", "a100"), ("rtx4090",), ("rtx5090",), ("l4",), ("t4",), ("h100", "l4")]
+)
 @pytest.mark.parametrize("container", [False, True])
 def test_healthy_machines_have_no_finding(models: tuple[str, ...], container: bool) -> None:
     assert ids(healthy(*models, container=container)) == []

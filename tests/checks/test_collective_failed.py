@@ -29,10 +29,13 @@ def pair(**more: Any) -> tuple[PairProof, ...]:
         ({"pairs": pair(right=False)}, "from cuda:0 to cuda:1 arrives damaged"),
         ({"pairs": pair(right=Missing("timeout"), fault="hang")}, "does not come to an end"),
         ({"pairs": pair(right=Missing("error"), fault="failed", error="peer access is not supported")}, "fails"),
-        ({"collective": CollectiveProof(backend="nccl", ranks=2, fault="hang", error="no answer within 20 s")}, "by NCCL does not come"),
+        (
+            {"collective": CollectiveProof(backend="nccl", ranks=2, fault="hang", error="no answer within 20 s")},
+            "by NCCL does not come",
+        ),
         ({"collective": CollectiveProof(backend="gloo", ranks=2, right=False)}, "by gloo gives wrong values"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_arrive_fails(measured: dict[str, Any], words: str) -> None:
     s = proven("h100", **{"pairs": PAIRS, "collective": RING, **measured})
     assert ids(s) == [ID] and report(s).exit_code == 1

@@ -12,7 +12,9 @@ from .test_driver_library_version_mismatch import upgraded
 def candidate(folder: str, version: str) -> LibraryFile:
     """A libcuda in a folder."""
     real = f"{folder}/libcuda.so.{version}"
-    return LibraryFile(soname="libcuda.so.1", path=f"{folder}/libcuda.so.1", real_path=real, version=version, found_by="default")
+    return LibraryFile(
+        soname="libcuda.so.1", path=f"{folder}/libcuda.so.1", real_path=real, version=version, found_by="default"
+    )
 
 
 def baked(s: Snapshot) -> Snapshot:
@@ -28,7 +30,9 @@ def test_it_comes_first_and_folds_the_mismatch() -> None:
 
 
 def test_not_where_the_right_one_comes_first_nor_on_a_host() -> None:
-    right = healthy(container=True).replace({"driver.libcuda_candidates": tuple(reversed(baked(healthy()).driver.libcuda_candidates))})  # type: ignore[arg-type]
+    right = healthy(container=True).replace(
+        {"driver.libcuda_candidates": tuple(reversed(baked(healthy()).driver.libcuda_candidates))}
+    )  # type: ignore[arg-type]
     assert run("container-image-ships-driver-libs", right)[0] == "pass"
     assert run("container-image-ships-driver-libs", healthy())[0] == "skipped"
 

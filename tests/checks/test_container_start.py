@@ -61,7 +61,12 @@ def test_it_comes_first_and_can_be_mended(check_id: str, sick: Snapshot) -> None
 
 @pytest.mark.parametrize(
     ("kind", "word"),
-    [("docker", "--gpus all"), ("podman", "nvidia.com/gpu=all"), ("kubernetes", "nvidia.com/gpu: 1"), ("containerd", "nerdctl")],
+    [
+        ("docker", "--gpus all"),
+        ("podman", "nvidia.com/gpu=all"),
+        ("kubernetes", "nvidia.com/gpu: 1"),
+        ("containerd", "nerdctl"),
+    ],
 )
 def test_the_start_is_told_in_the_engines_words(kind: str, word: str) -> None:
     assert word in run(FLAG, not_given(inside(kind)))[2][0].fixes[0].steps[0].command
@@ -109,7 +114,10 @@ def test_unknown_without_the_deciding_facts() -> None:
     assert run(FLAG, gvisor(inside()))[0] == "unknown"
     assert run(FLAG, healthy().replace({"container.kind": NOT_ASKED}))[0] == "unknown"
     assert run(CAPS, utility_only(inside()).replace({"container.driver_capabilities": NOT_ASKED}))[0] == "unknown"
-    assert run(NV, gvisor(inside()).replace({"container.kind": "apptainer", "driver.libcuda_path": NOT_ASKED}))[0] == "unknown"
+    assert (
+        run(NV, gvisor(inside()).replace({"container.kind": "apptainer", "driver.libcuda_path": NOT_ASKED}))[0]
+        == "unknown"
+    )
     assert run(CLASS, allocated(inside()).replace({"container.visible_devices": NOT_ASKED}))[0] == "unknown"
     assert run(JOB, job(healthy()).replace({"host.environment": NOT_ASKED}))[0] == "unknown"
     asked = env(cuda_says(healthy(), 100), SLURM_JOB_ID="1").replace({"gpus": ABSENT, "driver.cu_init": NOT_ASKED})

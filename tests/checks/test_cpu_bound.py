@@ -27,18 +27,25 @@ SLOW = CpuScore(single_core=30.0, cores=16.0)
 
 def waiting(issue_ms: float, **more: Any) -> tuple[BatchPoint, ...]:
     """A sweep whose batches up to 1024 wait for the host."""
-    return tuple(point(b, max(issue_ms, d) * 1.02, d, issue_ms, **more)
-                 for b, d in ((64, 0.2), (256, 0.4), (1024, 1.1), (16384, 60.0)))  # fmt: skip
+    return tuple(
+        point(b, max(issue_ms, d) * 1.02, d, issue_ms, **more)
+        for b, d in ((64, 0.2), (256, 0.4), (1024, 1.1), (16384, 60.0))
+    )
 
 
 @pytest.mark.parametrize(
     ("cpu", "issue_ms", "status"),
     [
-        (FAST_CORE, 4.0, "pass"), (SLOW, 9.0, "warn"), (FAST_CORE, 9.0, "warn"), (None, 9.0, "warn"), (None, 4.0, "pass"),
+        (FAST_CORE, 4.0, "pass"),
+        (SLOW, 9.0, "warn"),
+        (FAST_CORE, 9.0, "warn"),
+        (None, 9.0, "warn"),
+        (None, 4.0, "pass"),
         (SLOW, 2.0, "pass"),  # a slow score, and launches as quick as any
-        (CpuScore(single_core=80.0, throttled_percent=40.0), 4.0, "warn"), (CpuScore(single_core=Missing("error")), 4.0, "pass"),
+        (CpuScore(single_core=80.0, throttled_percent=40.0), 4.0, "warn"),
+        (CpuScore(single_core=Missing("error")), 4.0, "pass"),
     ],
-)  # fmt: skip
+)
 def test_a_slow_host(cpu: CpuScore | None, issue_ms: float, status: str) -> None:
     s = proven("3090", cpu=cpu, batches=waiting(issue_ms))
     got, _, findings = run(ID, s)
@@ -65,7 +72,9 @@ def test_thresholds_are_the_policys() -> None:
 
 
 def test_what_else_slows_the_core_is_told() -> None:
-    cpu = CpuScore(single_core=30.0, under_load=9.0, cores=2.0, mhz=1200.0, mhz_max=3600.0, throttled_percent=55.0, model="Xeon")
+    cpu = CpuScore(
+        single_core=30.0, under_load=9.0, cores=2.0, mhz=1200.0, mhz_max=3600.0, throttled_percent=55.0, model="Xeon"
+    )
     detail = run(ID, proven("3090", cpu=cpu, batches=waiting(9.0)))[2][0].detail
     assert "55 %" in detail and "30 % of its speed" in detail and "1200 of 3600 MHz" in detail
 
@@ -80,14 +89,16 @@ def test_a_variable_that_makes_launches_wait_is_the_cause() -> None:
 @pytest.mark.parametrize(
     ("watch", "status"),
     [
-        ({"gpu_busy_percent": 12.0}, "warn"), ({"gpu_busy_percent": 60.0}, "pass"), ({"gpu_busy_percent": 95.0}, "pass"),
+        ({"gpu_busy_percent": 12.0}, "warn"),
+        ({"gpu_busy_percent": 60.0}, "pass"),
+        ({"gpu_busy_percent": 95.0}, "pass"),
         ({"gpu_busy_percent": 12.0, "main_cores": 0.4, "cpu_cores": 0.4}, "pass"),
         ({"gpu_busy_percent": 12.0, "main_cores": 0.4, "cpu_cores": 7.8}, "warn"),  # all eight cores
         ({"gpu_busy_percent": 12.0, "main_cores": 7.0, "cpu_cores": 7.0}, "warn"),
         ({"gpu_busy_percent": 12.0, "main_cores": Missing("denied"), "busiest_thread": 0.98}, "warn"),
         ({"gpu_busy_percent": 12.0, "main_cores": Missing("denied"), "busiest_thread": 0.3}, "pass"),
     ],
-)  # fmt: skip
+)
 def test_a_watched_run(watch: dict[str, Any], status: str) -> None:
     s = watched("a10", **watch)
     got, _, findings = run(ID, s)
@@ -107,7 +118,9 @@ def test_missing_measurements() -> None:
 
 def test_a_sweep_without_times_of_the_device() -> None:
     """Old torch without a profiler: what does not grow with the batch is the host's."""
-    rows = tuple(BatchPoint(device="cuda:0", batch=b, step_ms=ms) for b, ms in ((64, 9.0), (256, 9.1), (1024, 9.3), (4096, 33.0)))
+    rows = tuple(
+        BatchPoint(device="cuda:0", batch=b, step_ms=ms) for b, ms in ((64, 9.0), (256, 9.1), (1024, 9.3), (4096, 33.0))
+    )
     done = report(proven("3090", cpu=SLOW, batches=rows))
     assert done.measured is not None
     assert [row.bound for row in done.measured.batches] == ["launch", "launch", "launch", "compute"]

@@ -37,7 +37,9 @@ def test_without_a_gpu_it_is_still_told_after_the_cause() -> None:
     assert_fix_works(sick, run(ID, sick)[2][0])
 
 
-@pytest.mark.parametrize(("kind", "gpu", "status"), [("none", True, "pass"), ("any", True, "fail"), ("any", False, "pass")])
+@pytest.mark.parametrize(
+    ("kind", "gpu", "status"), [("none", True, "pass"), ("any", True, "fail"), ("any", False, "pass")]
+)
 def test_expectations(kind: str, gpu: bool, status: str) -> None:
     sick = with_other_build(healthy())
     sick = sick if gpu else without_gpu(sick)

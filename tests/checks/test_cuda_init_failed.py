@@ -28,11 +28,17 @@ def no_fabric(s: Snapshot) -> Snapshot:
 def one_lost(s: Snapshot) -> Snapshot:
     """The second of two GPUs has fallen off the bus: the driver does not open it any more."""
     assert isinstance(s.gpus, tuple) and isinstance(s.driver.cuda_devices, tuple)
-    return s.replace({
-        "gpus": s.gpus[:1], "driver.nvml_gpu_count": 1, "driver.cuda_devices": s.driver.cuda_devices[:1],
-        "torch_run.device_count": 1,
-        "driver.unlisted_gpus": (UnlistedGpu(pci_address=s.gpus[1].pci_address, node="/dev/nvidia1", opening="EIO"),),
-    })  # fmt: skip
+    return s.replace(
+        {
+            "gpus": s.gpus[:1],
+            "driver.nvml_gpu_count": 1,
+            "driver.cuda_devices": s.driver.cuda_devices[:1],
+            "torch_run.device_count": 1,
+            "driver.unlisted_gpus": (
+                UnlistedGpu(pci_address=s.gpus[1].pci_address, node="/dev/nvidia1", opening="EIO"),
+            ),
+        }
+    )
 
 
 @pytest.mark.parametrize(

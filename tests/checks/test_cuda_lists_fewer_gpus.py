@@ -69,10 +69,14 @@ def test_a_container_that_was_given_some_is_not_judged_by_the_machine() -> None:
     policy = Policy(expect=Expect.parse("2xA100"), judged_on="2026-11-20")
     given = healthy("a100", "a100", container=True)
     assert isinstance(given.gpus, tuple) and isinstance(given.driver.cuda_devices, tuple)
-    given = given.replace({
-        "gpus": given.gpus[:1], "driver.cuda_devices": given.driver.cuda_devices[:1], "driver.proc_gpus": 1,
-        "container.visible_devices": "0",
-    })  # fmt: skip
+    given = given.replace(
+        {
+            "gpus": given.gpus[:1],
+            "driver.cuda_devices": given.driver.cuda_devices[:1],
+            "driver.proc_gpus": 1,
+            "container.visible_devices": "0",
+        }
+    )
     status, _, findings = run(EXPECT, given, policy)
     assert status == "unknown" and findings[0].title.startswith("NVIDIA_VISIBLE_DEVICES=0 hides GPUs")
     assert findings[0].facts["gpus_of_machine"] == 2
@@ -82,9 +86,16 @@ def test_a_container_that_was_given_some_is_not_judged_by_the_machine() -> None:
 
 
 def test_mig_counts_by_instances() -> None:
-    cut = replace(gpu("a100"), mig_enabled=True, mig_instances=tuple(MigInstance(name=f"A100 MIG {i}") for i in range(7)))
+    cut = replace(
+        gpu("a100"), mig_enabled=True, mig_instances=tuple(MigInstance(name=f"A100 MIG {i}") for i in range(7))
+    )
     for expect, gpus, status in (
-        ("7xA100", (cut,), "pass"), ("1xA100", (cut,), "fail"), ("8", (cut, gpu("a100", 1)), "pass"),
-        ("1", (replace(cut, mig_instances=()),), "fail"), ("1", (replace(cut, mig_instances=Missing("error")),), "unknown"),
-    ):  # fmt: skip
-        assert run(EXPECT, healthy("a100").replace({"gpus": gpus}), Policy(expect=Expect.parse(expect)))[0] == status, expect
+        ("7xA100", (cut,), "pass"),
+        ("1xA100", (cut,), "fail"),
+        ("8", (cut, gpu("a100", 1)), "pass"),
+        ("1", (replace(cut, mig_instances=()),), "fail"),
+        ("1", (replace(cut, mig_instances=Missing("error")),), "unknown"),
+    ):
+        assert run(EXPECT, healthy("a100").replace({"gpus": gpus}), Policy(expect=Expect.parse(expect)))[0] == status, (
+            expect
+        )

@@ -22,9 +22,13 @@ def shadowed(s: Snapshot, version: str = "9.1.0") -> Snapshot:
     """A system cuDNN on LD_LIBRARY_PATH, before torch's own."""
     path = f"{FOLDER}/libcudnn.so.9"
     item = LoaderLibrary(
-        name="libcudnn", soname="libcudnn.so.9", path=path, version=version, found_by="LD_LIBRARY_PATH",
+        name="libcudnn",
+        soname="libcudnn.so.9",
+        path=path,
+        version=version,
+        found_by="LD_LIBRARY_PATH",
         real_path=f"{path}.{version}",
-    )  # fmt: skip
+    )
     return not_asked(s).replace(
         {"cuda.libraries": (item,), "cuda.ld_library_path": (FOLDER,), "torch.cudnn_shadow": path}
     )
@@ -63,7 +67,9 @@ def test_other_folders_stay_on_the_path() -> None:
 
 def test_several_copies_in_system_folders_are_harmless() -> None:
     copies = tuple(
-        LoaderLibrary(name="libcudnn", soname=f"libcudnn.so.{n}", path=f"/usr/lib/libcudnn.so.{n}", found_by="ld.so.cache")
+        LoaderLibrary(
+            name="libcudnn", soname=f"libcudnn.so.{n}", path=f"/usr/lib/libcudnn.so.{n}", found_by="ld.so.cache"
+        )
         for n in (8, 9)
     )
     for machine in (healthy(), not_asked(healthy())):

@@ -26,12 +26,14 @@ def loader(*figures: tuple[int, float], cores: float = 16.0, **more: Any) -> Sna
 @pytest.mark.parametrize(
     ("watch", "status", "words"),
     [
-        ({}, "warn", "its loader workers"), ({"workers_cores": 1.0, "cpu_cores": 1.3}, "pass", ""),
+        ({}, "warn", "its loader workers"),
+        ({"workers_cores": 1.0, "cpu_cores": 1.3}, "pass", ""),
         ({"workers": 16, "workers_cores": 7.2, "cpu_cores": 7.5}, "warn", "its loader workers"),  # eight cores for all
-        ({"gpu_busy_percent": 85.0}, "pass", ""), ({"blocked_percent": 40.0, "workers": 0}, "warn", "its disk"),
+        ({"gpu_busy_percent": 85.0}, "pass", ""),
+        ({"blocked_percent": 40.0, "workers": 0}, "warn", "its disk"),
         ({"workers": Missing("denied"), "workers_cores": Missing("denied")}, "pass", ""),
     ],
-)  # fmt: skip
+)
 def test_a_watched_run(watch: dict[str, Any], status: str, words: str) -> None:
     s = watched("a10", **{**IDLE, **watch})
     got, _, findings = run(ID, s)
@@ -46,11 +48,13 @@ def test_a_watched_run(watch: dict[str, Any], status: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("figures", "cores", "status"),
     [
-        (((0, 900), (1, 900), (8, 6000)), 16.0, "pass"), (((0, 900), (1, 900), (8, 1300)), 16.0, "warn"),
+        (((0, 900), (1, 900), (8, 6000)), 16.0, "pass"),
+        (((0, 900), (1, 900), (8, 1300)), 16.0, "warn"),
         (((0, 900), (1, 900), (8, 1300)), 2.0, "pass"),  # two cores cannot give more
-        (((0, 900), (1, 900)), 16.0, "pass"), (((0, 900), (2, 300)), 16.0, "pass"),
+        (((0, 900), (1, 900)), 16.0, "pass"),
+        (((0, 900), (2, 300)), 16.0, "pass"),
     ],
-)  # fmt: skip
+)
 def test_workers_that_do_not_add_up(figures: tuple[tuple[int, float], ...], cores: float, status: str) -> None:
     s = loader(*figures, cores=cores)
     assert run(ID, s)[0] == status and ids(s) == ([ID] if status == "warn" else [])
@@ -62,8 +66,10 @@ def test_workers_that_do_not_add_up(figures: tuple[tuple[int, float], ...], core
 
 @pytest.mark.parametrize(("batch", "status"), [(1024, "warn"), (16384, "pass")])
 def test_batches_drawn_slower_than_computed(batch: int, status: str) -> None:
-    rows = tuple(point(b, *((20.0, 3.0, 2.0) if b >= batch else (3.2, 3.0, 2.0)), load_ms=18.0 if b >= batch else 0.1)
-                 for b in (256, 1024, 4096, 16384))  # fmt: skip
+    rows = tuple(
+        point(b, *((20.0, 3.0, 2.0) if b >= batch else (3.2, 3.0, 2.0)), load_ms=18.0 if b >= batch else 0.1)
+        for b in (256, 1024, 4096, 16384)
+    )
     s = proven("a10", batches=rows)
     got, _, findings = run(ID, s)
     assert (got, len(findings)) == (status, 1) and f"From batch {batch} on" in findings[0].title

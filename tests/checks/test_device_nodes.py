@@ -53,7 +53,12 @@ def test_it_comes_first_and_can_be_mended(check_id: str, sick: Snapshot) -> None
 
 def test_healthy_machines_pass() -> None:
     assert [run(i, healthy())[0] for i in (NODES, UVM, DENIED, LOST)] == ["pass", "pass", "pass", "skipped"]
-    assert [run(i, healthy(container=True))[0] for i in (NODES, UVM, DENIED, LOST)] == ["skipped", "pass", "pass", "pass"]
+    assert [run(i, healthy(container=True))[0] for i in (NODES, UVM, DENIED, LOST)] == [
+        "skipped",
+        "pass",
+        "pass",
+        "pass",
+    ]
 
 
 def test_nodes_made_on_demand_are_no_fault() -> None:
@@ -95,7 +100,9 @@ def test_where_they_do_not_apply() -> None:
 def test_a_group_is_joined_only_where_it_is_not_roots_and_may_open_the_nodes() -> None:
     for gid, mode, joins in ((44, 0o660, True), (0, 0o660, False), (44, 0o640, False), (44, 0o600, False)):
         closed = tuple(replace(n, readable=False, writable=False, gid=gid, mode=mode) for n in nodes(1))
-        sick = cuda_says(nvml_says(healthy(), 4), 100).replace({"driver.device_nodes": closed, "host.user_is_root": False})
+        sick = cuda_says(nvml_says(healthy(), 4), 100).replace(
+            {"driver.device_nodes": closed, "host.user_is_root": False}
+        )
         finding = run(DENIED, sick)[2][0]
         commands = [step.command for fix in finding.fixes for step in fix.steps]
         assert any("usermod" in line for line in commands) is joins, (gid, oct(mode))

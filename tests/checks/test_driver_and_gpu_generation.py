@@ -26,7 +26,11 @@ def wrong_flavour(container: bool = False) -> Snapshot:
     return unlisted(healthy("rtx5090", container=container)).replace({"driver.kernel_flavour": "proprietary"})
 
 
-CAUSES = {"driver-too-old-for-gpu": too_old, "driver-dropped-gpu": dropped, "open-kernel-module-required": wrong_flavour}
+CAUSES = {
+    "driver-too-old-for-gpu": too_old,
+    "driver-dropped-gpu": dropped,
+    "open-kernel-module-required": wrong_flavour,
+}
 
 
 @pytest.mark.parametrize("check_id", IDS)
@@ -56,10 +60,14 @@ def test_the_open_module_on_an_old_card() -> None:
 def test_only_the_new_card_of_a_mixed_pair_is_named() -> None:
     both = healthy("h100", "rtx5090", driver="535.183.01", cuda="12.2")
     assert not isinstance(both.gpus, Missing) and not isinstance(both.driver.cuda_devices, Missing)
-    sick = both.replace({
-        "gpus": both.gpus[:1], "driver.nvml_gpu_count": 1, "driver.cuda_devices": both.driver.cuda_devices[:1],
-        "torch_run.device_count": 1,
-    })  # fmt: skip
+    sick = both.replace(
+        {
+            "gpus": both.gpus[:1],
+            "driver.nvml_gpu_count": 1,
+            "driver.cuda_devices": both.driver.cuda_devices[:1],
+            "torch_run.device_count": 1,
+        }
+    )
     found = run("driver-too-old-for-gpu", sick)[2]
     assert [f.facts["compute_capability"] for f in found] == ["12.0"]
 

@@ -14,11 +14,14 @@ from ..sickness import compat_loaded, cuda_says, nvml_says
 def upgraded(s: Snapshot) -> Snapshot:
     """The libraries were upgraded to 580.95.05 under a loaded 580.82.07."""
     new = "580.95.05"
-    return nvml_says(cuda_says(s, 803), 18).replace({
-        "driver.nvml_library_version": new, "driver.libcuda_version": new,
-        "driver.nvml_library_path": f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{new}",
-        "driver.libcuda_path": f"/usr/lib/x86_64-linux-gnu/libcuda.so.{new}",
-    })  # fmt: skip
+    return nvml_says(cuda_says(s, 803), 18).replace(
+        {
+            "driver.nvml_library_version": new,
+            "driver.libcuda_version": new,
+            "driver.nvml_library_path": f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{new}",
+            "driver.libcuda_path": f"/usr/lib/x86_64-linux-gnu/libcuda.so.{new}",
+        }
+    )
 
 
 @pytest.mark.parametrize("container", [False, True])
@@ -44,9 +47,13 @@ def test_the_files_alone_decide() -> None:
 def test_what_differs_by_design_is_none() -> None:
     assert run("driver-library-version-mismatch", healthy())[0] == "pass"
     assert run("driver-library-version-mismatch", compat_loaded(healthy(driver="535.183.01", cuda="12.2")))[0] == "pass"
-    wsl = healthy().replace({"host.wsl": 2, "driver.nvml_driver_version": "527.27", "driver.kernel_version": Missing("absent")})
+    wsl = healthy().replace(
+        {"host.wsl": 2, "driver.nvml_driver_version": "527.27", "driver.kernel_version": Missing("absent")}
+    )
     assert run("driver-library-version-mismatch", wsl)[0] == "skipped"
-    tegra = healthy().replace({"driver.kernel_version": "540.4.0", "driver.libcuda_version": "1.1", "driver.nvml_library_version": "1.1"})
+    tegra = healthy().replace(
+        {"driver.kernel_version": "540.4.0", "driver.libcuda_version": "1.1", "driver.nvml_library_version": "1.1"}
+    )
     assert run("driver-library-version-mismatch", tegra)[0] == "pass"
 
 

@@ -14,12 +14,19 @@ from ..sickness import nvml_says, without_libcuda, without_nvml
 def hanging(s: Snapshot) -> Snapshot:
     """nvmlDeviceGetCount never returns, and cuInit neither."""
     late = Missing("timeout", "nvmlDeviceGetCount_v2 did not return")
-    return s.replace({
-        "driver.faults": (CallFault("nvml", "nvmlDeviceGetCount_v2", "hang"), CallFault("cuda", "cuInit", "hang")),
-        "driver.nvml_gpu_count": late, "gpus": late, "driver.cu_init": late, "driver.cuda_devices": late,
-        "torch_run.cuda_available": late, "torch_run.device_count": late, "torch_run.first_call_code": late,
-        "torch_run.kernel_ran": late,
-    })  # fmt: skip
+    return s.replace(
+        {
+            "driver.faults": (CallFault("nvml", "nvmlDeviceGetCount_v2", "hang"), CallFault("cuda", "cuInit", "hang")),
+            "driver.nvml_gpu_count": late,
+            "gpus": late,
+            "driver.cu_init": late,
+            "driver.cuda_devices": late,
+            "torch_run.cuda_available": late,
+            "torch_run.device_count": late,
+            "torch_run.first_call_code": late,
+            "torch_run.kernel_ran": late,
+        }
+    )
 
 
 def test_healthy_machine_passes() -> None:

@@ -34,7 +34,9 @@ def test_folded_under_a_missing_card() -> None:
 
 
 def test_nvml_decides_where_the_kernel_shows_nothing() -> None:
-    sick = not_loaded(healthy()).replace({"driver.modules": Missing("denied"), "driver.kernel_version": Missing("denied")})
+    sick = not_loaded(healthy()).replace(
+        {"driver.modules": Missing("denied"), "driver.kernel_version": Missing("denied")}
+    )
     assert run("driver-not-loaded", sick)[0] == "fail"
 
 

@@ -102,10 +102,15 @@ def test_wsl_carries_windows_numbers() -> None:
     assert run(ID, cuda_13_on_535("rtx4090").replace(wsl))[0] == "fail"
 
 
-@pytest.mark.parametrize(("system", "gpu", "newer"), [
-    ("Ubuntu 22.04", "GeForce GTX 770", False), ("Windows 10", "GeForce GTX 770", False),
-    ("Ubuntu 22.04", "GeForce GTX 1080", True), ("Windows 10", "GeForce GTX 1080", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("system", "gpu", "newer"),
+    [
+        ("Ubuntu 22.04", "GeForce GTX 770", False),
+        ("Windows 10", "GeForce GTX 770", False),
+        ("Ubuntu 22.04", "GeForce GTX 1080", True),
+        ("Windows 10", "GeForce GTX 1080", True),
+    ],
+)
 def test_a_newer_driver_is_not_offered_where_it_drops_the_gpu(system: str, gpu: str, newer: bool) -> None:
     text = f"OS: {system}\nGPU: {gpu}\ntorch 2.6.0+cu124\ndriver 470.256.02\nis_available: False\n"
     status, _, findings = run(ID, with_capabilities(read(text), matrix()))

@@ -28,7 +28,8 @@ def test_a_wheel_for_this_torch_passes(tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tag", ["cu12torch2.7cxx11abiTRUE", "cu12torch2.8cxx11abiFALSE", "pt27cu128", "torch240cu121", "cu11torch2.8cxx11abiTRUE"]
+    "tag",
+    ["cu12torch2.7cxx11abiTRUE", "cu12torch2.8cxx11abiFALSE", "pt27cu128", "torch240cu121", "cu11torch2.8cxx11abiTRUE"],
 )
 def test_another_torch_abi_or_cuda_in_the_wheels_tag_is_the_one_finding(tag: str) -> None:
     sick = wheel(tag)

@@ -73,7 +73,9 @@ def test_what_compiles_at_run_time_or_is_for_some_gpus_is_not_judged() -> None:
 
 
 def test_flash_attn_says_it_itself() -> None:
-    sick = healthy("t4").replace({"torch_run.kernel_error": "RuntimeError: FlashAttention only supports Ampere GPUs or newer."})
+    sick = healthy("t4").replace(
+        {"torch_run.kernel_error": "RuntimeError: FlashAttention only supports Ampere GPUs or newer."}
+    )
     assert run(ID, sick)[0] == "fail"
 
 

@@ -47,13 +47,19 @@ def test_another_cuda_runtime() -> None:
     sick = with_extension(healthy(), "natten", "0.17.1", old)
     assert ids(sick) == [ID]
     assert_fix_works(sick, run(ID, sick)[2][0])
-    found = LoaderLibrary(name="libcudart", soname="libcudart.so.11.0", path="/usr/local/cuda-11.8/lib64/libcudart.so.11.0",
-                          found_by="ld.so.cache")  # fmt: skip
+    found = LoaderLibrary(
+        name="libcudart",
+        soname="libcudart.so.11.0",
+        path="/usr/local/cuda-11.8/lib64/libcudart.so.11.0",
+        found_by="ld.so.cache",
+    )
     assert run(ID, sick.replace({"cuda.libraries": (found,)}))[0] == "warn"
 
 
 def test_what_does_not_link_torch_brings_its_own_runtime() -> None:
-    lib = library("onnxruntime-gpu", "onnxruntime/capi/libonnxruntime_providers_cuda.so", ("9.0",), needed=("libcudart.so.13",))
+    lib = library(
+        "onnxruntime-gpu", "onnxruntime/capi/libonnxruntime_providers_cuda.so", ("9.0",), needed=("libcudart.so.13",)
+    )
     assert run(ID, with_extension(healthy(), "onnxruntime-gpu", "1.31.1", lib))[0] == "pass"
 
 

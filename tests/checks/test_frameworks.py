@@ -40,8 +40,11 @@ def test_where_it_does_not_apply_and_where_it_is_unknown(check: str) -> None:
 
 @pytest.mark.parametrize("check", ALL)
 def test_without_a_gpu_the_cpu_is_right(check: str) -> None:
-    s = without_nvml(without_libcuda(alone(jax="0.7.2", jaxlib="0.7.2", onnxruntime_gpu="1.23.2", tensorflow_cpu="2.20.0",
-                                           tensorflow="2.20.0")))  # fmt: skip
+    s = without_nvml(
+        without_libcuda(
+            alone(jax="0.7.2", jaxlib="0.7.2", onnxruntime_gpu="1.23.2", tensorflow_cpu="2.20.0", tensorflow="2.20.0")
+        )
+    )
     assert run(check, s.replace({"driver.pci_devices": ()}))[0] == "skipped"
 
 
@@ -69,10 +72,19 @@ def test_jax_beside_torch_is_a_remark_and_a_failure_where_required() -> None:
 
 def ort(version: str, s: Snapshot, *needed: str) -> Snapshot:
     path = "onnxruntime/capi/libonnxruntime_providers_cuda.so"
-    return with_extension(s, "onnxruntime-gpu", version, library("onnxruntime-gpu", path, ("8.0", "9.0"), needed=needed))
+    return with_extension(
+        s, "onnxruntime-gpu", version, library("onnxruntime-gpu", path, ("8.0", "9.0"), needed=needed)
+    )
 
 
-CUDA12 = ("libcublasLt.so.12", "libcublas.so.12", "libcurand.so.10", "libcufft.so.11", "libcudart.so.12", "libcudnn.so.9")
+CUDA12 = (
+    "libcublasLt.so.12",
+    "libcublas.so.12",
+    "libcurand.so.10",
+    "libcufft.so.11",
+    "libcudart.so.12",
+    "libcudnn.so.9",
+)
 WHEELS12 = {"nvidia_cufft_cu12": "11.3.3.83", "nvidia_curand_cu12": "10.3.9.90"}
 
 
@@ -140,7 +152,9 @@ def test_tensorflow_and_its_libraries() -> None:
 
 def test_tensorflow_with_a_toolkit_of_the_system() -> None:
     found = tuple(
-        LoaderLibrary(name=name.partition(".")[0], soname=name, path=f"/usr/local/cuda/lib64/{name}", found_by="ld.so.cache")
+        LoaderLibrary(
+            name=name.partition(".")[0], soname=name, path=f"/usr/local/cuda/lib64/{name}", found_by="ld.so.cache"
+        )
         for name in ("libcudart.so.11.0", "libcublas.so.11", "libcudnn.so.8")
     )
     machine = alone(tensorflow="2.14.1")

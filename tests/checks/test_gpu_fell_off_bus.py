@@ -21,14 +21,23 @@ def unlisted(s: Snapshot | None = None, **said: Any) -> Snapshot:
     """NVML and CUDA list the first of two GPUs only; what the kernel says of the second."""
     s = s or healthy("h100", "h100")
     assert isinstance(s.gpus, tuple) and isinstance(s.driver.cuda_devices, tuple)
-    changes: dict[str, Any] = {"gpus": s.gpus[:1], "driver.cuda_devices": s.driver.cuda_devices[:1], "driver.nvml_gpu_count": 1}
+    changes: dict[str, Any] = {
+        "gpus": s.gpus[:1],
+        "driver.cuda_devices": s.driver.cuda_devices[:1],
+        "driver.nvml_gpu_count": 1,
+    }
     if said:
         changes["driver.unlisted_gpus"] = (UnlistedGpu(pci_address=SECOND, node="/dev/nvidia1", **said),)
     return s.replace(changes)
 
 
 def test_a_restriction_is_no_fault() -> None:
-    for said in ({"opening": "EPERM"}, {"opening": "EACCES"}, {"opening": NO_NODE}, {"opening": "ok", "excluded": True}):
+    for said in (
+        {"opening": "EPERM"},
+        {"opening": "EACCES"},
+        {"opening": NO_NODE},
+        {"opening": "ok", "excluded": True},
+    ):
         s = unlisted(**said)
         assert ids(s) == [], said
         status, _, findings = run(OFF, s)
@@ -38,11 +47,18 @@ def test_a_restriction_is_no_fault() -> None:
         for s in (unlisted(), unlisted(opening="ok")):
             assert ids(env(s, **{variable: "4711"})) == [], variable
     grid = {"JOB_ID": "4711", "SGE_ROOT": "/opt/sge"}
-    assert ids(env(unlisted(), **grid)) == [] and ids(env(unlisted(), JOB_ID="4711")) == [OFF], "any CI system has a JOB_ID"
+    assert ids(env(unlisted(), **grid)) == [] and ids(env(unlisted(), JOB_ID="4711")) == [OFF], (
+        "any CI system has a JOB_ID"
+    )
 
 
 def test_what_the_driver_or_the_kernel_log_calls_lost() -> None:
-    for said in ({"opening": "EIO"}, {"opening": "ENODEV"}, {"opening": "ENXIO"}, {"opening": "ok", "fell_off_in_log": True}):
+    for said in (
+        {"opening": "EIO"},
+        {"opening": "ENODEV"},
+        {"opening": "ENXIO"},
+        {"opening": "ok", "fell_off_in_log": True},
+    ):
         sick = env(unlisted(**said), PBS_JOBID="4711") if said["opening"] == "ENODEV" else unlisted(**said)
         assert ids(sick) == [OFF], said
         finding = run(OFF, sick)[2][0]
@@ -77,12 +93,16 @@ def test_nvml_says_lost_and_the_pci_list_names_it() -> None:
     assert_fix_works(sick, finding, POLICY)
     named = s.replace({"gpus": (s.gpus[0], replace(s.gpus[1], temperature_c=lost), s.gpus[2])})
     assert [f.title for f in run(OFF, named)[2]] == [f"The NVIDIA H100 80GB HBM3 at {SECOND} no longer answers"]
-    dead = s.replace({
-        "driver.nvml_init": 15, "gpus": lost,
-        "driver.unlisted_gpus": (
-            UnlistedGpu(pci_address="0000:10:00.0", opening="ok"), UnlistedGpu(pci_address=SECOND, opening="EIO"),
-        ),
-    })  # fmt: skip
+    dead = s.replace(
+        {
+            "driver.nvml_init": 15,
+            "gpus": lost,
+            "driver.unlisted_gpus": (
+                UnlistedGpu(pci_address="0000:10:00.0", opening="ok"),
+                UnlistedGpu(pci_address=SECOND, opening="EIO"),
+            ),
+        }
+    )
     assert SECOND in run(OFF, dead)[2][0].title
 
 

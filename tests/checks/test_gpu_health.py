@@ -54,12 +54,33 @@ def test_unknown_without_a_list_of_gpus_and_skipped_with_an_empty_one(check_id: 
 def test_a_reading_that_failed_is_unknown_and_one_that_no_gpu_has_is_skipped(check_id: str) -> None:
     assert run(check_id, one("h100", **{STATES[check_id]: NOT_READ}))[0] == "unknown"
     none_of_it: dict[str, Any] = dict.fromkeys(
-        ("ecc_uncorrected_volatile", "row_remap_pending", "row_remap_failed", "remapped_rows_uncorrectable",
-         "retired_pages", "retired_pages_pending", "recovery_action", "ecc_enabled", "persistence_mode",
-         "clock_event_reasons", "power_limit_w", "power_default_w", "pcie_width", "pcie_width_max", "pcie_gen",
-         "pcie_gen_max", "memory_used_mib", "processes", "utilization_percent", "sram_threshold_exceeded",
-         "fabric_health", "nvlink_errors", "pcie_replays_climbed"), NOT_SUPPORTED
-    )  # fmt: skip
+        (
+            "ecc_uncorrected_volatile",
+            "row_remap_pending",
+            "row_remap_failed",
+            "remapped_rows_uncorrectable",
+            "retired_pages",
+            "retired_pages_pending",
+            "recovery_action",
+            "ecc_enabled",
+            "persistence_mode",
+            "clock_event_reasons",
+            "power_limit_w",
+            "power_default_w",
+            "pcie_width",
+            "pcie_width_max",
+            "pcie_gen",
+            "pcie_gen_max",
+            "memory_used_mib",
+            "processes",
+            "utilization_percent",
+            "sram_threshold_exceeded",
+            "fabric_health",
+            "nvlink_errors",
+            "pcie_replays_climbed",
+        ),
+        NOT_SUPPORTED,
+    )
     assert run(check_id, one("h100", **none_of_it))[0] == "skipped"
 
 
@@ -67,12 +88,19 @@ def test_a_reading_that_failed_is_unknown_and_one_that_no_gpu_has_is_skipped(che
 @pytest.mark.parametrize(
     ("check_id", "facts"),
     [
-        (ECC, {"row_remap_failed": True}), (ECC, {"remapped_rows_uncorrectable": 512}), (ECC, {"retired_pages": 63}),
-        (ECC, {"ecc_uncorrected_volatile": 1}), (ECC, {"memory_unrepairable": True}), (PENDING, {"row_remap_pending": True}),
-        (PENDING, {"retired_pages_pending": True}), (ACTION, {"recovery_action": 1}), (ACTION, {"recovery_action": 2}),
-        (ACTION, {"recovery_action": 9}), ("sram-ecc-threshold-exceeded", {"sram_threshold_exceeded": True}),
+        (ECC, {"row_remap_failed": True}),
+        (ECC, {"remapped_rows_uncorrectable": 512}),
+        (ECC, {"retired_pages": 63}),
+        (ECC, {"ecc_uncorrected_volatile": 1}),
+        (ECC, {"memory_unrepairable": True}),
+        (PENDING, {"row_remap_pending": True}),
+        (PENDING, {"retired_pages_pending": True}),
+        (ACTION, {"recovery_action": 1}),
+        (ACTION, {"recovery_action": 2}),
+        (ACTION, {"recovery_action": 9}),
+        ("sram-ecc-threshold-exceeded", {"sram_threshold_exceeded": True}),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_the_only_finding_names_its_gpu_and_can_be_mended(
     check_id: str, facts: dict[str, object], container: bool
 ) -> None:
@@ -129,5 +157,10 @@ def test_branch_end_is_a_remark_judged_by_the_day() -> None:
     assert ids(old) == []
     assert run("driver-branch-ended", old, Policy())[0] == "skipped"
     assert run("driver-branch-ended", healthy(driver="999.10"))[0] == "unknown"
-    assert run("driver-branch-ended", healthy().replace({"driver.kernel_version": NOT_ASKED,
-                                                         "driver.nvml_driver_version": NOT_ASKED}))[0] == "unknown"  # fmt: skip
+    assert (
+        run(
+            "driver-branch-ended",
+            healthy().replace({"driver.kernel_version": NOT_ASKED, "driver.nvml_driver_version": NOT_ASKED}),
+        )[0]
+        == "unknown"
+    )

@@ -16,7 +16,13 @@ PCIE, NVLINK, STALE, USED = (
 
 
 @pytest.mark.parametrize(
-    "facts", [{"pcie_width": 4}, {"pcie_width": 8}, {"pcie_gen": 1, "utilization_percent": 90}, {"pcie_width": 1, "pcie_gen": 4}]
+    "facts",
+    [
+        {"pcie_width": 4},
+        {"pcie_width": 8},
+        {"pcie_gen": 1, "utilization_percent": 90},
+        {"pcie_width": 1, "pcie_gen": 4},
+    ],
 )
 def test_a_poor_link_is_the_only_finding_and_can_be_mended(facts: dict[str, object]) -> None:
     for container in (False, True):
@@ -29,21 +35,36 @@ def test_a_poor_link_is_the_only_finding_and_can_be_mended(facts: dict[str, obje
 @pytest.mark.parametrize(
     ("model", "facts"),
     [
-        ("h100", {"pcie_gen": 1}), ("rtx4090", {"pcie_gen": 1, "utilization_percent": 3}), ("rtx4090", {"pcie_width": 16}),
+        ("h100", {"pcie_gen": 1}),
+        ("rtx4090", {"pcie_gen": 1, "utilization_percent": 3}),
+        ("rtx4090", {"pcie_width": 16}),
         ("h100", {"name": "NVIDIA GH200 480GB", "pci_device_id": "2342", "pcie_width": 1}),
-        ("h100", {"integrated": True, "pcie_width": 1}), ("h100", {"virtualization_mode": 2, "pcie_width": 4}),
-        ("rtx3060", {"name": "NVIDIA GeForce RTX 4060", "pci_device_id": "2882", "pci_subsystem_id": NOT_ASKED,
-                     "memory_total_mib": 8188, "pcie_width": 8}),
+        ("h100", {"integrated": True, "pcie_width": 1}),
+        ("h100", {"virtualization_mode": 2, "pcie_width": 4}),
+        (
+            "rtx3060",
+            {
+                "name": "NVIDIA GeForce RTX 4060",
+                "pci_device_id": "2882",
+                "pci_subsystem_id": NOT_ASKED,
+                "memory_total_mib": 8188,
+                "pcie_width": 8,
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_links_that_are_no_fault(model: str, facts: dict[str, object]) -> None:
     s = one(model, **facts)
     assert run(PCIE, s)[2] == []
 
 
 def test_a_link_seen_in_a_virtual_machine_or_shared_by_boards_is_a_remark() -> None:
-    for s in (one("t4", pcie_width=8).replace({"host.virtualization": "amazon"}), one("t4", virtualization_mode=1, pcie_width=8),
-              one("rtx4090", "rtx4090", pcie_width=8), one("t4", pcie_width=8).replace({"host.virtualization": NOT_ASKED})):  # fmt: skip
+    for s in (
+        one("t4", pcie_width=8).replace({"host.virtualization": "amazon"}),
+        one("t4", virtualization_mode=1, pcie_width=8),
+        one("rtx4090", "rtx4090", pcie_width=8),
+        one("t4", pcie_width=8).replace({"host.virtualization": NOT_ASKED}),
+    ):
         status, _, findings = run(PCIE, s)
         assert (status, len(findings), ids(s)) == ("pass", 1, [])
     assert run(PCIE, one("h100", "h100", pcie_width=8))[0] == "warn"
@@ -53,7 +74,9 @@ def test_a_link_seen_in_a_virtual_machine_or_shared_by_boards_is_a_remark() -> N
 @pytest.mark.parametrize("active", [0, 17])
 def test_fewer_links_than_the_peers_is_the_only_finding(active: int) -> None:
     for container in (False, True):
-        sick = one("h100", "h100", "h100", container=container, nth=2, nvlink_active=active, nvlink_inactive=18 - active)
+        sick = one(
+            "h100", "h100", "h100", container=container, nth=2, nvlink_active=active, nvlink_inactive=18 - active
+        )
         assert ids(sick) == [NVLINK]
         assert only(NVLINK, sick).facts == {"nvlink_active": active, "peers": 18}
         assert_fix_works(sick, only(NVLINK, sick))
@@ -85,12 +108,15 @@ def test_memory_that_nobody_shows_to_hold() -> None:
 @pytest.mark.parametrize(
     "facts",
     [
-        {"memory_used_mib": 480}, {"memory_used_mib": 30000, "utilization_percent": 1}, {"memory_used_mib": 1200},
+        {"memory_used_mib": 480},
+        {"memory_used_mib": 30000, "utilization_percent": 1},
+        {"memory_used_mib": 1200},
         {"memory_used_mib": 30000, "processes": (GpuProcess(pid=1, kind="graphics"),)},
-        {"memory_used_mib": 30000, "mig_enabled": True}, {"memory_used_mib": 30000, "virtualization_mode": 2},
+        {"memory_used_mib": 30000, "mig_enabled": True},
+        {"memory_used_mib": 30000, "virtualization_mode": 2},
         {"memory_used_mib": 30000, "integrated": True},
     ],
-)  # fmt: skip
+)
 def test_memory_that_has_an_owner_or_says_nothing(facts: dict[str, object]) -> None:
     assert run(STALE, one("h100", **facts))[2] == []
 
@@ -99,7 +125,9 @@ def test_memory_without_its_facts() -> None:
     for name in ("memory_used_mib", "processes", "utilization_percent"):
         assert run(STALE, one("h100", **{name: NOT_READ}))[0] == "unknown"
     assert run(STALE, one("h100", memory_used_mib=30000).replace({"host.wsl": 2}))[0] == "skipped"
-    older = one("h100", memory_used_mib=1600, memory_reserved_mib=NOT_SUPPORTED).replace({"torch_run.kernel_ran": NOT_ASKED})
+    older = one("h100", memory_used_mib=1600, memory_reserved_mib=NOT_SUPPORTED).replace(
+        {"torch_run.kernel_ran": NOT_ASKED}
+    )
     assert run(STALE, older)[2] == []
 
 

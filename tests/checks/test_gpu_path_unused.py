@@ -56,18 +56,25 @@ def test_no_gpu_in_torch_fails_with_the_proof_in_words() -> None:
 @pytest.mark.parametrize(
     ("driver", "words"),
     [
-        ({"right": Missing("error"), "failed_call": "cuCtxCreate_v2", "error_name": "CUDA_ERROR_UNKNOWN"}, "CUDA_ERROR_UNKNOWN in cuCtxCreate_v2"),
-        ({"right": Missing("timeout"), "fault": "hang"}, "hang"), ({"right": False, "wrong_elements": 7}, "wrong results too"),
+        (
+            {"right": Missing("error"), "failed_call": "cuCtxCreate_v2", "error_name": "CUDA_ERROR_UNKNOWN"},
+            "CUDA_ERROR_UNKNOWN in cuCtxCreate_v2",
+        ),
+        ({"right": Missing("timeout"), "fault": "hang"}, "hang"),
+        ({"right": False, "wrong_elements": 7}, "wrong results too"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_driver_is_told_from_a_broken_torch(driver: dict[str, Any], words: str) -> None:
     finding = run(ID, without(driver=(driver_proof(B, **driver),)))[2][0]
     assert words in finding.detail and "torch does not" not in finding.detail
 
 
 def test_the_root_cause_stands_above_it() -> None:
-    for s, cause in ((with_other_build(machine(B)), "cpu-only-torch"), (not_installed(machine(B)), "driver-not-installed"),
-                     (without_gpu(healthy()), "no-nvidia-gpu")):  # fmt: skip
+    for s, cause in (
+        (with_other_build(machine(B)), "cpu-only-torch"),
+        (not_installed(machine(B)), "driver-not-installed"),
+        (without_gpu(healthy()), "no-nvidia-gpu"),
+    ):
         sick = without().measured
         done = report(s.replace({"measured": sick}))
         assert done.findings[0].id == cause and not done.findings[0].downstream_of
@@ -86,11 +93,19 @@ def test_the_fix_of_the_root_cause_makes_the_measurement_stale() -> None:
 @pytest.mark.parametrize(
     ("proof", "words"),
     [
-        ({"right": Missing("error"), "failed_step": "matmul", "error": "CUDA error: no kernel image is available", "fault": "failed"}, "no kernel image"),
+        (
+            {
+                "right": Missing("error"),
+                "failed_step": "matmul",
+                "error": "CUDA error: no kernel image is available",
+                "fault": "failed",
+            },
+            "no kernel image",
+        ),
         ({"right": Missing("timeout"), "failed_step": "matmul", "fault": "hang"}, "hang in matmul"),
         ({"tensor_device": "cpu", "process_seen": False}, "are on cpu, and NVML did not see the process"),
     ],
-)  # fmt: skip
+)
 def test_a_device_that_did_not_compute(proof: dict[str, Any], words: str) -> None:
     s = proven(B, torch=(torch_proof(B, **proof),))
     status, _, findings = run(ID, s)
@@ -226,7 +241,7 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
         ({"gpu_busy_percent": 0.0, "exit_code": 1}, "unknown", "before it gave it work"),
         ({"uses_gpu": False, "attached": True}, "fail", "was watched for 60 s"),
     ],
-)  # fmt: skip
+)
 def test_a_watched_program(watch: dict[str, Any], status: str, words: str) -> None:
     s = watched(B, **watch)
     got, reason, findings = run(ID, s)
@@ -243,12 +258,19 @@ def test_a_watched_program_whose_torch_has_no_gpu() -> None:
     assert ids(s)[0] == "cpu-only-torch"
 
 
-@pytest.mark.parametrize(("fault", "status", "code"), [("crash", "fail", 1), ("failed", "fail", 1), ("hang", "unknown", 3)])
+@pytest.mark.parametrize(
+    ("fault", "status", "code"), [("crash", "fail", 1), ("failed", "fail", 1), ("hang", "unknown", 3)]
+)
 def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str, status: str, code: int) -> None:
-    broken = torch_proof(B, device="cpu", key="", right=Missing("error"), fault=fault, failed_step="matmul", error="signal 4")
+    broken = torch_proof(
+        B, device="cpu", key="", right=Missing("error"), fault=fault, failed_step="matmul", error="signal 4"
+    )
     s = without_gpu(healthy()).replace({"measured": without(device="cpu", driver=NOT_ASKED, torch=(broken,)).measured})
     finding = run(ID, s, ANY)[2][0]
-    assert (finding.status, report(s, ANY).exit_code) == (status, code) and finding.detail == "It ended in matmul: signal 4."
+    assert (finding.status, report(s, ANY).exit_code) == (
+        status,
+        code,
+    ) and finding.detail == "It ended in matmul: signal 4."
     end = StepEnd(agent="torch_proof", step="import torch", fault="hang")
     assert run(ID, s.replace({"measured.torch": (), "measured.ended": (end,)}), ANY)[0] == "unknown"
     assert report(s.replace({"torch.version": ABSENT}), ANY).exit_code == 0  # torch-not-installed tells
@@ -257,7 +279,12 @@ def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str,
 @pytest.mark.parametrize(("visible", "command"), [("4,6", "export CUDA_VISIBLE_DEVICES=6"), ("GPU-a,GPU-b", "")])
 def test_a_choice_of_gpus_is_narrowed_by_its_own_names(visible: str, command: str) -> None:
     torches = (torch_proof(B, right=Missing("timeout"), fault="hang"), torch_proof(B, device="cuda:1", key="GPU-two"))
-    s = proven(B, machine(B, environment=(EnvVar("CUDA_VISIBLE_DEVICES", visible),)), torch=torches,
-               torch_devices=("cuda:0", "cuda:1"), driver=NOT_ASKED)  # fmt: skip
+    s = proven(
+        B,
+        machine(B, environment=(EnvVar("CUDA_VISIBLE_DEVICES", visible),)),
+        torch=torches,
+        torch_devices=("cuda:0", "cuda:1"),
+        driver=NOT_ASKED,
+    )
     fix = next(f for f in run(ID, s)[2] if f.facts["device"] == "cuda:0").fixes[0]
     assert (fix.id, fix.steps[0].command) == ("leave-gpu-out", command)

@@ -16,11 +16,16 @@ B = BOARDS["a10"]
 WRONG = {
     "driver": {"driver": (driver_proof(B, right=False, wrong_elements=3),)},
     "torch": {"torch": (torch_proof(B, right=False, matmul_error=0.7),)},
-    "both": {"driver": (driver_proof(B, right=False, wrong_elements=3),), "torch": (torch_proof(B, right=False, conv_error=0.2),)},
+    "both": {
+        "driver": (driver_proof(B, right=False, wrong_elements=3),),
+        "torch": (torch_proof(B, right=False, conv_error=0.2),),
+    },
 }
 
 
-@pytest.mark.parametrize(("how", "words"), [("driver", "3 of 65536 elements"), ("torch", "product off by 0.7"), ("both", "libcuda alone")])
+@pytest.mark.parametrize(
+    ("how", "words"), [("driver", "3 of 65536 elements"), ("torch", "product off by 0.7"), ("both", "libcuda alone")]
+)
 def test_wrong_values_are_the_first_and_only_finding(how: str, words: str) -> None:
     s = proven(B, **WRONG[how])
     done = report(s)
@@ -36,8 +41,14 @@ def test_the_verdict_of_torch() -> None:
     assert done is not None and (done.gpu_path, done.cuda_compatibility) == ("gpu-wrong-results", "suspect")
 
 
-@pytest.mark.parametrize(("ecc", "words"), [({"ecc_enabled": True}, "counts no error"), ({}, "does not watch"),
-                                            ({"ecc_uncorrected_volatile": 4}, "4 uncorrectable errors")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ecc", "words"),
+    [
+        ({"ecc_enabled": True}, "counts no error"),
+        ({}, "does not watch"),
+        ({"ecc_uncorrected_volatile": 4}, "4 uncorrectable errors"),
+    ],
+)
 def test_what_ecc_says_decides_the_likeliest_cause(ecc: dict[str, Any], words: str) -> None:
     s = proven(B, **WRONG["torch"])
     assert isinstance(s.gpus, tuple)
@@ -46,7 +57,12 @@ def test_what_ecc_says_decides_the_likeliest_cause(ecc: dict[str, Any], words: s
 
 
 def test_the_cpu_too() -> None:
-    s = proven(B, device="cpu", driver=NOT_ASKED, torch=(torch_proof(B, device="cpu", tensor_device="cpu", key="", right=False),))
+    s = proven(
+        B,
+        device="cpu",
+        driver=NOT_ASKED,
+        torch=(torch_proof(B, device="cpu", tensor_device="cpu", key="", right=False),),
+    )
     status, _, findings = run(ID, s)
     assert (status, [f.subject for f in findings]) == ("fail", ["cpu"])
     assert_every_fix_is_looked_at_again(s, findings[0])
@@ -65,4 +81,7 @@ def test_right_or_not_known() -> None:
 def test_of_a_gpu_that_nobody_asked_nothing_is_said() -> None:
     cpu = torch_proof(B, device="cpu", key="", tensor_device="cpu")
     assert run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(cpu,)))[0] == "skipped"
-    assert run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(torch_proof(B, device="cpu", right=False),)))[0] == "fail"
+    assert (
+        run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(torch_proof(B, device="cpu", right=False),)))[0]
+        == "fail"
+    )

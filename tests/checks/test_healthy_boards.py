@@ -83,7 +83,9 @@ def test_half_of_that_is_no_health(name: str) -> None:
     assert [check_id for check_id, _ in alarms(proven(slower, machine(board)))] == list(CHECKS[:3])
 
 
-@pytest.mark.parametrize("rest", [{}, {"precision": "fp32", "bytes_per_parameter": 16.01, "expected_bytes_per_parameter": 16.0}])
+@pytest.mark.parametrize(
+    "rest", [{}, {"precision": "fp32", "bytes_per_parameter": 16.01, "expected_bytes_per_parameter": 16.0}]
+)
 def test_memory_of_a_training_as_torch_takes_it(rest: dict[str, Any]) -> None:
     """Blocks of 512 bytes for each tensor, AdamW's steps, a scaler: some percent at most."""
     facts: dict[str, Any] = {name: getattr(STEP, name) for name in STEP.__struct_fields__}
@@ -91,7 +93,9 @@ def test_memory_of_a_training_as_torch_takes_it(rest: dict[str, Any]) -> None:
     assert alarms(proven(BOARDS["h200"], machine(BOARDS["h200"]), training=(step,))) == []
 
 
-@pytest.mark.parametrize(("gen", "width", "gb_s"), [(3, 16, 11.0), (3, 8, 5.4), (4, 8, 11.8), (2, 16, 5.5), (4, 4, 5.8)])
+@pytest.mark.parametrize(
+    ("gen", "width", "gb_s"), [(3, 16, 11.0), (3, 8, 5.4), (4, 8, 11.8), (2, 16, 5.5), (4, 4, 5.8)]
+)
 def test_a_board_in_a_lesser_slot(gen: int, width: int, gb_s: float) -> None:
     """NVML's maximum is that of board and slot together."""
     board = BOARDS["4090"]
@@ -103,8 +107,17 @@ def test_a_board_in_a_lesser_slot(gen: int, width: int, gb_s: float) -> None:
 
 
 def test_a_laptop_on_battery() -> None:
-    board = Board("NVIDIA GeForce RTX 3060 Laptop GPU", "2560", "8.6", 6144, 80, 4,
-                  {"bf16": 6, "fp16": 6, "tf32": 3, "fp32": 2}, 120, 5.0)  # fmt: skip
+    board = Board(
+        "NVIDIA GeForce RTX 3060 Laptop GPU",
+        "2560",
+        "8.6",
+        6144,
+        80,
+        4,
+        {"bf16": 6, "fp16": 6, "tf32": 3, "fp32": 2},
+        120,
+        5.0,
+    )
     s = machine(board)
     assert isinstance(s.gpus, tuple)
     lowered = s.replace({"gpus": (s.gpus[0].with_(power_limit_w=40.0),)})

@@ -15,7 +15,11 @@ CUDA_13 = "cuda>=13.0 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=5
 
 
 def image(
-    cuda: str | None = None, require: str = "", driver: str = "550.163.01", reported: str = "12.4", model: str = "rtx4090"
+    cuda: str | None = None,
+    require: str = "",
+    driver: str = "550.163.01",
+    reported: str = "12.4",
+    model: str = "rtx4090",
 ) -> Snapshot:
     """A container of an image; torch cu128 works on this driver."""
     s = healthy(model, container=True, driver=driver, cuda=reported)
@@ -29,7 +33,8 @@ def preflight(s: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    ("asked", "model"), [("cuda>=12.8", "rtx4090"), (CUDA_13, "rtx4090"), ("brand=tesla,driver>=535", "rtx4090"), ("driver>=560", "h100")]
+    ("asked", "model"),
+    [("cuda>=12.8", "rtx4090"), (CUDA_13, "rtx4090"), ("brand=tesla,driver>=535", "rtx4090"), ("driver>=560", "h100")],
 )
 def test_an_unmet_requirement_fails_and_can_be_mended(asked: str, model: str) -> None:
     sick = preflight(image(require=asked, model=model))
@@ -50,7 +55,8 @@ def test_what_works_all_the_same_is_a_remark_and_is_warned_of_where_only_the_dri
 
 
 @pytest.mark.parametrize(
-    ("asked", "model"), [("cuda>=12.4", "rtx4090"), ("cuda>=13.0 brand=nvidia,driver>=550,driver<551", "h100"), ("arch>=8.0", "h100")]
+    ("asked", "model"),
+    [("cuda>=12.4", "rtx4090"), ("cuda>=13.0 brand=nvidia,driver>=550,driver<551", "h100"), ("arch>=8.0", "h100")],
 )
 def test_a_requirement_that_is_met(asked: str, model: str) -> None:
     assert run(REQUIRE, preflight(image(require=asked, model=model)))[0] == "pass"
@@ -71,7 +77,11 @@ def test_images_of_old_that_only_name_their_cuda() -> None:
 def test_the_requirement_is_unknown_without_its_facts() -> None:
     s = preflight(image(require="cuda>=12.8"))
     assert run(REQUIRE, s.replace({"container.requirements": NOT_ASKED}))[0] == "unknown"
-    nothing = {"driver.nvml_cuda_version": NOT_ASKED, "driver.kernel_version": NOT_ASKED, "driver.nvml_driver_version": NOT_ASKED}
+    nothing = {
+        "driver.nvml_cuda_version": NOT_ASKED,
+        "driver.kernel_version": NOT_ASKED,
+        "driver.nvml_driver_version": NOT_ASKED,
+    }
     assert run(REQUIRE, s.replace(nothing))[0] == "unknown"
     assert run(REQUIRE, s.replace({"driver.nvml_cuda_version": NOT_ASKED}))[0] == "fail", "by the driver's branch"
 

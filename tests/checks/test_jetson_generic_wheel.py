@@ -18,10 +18,15 @@ def orin(capability: str = "8.7") -> Snapshot:
     """A Jetson board: Tegra nodes, no PCI GPU, aarch64."""
     s = on(healthy(), capability)
     node = DeviceNode(path="/dev/nvmap", kind="tegra", readable=True, writable=True)
-    return s.replace({
-        "host.kernel": "5.15.148-tegra", "host.architecture": "aarch64", "driver.device_nodes": (node,),
-        "driver.pci_devices": (), "driver.modules": ("nvidia",),
-    })  # fmt: skip
+    return s.replace(
+        {
+            "host.kernel": "5.15.148-tegra",
+            "host.architecture": "aarch64",
+            "driver.device_nodes": (node,),
+            "driver.pci_devices": (),
+            "driver.modules": ("nvidia",),
+        }
+    )
 
 
 def test_a_cpu_wheel_leads() -> None:
@@ -42,7 +47,9 @@ def test_a_server_build_without_code_for_the_board_leads() -> None:
 def test_a_build_with_the_boards_code_passes() -> None:
     good = orin().replace({"torch.sass": ("8.0", "8.7", "9.0")})
     assert run(ID, good)[0] == "pass"
-    thor = orin("11.0").replace({"torch.sass": ("8.0", "9.0", "11.0"), "torch.cuda": "13.0", "torch.version": "2.9.0+cu130"})
+    thor = orin("11.0").replace(
+        {"torch.sass": ("8.0", "9.0", "11.0"), "torch.cuda": "13.0", "torch.version": "2.9.0+cu130"}
+    )
     assert run(ID, thor)[0] == "pass"
 
 

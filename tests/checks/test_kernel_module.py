@@ -17,7 +17,9 @@ def unloaded(built: bool, secure_boot: object = False) -> Snapshot:
     return not_loaded(healthy()).replace({"driver.module_built": built, "host.secure_boot": secure_boot})
 
 
-@pytest.mark.parametrize(("check_id", "sick"), [(BUILT, unloaded(False)), (BUILT, unloaded(False, True)), (SIGNED, unloaded(True, True))])
+@pytest.mark.parametrize(
+    ("check_id", "sick"), [(BUILT, unloaded(False)), (BUILT, unloaded(False, True)), (SIGNED, unloaded(True, True))]
+)
 @pytest.mark.parametrize("system", ["ubuntu", "debian", "rocky"])
 def test_the_cause_comes_before_the_module_that_is_not_loaded(check_id: str, sick: Snapshot, system: str) -> None:
     sick = sick.replace({"host.os_id": system})
@@ -38,8 +40,12 @@ def test_neither_is_said_where_it_is_not_so(fine: Snapshot) -> None:
 
 
 def test_where_they_do_not_apply() -> None:
-    for s in (unloaded(False, True).replace({"container.kind": "docker"}), unloaded(False, True).replace({"host.wsl": 2}),
-              not_installed(healthy()), unloaded(False, True).replace({"driver.pci_devices": ()})):  # fmt: skip
+    for s in (
+        unloaded(False, True).replace({"container.kind": "docker"}),
+        unloaded(False, True).replace({"host.wsl": 2}),
+        not_installed(healthy()),
+        unloaded(False, True).replace({"driver.pci_devices": ()}),
+    ):
         assert run(BUILT, s)[0] == run(SIGNED, s)[0] == "skipped"
     nouveau = bound_to(healthy(), "nouveau").replace({"driver.module_built": True, "host.secure_boot": True})
     assert run(SIGNED, nouveau)[0] == "skipped"

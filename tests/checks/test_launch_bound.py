@@ -24,7 +24,9 @@ def test_a_well_fed_gpu_passes() -> None:
     ("device_ms", "up_to", "crossover"),
     [((0.2, 0.3, 0.8, 5.0, 20.0), 1024, 4096), ((0.2, 5.0, 20.0), 64, 256), ((0.1, 0.2, 0.4, 0.9), 4096, None)],
 )
-def test_small_batches_are_a_remark_with_the_crossover(device_ms: tuple[float, ...], up_to: int, crossover: int | None) -> None:
+def test_small_batches_are_a_remark_with_the_crossover(
+    device_ms: tuple[float, ...], up_to: int, crossover: int | None
+) -> None:
     s = proven("h200", batches=sweep(*device_ms))
     status, _, findings = run(ID, s)
     assert (status, len(findings), ids(s)) == ("pass", 1, [])
@@ -37,7 +39,9 @@ def test_small_batches_are_a_remark_with_the_crossover(device_ms: tuple[float, .
 
 def test_a_batch_beyond_the_sweep_is_drawn_on() -> None:
     finding = run(ID, proven("h200", batches=sweep(0.1, 0.2, 0.4, 0.9)))[2][0]
-    assert "No batch up to 4096 fills the GPU; drawn on, about 23000 would" in finding.detail  # 0.5 ms for each 3072: 4 ms at 23142
+    assert (
+        "No batch up to 4096 fills the GPU; drawn on, about 23000 would" in finding.detail
+    )  # 0.5 ms for each 3072: 4 ms at 23142
     assert finding.fixes[0].id == "larger-batch" and "23000" in finding.fixes[0].steps[0].text
 
 
@@ -71,7 +75,9 @@ def test_memory_or_arithmetic_by_the_measured_ridge(flops: float, least_bytes: f
     assert done is not None and done.batches[0].bound == bound
 
 
-@pytest.mark.parametrize(("device", "issue", "bound"), [(4.0, 3.0, "compute"), (3.0, 4.0, "launch"), (4.6, 5.0, "compute")])
+@pytest.mark.parametrize(
+    ("device", "issue", "bound"), [(4.0, 3.0, "compute"), (3.0, 4.0, "launch"), (4.6, 5.0, "compute")]
+)
 def test_the_slower_of_host_and_device_bounds_a_step(device: float, issue: float, bound: str) -> None:
     """Also where they overlap badly, and a step of 6 ms is longer than either; 77 % of it is work enough."""
     done = report(proven("h200", batches=(point(1024, 6.0, device, issue, copy_ms=0.0, load_ms=0.1),))).measured
@@ -87,7 +93,10 @@ def test_several_at_once_only_where_it_gains() -> None:
     b = BOARDS["h200"]
     rest = tuple(r for r in rates(b) if r.kind != "copies")
     for second, told in ((260e3, False), (470e3, True)):
-        copies = tuple(Rate(kind="copies", device="cuda:0", what=n, value=v, unit="samples/s") for n, v in (("1", 240e3), ("2", second)))
+        copies = tuple(
+            Rate(kind="copies", device="cuda:0", what=n, value=v, unit="samples/s")
+            for n, v in (("1", 240e3), ("2", second))
+        )
         done = report(proven(b, rates=(*rest, *copies))).measured
         assert done is not None and any("at once" in line for line in done.advice) is told
 

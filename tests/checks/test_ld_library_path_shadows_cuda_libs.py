@@ -21,9 +21,12 @@ def nvjitlink_on_the_path(s: Snapshot) -> Snapshot:
     """A toolkit's older libnvJitLink on LD_LIBRARY_PATH."""
     folder = "/usr/local/cuda-12.1/lib64"
     item = LoaderLibrary(
-        name="libnvJitLink", soname="libnvJitLink.so.12", path=f"{folder}/libnvJitLink.so.12", version="12.1.105",
+        name="libnvJitLink",
+        soname="libnvJitLink.so.12",
+        path=f"{folder}/libnvJitLink.so.12",
+        version="12.1.105",
         found_by="LD_LIBRARY_PATH",
-    )  # fmt: skip
+    )
     return s.replace({"cuda.libraries": (item,), "cuda.ld_library_path": (folder,)})
 
 
@@ -51,4 +54,7 @@ def test_a_newer_library_on_the_path_is_harmless() -> None:
 
 
 def test_the_loaders_view_unknown() -> None:
-    assert run("ld-library-path-shadows-cuda-libs", healthy().replace({"cuda.libraries": Missing("error")}))[0] == "unknown"
+    assert (
+        run("ld-library-path-shadows-cuda-libs", healthy().replace({"cuda.libraries": Missing("error")}))[0]
+        == "unknown"
+    )

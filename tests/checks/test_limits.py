@@ -28,14 +28,22 @@ def machine(*models: str, container: bool = True, **host: object) -> Snapshot:
 @pytest.mark.parametrize(
     ("check_id", "sick"),
     [
-        (SHM, machine(shm_mib=64)), (SHM, machine(shm_mib=0)), (SHM, machine(shm_mib=64, provider="runpod")),
-        (LOCK, machine(*TWO, memlock_kib=8192, rdma_devices=8)), (LOCK, machine(*TWO, container=False, memlock_kib=65536, rdma_devices=1)),
-        (CORES, machine(cpu_quota_cores=0.5)), (CORES, machine(*TWO, cpu_cores=1)), (CORES, machine(*TWO, container=False, cpu_quota_cores=1.5)),
-        (MEMORY, machine(memory_limit_mib=2048)), (MEMORY, machine(container=False, memory_limit_mib=4000)),
-        (VARIABLE, env(machine(), CUDA_LAUNCH_BLOCKING="1")), (VARIABLE, env(machine(), CUDA_MODULE_LOADING="EAGER")),
-        (VARIABLE, env(machine(*TWO), NCCL_P2P_DISABLE="1")), (VARIABLE, env(machine(), CUDA_INJECTION64_PATH="/opt/x.so")),
+        (SHM, machine(shm_mib=64)),
+        (SHM, machine(shm_mib=0)),
+        (SHM, machine(shm_mib=64, provider="runpod")),
+        (LOCK, machine(*TWO, memlock_kib=8192, rdma_devices=8)),
+        (LOCK, machine(*TWO, container=False, memlock_kib=65536, rdma_devices=1)),
+        (CORES, machine(cpu_quota_cores=0.5)),
+        (CORES, machine(*TWO, cpu_cores=1)),
+        (CORES, machine(*TWO, container=False, cpu_quota_cores=1.5)),
+        (MEMORY, machine(memory_limit_mib=2048)),
+        (MEMORY, machine(container=False, memory_limit_mib=4000)),
+        (VARIABLE, env(machine(), CUDA_LAUNCH_BLOCKING="1")),
+        (VARIABLE, env(machine(), CUDA_MODULE_LOADING="EAGER")),
+        (VARIABLE, env(machine(*TWO), NCCL_P2P_DISABLE="1")),
+        (VARIABLE, env(machine(), CUDA_INJECTION64_PATH="/opt/x.so")),
     ],
-)  # fmt: skip
+)
 def test_a_limit_that_is_too_low_is_the_only_finding_and_can_be_mended(check_id: str, sick: Snapshot) -> None:
     assert ids(sick) == [check_id]
     finding = run(check_id, sick)[2][0]
@@ -46,22 +54,35 @@ def test_a_limit_that_is_too_low_is_the_only_finding_and_can_be_mended(check_id:
 @pytest.mark.parametrize(
     ("check_id", "fine", "said"),
     [
-        (SHM, machine(shm_mib=65), 0), (SHM, machine(container=False, shm_mib=64), 0),
+        (SHM, machine(shm_mib=65), 0),
+        (SHM, machine(container=False, shm_mib=64), 0),
         (SHM, healthy(torch=False, container=True).replace({"host.shm_mib": 64}), 0),
-        (LOCK, machine(*TWO, memlock_kib=8192), 0), (LOCK, machine(memlock_kib=8192, rdma_devices=1), 1),
-        (LOCK, machine(memlock_kib=32), 1), (LOCK, machine(*TWO, memlock_kib=-1, rdma_devices=8), 0),
+        (LOCK, machine(*TWO, memlock_kib=8192), 0),
+        (LOCK, machine(memlock_kib=8192, rdma_devices=1), 1),
+        (LOCK, machine(memlock_kib=32), 1),
+        (LOCK, machine(*TWO, memlock_kib=-1, rdma_devices=8), 0),
         (LOCK, machine(*TWO, memlock_kib=64 << 20, rdma_devices=8), 0),
-        (FILES, machine(open_files=1024), 0), (FILES, machine(open_files=256), 1), (FILES, machine(*TWO, open_files=1024), 1),
-        (FILES, machine(open_files=-1), 0), (CORES, machine(cpu_quota_cores=1.0), 0), (CORES, machine(cpu_cores=1), 0),
+        (FILES, machine(open_files=1024), 0),
+        (FILES, machine(open_files=256), 1),
+        (FILES, machine(*TWO, open_files=1024), 1),
+        (FILES, machine(open_files=-1), 0),
+        (CORES, machine(cpu_quota_cores=1.0), 0),
+        (CORES, machine(cpu_cores=1), 0),
         (CORES, machine(cpu_cores=ABSENT, cpu_quota_cores=ABSENT), 0),
-        (MEMORY, machine(memory_limit_mib=32000), 1), (MEMORY, machine(memory_limit_mib=100000), 0),
-        (MEMORY, machine("gtx1080", memory_limit_mib=4000), 1), (MEMORY, machine(), 0),
+        (MEMORY, machine(memory_limit_mib=32000), 1),
+        (MEMORY, machine(memory_limit_mib=100000), 0),
+        (MEMORY, machine("gtx1080", memory_limit_mib=4000), 1),
+        (MEMORY, machine(), 0),
         (VARIABLE, env(machine(), CUDA_LAUNCH_BLOCKING="0", CUDA_MODULE_LOADING="LAZY", NCCL_DEBUG="INFO"), 0),
         (VARIABLE, env(machine(), NCCL_P2P_DISABLE="1", TORCH_DISTRIBUTED_DEBUG="DETAIL"), 0),
         (VARIABLE, env(machine(), PYTORCH_NVML_BASED_CUDA_CHECK="1", CUDA_COREDUMP_FILE="/tmp/x"), 2),
-        (VARIABLE, env(machine(*TWO), NCCL_P2P_DISABLE="1").replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=1),)}), 1),
+        (
+            VARIABLE,
+            env(machine(*TWO), NCCL_P2P_DISABLE="1").replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=1),)}),
+            1,
+        ),
     ],
-)  # fmt: skip
+)
 def test_limits_that_are_no_fault(check_id: str, fine: Snapshot, said: int) -> None:
     status, _, findings = run(check_id, fine)
     assert status in ("pass", "skipped") and len(findings) == said
@@ -69,9 +90,17 @@ def test_limits_that_are_no_fault(check_id: str, fine: Snapshot, said: int) -> N
 
 @pytest.mark.parametrize(
     ("check_id", "path"),
-    [(SHM, "host.shm_mib"), (SHM, "container.kind"), (LOCK, "host.memlock_kib"), (FILES, "host.open_files"),
-     (CORES, "host.cpu_quota_cores"), (CORES, "gpus"), (MEMORY, "host.memory_limit_mib"), (VARIABLE, "host.environment")],
-)  # fmt: skip
+    [
+        (SHM, "host.shm_mib"),
+        (SHM, "container.kind"),
+        (LOCK, "host.memlock_kib"),
+        (FILES, "host.open_files"),
+        (CORES, "host.cpu_quota_cores"),
+        (CORES, "gpus"),
+        (MEMORY, "host.memory_limit_mib"),
+        (VARIABLE, "host.environment"),
+    ],
+)
 def test_unknown_without_the_deciding_fact(check_id: str, path: str) -> None:
     assert run(check_id, machine().replace({path: NOT_ASKED}))[0] == "unknown"
 
@@ -82,10 +111,11 @@ def test_locked_memory_is_unknown_where_nobody_looked_for_rdma() -> None:
 
 def test_thresholds_of_limits_are_the_policys() -> None:
     for check_id, name, value, s in (
-        (SHM, "shm_warn_mib", 1024, machine(shm_mib=512)), (CORES, "cores_per_gpu", 8, machine(cpu_cores=6)),
+        (SHM, "shm_warn_mib", 1024, machine(shm_mib=512)),
+        (CORES, "cores_per_gpu", 8, machine(cpu_cores=6)),
         (MEMORY, "memory_limit_warn_mib", 16384, machine(memory_limit_mib=10000)),
         (LOCK, "memlock_warn_kib", 1 << 30, machine(*TWO, memlock_kib=64 << 20, rdma_devices=8)),
-    ):  # fmt: skip
+    ):
         assert run(check_id, s)[0] == "pass"
         assert run(check_id, s, Policy(thresholds={name: value}))[0] == "warn"
     assert len(run(FILES, machine(open_files=5000), Policy(thresholds={"open_files": 10000}))[2]) == 1

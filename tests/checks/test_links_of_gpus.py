@@ -22,13 +22,17 @@ SOUND = 0x1AA
 @pytest.mark.parametrize("container", [False, True])
 def test_each_fault_is_the_only_finding_and_its_fix_works(container: bool) -> None:
     for check_id, status, facts in (
-        (FABRIC, "fail", {"fabric_health": 0x19A}), (FABRIC, "fail", {"fabric_health": 0x4AA}),
+        (FABRIC, "fail", {"fabric_health": 0x19A}),
+        (FABRIC, "fail", {"fabric_health": 0x4AA}),
         (FABRIC, "fail", {"fabric_health": 0, "fabric_state": 3, "fabric_status": 999}),
-        (FABRIC, "fail", {"fabric_state": 1}), (FABRIC, "warn", {"fabric_state": 2}), (FABRIC, "warn", {"fabric_health": 0x1A9}), (FABRIC, "warn", {"fabric_health": 0x1A6}),
+        (FABRIC, "fail", {"fabric_state": 1}),
+        (FABRIC, "warn", {"fabric_state": 2}),
+        (FABRIC, "warn", {"fabric_health": 0x1A9}),
+        (FABRIC, "warn", {"fabric_health": 0x1A6}),
         (ERRORS, "warn", {"nvlink_errors": (NvLinkErrors(link=3, replay=9, climbed=1),)}),
         (ERRORS, "warn", {"nvlink_errors": (NvLinkErrors(link=3, crc=90, crc_climbed=20),)}),
         (REPLAYS, "warn", {"pcie_replays": 40, "pcie_replays_climbed": 3}),
-    ):  # fmt: skip
+    ):
         sick = one("h100", "h100", container=container, nth=1, **facts)
         assert isinstance(sick.gpus, tuple)
         sick = sick.replace({"gpus": (replace(sick.gpus[0], fabric_state=3), sick.gpus[1])})
@@ -64,7 +68,11 @@ def test_the_words_name_what_the_flags_say() -> None:
             0x91AA: "global fabric manager", 0x16A: "timeouts", 0x1A9: "reduced bandwidth"}  # fmt: skip
     for health, words in said.items():
         assert words in only(FABRIC, one("h100", "h100", fabric_health=health)).title
-    for code, words in ((4, "error 4 (insufficient permissions)"), (23, "error 23 (insufficient resources)"), (77, "error 77")):
+    for code, words in (
+        (4, "error 4 (insufficient permissions)"),
+        (23, "error 23 (insufficient resources)"),
+        (77, "error 77"),
+    ):
         assert only(FABRIC, one("h100", "h100", fabric_state=3, fabric_status=code)).title.endswith(words)
     for summary, words in ((2, "unhealthy"), (3, "limited capacity")):
         assert words in only(FABRIC, one("h100", "h100", fabric_health=SOUND, fabric_health_summary=summary)).title
@@ -82,7 +90,12 @@ def test_errors_of_the_past_are_one_remark_for_all_gpus() -> None:
 
 def test_counters_are_judged_by_what_came_in_between() -> None:
     assert run(REPLAYS, one("h100", pcie_replays=4_000_000, pcie_replays_climbed=2))[0] == "pass"
-    assert run(REPLAYS, one("h100", pcie_replays=4, pcie_replays_climbed=2), Policy(thresholds={"pcie_replays_climbed": 2}))[0] == "warn"
+    assert (
+        run(
+            REPLAYS, one("h100", pcie_replays=4, pcie_replays_climbed=2), Policy(thresholds={"pcie_replays_climbed": 2})
+        )[0]
+        == "warn"
+    )
     crc = (NvLinkErrors(link=0, crc=50, crc_climbed=12),)
     assert run(ERRORS, one("h100", nvlink_errors=crc, counters_apart_ms=100))[0] == "warn"
     assert run(ERRORS, one("h100", nvlink_errors=crc, counters_apart_ms=1000))[0] == "pass"
@@ -93,7 +106,9 @@ def test_a_virtual_gpu_has_its_hypervisors_link() -> None:
 
 
 def test_without_root_the_sram_is_unknown_and_says_so() -> None:
-    status, reason, _ = run("sram-ecc-threshold-exceeded", one("h100", sram_threshold_exceeded=Missing("denied", "No permission")))
+    status, reason, _ = run(
+        "sram-ecc-threshold-exceeded", one("h100", sram_threshold_exceeded=Missing("denied", "No permission"))
+    )
     assert status == "unknown" and "only to root" in reason
     assert ids(one("h100", sram_threshold_exceeded=Missing("denied"))) == []
 
@@ -109,11 +124,18 @@ def test_recovery_actions_by_the_driver_that_says_them() -> None:
         return s.replace({"gpus": (replace(s.gpus[0], **facts),)})
 
     for action, driver, words, fixes in (
-        (1, "580.82.07", "a reset,", ["reset-gpu", "reboot"]), (4, "580.82.07", "a drain and reset", ["reset-gpu", "reboot"]),
-        (5, "580.82.07", "a reset of its PCIe bus", ["reboot"]), (5, "610.43.02", "its IMEX domain recovered", ["recover-imex"]),
-        (5, "595.45.04", "recovery action 5", ["reset-gpu", "reboot"]), (6, "615.71.05", "a reset of its PCIe bus", ["reboot"]),
-        (7, "615.71.05", "a reboot of the machine", ["reboot"]), (42, "615.71.05", "recovery action 42", ["reset-gpu", "reboot"]),
-    ):  # fmt: skip
+        (1, "580.82.07", "a reset,", ["reset-gpu", "reboot"]),
+        (4, "580.82.07", "a drain and reset", ["reset-gpu", "reboot"]),
+        (5, "580.82.07", "a reset of its PCIe bus", ["reboot"]),
+        (5, "610.43.02", "its IMEX domain recovered", ["recover-imex"]),
+        (5, "595.45.04", "recovery action 5", ["reset-gpu", "reboot"]),
+        (6, "615.71.05", "a reset of its PCIe bus", ["reboot"]),
+        (7, "615.71.05", "a reboot of the machine", ["reboot"]),
+        (42, "615.71.05", "recovery action 42", ["reset-gpu", "reboot"]),
+    ):
         title, offered = told(action, driver)
         assert f"needs {words}" in title and offered == fixes, (action, driver, title, offered)
-    assert_fix_works(one_of("610.43.02", recovery_action=5), only("gpu-recovery-action-needed", one_of("610.43.02", recovery_action=5)))
+    assert_fix_works(
+        one_of("610.43.02", recovery_action=5),
+        only("gpu-recovery-action-needed", one_of("610.43.02", recovery_action=5)),
+    )

@@ -18,21 +18,42 @@ STUBS = "/usr/local/cuda/lib64/stubs"
 
 def stub(s: Snapshot) -> Snapshot:
     """The stubs folder on LD_LIBRARY_PATH wins over the real library."""
-    fake = LibraryFile(soname="libcuda.so.1", path=f"{STUBS}/libcuda.so.1", real_path=f"{STUBS}/libcuda.so", stub=True,
-                       found_by="LD_LIBRARY_PATH")  # fmt: skip
-    real = LibraryFile(soname="libcuda.so.1", path="/usr/lib/x86_64-linux-gnu/libcuda.so.1", version="580.82.07",
-                       real_path="/usr/lib/x86_64-linux-gnu/libcuda.so.580.82.07", found_by="ld.so.cache")  # fmt: skip
+    fake = LibraryFile(
+        soname="libcuda.so.1",
+        path=f"{STUBS}/libcuda.so.1",
+        real_path=f"{STUBS}/libcuda.so",
+        stub=True,
+        found_by="LD_LIBRARY_PATH",
+    )
+    real = LibraryFile(
+        soname="libcuda.so.1",
+        path="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+        version="580.82.07",
+        real_path="/usr/lib/x86_64-linux-gnu/libcuda.so.580.82.07",
+        found_by="ld.so.cache",
+    )
     s = env(cuda_says(s, 34), LD_LIBRARY_PATH=f"/opt/lib:{STUBS}")
-    return s.replace({
-        "driver.libcuda_path": f"{STUBS}/libcuda.so", "driver.libcuda_version": Missing("absent"), "driver.libcuda_stub": True,
-        "driver.libcuda_candidates": (fake, real), "cuda.stub_directories": (STUBS,), "cuda.ld_library_path": ("/opt/lib", STUBS),
-    })  # fmt: skip
+    return s.replace(
+        {
+            "driver.libcuda_path": f"{STUBS}/libcuda.so",
+            "driver.libcuda_version": Missing("absent"),
+            "driver.libcuda_stub": True,
+            "driver.libcuda_candidates": (fake, real),
+            "cuda.stub_directories": (STUBS,),
+            "cuda.ld_library_path": ("/opt/lib", STUBS),
+        }
+    )
 
 
 def gke(s: Snapshot) -> Snapshot:
     """The driver is mounted at /usr/local/nvidia, and nothing searches there."""
-    there = LibraryFile(soname="libcuda.so.1", path="/usr/local/nvidia/lib64/libcuda.so.1", version="580.82.07",
-                        real_path="/usr/local/nvidia/lib64/libcuda.so.580.82.07", found_by="elsewhere")  # fmt: skip
+    there = LibraryFile(
+        soname="libcuda.so.1",
+        path="/usr/local/nvidia/lib64/libcuda.so.1",
+        version="580.82.07",
+        real_path="/usr/local/nvidia/lib64/libcuda.so.580.82.07",
+        found_by="elsewhere",
+    )
     return without_libcuda(s).replace({"driver.libcuda_candidates": (there,), "container.driver_capabilities": None})
 
 
@@ -106,7 +127,9 @@ def test_the_same_codes_without_compat_are_a_mismatch(code: int) -> None:
 
 
 def test_unknown_without_the_deciding_facts() -> None:
-    blind = healthy().replace({"driver.cu_init": NOT_ASKED, "torch_run.first_call_code": NOT_ASKED, "driver.libcuda_path": NOT_ASKED})
+    blind = healthy().replace(
+        {"driver.cu_init": NOT_ASKED, "torch_run.first_call_code": NOT_ASKED, "driver.libcuda_path": NOT_ASKED}
+    )
     assert [run(i, blind)[0] for i in (PATH, GPU, CLASH)] == ["unknown"] * 3
     assert run(STUB, healthy().replace({"driver.libcuda_stub": NOT_ASKED, "driver.cu_init": NOT_ASKED}))[0] == "unknown"
     assert run(STUB, healthy().replace({"driver.libcuda_stub": NOT_ASKED}))[0] == "pass", "a stub never answers 0"
@@ -115,6 +138,14 @@ def test_unknown_without_the_deciding_facts() -> None:
 
 def test_a_stub_is_folded_where_the_container_has_no_gpu() -> None:
     s = stub(healthy(container=True))
-    found = ids(not_given(s).replace({"driver.libcuda_path": f"{STUBS}/libcuda.so", "driver.libcuda_stub": True, "driver.cu_init": 34,
-                                      "driver.libcuda_candidates": ()}))  # fmt: skip
+    found = ids(
+        not_given(s).replace(
+            {
+                "driver.libcuda_path": f"{STUBS}/libcuda.so",
+                "driver.libcuda_stub": True,
+                "driver.cu_init": 34,
+                "driver.libcuda_candidates": (),
+            }
+        )
+    )
     assert found[0] == "container-no-gpu-flag" and STUB in found

@@ -14,7 +14,9 @@ from ..proof.stories import KEY, STEP, assert_every_fix_is_looked_at_again, mach
 ID = "memory-model-off"
 
 
-@pytest.mark.parametrize(("now", "status"), [(18.0, "pass"), (22.4, "pass"), (22.6, "warn"), (13.6, "pass"), (13.0, "warn"), (40.0, "warn")])
+@pytest.mark.parametrize(
+    ("now", "status"), [(18.0, "pass"), (22.4, "pass"), (22.6, "warn"), (13.6, "pass"), (13.0, "warn"), (40.0, "warn")]
+)
 def test_the_band_around_the_rule(now: float, status: str) -> None:
     s = proven("h100", training=(replace(STEP, bytes_per_parameter=now),))
     assert run(ID, s)[0] == status and ids(s) == ([ID] if status == "warn" else [])
@@ -31,7 +33,10 @@ def test_variables_of_the_allocator_are_named() -> None:
 
 
 def test_missing_measurements() -> None:
-    for step in (replace(STEP, bytes_per_parameter=Missing("error")), replace(STEP, device="cpu", bytes_per_parameter=90.0)):
+    for step in (
+        replace(STEP, bytes_per_parameter=Missing("error")),
+        replace(STEP, device="cpu", bytes_per_parameter=90.0),
+    ):
         assert run(ID, proven("h100", training=(step,)))[0] == "skipped"
     assert run(ID, proven("h100", training=NOT_ASKED))[0] == "skipped"
     assert run(ID, proven("h100", training=Missing("error", "out of memory")))[0] == "unknown"
@@ -39,8 +44,12 @@ def test_missing_measurements() -> None:
 
 @pytest.mark.parametrize(
     ("parts", "words"),
-    [({"optimizer_mib": 290.0}, "optimizer's state takes 16.0"), ({"weights_mib": 145.0}, "Its weights take 8.0"), ({}, "temporary copies")],
-)  # fmt: skip
+    [
+        ({"optimizer_mib": 290.0}, "optimizer's state takes 16.0"),
+        ({"weights_mib": 145.0}, "Its weights take 8.0"),
+        ({}, "temporary copies"),
+    ],
+)
 def test_the_part_that_is_off_is_named(parts: dict[str, float], words: str) -> None:
     (finding,) = run(ID, proven("h100", training=(replace(STEP, bytes_per_parameter=26.0, **parts),)))[2]
     assert words in finding.detail

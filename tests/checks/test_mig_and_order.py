@@ -52,7 +52,9 @@ def test_the_whole_gpu_named_where_an_instance_is_needed() -> None:
     finding = only(MIG, sick)
     assert (finding.status, finding.fixes[0].steps[0].command) == ("fail", f"export CUDA_VISIBLE_DEVICES={UUIDS[0]}")
     assert_fix_works(sick, finding)
-    unseen = env(in_mig(*TWO), CUDA_VISIBLE_DEVICES=whole).replace({"driver.cuda_devices": NOT_ASKED, "driver.cu_init": NOT_ASKED})
+    unseen = env(in_mig(*TWO), CUDA_VISIBLE_DEVICES=whole).replace(
+        {"driver.cuda_devices": NOT_ASKED, "driver.cu_init": NOT_ASKED}
+    )
     assert only(MIG, unseen).status == "warn"
     assert run(MIG, env(in_mig(*TWO), CUDA_VISIBLE_DEVICES=whole))[2] == []
 
@@ -103,4 +105,10 @@ def test_order_unknown_without_its_facts() -> None:
     for path in ("gpus", "driver.cuda_devices", "host.environment"):
         assert run(ORDER, fastest_first().replace({path: NOT_ASKED}))[0] == "unknown"
     strange = fastest_first().replace({"gpus": healthy("h100", "l4").gpus})
-    assert run(ORDER, strange.replace({"gpus": tuple(g.with_(pci_address="0000:99:00.0", uuid="GPU-x") for g in strange.gpus)}))[0] == "unknown"  # type: ignore[union-attr]
+    assert (
+        run(
+            ORDER,
+            strange.replace({"gpus": tuple(g.with_(pci_address="0000:99:00.0", uuid="GPU-x") for g in strange.gpus)}),
+        )[0]
+        == "unknown"
+    )  # type: ignore[union-attr]

@@ -38,7 +38,11 @@ def test_two_nccl_wheels_that_work_are_a_warning() -> None:
 
 
 def test_left_over_wheels_with_folders_of_their_own_are_harmless() -> None:
-    left_over = {"nvidia_cublas_cu11": "11.11.3.6", "nvidia_cuda_runtime_cu11": "11.8.89", "nvidia_cudnn_cu11": "8.7.0.84"}
+    left_over = {
+        "nvidia_cublas_cu11": "11.11.3.6",
+        "nvidia_cuda_runtime_cu11": "11.8.89",
+        "nvidia_cudnn_cu11": "8.7.0.84",
+    }
     assert ids(with_version(healthy(), **left_over)) == []
 
 

@@ -81,7 +81,9 @@ def test_mixed_wheels_and_the_loaders_path_have_checks_of_their_own() -> None:
     error = "ImportError: libtorch_cuda.so: undefined symbol: ncclCommResume"
     mixed = with_version(import_fails(healthy(), error), nvidia_nccl_cu13="2.25.0")
     assert run(CONFLICT, mixed)[0] == "pass"
-    item = LoaderLibrary(name="libnccl", soname="libnccl.so.2", path="/opt/nccl/libnccl.so.2", found_by="LD_LIBRARY_PATH")
+    item = LoaderLibrary(
+        name="libnccl", soname="libnccl.so.2", path="/opt/nccl/libnccl.so.2", found_by="LD_LIBRARY_PATH"
+    )
     assert run(CONFLICT, import_fails(healthy(), error).replace({"cuda.libraries": (item,)}))[0] == "pass"
 
 

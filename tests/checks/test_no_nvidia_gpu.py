@@ -14,7 +14,9 @@ def without_gpu(s: Snapshot) -> Snapshot:
     """A machine with only AMD graphics: every fact that the missing card changes."""
     return s.replace(
         {
-            "driver.pci_devices": (PciDevice(address="0000:03:00.0", vendor="1002", device="73bf", class_code="030000"),),
+            "driver.pci_devices": (
+                PciDevice(address="0000:03:00.0", vendor="1002", device="73bf", class_code="030000"),
+            ),
             "driver.kernel_version": ABSENT,
             "driver.kernel_flavour": ABSENT,
             "driver.modules": (),
@@ -62,7 +64,9 @@ def test_no_gpu_is_a_remark_where_any_machine_will_do() -> None:
 
 
 def test_a_jetson_is_not_judged_by_its_pci_list() -> None:
-    jetson = without_gpu(healthy()).replace({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)})
+    jetson = without_gpu(healthy()).replace(
+        {"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}
+    )
     assert run("no-nvidia-gpu", jetson)[0] == "skipped"
     listed = without_gpu(healthy()).replace({"driver.cuda_devices": healthy().driver.cuda_devices, "driver.cu_init": 0})
     assert run("no-nvidia-gpu", listed)[0] == "pass"

@@ -15,11 +15,19 @@ ID = "torch-import-broken"
 
 def test_numpy_2_beside_an_old_torch() -> None:
     old = with_version(healthy("a100"), torch="2.2.2", torchvision="0.17.2", torchaudio="2.2.2", triton="2.2.0")
-    dists = tuple(replace(d, requires=()) if d.name.startswith("torch") else d for d in known(old.python.distributions) or ())
+    dists = tuple(
+        replace(d, requires=()) if d.name.startswith("torch") else d for d in known(old.python.distributions) or ()
+    )
     sick = old.replace(
-        {"torch.version": "2.2.2+cu121", "torch.cuda": "12.1", "torch.requires": (), "python.distributions": dists,
-         "torch.cudnn_bundled": "8.9.2", "torch_run.cudnn_version": "8.9.2"}
-    )  # fmt: skip
+        {
+            "torch.version": "2.2.2+cu121",
+            "torch.cuda": "12.1",
+            "torch.requires": (),
+            "python.distributions": dists,
+            "torch.cudnn_bundled": "8.9.2",
+            "torch_run.cudnn_version": "8.9.2",
+        }
+    )
     assert ids(sick) == ["numpy-abi-mismatch"]
     finding = run("numpy-abi-mismatch", sick)[2][0]
     assert_fix_works(sick, finding)

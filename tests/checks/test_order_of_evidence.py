@@ -42,9 +42,13 @@ def remarks(s: Snapshot) -> list[Finding]:
 def test_a_sound_hopper_whose_bytes_were_misread_passes_and_says_so(tmp_path: Path) -> None:
     """With torch asked and not asked, as facts and by the real command on the saved report."""
     for name, version, arm in (
-        (MODELS["h100"]["name"], "2.5.1", False), ("NVIDIA H200", "2.6.0", False), ("NVIDIA GH200 480GB", "2.5.1", True),
-        (MODELS["h100"]["name"], "2.6.0", False), ("NVIDIA H200", "2.5.1", False), ("NVIDIA GH200 480GB", "2.6.0", True),
-    ):  # fmt: skip
+        (MODELS["h100"]["name"], "2.5.1", False),
+        ("NVIDIA H200", "2.6.0", False),
+        ("NVIDIA GH200 480GB", "2.5.1", True),
+        (MODELS["h100"]["name"], "2.6.0", False),
+        ("NVIDIA H200", "2.5.1", False),
+        ("NVIDIA GH200 480GB", "2.6.0", True),
+    ):
         asked = misread(hopper(str(name), version, arm))
         for sick in (asked, not_asked(asked)):
             told = report(sick)
@@ -80,7 +84,9 @@ def test_list_and_published_build_that_differ_are_unknown() -> None:
 
 def test_list_and_published_build_that_lack_it_beat_the_bytes() -> None:
     """The stronger witnesses decide in both directions; who says otherwise is told."""
-    sick = not_asked(with_torch(healthy("rtx5090"), "2.6.0", "cu124")).replace({"torch.sass": (*MISREAD, "9.0", "12.0")})
+    sick = not_asked(with_torch(healthy("rtx5090"), "2.6.0", "cu124")).replace(
+        {"torch.sass": (*MISREAD, "9.0", "12.0")}
+    )
     status, _, said = run(LACKS, sick)
     assert status == "fail" and "12.0 runs 12.0 code" in said[0].detail
     assert_fix_works(sick, said[0])

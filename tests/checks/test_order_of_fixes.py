@@ -58,7 +58,9 @@ def test_code_for_the_gpu_comes_before_the_driver_for_that_torch() -> None:
 
 def test_the_driver_comes_before_the_libraries_of_a_torch_that_it_cannot_run() -> None:
     s = with_torch(healthy("h100", driver="550.163.01", cuda="12.4"), "2.11.0", "cu130")
-    sick = without_library(s).replace({"driver.cu_init": Missing("not-asked"), "driver.cuda_devices": Missing("not-asked")})
+    sick = without_library(s).replace(
+        {"driver.cu_init": Missing("not-asked"), "driver.cuda_devices": Missing("not-asked")}
+    )
     assert steps(sick)[0] == DRIVER and "bundled-cuda-libs-missing" not in steps(sick)
 
 

@@ -26,11 +26,17 @@ def seen(reasons: dict[str, float], limit_w: float = 450.0, **more: Any) -> Snap
 @pytest.mark.parametrize(
     ("reasons", "limit_w", "status", "said"),
     [
-        ({}, 450, "pass", 0), ({"power-cap": 24.0}, 270, "pass", 0), ({"power-cap": 90.0}, 270, "warn", 1),
-        ({"power-cap": 90.0}, 450, "pass", 1), ({"power-cap": 90.0}, 445, "pass", 1), ({"power-cap": 90.0}, 600, "pass", 1),
-        ({"power-brake": 9.0}, 450, "pass", 0), ({"power-brake": 30.0}, 450, "fail", 1), ({"idle": 100.0}, 270, "pass", 0),
+        ({}, 450, "pass", 0),
+        ({"power-cap": 24.0}, 270, "pass", 0),
+        ({"power-cap": 90.0}, 270, "warn", 1),
+        ({"power-cap": 90.0}, 450, "pass", 1),
+        ({"power-cap": 90.0}, 445, "pass", 1),
+        ({"power-cap": 90.0}, 600, "pass", 1),
+        ({"power-brake": 9.0}, 450, "pass", 0),
+        ({"power-brake": 30.0}, 450, "fail", 1),
+        ({"idle": 100.0}, 270, "pass", 0),
     ],
-)  # fmt: skip
+)
 def test_power(reasons: dict[str, float], limit_w: float, status: str, said: int) -> None:
     s = seen(reasons, limit_w)
     got, _, findings = run(CAPPED, s)
@@ -47,9 +53,14 @@ def test_a_lowered_limit_stands_above_what_it_does() -> None:
 
 @pytest.mark.parametrize(
     ("reasons", "status"),
-    [({"sw-thermal": 9.0}, "pass"), ({"sw-thermal": 10.0}, "warn"), ({"hw-thermal": 50.0}, "fail"), ({"hw-slowdown": 50.0}, "pass"),
-     ({"sw-thermal": 50.0, "hw-thermal": 2.0}, "warn")],
-)  # fmt: skip
+    [
+        ({"sw-thermal": 9.0}, "pass"),
+        ({"sw-thermal": 10.0}, "warn"),
+        ({"hw-thermal": 50.0}, "fail"),
+        ({"hw-slowdown": 50.0}, "pass"),
+        ({"sw-thermal": 50.0, "hw-thermal": 2.0}, "warn"),
+    ],
+)
 def test_heat(reasons: dict[str, float], status: str) -> None:
     s = seen(reasons, temperature_max_c=92)
     got, _, findings = run(HOT, s)
@@ -77,7 +88,11 @@ def test_what_proves_nothing(check_id: str) -> None:
 
 def test_a_laptop_is_a_remark() -> None:
     laptop = B._replace(name="NVIDIA GeForce RTX 4090 Laptop GPU", pci="2717", mib=16376)
-    s = proven(laptop, machine(laptop), loads=loads(laptop, reasons_percent={"hw-thermal": 60.0, "power-cap": 60.0}, power_limit_w=80.0))
+    s = proven(
+        laptop,
+        machine(laptop),
+        loads=loads(laptop, reasons_percent={"hw-thermal": 60.0, "power-cap": 60.0}, power_limit_w=80.0),
+    )
     for check_id in (CAPPED, HOT):
         status, _, findings = run(check_id, s)
         assert (status, len(findings)) == ("pass", 1)

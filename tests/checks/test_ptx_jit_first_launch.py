@@ -22,8 +22,14 @@ def test_compiled_kernels_warn_with_the_figures() -> None:
 
 
 def test_with_the_table_it_is_told_under_it() -> None:
-    s = machine(B).replace({"torch.sass": ("8.0", "9.0"), "torch.ptx": ("9.0",), "torch_run.arch_list": ("sm_80", "sm_90", "compute_90"),
-                            "torch.arch_text": ("sm_80", "sm_90", "compute_90")})  # fmt: skip
+    s = machine(B).replace(
+        {
+            "torch.sass": ("8.0", "9.0"),
+            "torch.ptx": ("9.0",),
+            "torch_run.arch_list": ("sm_80", "sm_90", "compute_90"),
+            "torch.arch_text": ("sm_80", "sm_90", "compute_90"),
+        }
+    )
     done = report(proven(B, s, torch=JIT))
     assert [f.id for f in done.findings] == ["torch-ptx-jit-only", ID]
     assert done.findings[1].downstream_of == ("torch-ptx-jit-only",)

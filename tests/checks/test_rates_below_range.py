@@ -38,11 +38,17 @@ def test_a_gpu_within_its_range(check_id: str, board: str) -> None:
 @pytest.mark.parametrize(
     ("check_id", "part", "share", "status"),
     [
-        (MATMUL, "speed", 0.86, "pass"), (MATMUL, "speed", 0.75, "warn"), (MATMUL, "speed", 0.5, "fail"),
-        (MEMORY, "memory", 0.8, "pass"), (MEMORY, "memory", 0.65, "warn"), (MEMORY, "memory", 0.4, "fail"),
-        (H2D, "h2d", 0.85, "pass"), (H2D, "h2d", 0.7, "warn"), (H2D, "h2d", 0.1, "warn"),
+        (MATMUL, "speed", 0.86, "pass"),
+        (MATMUL, "speed", 0.75, "warn"),
+        (MATMUL, "speed", 0.5, "fail"),
+        (MEMORY, "memory", 0.8, "pass"),
+        (MEMORY, "memory", 0.65, "warn"),
+        (MEMORY, "memory", 0.4, "fail"),
+        (H2D, "h2d", 0.85, "pass"),
+        (H2D, "h2d", 0.7, "warn"),
+        (H2D, "h2d", 0.1, "warn"),
     ],
-)  # fmt: skip
+)
 def test_the_band_of_a_measured_model(check_id: str, part: str, share: float, status: str) -> None:
     s = proven(B, rates=rates(B, **{part: share}))
     got, _, findings = run(check_id, s)
@@ -95,12 +101,14 @@ def test_one_slow_type_is_the_librarys() -> None:
 @pytest.mark.parametrize(
     ("nvml", "words"),
     [
-        ({"clock_sm_mhz": 600.0}, "600 MHz of at most 1980 MHz"), ({"reasons_percent": {"sw-thermal": 5.0}}, "by heat"),
-        ({"reasons_percent": {"power-brake": 5.0}}, "hardware protection"), ({"others": NOT_ASKED}, "another program that NVML does not show"),
+        ({"clock_sm_mhz": 600.0}, "600 MHz of at most 1980 MHz"),
+        ({"reasons_percent": {"sw-thermal": 5.0}}, "by heat"),
+        ({"reasons_percent": {"power-brake": 5.0}}, "hardware protection"),
+        ({"others": NOT_ASKED}, "another program that NVML does not show"),
         ({}, "No other program was on it"),
         ({"clock_sm_mhz": 1500.0}, "locked clocks or an old torch"),
     ],
-)  # fmt: skip
+)
 def test_the_likeliest_cause_by_what_nvml_showed(nvml: dict[str, Any], words: str) -> None:
     finding = run(MATMUL, proven(B, rates=rates(B, speed=0.7), loads=loads(B, **nvml)))[2][0]
     assert words in finding.detail
@@ -117,10 +125,12 @@ def test_memory_clocks() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"pcie_width": 4}, "generation 5 with 4 lanes"), ({"pcie_gen": 3}, "generation 3 with 16 lanes"),
-        ({}, "as it should be"), ({"pcie_gen": Missing("absent"), "pcie_width": Missing("absent")}, "Likeliest"),
+        ({"pcie_width": 4}, "generation 5 with 4 lanes"),
+        ({"pcie_gen": 3}, "generation 3 with 16 lanes"),
+        ({}, "as it should be"),
+        ({"pcie_gen": Missing("absent"), "pcie_width": Missing("absent")}, "Likeliest"),
     ],
-)  # fmt: skip
+)
 def test_the_link_under_load(facts: dict[str, Any], words: str) -> None:
     s = proven(B, rates=rates(B, h2d=0.4), loads=(load("copy", B, **facts),))
     finding = run(H2D, s)[2][0]
@@ -151,9 +161,15 @@ def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: 
     assert run(H2D, bare)[0] == "warn"
 
 
-@pytest.mark.parametrize(("name", "lanes", "share", "status"), [
-    ("4090", 8, 0.48, "pass"), ("4090", 4, 0.24, "warn"), ("4090", 8, 0.2, "warn"), ("h100", 8, 0.48, "warn"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "lanes", "share", "status"),
+    [
+        ("4090", 8, 0.48, "pass"),
+        ("4090", 4, 0.24, "warn"),
+        ("4090", 8, 0.2, "warn"),
+        ("h100", 8, 0.48, "warn"),
+    ],
+)
 def test_two_boards_that_share_a_processors_lanes(name: str, lanes: int, share: float, status: str) -> None:
     """Each in its slot of sixteen, wired for eight: a desktop of two GPUs. A module on its board has all of them."""
     b = BOARDS[name]
@@ -194,9 +210,19 @@ def test_two_names_of_one_chip_are_two_measures() -> None:
 
 EXCUSES: dict[str, dict[str, Any]] = {
     "busy": {"torch": (torch_proof(B, busy=True),)},
-    "smaller": {"ended": tuple(StepEnd(agent="torch_speed", step=f"matmul {what}", device="cuda:0", fault="skipped",
-                                       detail="3000 MiB free: made smaller, edge at most 1024") for what in B.products)},
-}  # fmt: skip
+    "smaller": {
+        "ended": tuple(
+            StepEnd(
+                agent="torch_speed",
+                step=f"matmul {what}",
+                device="cuda:0",
+                fault="skipped",
+                detail="3000 MiB free: made smaller, edge at most 1024",
+            )
+            for what in B.products
+        )
+    },
+}
 
 
 @pytest.mark.parametrize("excuse", EXCUSES)
@@ -213,14 +239,19 @@ def test_a_laptop_is_a_remark() -> None:
 
 
 def test_a_max_q_workstation_board_is_no_laptop() -> None:
-    board = BOARDS["pro6000"]._replace(name="NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", pci="2bb4", watt=300)
+    board = BOARDS["pro6000"]._replace(
+        name="NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", pci="2bb4", watt=300
+    )
     assert run(MEMORY, proven(board, machine(board)))[0] == "pass"
     assert run(MEMORY, proven(board, machine(board), rates=rates(board, memory=0.7)))[0] == "warn"
 
 
 @pytest.mark.parametrize("check_id", CHECKS)
 def test_missing_measurements(check_id: str) -> None:
-    assert run(check_id, proven(B, rates=NOT_ASKED))[:2] == ("skipped", "speed was not measured: gpudoctor prove --quick")
+    assert run(check_id, proven(B, rates=NOT_ASKED))[:2] == (
+        "skipped",
+        "speed was not measured: gpudoctor prove --quick",
+    )
     assert run(check_id, proven(B, rates=Missing("timeout", "no time left")))[0] == "unknown"
     assert run(check_id, proven(B, device="cpu", rates=()))[0] == "skipped"
     step = {MATMUL: "matmul bf16", MEMORY: "memory copy", H2D: "copy h2d-pinned"}[check_id]
@@ -244,8 +275,13 @@ def test_two_gpus_are_judged_apart() -> None:
     other = replace(s.gpus[0], key="GPU-second", uuid="GPU-second", index=1)
     second = tuple(replace(r, device="cuda:1", value=r.value * 0.5) for r in rates(B) if r.kind == "matmul")
     proofs = (torch_proof(B), torch_proof(B, device="cuda:1", key="GPU-second"))
-    s = proven(B, s.replace({"gpus": (s.gpus[0], other)}), torch=proofs, rates=(*rates(B), *second),
-               loads=(*loads(B), *loads(B, key="GPU-second")))  # fmt: skip
+    s = proven(
+        B,
+        s.replace({"gpus": (s.gpus[0], other)}),
+        torch=proofs,
+        rates=(*rates(B), *second),
+        loads=(*loads(B), *loads(B, key="GPU-second")),
+    )
     assert [f.subject for f in run(MATMUL, s)[2]] == ["GPU-second"]
     done = report(s).measured
     assert done is not None and {e.device for e in done.expected} == {"cuda:0", "cuda:1"}

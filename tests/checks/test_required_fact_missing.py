@@ -64,7 +64,9 @@ def test_nothing_was_looked_at() -> None:
 
 def test_the_drivers_version_and_the_gpus_have_two_witnesses() -> None:
     assert subjects(healthy().replace({"driver.kernel_version": ABSENT})) == []
-    assert subjects(healthy().replace({"driver.kernel_version": ABSENT, "driver.nvml_driver_version": ABSENT})) == ["driver.kernel_version"]
+    assert subjects(healthy().replace({"driver.kernel_version": ABSENT, "driver.nvml_driver_version": ABSENT})) == [
+        "driver.kernel_version"
+    ]
     assert subjects(without_nvml(healthy())) == []
     assert subjects(without_nvml(healthy()).replace({"driver.cuda_devices": NOT_ASKED})) == ["gpus"]
 

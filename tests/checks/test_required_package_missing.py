@@ -41,8 +41,10 @@ def wanted(s: Snapshot, name: str) -> Finding:
 
 def test_flash_attn_by_the_wheel_of_its_project() -> None:
     """PyPI has its source alone, and a plain line fails: the build does not see torch."""
-    url = ("https://github.com/Dao-AILab/flash-attention/releases/download/v2.8.3/"
-           "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl")  # fmt: skip
+    url = (
+        "https://github.com/Dao-AILab/flash-attention/releases/download/v2.8.3/"
+        "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
+    )
     line = wanted(healthy(), "flash-attn").fixes[0].steps[0].command
     assert line == f"/opt/venv/bin/python -m pip install 'flash-attn @ {url}'"
 

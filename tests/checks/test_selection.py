@@ -88,7 +88,9 @@ def test_an_identifier_is_unknown_where_nobody_could_read_what_it_names(entry: s
 
 
 def moded(mode: str, *processes: GpuProcess) -> Snapshot:
-    s = cuda_says(healthy(), 0).replace({"torch_run.first_call_code": 46, "driver.cuda_devices": healthy().driver.cuda_devices})
+    s = cuda_says(healthy(), 0).replace(
+        {"torch_run.first_call_code": 46, "driver.cuda_devices": healthy().driver.cuda_devices}
+    )
     return s.replace({"gpus": (replace(gpu(), compute_mode=mode, processes=processes),)})
 
 
@@ -100,7 +102,12 @@ def test_a_refusing_compute_mode_comes_first_and_can_be_mended(sick: Snapshot) -
 
 def test_compute_modes_that_refuse_nobody() -> None:
     desktop = GpuProcess(pid=1, kind="graphics")
-    for s in (healthy(), moded("exclusive-process"), moded("exclusive-process", desktop), moded("default", GpuProcess(pid=1))):
+    for s in (
+        healthy(),
+        moded("exclusive-process"),
+        moded("exclusive-process", desktop),
+        moded("default", GpuProcess(pid=1)),
+    ):
         assert run(MODE, s)[0] == "pass"
     ours = moded("exclusive-process", GpuProcess(pid=4711)).replace({"torch_run.kernel_ran": True})
     assert run(MODE, ours)[0] == "pass"
@@ -114,12 +121,20 @@ def test_compute_mode_unknown_without_it() -> None:
 @pytest.mark.parametrize(
     ("expect", "models", "status"),
     [
-        ("2xH100", ("h100", "h100"), "pass"), ("H100", ("h100",), "pass"), ("2", ("h100", "l4"), "pass"),
-        ("1xRTX4090", ("rtx4090",), "pass"), ("rtx 4090", ("rtx4090",), "pass"), ("1xA100-SXM4", ("a100",), "pass"),
-        ("8xH100", ("h100",) * 7, "fail"), ("8xH100", ("h100",) * 9, "fail"), ("A10", ("a100",), "fail"),
-        ("L4", ("h100",), "fail"), ("2xH100", ("h100", "a100"), "fail"), ("gpu", ("h100",), "skipped"),
+        ("2xH100", ("h100", "h100"), "pass"),
+        ("H100", ("h100",), "pass"),
+        ("2", ("h100", "l4"), "pass"),
+        ("1xRTX4090", ("rtx4090",), "pass"),
+        ("rtx 4090", ("rtx4090",), "pass"),
+        ("1xA100-SXM4", ("a100",), "pass"),
+        ("8xH100", ("h100",) * 7, "fail"),
+        ("8xH100", ("h100",) * 9, "fail"),
+        ("A10", ("a100",), "fail"),
+        ("L4", ("h100",), "fail"),
+        ("2xH100", ("h100", "a100"), "fail"),
+        ("gpu", ("h100",), "skipped"),
     ],
-)  # fmt: skip
+)
 def test_expectations(expect: str, models: tuple[str, ...], status: str) -> None:
     assert run(EXPECT, healthy(*models), Policy(expect=Expect.parse(expect)))[0] == status
 

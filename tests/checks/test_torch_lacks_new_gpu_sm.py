@@ -89,9 +89,15 @@ def test_an_unlisted_gpu_is_unknown() -> None:
     assert run(ID, not_asked(healthy("rtx5090")).replace({"gpus": future}))[0] == "unknown"
 
 
-@pytest.mark.parametrize(("gpu", "cuda", "found"), [
-    ("RTX 3090", "10.2", ID), ("GTX 1060", "12.8", "torch-dropped-old-gpu-sm"), ("RTX 3090", "12.8", ""), ("RTX 5090", "12.6", ID),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpu", "cuda", "found"),
+    [
+        ("RTX 3090", "10.2", ID),
+        ("GTX 1060", "12.8", "torch-dropped-old-gpu-sm"),
+        ("RTX 3090", "12.8", ""),
+        ("RTX 5090", "12.6", ID),
+    ],
+)
 def test_a_text_that_tells_torchs_cuda_alone(gpu: str, cuda: str, found: str) -> None:
     """No release for that CUDA has code for the GPU; where one has, nothing is said."""
     told = report(read(f"GPU: {gpu}\nCUDA used to build PyTorch: {cuda}\n"))

@@ -19,7 +19,13 @@ def with_requirements(**versions: str) -> Snapshot:
     """A healthy machine whose torch asks for LINES, and these packages beside it."""
     s = healthy()
     site = "/opt/venv/lib/python3.11/site-packages"
-    have = {"filelock": "3.18.0", "typing-extensions": "4.14.1", "sympy": "1.14.0", "networkx": "3.5", "jinja2": "3.1.6"}
+    have = {
+        "filelock": "3.18.0",
+        "typing-extensions": "4.14.1",
+        "sympy": "1.14.0",
+        "networkx": "3.5",
+        "jinja2": "3.1.6",
+    }
     have.update({name.replace("_", "-"): version for name, version in versions.items()})
     more = tuple(Distribution(name=n, version=v, location=site) for n, v in have.items() if v)
     torch = s.python.distribution("torch")
@@ -48,7 +54,9 @@ def test_an_absent_package_warns() -> None:
 
 
 def test_a_marker_that_does_not_hold_asks_for_nothing() -> None:
-    assert run("torch-requirements-unmet", with_requirements().replace({"python.patient.version": "3.11.9"}))[0] == "pass"
+    assert (
+        run("torch-requirements-unmet", with_requirements().replace({"python.patient.version": "3.11.9"}))[0] == "pass"
+    )
     sick = with_requirements().replace({"python.patient.version": "3.12.1"})
     assert "setuptools" in run("torch-requirements-unmet", sick)[2][0].title
 

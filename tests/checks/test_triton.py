@@ -24,20 +24,29 @@ def on(s: Snapshot, capability: str) -> Snapshot:
 
     return s.replace(
         {
-            "gpus": (changed,), "driver.cuda_devices": (replace(devices[0], compute_capability=capability),),
+            "gpus": (changed,),
+            "driver.cuda_devices": (replace(devices[0], compute_capability=capability),),
             "torch_run.device_capabilities": (capability,),
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
     ("capability", "triton", "status"),
     [
-        ("9.0", "2.1.0", "pass"), ("8.9", "2.0.0", "pass"), ("7.5", "3.4.0", "pass"), ("10.0", "3.2.0", "warn"),
-        ("12.0", "3.2.0", "warn"), ("12.0", "3.3.0", "pass"), ("12.1", "3.5.1", "warn"), ("12.1", "3.6.0", "pass"),
-        ("10.3", "3.5.0", "warn"), ("11.0", "3.6.0", "warn"), ("11.0", "3.7.0", "pass"),
+        ("9.0", "2.1.0", "pass"),
+        ("8.9", "2.0.0", "pass"),
+        ("7.5", "3.4.0", "pass"),
+        ("10.0", "3.2.0", "warn"),
+        ("12.0", "3.2.0", "warn"),
+        ("12.0", "3.3.0", "pass"),
+        ("12.1", "3.5.1", "warn"),
+        ("12.1", "3.6.0", "pass"),
+        ("10.3", "3.5.0", "warn"),
+        ("11.0", "3.6.0", "warn"),
+        ("11.0", "3.7.0", "pass"),
     ],
-)  # fmt: skip
+)
 def test_triton_against_the_gpu(capability: str, triton: str, status: str) -> None:
     machine = on(with_version(healthy("rtx5090"), triton=triton), capability)
     assert run(ARCH, machine)[0] == status
@@ -150,7 +159,11 @@ def test_compiler_and_headers() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["RuntimeError: Failed to find C compiler. Please specify via CC", "fatal error: Python.h: No such file or directory"]
+    "said",
+    [
+        "RuntimeError: Failed to find C compiler. Please specify via CC",
+        "fatal error: Python.h: No such file or directory",
+    ],
 )
 def test_what_was_said_is_a_failure(said: str) -> None:
     sick = toolchain(healthy(), None, False).replace({"torch_run.kernel_error": said})

@@ -24,7 +24,9 @@ def test_a_virtual_gpu_without_a_licence(container: bool) -> None:
 
 def test_one_that_cuda_already_refuses() -> None:
     sick = one("l4", virtualization_mode=2, vgpu_licensed=False)
-    refused = cuda_says(sick, 0).replace({"torch_run.first_call_code": 46, "driver.cuda_devices": sick.driver.cuda_devices})
+    refused = cuda_says(sick, 0).replace(
+        {"torch_run.first_call_code": 46, "driver.cuda_devices": sick.driver.cuda_devices}
+    )
     assert run(ID, refused)[0] == "fail" and ids(refused)[0] == ID
     assert_fix_works(refused, run(ID, refused)[2][0])
 

@@ -18,17 +18,29 @@ WINDOWS = LibraryFile(soname="libcuda.so.1", path="/usr/lib/wsl/lib/libcuda.so.1
 
 def wsl2() -> Snapshot:
     """A healthy WSL 2: the libraries of Windows, no kernel module, versions that differ."""
-    return healthy("rtx4090", driver="580.88", cuda="13.0").replace({
-        "host.wsl": 2, "host.kernel": "6.6.87.1-microsoft-standard-WSL2", "driver.kernel_version": ABSENT,
-        "driver.kernel_flavour": ABSENT, "driver.modules": (), "driver.proc_gpus": ABSENT, "driver.device_nodes": (DXG,),
-        "driver.pci_devices": ABSENT, "driver.nvml_library_path": "/usr/lib/wsl/lib/libnvidia-ml.so.1",
-        "driver.nvml_library_version": ABSENT, "driver.libcuda_path": "/usr/lib/wsl/drivers/nv_dispi.inf_amd64/libcuda.so.1.1",
-        "driver.libcuda_version": "1.1", "driver.libcuda_candidates": (WINDOWS,),
-    })  # fmt: skip
+    return healthy("rtx4090", driver="580.88", cuda="13.0").replace(
+        {
+            "host.wsl": 2,
+            "host.kernel": "6.6.87.1-microsoft-standard-WSL2",
+            "driver.kernel_version": ABSENT,
+            "driver.kernel_flavour": ABSENT,
+            "driver.modules": (),
+            "driver.proc_gpus": ABSENT,
+            "driver.device_nodes": (DXG,),
+            "driver.pci_devices": ABSENT,
+            "driver.nvml_library_path": "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+            "driver.nvml_library_version": ABSENT,
+            "driver.libcuda_path": "/usr/lib/wsl/drivers/nv_dispi.inf_amd64/libcuda.so.1.1",
+            "driver.libcuda_version": "1.1",
+            "driver.libcuda_candidates": (WINDOWS,),
+        }
+    )
 
 
 def wsl1() -> Snapshot:
-    return not_installed(healthy()).replace({"host.wsl": 1, "host.kernel": "4.4.0-19041-Microsoft", "driver.pci_devices": ABSENT})
+    return not_installed(healthy()).replace(
+        {"host.wsl": 1, "host.kernel": "4.4.0-19041-Microsoft", "driver.pci_devices": ABSENT}
+    )
 
 
 def without_dxg() -> Snapshot:
@@ -41,13 +53,22 @@ def without_windows_driver() -> Snapshot:
 
 def linux_driver() -> Snapshot:
     """nvidia-driver-550 inside WSL."""
-    own = LibraryFile(soname="libcuda.so.1", path="/usr/lib/x86_64-linux-gnu/libcuda.so.1", version="550.163.01",
-                      real_path="/usr/lib/x86_64-linux-gnu/libcuda.so.550.163.01", found_by="ld.so.cache")  # fmt: skip
-    return nvml_says(cuda_says(wsl2(), 100), 9).replace({
-        "driver.libcuda_path": own.real_path, "driver.libcuda_version": "550.163.01", "driver.libcuda_candidates": (own, WINDOWS),
-        "driver.nvml_library_path": "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.163.01",
-        "driver.nvml_library_version": "550.163.01",
-    })  # fmt: skip
+    own = LibraryFile(
+        soname="libcuda.so.1",
+        path="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+        version="550.163.01",
+        real_path="/usr/lib/x86_64-linux-gnu/libcuda.so.550.163.01",
+        found_by="ld.so.cache",
+    )
+    return nvml_says(cuda_says(wsl2(), 100), 9).replace(
+        {
+            "driver.libcuda_path": own.real_path,
+            "driver.libcuda_version": "550.163.01",
+            "driver.libcuda_candidates": (own, WINDOWS),
+            "driver.nvml_library_path": "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.163.01",
+            "driver.nvml_library_version": "550.163.01",
+        }
+    )
 
 
 @pytest.mark.parametrize(

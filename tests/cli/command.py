@@ -22,9 +22,14 @@ def gpudoctor(
     """Run it to its end; stdout and stderr are bytes."""
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     return subprocess.run(
-        [str(COMMAND), *map(str, arguments)], input=data if data is not None else b"", capture_output=True, timeout=60,
-        env={**variables, **(env or {})}, cwd=cwd, check=False,
-    )  # fmt: skip
+        [str(COMMAND), *map(str, arguments)],
+        input=data if data is not None else b"",
+        capture_output=True,
+        timeout=60,
+        env={**variables, **(env or {})},
+        cwd=cwd,
+        check=False,
+    )
 
 
 def one_line(process: subprocess.CompletedProcess[bytes], code: int = 2) -> str:

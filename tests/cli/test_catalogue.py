@@ -49,7 +49,9 @@ def test_this_machine_fits_the_schema(schema: dict[str, object]) -> None:
     jsonschema.validate(json.loads(gpudoctor("check", "--no-import", "--format", "json").stdout), schema)
 
 
-@pytest.mark.parametrize("path", ["findings.0.fixes.0.steps.0.where", "verdict", "checks.0.status", "snapshot.gpus", "tool.name"])
+@pytest.mark.parametrize(
+    "path", ["findings.0.fixes.0.steps.0.where", "verdict", "checks.0.status", "snapshot.gpus", "tool.name"]
+)
 def test_the_schema_refuses_what_is_no_report(schema: dict[str, object], tmp_path: Path, path: str) -> None:
     report = json.loads(gpudoctor("check", "--from", save(tmp_path, without_gpu(healthy())), "--format", "json").stdout)
     *way, last = [int(part) if part.isdigit() else part for part in path.split(".")]
@@ -64,8 +66,20 @@ def test_the_schema_refuses_what_is_no_report(schema: dict[str, object], tmp_pat
 def test_the_keys_of_a_report_are_always_there(tmp_path: Path) -> None:
     done = gpudoctor("check", "--from", save(tmp_path, without_gpu(healthy())), "--format", "json")
     report = json.loads(done.stdout)
-    assert {"schema_version", "tool", "matrix", "generated_at", "target", "verdict", "exit_code", "findings", "checks",
-            "snapshot"} <= set(report)  # fmt: skip
-    assert {"id", "status", "severity", "title", "detail", "facts", "downstream_of", "fixes"} <= set(report["findings"][0])
+    assert {
+        "schema_version",
+        "tool",
+        "matrix",
+        "generated_at",
+        "target",
+        "verdict",
+        "exit_code",
+        "findings",
+        "checks",
+        "snapshot",
+    } <= set(report)
+    assert {"id", "status", "severity", "title", "detail", "facts", "downstream_of", "fixes"} <= set(
+        report["findings"][0]
+    )
     assert all({"id", "status", "reason", "duration_ms"} <= set(check) for check in report["checks"])
     assert [check["id"] for check in report["checks"]] == check_ids()

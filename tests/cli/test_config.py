@@ -125,15 +125,31 @@ def test_a_folder_that_everybody_may_write_to_is_not_searched_from_below(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "text", ["[tool.gpudoctor]\nexpect = 5", "tool.gpudoctor.expect = 5", "[tool]\ngpudoctor = {expect = 5}", "tool = {gpudoctor = {expect = 5}}",
-             '[ tool . "gpudoctor" ]\nexpect = 5', "\ufeff[tool.gpudoctor]\nexpect = 5"],
-)  # fmt: skip
+    "text",
+    [
+        "[tool.gpudoctor]\nexpect = 5",
+        "tool.gpudoctor.expect = 5",
+        "[tool]\ngpudoctor = {expect = 5}",
+        "tool = {gpudoctor = {expect = 5}}",
+        '[ tool . "gpudoctor" ]\nexpect = 5',
+        "\ufeff[tool.gpudoctor]\nexpect = 5",
+    ],
+)
 def test_every_way_to_write_our_table(project: Path, text: str) -> None:
     (project / "pyproject.toml").write_text(text)
     assert policy(project)["expect"]["count"] == 5
 
 
-@pytest.mark.parametrize("content", [b"[tool.other]\nx = [", b"\xff\xfe gpudoctor", b"[project]\nname = gpudoctor", b"a=" * 600_000, b"[tool.gpudoctors]\nx = ["])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[tool.other]\nx = [",
+        b"\xff\xfe gpudoctor",
+        b"[project]\nname = gpudoctor",
+        b"a=" * 600_000,
+        b"[tool.gpudoctors]\nx = [",
+    ],
+)
 def test_a_broken_pyproject_of_somebody_else_is_passed_by(project: Path, content: bytes) -> None:
     (project / "pyproject.toml").write_bytes(content)
     assert policy(project)["expect"]["kind"] == "gpu"
@@ -142,15 +158,27 @@ def test_a_broken_pyproject_of_somebody_else_is_passed_by(project: Path, content
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("skp = []", ["unknown key 'skp'", "did you mean skip"]), ("fail_on = 'warn'", ["did you mean fail-on"]),
-        ("skip = ['no-nvidia-gpus']", ["skip 'no-nvidia-gpus'", "did you mean no-nvidia-gpu"]), ("skip = 'x'", ["list of texts"]),
-        ("only = [1]", ["list of texts"]), ("expect = true", ["expect"]), ("expect = '0xH100'", ["0xH100"]), ("require = ['!']", ["not the name"]),
-        ("fail-on = 'never'", ["fail, unknown, warn"]), ("building = 'yes'", ["building"]), ("thresholds = 3", ["thresholds"]),
-        ("[thresholds]\ntemperatur_warn_c = 70", ["did you mean temperature_warn_c"]), ("[thresholds]\nshm_warn_mib = '1'", ["shm_warn_mib"]),
-        ("[thresholds]\nshm_warn_mib = nan", ["shm_warn_mib"]), ("skip = [", ["not valid TOML"]), ("[" * 5000, ["not valid TOML"]),
-        ("x = " + "[" * 5000, ["TOML"]), ("\x00", ["not valid TOML"]), ("#" * (2 << 20), ["over 1 MiB"]),
+        ("skp = []", ["unknown key 'skp'", "did you mean skip"]),
+        ("fail_on = 'warn'", ["did you mean fail-on"]),
+        ("skip = ['no-nvidia-gpus']", ["skip 'no-nvidia-gpus'", "did you mean no-nvidia-gpu"]),
+        ("skip = 'x'", ["list of texts"]),
+        ("only = [1]", ["list of texts"]),
+        ("expect = true", ["expect"]),
+        ("expect = '0xH100'", ["0xH100"]),
+        ("require = ['!']", ["not the name"]),
+        ("fail-on = 'never'", ["fail, unknown, warn"]),
+        ("building = 'yes'", ["building"]),
+        ("thresholds = 3", ["thresholds"]),
+        ("[thresholds]\ntemperatur_warn_c = 70", ["did you mean temperature_warn_c"]),
+        ("[thresholds]\nshm_warn_mib = '1'", ["shm_warn_mib"]),
+        ("[thresholds]\nshm_warn_mib = nan", ["shm_warn_mib"]),
+        ("skip = [", ["not valid TOML"]),
+        ("[" * 5000, ["not valid TOML"]),
+        ("x = " + "[" * 5000, ["TOML"]),
+        ("\x00", ["not valid TOML"]),
+        ("#" * (2 << 20), ["over 1 MiB"]),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_in_our_own_file_is_one_line(project: Path, content: str, words: list[str]) -> None:
     (project / "gpudoctor.toml").write_text(content)
     said = one_line(gpudoctor("check", "--no-import", cwd=project))

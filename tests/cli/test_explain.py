@@ -30,7 +30,16 @@ SICK = "RTX 5080, driver 576.40, torch 2.5.1+cu121 on WSL"
 
 @pytest.mark.parametrize(
     "name",
-    ["804", "CUDA error 804", "cudaErrorNoKernelImageForDevice", "no-kernel-image", "NVML error 18", "xid-79", "Xid 119", "cpu-only-torch"],
+    [
+        "804",
+        "CUDA error 804",
+        "cudaErrorNoKernelImageForDevice",
+        "no-kernel-image",
+        "NVML error 18",
+        "xid-79",
+        "Xid 119",
+        "cpu-only-torch",
+    ],
 )
 def test_pages(name: str) -> None:
     done = gpudoctor("explain", name)
@@ -52,9 +61,11 @@ def test_a_text_as_argument_a_file_and_standard_input_say_the_same(tmp_path: Pat
 
 
 def test_typed_by_hand_pasted_and_read_from_a_report_find_the_same() -> None:
-    block = ("PyTorch version: 2.5.1+cu121\nCUDA used to build PyTorch: 12.1\nOS: Ubuntu 22.04.4 LTS (x86_64)\n"
-             "Python platform: Linux-6.6.87.2-microsoft-standard-WSL2-x86_64-with-glibc2.35\n"
-             "GPU 0: NVIDIA GeForce RTX 5080\nNvidia driver version: 576.40\n")  # fmt: skip
+    block = (
+        "PyTorch version: 2.5.1+cu121\nCUDA used to build PyTorch: 12.1\nOS: Ubuntu 22.04.4 LTS (x86_64)\n"
+        "Python platform: Linux-6.6.87.2-microsoft-standard-WSL2-x86_64-with-glibc2.35\n"
+        "GPU 0: NVIDIA GeForce RTX 5080\nNvidia driver version: 576.40\n"
+    )
     reports = [gpudoctor("explain", "-", "--format", "json", stdin=text).out for text in (SICK, block)]
     reports.append(gpudoctor("explain", "-", "--format", "json", stdin=reports[1]).out)
     assert {json.loads(report)["findings"][0]["id"] for report in reports} == {"torch-lacks-new-gpu-sm"}

@@ -13,9 +13,33 @@ from doctor.commands.healthcheck import healthcheck
 
 WORDS = st.sampled_from(
     [name for flag in CHECK + HEALTHCHECK for name in flag.names]
-    + ["json", "text", "x", "-", "--", "", "5", "0", "-1", "1e3", "3601", "--format=json", "--timeout=7", "--expect=", "-vv", "-ox",
-       "--ascii=1", "--form", "-vo", "fail", "--fail-on=warn", "a b", "--from=-", "٣"]
-)  # fmt: skip
+    + [
+        "json",
+        "text",
+        "x",
+        "-",
+        "--",
+        "",
+        "5",
+        "0",
+        "-1",
+        "1e3",
+        "3601",
+        "--format=json",
+        "--timeout=7",
+        "--expect=",
+        "-vv",
+        "-ox",
+        "--ascii=1",
+        "--form",
+        "-vo",
+        "fail",
+        "--fail-on=warn",
+        "a b",
+        "--from=-",
+        "٣",
+    ]
+)
 
 
 def by_click(command: click.Command, arguments: list[str]) -> dict[str, object] | None:

@@ -65,13 +65,28 @@ def test_what_powershell_writes_is_read(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b" \n", b"{", b"[]", b"{}", b"null", b"42", b'"report"', b"\x00" * 4096, b"\xff\xfe", b"PK\x03\x04zip",
-        b'{"schema_version": 1}', b'{"schema_version": "1", "snapshot": {}}', b'{"schema_version": 1, "snapshot": 7}',
-        b'{"schema_version": 0, "snapshot": {}}', b'{"schema_version": 1, "snapshot": {}}',
+        b"",
+        b" \n",
+        b"{",
+        b"[]",
+        b"{}",
+        b"null",
+        b"42",
+        b'"report"',
+        b"\x00" * 4096,
+        b"\xff\xfe",
+        b"PK\x03\x04zip",
+        b'{"schema_version": 1}',
+        b'{"schema_version": "1", "snapshot": {}}',
+        b'{"schema_version": 1, "snapshot": 7}',
+        b'{"schema_version": 0, "snapshot": {}}',
+        b'{"schema_version": 1, "snapshot": {}}',
         b'{"schema_version":1,"tool":{"name":"x","version":"1"},"snapshot":{"gpus":[{"key":3}]}}',
-        b"[" * 200_000, b'{"a":' * 100_000, b'{"schema_version":1,"snapshot":{"\xff":1}}',
+        b"[" * 200_000,
+        b'{"a":' * 100_000,
+        b'{"schema_version":1,"snapshot":{"\xff":1}}',
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("by_pipe", [False, True])
 def test_what_is_no_report_is_refused(tmp_path: Path, content: bytes, by_pipe: bool) -> None:
     path = tmp_path / "other"
@@ -119,7 +134,16 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
     path.chmod(0)
     if os.geteuid() == 0:  # root reads every file; a nobody does not
         tmp_path.chmod(0o755)
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(COMMAND), "check", "--from", str(path)]
+        command = [
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            str(COMMAND),
+            "check",
+            "--from",
+            str(path),
+        ]
         done = subprocess.run(command, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
     else:
         done = gpudoctor("check", "--from", path)

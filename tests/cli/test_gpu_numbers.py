@@ -59,13 +59,14 @@ ROWS: dict[str, Row] = {
         box(*H100X8), "8xH100", {EXPECT: "unknown"}, "CUDA_VISIBLE_DEVICES=0,1", {"CUDA_VISIBLE_DEVICES": "0,1"}
     ),
     "a mask of two, two expected": Row(box(*H100X8), "2xH100", env={"CUDA_VISIBLE_DEVICES": "0,1"}),
-    "a mask of two, three expected": Row(
-        box(*H100X8), "3xH100", {EXPECT: "fail"}, "", {"CUDA_VISIBLE_DEVICES": "0,1"}
-    ),
+    "a mask of two, three expected": Row(box(*H100X8), "3xH100", {EXPECT: "fail"}, "", {"CUDA_VISIBLE_DEVICES": "0,1"}),
     "a mask of two, no number expected": Row(box(*H100X8), "", env={"CUDA_VISIBLE_DEVICES": "0,1"}),
     "a mask of UUIDs": Row(box(*H100X8), "2xH100", env={"CUDA_VISIBLE_DEVICES": f"{UUIDS[3]},{UUIDS[5]}"}),
     "a mask of UUIDs, eight expected": Row(
-        box(*H100X8), "8xH100", {EXPECT: "unknown"}, "CUDA_VISIBLE_DEVICES",
+        box(*H100X8),
+        "8xH100",
+        {EXPECT: "unknown"},
+        "CUDA_VISIBLE_DEVICES",
         {"CUDA_VISIBLE_DEVICES": f"{UUIDS[3]},{UUIDS[5]}"},
     ),
     "a mask that hides all, on purpose": Row(box(*H100X8), "any", env={"CUDA_VISIBLE_DEVICES": ""}),

@@ -42,7 +42,9 @@ def test_unknown_is_0_and_strict_makes_it_1(tmp_path: Path) -> None:
 
 
 def test_a_long_line_is_cut(tmp_path: Path) -> None:
-    _, text = answer(healthy("h100", "a100", "l4", "t4", "rtx4090", "gtx1080"), tmp_path, "--skip", "torch-dropped-old-gpu-sm")
+    _, text = answer(
+        healthy("h100", "a100", "l4", "t4", "rtx4090", "gtx1080"), tmp_path, "--skip", "torch-dropped-old-gpu-sm"
+    )
     assert len(text) <= 80
     assert "..." in text
 
@@ -53,7 +55,8 @@ def test_what_is_not_ascii_stays_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--nope"], ["--from", "/nonexistent"], ["--timeout", "x"], ["--skip", "nothing"], ["extra"], ["--expect", "?"]]
+    "arguments",
+    [["--nope"], ["--from", "/nonexistent"], ["--timeout", "x"], ["--skip", "nothing"], ["extra"], ["--expect", "?"]],
 )
 def test_wrong_usage_is_1(arguments: list[str]) -> None:
     one_line(gpudoctor("healthcheck", *arguments), code=1)

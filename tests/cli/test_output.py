@@ -29,9 +29,12 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [str(COMMAND), "check", "--from", str(save(tmp_path, healthy()))], stdout=full, stderr=subprocess.PIPE,
-            timeout=60, check=False,
-        )  # fmt: skip
+            [str(COMMAND), "check", "--from", str(save(tmp_path, healthy()))],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1 and b"Traceback" not in done.stderr
 
@@ -42,9 +45,12 @@ def test_a_reader_that_goes_away_is_met_with_silence(tmp_path: Path) -> None:
         read, write = os.pipe()
         os.close(read)
         done = subprocess.run(
-            [str(COMMAND), "check", "--from", str(path), "--format", form], stdout=write, stderr=subprocess.PIPE,
-            timeout=60, check=False,
-        )  # fmt: skip
+            [str(COMMAND), "check", "--from", str(path), "--format", form],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
         os.close(write)
         assert done.stderr == b""
 
@@ -59,9 +65,12 @@ def on_a_terminal(*arguments: str | Path, **env: str) -> bytes:
     control, terminal = pty.openpty()
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
     child = subprocess.Popen(
-        [str(COMMAND), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
+        [str(COMMAND), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=terminal,
         env={**variables, "TERM": "xterm-256color", **env},
-    )  # fmt: skip
+    )
     os.close(terminal)
     parts = []
     while True:

@@ -33,7 +33,12 @@ def judged(*arguments: str | Path, env: dict[str, str]) -> dict[str, object]:
 
 def test_a_recording_is_judged_like_the_machine_and_names_nobody(tmp_path: Path) -> None:
     prefix = home(tmp_path)
-    env = {"VIRTUAL_ENV": str(prefix), "HOME": str(prefix.parent), "LOGNAME": USER, "CUDA_VISIBLE_DEVICES": "GPU-5f3a9c1e"}
+    env = {
+        "VIRTUAL_ENV": str(prefix),
+        "HOME": str(prefix.parent),
+        "LOGNAME": USER,
+        "CUDA_VISIBLE_DEVICES": "GPU-5f3a9c1e",
+    }
     folder = tmp_path / "recorded"
     done = gpudoctor("record", folder, "--no-import", env=env)
     assert (done.returncode, done.stderr) == (0, b"")

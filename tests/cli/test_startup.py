@@ -25,9 +25,12 @@ print("imported", *sys.modules, file=sys.stderr)
 def imported(*arguments: str | Path) -> set[str]:
     """Names of all modules that a run of the command has in memory at its end."""
     done = subprocess.run(
-        [sys.executable, "-c", _TELL, *map(str, arguments)], capture_output=True, timeout=60, check=False,
+        [sys.executable, "-c", _TELL, *map(str, arguments)],
+        capture_output=True,
+        timeout=60,
+        check=False,
         env={k: v for k, v in os.environ.items() if k != "FORCE_COLOR"},
-    )  # fmt: skip
+    )
     first, *names = done.stderr.decode().splitlines()[-1].split()
     assert first == "imported", done.stderr
     return set(names)
@@ -36,7 +39,17 @@ def imported(*arguments: str | Path) -> set[str]:
 def heavy(names: set[str]) -> set[str]:
     """Those that no fast path may import."""
     roots = {name.partition(".")[0] for name in names}
-    return roots & {"rich", "requests", "docker", "pynvml", "torch", "jsonschema", "numpy", "importlib_metadata", "asyncio"}
+    return roots & {
+        "rich",
+        "requests",
+        "docker",
+        "pynvml",
+        "torch",
+        "jsonschema",
+        "numpy",
+        "importlib_metadata",
+        "asyncio",
+    }
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])
@@ -64,7 +77,10 @@ def test_healthcheck_imports_nothing_heavy(tmp_path: Path) -> None:
 
 def test_plain_command_lines_are_read_without_click_and_others_with_it(tmp_path: Path) -> None:
     report = save(tmp_path, healthy())
-    for arguments in (["-vv", "--expect", "1xH100", "--require=torch"], ["--format=json", "--timeout", "20", "-o", tmp_path / "o"]):
+    for arguments in (
+        ["-vv", "--expect", "1xH100", "--require=torch"],
+        ["--format=json", "--timeout", "20", "-o", tmp_path / "o"],
+    ):
         assert "click" not in imported("check", "--from", report, *arguments)
     for arguments in (["--help"], ["--timeout", "0.5"], ["--format", "yaml"], ["--nope"], ["--expect"]):
         assert "click" in imported("check", *arguments)

@@ -25,9 +25,13 @@ LONG = ("schema",), ("matrix", "show"), ("list-checks",), ("explain", "no-nvidia
 def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """A line of bash, with `gpudoctor` in it."""
     return subprocess.run(
-        ["bash", "-c", words.replace("gpudoctor", str(COMMAND))], env={**os.environ, **env}, capture_output=True,
-        text=True, timeout=60, check=False,
-    )  # fmt: skip
+        ["bash", "-c", words.replace("gpudoctor", str(COMMAND))],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_a_full_disk_is_told() -> None:
@@ -136,7 +140,9 @@ def test_a_file_that_is_a_mount_point(tmp_path: Path) -> None:
     report.write_text("old")
     source.write_text("old")
     script = f"mount --bind {source} {report} && {COMMAND} {' '.join(CHECK)} -o {report}; echo $?"
-    done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     if "mount" in done.stderr or "unshare" in done.stderr:
         pytest.skip(f"no mounts here: {done.stderr}")
     assert done.stdout.strip().endswith("0") and json.loads(source.read_bytes()), done
@@ -148,7 +154,12 @@ def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
     recording = tmp_path / "recording"
     recording.mkdir()
     os.mkfifo(recording / "manifest.json")
-    for words in (("check", "--from", pipe), ("explain", pipe), ("check", "--replay", recording), ("check", "--from", "/dev/zero")):
+    for words in (
+        ("check", "--from", pipe),
+        ("explain", pipe),
+        ("check", "--replay", recording),
+        ("check", "--from", "/dev/zero"),
+    ):
         assert "plain file" in one_line(gpudoctor(*words)) or "manifest.json" in one_line(gpudoctor(*words)), words
     assert gpudoctor(*CHECK, "-o", tmp_path / "report.json").returncode == 0
     for words in ("--from <(cat {})", "--from /dev/stdin < {}", "--from - < {}"):
@@ -169,7 +180,10 @@ def test_a_poor_shell_gets_an_answer() -> None:
 def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
     for more, code in (([], 0), (["--strict"], 1)):
         child = subprocess.Popen(
-            [COMMAND, "healthcheck", "--from", "-", *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [COMMAND, "healthcheck", "--from", "-", *more],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         time.sleep(1)  # it waits for its input
         child.send_signal(signal.SIGINT)

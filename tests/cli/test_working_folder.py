@@ -37,7 +37,10 @@ def patients(folder: Path) -> list[Path]:
     for minor in (8, 12):
         python = shutil.which(f"python3.{minor}")
         prefix = folder / f"3.{minor}"
-        if python and subprocess.run([python, "-m", "venv", "--without-pip", prefix], capture_output=True).returncode == 0:
+        if (
+            python
+            and subprocess.run([python, "-m", "venv", "--without-pip", prefix], capture_output=True).returncode == 0
+        ):
             source = next((made[0] / "lib").glob("python3*")) / "site-packages" / "torch"
             shutil.copytree(source, next((prefix / "lib").glob("python3*")) / "site-packages" / "torch")
             made.append(prefix)
@@ -65,7 +68,5 @@ def test_a_relative_pythonpath_still_counts(tmp_path: Path) -> None:
     package = tmp_path / "work" / "src" / "torch"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("__version__ = '9.9'\n")
-    done = gpudoctor(
-        "check", "--format", "json", "--python", prefix, env={"PYTHONPATH": "src"}, cwd=tmp_path / "work"
-    )  # fmt: skip
+    done = gpudoctor("check", "--format", "json", "--python", prefix, env={"PYTHONPATH": "src"}, cwd=tmp_path / "work")
     assert json.loads(done.stdout)["snapshot"]["torch_run"]["version"] == "9.9"

@@ -23,7 +23,19 @@ def build_fakes(folder: Path) -> Path:
         ("libnvidia-ml.so", "libnvidia_ml.c", ["-Wl,-soname,libnvidia-ml.so.1"]),
         ("libnvidia-ml-old.so", "libnvidia_ml.c", ["-Wl,-soname,libnvidia-ml.so.1", "-DOLD_DRIVER"]),
     ):
-        command = ["gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", *flags, "-o", name, SOURCES / source]
+        command = [
+            "gcc",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-O1",
+            "-shared",
+            "-fPIC",
+            *flags,
+            "-o",
+            name,
+            SOURCES / source,
+        ]
         subprocess.run(command, cwd=folder, check=True)
     return folder
 

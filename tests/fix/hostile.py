@@ -17,7 +17,14 @@ from doctor.snapshot import Snapshot
 from ..judging import matrix
 
 MARK = "PWNED"
-PAYLOADS = (f"`echo {MARK}`", f"$(echo {MARK})", f"'; echo {MARK} #", f'"; echo {MARK} #', f"\necho {MARK}\n", f" --{MARK}")
+PAYLOADS = (
+    f"`echo {MARK}`",
+    f"$(echo {MARK})",
+    f"'; echo {MARK} #",
+    f'"; echo {MARK} #',
+    f"\necho {MARK}\n",
+    f" --{MARK}",
+)
 _RAN = re.compile(rf"^\++ echo {MARK}", re.M)
 _LEAST = 3
 
@@ -94,8 +101,12 @@ def _wrong(command: str) -> Iterator[str]:
         return
     run = subprocess.run(
         ["/bin/bash", "--restricted", "-x", "-c", command.replace("&&", ";")],  # what fails must not end it
-        env={"PATH": "/nonexistent", "PS4": "+ "}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=20, check=False,
-    )  # fmt: skip
+        env={"PATH": "/nonexistent", "PS4": "+ "},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     if _RAN.search(run.stderr):
         yield "runs it"

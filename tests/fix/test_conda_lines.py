@@ -18,9 +18,15 @@ def by_conda(s: Snapshot) -> Snapshot:
     rows = [replace(d, installer="conda", requires=()) for d in known(sick.python.distributions) or ()]
     rows = [replace(d, version="2.8.0") if d.name == "torch" else d for d in rows if d.name != "triton"]
     return sick.replace(
-        {"python.distributions": tuple(rows), "python.patient.kind": "conda", "python.patient.version": "3.12.11",
-         "torch.installer": "conda", "torch.version": "2.8.0", "python.patient.torch_version": "2.8.0"}
-    )  # fmt: skip
+        {
+            "python.distributions": tuple(rows),
+            "python.patient.kind": "conda",
+            "python.patient.version": "3.12.11",
+            "torch.installer": "conda",
+            "torch.version": "2.8.0",
+            "python.patient.torch_version": "2.8.0",
+        }
+    )
 
 
 def test_one_transaction_of_conda() -> None:

@@ -20,7 +20,9 @@ from ..judging import assert_fix_works, matrix, report
 from ..torches import no_kernel_image, with_torch
 
 ROOT = Path(__file__).parents[2]
-_LINE = re.compile(r"\bpip3? (?:un)?install\b|\buv (?:pip|venv)\b|\b(?:conda|mamba) (?:install|remove|create)\b|-m venv\b")
+_LINE = re.compile(
+    r"\bpip3? (?:un)?install\b|\buv (?:pip|venv)\b|\b(?:conda|mamba) (?:install|remove|create)\b|-m venv\b"
+)
 CU126 = "https://download.pytorch.org/whl/cu126"
 
 
@@ -38,12 +40,20 @@ def _dicts(data: object) -> list[dict[str, object]]:
 
 def test_no_other_file_builds_an_install_line() -> None:
     """`pip install`, `uv pip`, `conda install` ... stand in no string of fixes, checks and the matrix but the module's."""
-    files = [path for room in ("doctor/fixes", "doctor/checks", "doctor/findings", "doctor/commands", "compat_matrix")
-             for path in (ROOT / room).rglob("*.py") if path.name != "install.py"]  # fmt: skip
+    files = [
+        path
+        for room in ("doctor/fixes", "doctor/checks", "doctor/findings", "doctor/commands", "compat_matrix")
+        for path in (ROOT / room).rglob("*.py")
+        if path.name != "install.py"
+    ]
     found = {str(path.relative_to(ROOT)): [text for text in texts(path) if _LINE.search(text)] for path in files}
     assert {path: lines for path, lines in found.items() if lines} == {}
-    catalogue = [row for path in (ROOT / "doctor/ingest").glob("*.json") for row in _dicts(json.loads(path.read_text()))]
-    built = [row["command"] for row in catalogue if isinstance(row.get("command"), str) and _LINE.search(row["command"])]
+    catalogue = [
+        row for path in (ROOT / "doctor/ingest").glob("*.json") for row in _dicts(json.loads(path.read_text()))
+    ]
+    built = [
+        row["command"] for row in catalogue if isinstance(row.get("command"), str) and _LINE.search(row["command"])
+    ]
     assert built == [], "the catalogue of messages has requests in its commands"
     assert any(_LINE.search(text) for text in texts(ROOT / "doctor/fixes/install.py")), "the test sees none at all"
 
@@ -61,18 +71,34 @@ def test_a_line_of_each_kind() -> None:
     alone = Install(packages=("torchvision==0.23.0",), again=("torchvision",), deps=False)
     assert pip_line(alone) == "pip install --force-reinstall --no-deps torchvision==0.23.0"
     assert uv_line(alone) == "uv pip install --reinstall-package torchvision --no-deps torchvision==0.23.0"
-    built = Install(packages=("x",), again=("x",), deps=False, isolated=False, cache=False, from_source=("x",),
-                    variables=(("TORCH_CUDA_ARCH_LIST", "8.0;9.0"),))  # fmt: skip
+    built = Install(
+        packages=("x",),
+        again=("x",),
+        deps=False,
+        isolated=False,
+        cache=False,
+        from_source=("x",),
+        variables=(("TORCH_CUDA_ARCH_LIST", "8.0;9.0"),),
+    )
     assert pip_line(built).startswith("TORCH_CUDA_ARCH_LIST='8.0;9.0' pip install --force-reinstall --no-deps ")
     assert "--no-build-isolation --no-cache --no-binary x x" in uv_line(built)
 
 
 def test_every_part_is_quoted_for_a_shell() -> None:
-    odd = Install(packages=("jax[cuda12]", "x @ https://a.example/x y.whl", "numpy<2"), find_links="/opt/my wheels",
-                  variables=(("CMAKE_ARGS", "-D A=on"),))  # fmt: skip
+    odd = Install(
+        packages=("jax[cuda12]", "x @ https://a.example/x y.whl", "numpy<2"),
+        find_links="/opt/my wheels",
+        variables=(("CMAKE_ARGS", "-D A=on"),),
+    )
     for line in (pip_line(odd), uv_line(odd)):
         words = shlex.split(line)
-        assert {"jax[cuda12]", "x @ https://a.example/x y.whl", "numpy<2", "/opt/my wheels", "CMAKE_ARGS=-D A=on"} < set(words)
+        assert {
+            "jax[cuda12]",
+            "x @ https://a.example/x y.whl",
+            "numpy<2",
+            "/opt/my wheels",
+            "CMAKE_ARGS=-D A=on",
+        } < set(words)
     s = healthy().replace({"python.patient.prefix": "/opt/my envs/x", "python.patient.kind": "conda"})
     assert conda_line(s, ["libstdcxx-ng>=13"]) == (
         "conda install --yes --prefix '/opt/my envs/x' -c conda-forge 'libstdcxx-ng>=13'"
@@ -135,7 +161,10 @@ def test_what_no_index_of_torch_carries_comes_from_the_default_one_in_the_same_l
 
 def test_an_index_of_cpu_builds_that_is_set_is_left_out() -> None:
     """It would be asked too: torch==2.10.0 is then its CPU build."""
-    for tool, names in {"pip": ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"), "uv": ("UV_INDEX", "UV_DEFAULT_INDEX")}.items():
+    for tool, names in {
+        "pip": ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"),
+        "uv": ("UV_INDEX", "UV_DEFAULT_INDEX"),
+    }.items():
         kind = {"python.patient.kind": "uv"} if tool == "uv" else {}
         for name in names:
             variable = EnvVar(name=name, value="https://download.pytorch.org/whl/cpu")

@@ -22,9 +22,15 @@ def old_torch_on_a_new_gpu() -> Snapshot:
     """An RTX 5090 with a CUDA 12.4 build."""
     sass = ("5.0", "6.0", "7.0", "7.5", "8.0", "8.6", "9.0")
     return healthy("rtx5090", driver="570.211.01", cuda="12.8").replace(
-        {"torch.version": "2.5.1+cu124", "torch.cuda": "12.4", "torch.sass": sass, "torch.arch_text": (),
-         "torch.requires": (), "torch_run": TorchRun()}
-    )  # fmt: skip
+        {
+            "torch.version": "2.5.1+cu124",
+            "torch.cuda": "12.4",
+            "torch.sass": sass,
+            "torch.arch_text": (),
+            "torch.requires": (),
+            "torch_run": TorchRun(),
+        }
+    )
 
 
 def test_a_healthy_machine_needs_nothing() -> None:
@@ -44,7 +50,11 @@ def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:
 
 def test_two_causes_are_two_fixes_in_order() -> None:
     sick = old_torch_on_a_new_gpu().replace(
-        {"host.environment": (EnvVar("CUDA_VISIBLE_DEVICES", ""),), "driver.cu_init": 100, "driver.cuda_devices": ABSENT}
+        {
+            "host.environment": (EnvVar("CUDA_VISIBLE_DEVICES", ""),),
+            "driver.cu_init": 100,
+            "driver.cuda_devices": ABSENT,
+        }
     )
     found = of(sick)
     ids = [p.finding.id for p in found.fixes]
@@ -54,10 +64,22 @@ def test_two_causes_are_two_fixes_in_order() -> None:
 def test_what_waits_for_another_machine_says_so() -> None:
     amd = PciDevice(address="0000:03:00.0", vendor="1002", device="73bf", class_code="030000")
     sick = healthy().replace(
-        {"driver.pci_devices": (amd,), "driver.cuda_devices": ABSENT, "gpus": ABSENT, "torch.version": "2.8.0+cpu",
-         "driver.device_nodes": (), "driver.modules": (), "driver.kernel_version": ABSENT, "driver.cu_init": ABSENT,
-         "torch.build": "cpu", "torch.cuda": ABSENT, "torch.sass": (), "torch.arch_text": (), "torch_run": TorchRun()}
-    )  # fmt: skip
+        {
+            "driver.pci_devices": (amd,),
+            "driver.cuda_devices": ABSENT,
+            "gpus": ABSENT,
+            "torch.version": "2.8.0+cpu",
+            "driver.device_nodes": (),
+            "driver.modules": (),
+            "driver.kernel_version": ABSENT,
+            "driver.cu_init": ABSENT,
+            "torch.build": "cpu",
+            "torch.cuda": ABSENT,
+            "torch.sass": (),
+            "torch.arch_text": (),
+            "torch_run": TorchRun(),
+        }
+    )
     found = of(sick)
     assert [p.finding.id for p in found.fixes] == ["no-nvidia-gpu", "cpu-only-torch"]
     assert found.fixes[0].look_again

@@ -23,8 +23,11 @@ no such line
 def test_mounts() -> None:
     mounts = proc.parse_mountinfo(MOUNTS)
     assert [m.mount_point for m in mounts] == [
-        "/", "/dev/shm", "/usr/lib/x86_64-linux-gnu/libcuda.so.535.129.03", "/mnt/with space"
-    ]  # fmt: skip
+        "/",
+        "/dev/shm",
+        "/usr/lib/x86_64-linux-gnu/libcuda.so.535.129.03",
+        "/mnt/with space",
+    ]
     assert mounts[1].super_options == ("rw", "size=65536k", "inode64")
     assert mounts[2].root == "/var/lib/nvidia/libcuda.so"
     assert [m.read_only for m in mounts] == [False, False, True, True]

@@ -63,9 +63,14 @@ Blacklisted:\t Yes
 
 def test_gpu_information() -> None:
     assert nv.parse_gpu_information(H100) == nv.GpuInformation(
-        "NVIDIA H100 80GB HBM3", "GPU-11111111-2222-3333-4444-555555555555", "0000:1b:00.0", 3, "96.00.74.00.01",
-        "535.129.03", False,
-    )  # fmt: skip
+        "NVIDIA H100 80GB HBM3",
+        "GPU-11111111-2222-3333-4444-555555555555",
+        "0000:1b:00.0",
+        3,
+        "96.00.74.00.01",
+        "535.129.03",
+        False,
+    )
 
 
 def test_a_gpu_that_was_not_initialised_has_no_uuid_yet() -> None:

@@ -86,9 +86,17 @@ def test_cgroup_lines() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("max 100000\n", Limit(None)), ("150000 100000\n", Limit(1.5)), ("max", Limit(None)), ("200000", Limit(2.0)),
-     ("", None), ("1 0", None), ("a b", None), ("-5 100000", None)],
-)  # fmt: skip
+    [
+        ("max 100000\n", Limit(None)),
+        ("150000 100000\n", Limit(1.5)),
+        ("max", Limit(None)),
+        ("200000", Limit(2.0)),
+        ("", None),
+        ("1 0", None),
+        ("a b", None),
+        ("-5 100000", None),
+    ],
+)
 def test_cpu_max(text: str, expected: Limit | None) -> None:
     assert ps.parse_cpu_max(text) == expected
 

@@ -43,11 +43,20 @@ def test_cuda() -> None:
 
 def test_cudnn_and_nccl_changed_their_arithmetic() -> None:
     assert [versions.cudnn_from_int(n) for n in (7605, 8902, 90100, 91002, 92800)] == [
-        "7.6.5", "8.9.2", "9.1.0", "9.10.2", "9.28.0"
-    ]  # fmt: skip
+        "7.6.5",
+        "8.9.2",
+        "9.1.0",
+        "9.10.2",
+        "9.28.0",
+    ]
     assert [versions.nccl_from_int(n) for n in (2708, 2804, 20903, 21805, 22703, 23203)] == [
-        "2.7.8", "2.8.4", "2.9.3", "2.18.5", "2.27.3", "2.32.3"
-    ]  # fmt: skip
+        "2.7.8",
+        "2.8.4",
+        "2.9.3",
+        "2.18.5",
+        "2.27.3",
+        "2.32.3",
+    ]
     assert versions.cudnn_from_int(0) is None
     assert versions.nccl_from_int(-5) is None
     assert versions.cudnn_from_int(12345) is None

@@ -73,8 +73,14 @@ def fuzz(name: str, target: Target, count: int, seed: int, limit_s: float = LIMI
         if len(found) >= MOST_FOUND:
             break
     return Result(
-        number + 1, perf_counter() - begun, slowest * 1e3, _peak_mib() - first_mib, len(reached), len(pool) - len(base), list(found.values())
-    )  # fmt: skip
+        number + 1,
+        perf_counter() - begun,
+        slowest * 1e3,
+        _peak_mib() - first_mib,
+        len(reached),
+        len(pool) - len(base),
+        list(found.values()),
+    )
 
 
 def run_once(target: Target, data: bytes, limit_s: float = LIMIT_S) -> None:

@@ -14,7 +14,26 @@ WORDS = (
     b"\xed\xa0\x80", b"\r\n", b"\n", b"\n\n", b"\x0b", b"\x1c", b"\xe2\x80\xa8", b"\x1b[31m", b" ", b"\t", b":", b"=", b",", b";",
     b'"', b"'", b"\\", b"\\777", b"[" * 3000, b"(" * 300, b"a" * 5000, b" " * 4000, b"\n" * 3000, b"\t" * 4000, b".1" * 2000, b"None", b"unlimited", b"max", b"%s", b"{}",
 )  # fmt: skip
-NUMBERS = (0, 1, 2, 3, 4, 7, 8, 0x7F, 0x80, 0xFF, 0xFFF, 0x7FFF, 0xFFFF, 1 << 16, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
+NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    0x7F,
+    0x80,
+    0xFF,
+    0xFFF,
+    0x7FFF,
+    0xFFFF,
+    1 << 16,
+    1 << 20,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+)
 WIDE = (*NUMBERS, 1 << 40, (1 << 62) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, -(2**63), 10**400, 1e308, -0.5, 12080, 803, "", " ", "x", "0", "[N/A]", "\ud800",
@@ -52,7 +71,9 @@ def _one(random: Random, data: bytes, others: list[bytes], words: tuple[bytes, .
         size = random.choice((2, 4, 8))
         at -= at % size if random.random() < 0.7 else 0
         old = int.from_bytes(data[at : at + size], "little")
-        number = random.choice((random.choice(WIDE), old + random.choice((-8, -1, 1, 8)), len(data) - random.randrange(64)))
+        number = random.choice(
+            (random.choice(WIDE), old + random.choice((-8, -1, 1, 8)), len(data) - random.randrange(64))
+        )
         return data[:at] + (number % (1 << 8 * size)).to_bytes(size, "little") + data[at + size :]
     word = random.choice(words) if words and random.random() < 0.5 else random.choice(WORDS)
     return data[:at] + word + data[at if kind == 8 else end :]

@@ -68,18 +68,34 @@ def recordings() -> list[bytes]:
 
 
 def agent_outputs() -> list[bytes]:
-    return [part.partition(b"\n")[2] for data in recordings() for part in data.split(b"== ")[1:] if part[:4] in (b"nvml", b"cuda", b"torc")]
+    return [
+        part.partition(b"\n")[2]
+        for data in recordings()
+        for part in data.split(b"== ")[1:]
+        if part[:4] in (b"nvml", b"cuda", b"torc")
+    ]
 
 
 def metadata() -> list[bytes]:
     head = "Metadata-Version: 2.4\nName: torch\nVersion: 2.8.0+cu128\nRequires-Python: >=3.9.0\n"
-    needs = 'Requires-Dist: filelock\nRequires-Dist: nvidia-cublas-cu12==12.8.4.1; platform_system == "Linux"\n  and x\n'
+    needs = (
+        'Requires-Dist: filelock\nRequires-Dist: nvidia-cublas-cu12==12.8.4.1; platform_system == "Linux"\n  and x\n'
+    )
     record = 'torch/__init__.py,sha256=abc,123\n"a,b.py",sha256=x,\ntorch-2.8.0.dist-info/RECORD,,\n'
-    return [(head + needs + "\nWords.\n").encode(), (head + needs).replace("\n", "\r\n").encode(), record.encode(), b"uv\n", b"~orch-2.0.dist-info\nx-1-py3.11.egg-info\n"]
+    return [
+        (head + needs + "\nWords.\n").encode(),
+        (head + needs).replace("\n", "\r\n").encode(),
+        record.encode(),
+        b"uv\n",
+        b"~orch-2.0.dist-info\nx-1-py3.11.egg-info\n",
+    ]
 
 
 def direct_urls() -> list[bytes]:
-    return [b'{"url": "file:///x", "dir_info": {"editable": true}}', b'{"url": "https://h/x.git", "vcs_info": {"vcs": "git"}}']
+    return [
+        b'{"url": "file:///x", "dir_info": {"editable": true}}',
+        b'{"url": "https://h/x.git", "vcs_info": {"vcs": "git"}}',
+    ]
 
 
 def requires_dist() -> list[bytes]:
@@ -90,10 +106,12 @@ def requires_dist() -> list[bytes]:
 
 
 def configs() -> list[bytes]:
-    keys = b'skip = ["driver-branch-ended"]\nexpect = "8xH100"\nrequire = ["torch"]\nfail-on = "warn"\nbuilding = true\n'
+    keys = (
+        b'skip = ["driver-branch-ended"]\nexpect = "8xH100"\nrequire = ["torch"]\nfail-on = "warn"\nbuilding = true\n'
+    )
     return [
         keys + b"[thresholds]\ntemperature_warn_c = 70\nshm_warn_mib = 0.5\n",
-        b"[project]\nname = \"x\"\n[tool.gpudoctor]\n" + keys + b"[tool.gpudoctor.thresholds]\nopen_files = 1\n",
+        b'[project]\nname = "x"\n[tool.gpudoctor]\n' + keys + b"[tool.gpudoctor.thresholds]\nopen_files = 1\n",
     ]
 
 
@@ -105,15 +123,21 @@ def driver_versions() -> list[bytes]:
 
 
 def gpu_informations() -> list[bytes]:
-    return [b"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ: 1\nGPU UUID: \t GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab\nVideo BIOS: \t 96.00.30\nBus Location: \t 0000:65:00.0\nDevice Minor: \t 0\nGPU Firmware: \t 570.86.10\nGPU Excluded:\t No\n"]
+    return [
+        b"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ: 1\nGPU UUID: \t GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab\nVideo BIOS: \t 96.00.30\nBus Location: \t 0000:65:00.0\nDevice Minor: \t 0\nGPU Firmware: \t 570.86.10\nGPU Excluded:\t No\n"
+    ]
 
 
 def modules() -> list[bytes]:
-    return [b"nvidia_uvm 4923392 0 - Live 0x0000000000000000 (OE)\nnvidia 56823808 2 nvidia_uvm,nvidia_modeset, Live 0xffffffffc0 (POE)\n"]
+    return [
+        b"nvidia_uvm 4923392 0 - Live 0x0000000000000000 (OE)\nnvidia 56823808 2 nvidia_uvm,nvidia_modeset, Live 0xffffffffc0 (POE)\n"
+    ]
 
 
 def pci_devices() -> list[bytes]:
-    return [b"vendor=0x10de\ndevice=0x2330\nclass=0x030200\nrevision=0xa1\nDRIVER=nvidia\nnuma_node=-1\ncurrent_link_speed=16.0 GT/s PCIe\ncurrent_link_width=16\nmax_link_speed=32 GT/s\nmax_link_width=16\n"]
+    return [
+        b"vendor=0x10de\ndevice=0x2330\nclass=0x030200\nrevision=0xa1\nDRIVER=nvidia\nnuma_node=-1\ncurrent_link_speed=16.0 GT/s PCIe\ncurrent_link_width=16\nmax_link_speed=32 GT/s\nmax_link_width=16\n"
+    ]
 
 
 def cpuinfos() -> list[bytes]:
@@ -124,35 +148,58 @@ def cpuinfos() -> list[bytes]:
 
 
 def meminfos() -> list[bytes]:
-    return [b"MemTotal:       24684096 kB\nMemAvailable:   23664856 kB\nHugePages_Total:       0\nDirectMap4k(x): 5 kB\n"]
+    return [
+        b"MemTotal:       24684096 kB\nMemAvailable:   23664856 kB\nHugePages_Total:       0\nDirectMap4k(x): 5 kB\n"
+    ]
 
 
 def mountinfos() -> list[bytes]:
-    return [b"22 27 0:21 / /proc rw,relatime - proc proc rw\n24 27 0:5 /a\\040b /usr/lib/x86_64-linux-gnu/libcuda.so.1 ro shared:1 - ext4 /dev/sda1 rw,errors=x\n"]
+    return [
+        b"22 27 0:21 / /proc rw,relatime - proc proc rw\n24 27 0:5 /a\\040b /usr/lib/x86_64-linux-gnu/libcuda.so.1 ro shared:1 - ext4 /dev/sda1 rw,errors=x\n"
+    ]
 
 
 def maps() -> list[bytes]:
-    return [b"7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /usr/lib/libcuda.so.570.86.10 (deleted)\n7f0000002000-7f0000003000 rw-p 00000000 00:00 0\n7f1000000000-7f1000001000 r--p 00000000 08:01 9   /a b/libx.so\n"]
+    return [
+        b"7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /usr/lib/libcuda.so.570.86.10 (deleted)\n7f0000002000-7f0000003000 rw-p 00000000 00:00 0\n7f1000000000-7f1000001000 r--p 00000000 08:01 9   /a b/libx.so\n"
+    ]
 
 
 def limits() -> list[bytes]:
-    return [b"Limit                     Soft Limit           Hard Limit           Units     \nMax cpu time              unlimited            unlimited            seconds   \nMax locked memory         8388608              8388608              bytes     \nMax nice priority         0                    0                    \n"]
+    return [
+        b"Limit                     Soft Limit           Hard Limit           Units     \nMax cpu time              unlimited            unlimited            seconds   \nMax locked memory         8388608              8388608              bytes     \nMax nice priority         0                    0                    \n"
+    ]
 
 
 def cgroups() -> list[bytes]:
-    return [b"0::/docker/1f2e\n", b"9:name=systemd:/\n4:memory:/kubepods/x\n3:cpu,cpuacct:/\n", b"150000 100000\n", b"max 100000\n", b"9223372036854771712\n"]
+    return [
+        b"0::/docker/1f2e\n",
+        b"9:name=systemd:/\n4:memory:/kubepods/x\n3:cpu,cpuacct:/\n",
+        b"150000 100000\n",
+        b"max 100000\n",
+        b"9223372036854771712\n",
+    ]
 
 
 def os_releases() -> list[bytes]:
-    return [b'PRETTY_NAME="Ubuntu 24.04.1 LTS"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=\'debian x\'\nA="q\\"\\$"\n', b"5.15.153.1-microsoft-standard-WSL2\n"]
+    return [
+        b'PRETTY_NAME="Ubuntu 24.04.1 LTS"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=\'debian x\'\nA="q\\"\\$"\n',
+        b"5.15.153.1-microsoft-standard-WSL2\n",
+    ]
 
 
 def pyvenv_cfgs() -> list[bytes]:
-    return [b"home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\nuv = 0.9\nversion_info = 3.12.1.final.0\n"]
+    return [
+        b"home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\nuv = 0.9\nversion_info = 3.12.1.final.0\n"
+    ]
 
 
 def versions() -> list[bytes]:
-    return [b"570.86.10\n12.8\n12080\n91002\n22703\n", b"2.6.0+cu124\n2.8.0a0+34c6371d24.nv25.08\n2.9.0.dev20250901+rocm6.4\n2.15.0\n1.13.1\n", b"535.129.03\n8902\n2.7.1+cpu\n2.4.0.post1\n"]
+    return [
+        b"570.86.10\n12.8\n12080\n91002\n22703\n",
+        b"2.6.0+cu124\n2.8.0a0+34c6371d24.nv25.08\n2.9.0.dev20250901+rocm6.4\n2.15.0\n1.13.1\n",
+        b"535.129.03\n8902\n2.7.1+cpu\n2.4.0.post1\n",
+    ]
 
 
 def requirements() -> list[bytes]:
@@ -163,4 +210,6 @@ def requirements() -> list[bytes]:
 
 
 def torch_versions() -> list[bytes]:
-    return [b"from typing import Optional\n\n__all__ = ['__version__', 'debug']\n__version__ = '2.8.0+cu128'\ndebug = False\ncuda: Optional[str] = '12.8'\ngit_version = 'a1cb3cc05d46d198467bebbb6e8fba50a325d4e7'\nhip: Optional[str] = None\nxpu: Optional[str] = None\n"]
+    return [
+        b"from typing import Optional\n\n__all__ = ['__version__', 'debug']\n__version__ = '2.8.0+cu128'\ndebug = False\ncuda: Optional[str] = '12.8'\ngit_version = 'a1cb3cc05d46d198467bebbb6e8fba50a325d4e7'\nhip: Optional[str] = None\nxpu: Optional[str] = None\n"
+    ]

@@ -60,7 +60,9 @@ def smi() -> list[bytes]:
 
 
 def keyed() -> list[bytes]:
-    return [part.encode() for part in (test_readers.COLLECT_ENV, test_readers.OLD, SENTENCES)] + named("vllm", "mm", "bits")()
+    return [part.encode() for part in (test_readers.COLLECT_ENV, test_readers.OLD, SENTENCES)] + named(
+        "vllm", "mm", "bits"
+    )()
 
 
 def packages() -> list[bytes]:
@@ -87,5 +89,7 @@ def machines() -> list[bytes]:
 
 
 def every() -> list[bytes]:
-    wrapped = f"<details>\n\n```\n{test_readers.COLLECT_ENV}```\n\x1b[31m> > 1: **driver**: 570.86.10\x1b[0m\r\n".encode()
+    wrapped = (
+        f"<details>\n\n```\n{test_readers.COLLECT_ENV}```\n\x1b[31m> > 1: **driver**: 570.86.10\x1b[0m\r\n".encode()
+    )
     return [*keyed(), *smi(), *packages(), *messages(), *named("")(), wrapped, SENTENCES.encode("utf-16")]

@@ -149,7 +149,12 @@ def requires_dist(data: bytes) -> object:
     """The lines as torch's requirements, judged by the checks that read them."""
     lines = tuple(line[:1000] for line in _text(data).splitlines()[:30])
     snapshot = healthy().replace({"torch.requires": lines})
-    for check_id in ("torch-requirements-unmet", "nvidia-wheels-off-torch-pins", "bundled-cuda-libs-missing", "mixed-cuda-wheels"):
+    for check_id in (
+        "torch-requirements-unmet",
+        "nvidia-wheels-off-torch-pins",
+        "bundled-cuda-libs-missing",
+        "mixed-cuda-wheels",
+    ):
         _, reason, _ = run_check(load(check_id), snapshot, matrix(), Policy(judged_on="2026-11-20"))
         assert "the check itself failed" not in reason, reason
     return lines
@@ -212,9 +217,12 @@ def cgroup(data: bytes) -> object:
     text = _text(data)
     line = text.partition("\n")[0]
     return (
-        proc_system.parse_cgroup(text), proc_system.parse_cpu_max(line), proc_system.parse_memory_limit(line),
-        proc_system.parse_cpu_quota(line, line.partition(" ")[2]), proc_system.parse_cpu_quota("100", line),
-    )  # fmt: skip
+        proc_system.parse_cgroup(text),
+        proc_system.parse_cpu_max(line),
+        proc_system.parse_memory_limit(line),
+        proc_system.parse_cpu_quota(line, line.partition(" ")[2]),
+        proc_system.parse_cpu_quota("100", line),
+    )
 
 
 def os_release(data: bytes) -> object:
@@ -230,7 +238,12 @@ def versions(data: bytes) -> object:
     """Every spelling, and the matrix's answers to them."""
     found: list[object] = []
     for word in _text(data).splitlines()[:20]:
-        found += [spelling.parse_driver(word), spelling.parse_cuda(word), spelling.parse_torch(word), spelling.cuda_tag(word)]
+        found += [
+            spelling.parse_driver(word),
+            spelling.parse_cuda(word),
+            spelling.parse_torch(word),
+            spelling.cuda_tag(word),
+        ]
         found += [matrix().driver_branch(word).status, matrix().torch_release(word).status]
         if word.isascii() and word.isdigit() and len(word) < 20:
             number = int(word)

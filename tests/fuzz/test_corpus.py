@@ -62,7 +62,9 @@ def test_a_parser_that_raises_hangs_or_grows_is_noticed() -> None:
 
 def test_tables_that_point_into_the_same_bytes_are_bounded() -> None:
     """Rows are cheap and each may name the same long string: what is kept does not grow with their product."""
-    rows = b"".join(struct.pack("<IIIIQ", 0x0303, 48 + 24 * 20_000 + i % 4000, 48 + 24 * 20_000, 0, 0) for i in range(20_000))
+    rows = b"".join(
+        struct.pack("<IIIIQ", 0x0303, 48 + 24 * 20_000 + i % 4000, 48 + 24 * 20_000, 0, 0) for i in range(20_000)
+    )
     data = b"glibc-ld.so.cache1.1" + struct.pack("<II", 20_000, 8000) + b"\2" + bytes(19) + rows + b"ab" * 4000
     cache = parse_ldcache(data, "x86_64")
     assert "more than it can hold" in cache.problem
@@ -71,4 +73,6 @@ def test_tables_that_point_into_the_same_bytes_are_bounded() -> None:
 
 def test_every_reader_of_pasted_text_has_a_target() -> None:
     source = (Path(__file__).parent / "targets.py").read_text("utf-8")
-    assert [one.function for one in READERS if f'"{one.function.removeprefix("read_")}", seeds_ingest' not in source] == []
+    assert [
+        one.function for one in READERS if f'"{one.function.removeprefix("read_")}", seeds_ingest' not in source
+    ] == []

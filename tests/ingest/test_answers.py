@@ -31,9 +31,14 @@ def failed(text: str) -> list[str]:
 @pytest.mark.parametrize("prompt", ["$ ", "# ", "user@laptop:~$ ", "[user@laptop ~]$ ", "", "> ", "➜  ~ "])
 @pytest.mark.parametrize(
     ("command", "answer"),
-    [("prime-select query", "intel"), ("supergfxctl -g", "Integrated"), ("envycontrol --query", "integrated"),
-     ("system76-power graphics", "integrated"), ("optimus-manager --print-mode", "Current GPU mode : integrated")],
-)  # fmt: skip
+    [
+        ("prime-select query", "intel"),
+        ("supergfxctl -g", "Integrated"),
+        ("envycontrol --query", "integrated"),
+        ("system76-power graphics", "integrated"),
+        ("optimus-manager --print-mode", "Current GPU mode : integrated"),
+    ],
+)
 def test_the_mode_of_a_switcher(prompt: str, command: str, answer: str) -> None:
     assert failed(f"{prompt}{command}\n{answer}\n{prompt}nvidia-smi\n{SMI_FAILED}\n") == ["dgpu-hidden-by-switcher"]
 
@@ -41,11 +46,15 @@ def test_the_mode_of_a_switcher(prompt: str, command: str, answer: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "$ prime-select query\nnvidia\n", "$ prime-select query\non-demand\n", "$ envycontrol -q\nhybrid\n",
-        "$ prime-select query\n$ lsmod\nintel 20480 0\n", "run prime-select query\n\n\n\n\nintel\n",
-        "$ supergfxctl -g\nHybrid\n", "$ prime-select query; echo done\nintel\n",
+        "$ prime-select query\nnvidia\n",
+        "$ prime-select query\non-demand\n",
+        "$ envycontrol -q\nhybrid\n",
+        "$ prime-select query\n$ lsmod\nintel 20480 0\n",
+        "run prime-select query\n\n\n\n\nintel\n",
+        "$ supergfxctl -g\nHybrid\n",
+        "$ prime-select query; echo done\nintel\n",
     ],
-)  # fmt: skip
+)
 def test_a_gpu_that_is_not_switched_off(text: str) -> None:
     assert failed(f"{text}$ nvidia-smi\n{SMI_FAILED}\n") == []
 
@@ -69,12 +78,14 @@ def test_the_state_of_the_fabric_manager() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "lspci | grep -i nvidia\n(no output)\n", "$ lspci -nn | grep -i nvidia\n$ nvidia-smi\nNo devices were found\n",
-        "lspci | grep -i nvidia returns nothing\n", "`lspci | grep -i nvidia` prints nothing\n",
+        "lspci | grep -i nvidia\n(no output)\n",
+        "$ lspci -nn | grep -i nvidia\n$ nvidia-smi\nNo devices were found\n",
+        "lspci | grep -i nvidia returns nothing\n",
+        "`lspci | grep -i nvidia` prints nothing\n",
         "$ lspci | grep -i nvidia\n$ lsmod | grep nvidia\n$ nvidia-smi\nNo devices were found\n",
         "root@vm:~# lspci | grep -i nvidia\nroot@vm:~# nvidia-smi\nbash: nvidia-smi: command not found\n",
     ],
-)  # fmt: skip
+)
 def test_a_bus_without_nvidia(text: str) -> None:
     assert failed(text + NO_DRIVER) == ["no-nvidia-gpu"]
     assert failed("CUDA_VISIBLE_DEVICES=0\ngpu: RTX 3090\n" + text) != ["no-nvidia-gpu"]
@@ -87,9 +98,11 @@ def test_a_bus_without_nvidia(text: str) -> None:
         "$ lspci | grep -i nvidia\n$ lsmod | grep nvidia\n$ nvidia-smi\n$ python train.py\n",
         "First run:\n$ lspci | grep -i nvidia\n$ nvidia-smi\n$ python train.py\n",
         "$ lspci | grep -i nvidia\n01:00.0 VGA compatible controller: NVIDIA Corporation GA102 (rev a1)\n$ uname -r\n6.8.0\n",
-        "$ lspci | grep -i amd\n$ nvidia-smi\nNo devices were found\n", "lspci | grep -i nvidia\n", "lspci | grep -i nvidia",
+        "$ lspci | grep -i amd\n$ nvidia-smi\nNo devices were found\n",
+        "lspci | grep -i nvidia\n",
+        "lspci | grep -i nvidia",
     ],
-)  # fmt: skip
+)
 def test_commands_without_an_answer_prove_nothing(text: str) -> None:
     assert "no-nvidia-gpu" not in failed(text + NO_DRIVER)
     assert not any("no output" in line.text for line in joined(lines_of(text)))
@@ -139,9 +152,12 @@ def test_words_after_wsl() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["$ modinfo nvidia | grep license\nlicense:        {}\n", "modinfo nvidia license: {}\n",
-     "$ modinfo -F license nvidia\n{}\n"],
-)  # fmt: skip
+    [
+        "$ modinfo nvidia | grep license\nlicense:        {}\n",
+        "modinfo nvidia license: {}\n",
+        "$ modinfo -F license nvidia\n{}\n",
+    ],
+)
 def test_the_licence_of_the_module(text: str) -> None:
     assert read(text.format("NVIDIA")).driver.kernel_flavour == "proprietary"
     assert read(text.format("Dual MIT/GPL")).driver.kernel_flavour == "open"

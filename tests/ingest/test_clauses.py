@@ -54,5 +54,7 @@ def test_a_message_that_a_terminal_broke_at_its_width() -> None:
 
 
 def test_lines_of_one_width_are_not_one() -> None:
-    rows = "\n".join(f"step {number:03} of the training loop took {number:03} milliseconds on gpu 0 ok" for number in range(9))
+    rows = "\n".join(
+        f"step {number:03} of the training loop took {number:03} milliseconds on gpu 0 ok" for number in range(9)
+    )
     assert not read(rows).symptoms

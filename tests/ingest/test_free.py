@@ -55,11 +55,15 @@ def test_lists_of_packages_and_boards() -> None:
         "conda_packages: cudatoolkit=10.0.130, torchvision=0.16.0\ndevices: Tesla K80, 2x Tesla K40c\n"
     )
     assert {(d.name, d.version) for d in known(s.python.distributions) or ()} >= {
-        ("onnxruntime-gpu", "1.20.1"), ("cudatoolkit", "10.0.130"), ("torchvision", "0.16.0"),
-    }  # fmt: skip
+        ("onnxruntime-gpu", "1.20.1"),
+        ("cudatoolkit", "10.0.130"),
+        ("torchvision", "0.16.0"),
+    }
     assert [known(gpu.name) for gpu in known(read("gpus: Tesla K80, 2x Tesla K40c").gpus) or ()] == [
-        "Tesla K80", "Tesla K40c", "Tesla K40c",
-    ]  # fmt: skip
+        "Tesla K80",
+        "Tesla K40c",
+        "Tesla K40c",
+    ]
 
 
 def test_a_variable_in_a_list_is_a_variable() -> None:

@@ -12,27 +12,46 @@ from ..judging import report
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system."
 
 
-@pytest.mark.parametrize("line", ["my card: RX570", "video: Intel HD graphics 4000", "graphics: AMD Radeon RX 7900 XTX",
-                                  "gpu_used: Intel Arc B580", "Video card: AMD FirePro W7100"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "my card: RX570",
+        "video: Intel HD graphics 4000",
+        "graphics: AMD Radeon RX 7900 XTX",
+        "gpu_used: Intel Arc B580",
+        "Video card: AMD FirePro W7100",
+    ],
+)
 def test_boards_of_other_makers(line: str) -> None:
     s = read(f"{line}\n{NO_DRIVER}\n")
     assert not known(s.gpus) and [device.vendor for device in known(s.driver.pci_devices) or ()] != ["10de"]
     assert known(read(f"{line}\ndriver: 535.104.05\n").driver.pci_devices) is None
 
 
-@pytest.mark.parametrize("line", ["card: GTX 1080 Ti", "accelerator: Tesla V100 SXM2 32GB", "graphics: RTX 3060 Laptop GPU",
-                                  "my card: NVIDIA A40", "gpu_list: NVIDIA L4"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "card: GTX 1080 Ti",
+        "accelerator: Tesla V100 SXM2 32GB",
+        "graphics: RTX 3060 Laptop GPU",
+        "my card: NVIDIA A40",
+        "gpu_list: NVIDIA L4",
+    ],
+)
 def test_boards_of_nvidia(line: str) -> None:
     assert [known(gpu.name) for gpu in known(read(line + "\n").gpus) or ()] == [line.partition(": ")[2]]
 
 
 @pytest.mark.parametrize(
     ("line", "name", "kernel"),
-    [("os_name: openSUSE Leap 15.2", "openSUSE Leap 15.2", None), ("kernel_release: 5.3.18-lp152.106-default", None,
-     "5.3.18-lp152.106-default"), ("uname -r: 6.12.105-production+truenas", None, "6.12.105-production+truenas"),
-     ("running kernel: 4.20.6-200.fc29.x86_64", None, "4.20.6-200.fc29.x86_64"),
-     ("host os: Ubuntu 22.04.5 LTS", "Ubuntu 22.04.5 LTS", None)],
-)  # fmt: skip
+    [
+        ("os_name: openSUSE Leap 15.2", "openSUSE Leap 15.2", None),
+        ("kernel_release: 5.3.18-lp152.106-default", None, "5.3.18-lp152.106-default"),
+        ("uname -r: 6.12.105-production+truenas", None, "6.12.105-production+truenas"),
+        ("running kernel: 4.20.6-200.fc29.x86_64", None, "4.20.6-200.fc29.x86_64"),
+        ("host os: Ubuntu 22.04.5 LTS", "Ubuntu 22.04.5 LTS", None),
+    ],
+)
 def test_systems_and_kernels(line: str, name: str | None, kernel: str | None) -> None:
     host = read(line + "\n").host
     assert (known(host.os_name), known(host.kernel)) == (name, kernel)
@@ -77,7 +96,9 @@ def test_the_open_module_drives_what_is_new_enough(name: str) -> None:
 
 
 def test_boards_before_turing_get_their_last_branch() -> None:
-    text = "OS: Ubuntu 24.04\ngpu: Tesla P4\ndriver: {}\nNVRM: installed in this system is not supported by open nvidia.ko"
+    text = (
+        "OS: Ubuntu 24.04\ngpu: Tesla P4\ndriver: {}\nNVRM: installed in this system is not supported by open nvidia.ko"
+    )
     for driver, branch in (("580.178.04", 580), ("595.58.03", 580), ("570.86.10", 570)):
         first = next(f for f in report(read(text.format(driver))).findings if f.status == "fail").fixes[0]
         assert f"nvidia-driver-{branch}" in first.steps[0].command and "open" not in first.steps[0].command

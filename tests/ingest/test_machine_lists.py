@@ -41,16 +41,28 @@ def test_both_lists_in_another_order(smi: str, cuda: str) -> None:
 
 @pytest.mark.parametrize(
     "cuda",
-    [PROMPT.format(0, 4090), "Device: cuda:0 NVIDIA GeForce RTX 4090 : native\n",
-     "CUDA:0 (NVIDIA GeForce RTX 4090, 24217MiB)\n", "-> device: 0, name: NVIDIA GeForce RTX 4090, pci bus id: 0000:02\n"],
-)  # fmt: skip
+    [
+        PROMPT.format(0, 4090),
+        "Device: cuda:0 NVIDIA GeForce RTX 4090 : native\n",
+        "CUDA:0 (NVIDIA GeForce RTX 4090, 24217MiB)\n",
+        "-> device: 0, name: NVIDIA GeForce RTX 4090, pci bus id: 0000:02\n",
+    ],
+)
 def test_one_name_allows_another_order(cuda: str) -> None:
     assert decided(cuda + SMI) == "" and ORDER in hinted(cuda + SMI)
     assert ORDER not in hinted("CUDA_VISIBLE_DEVICES=1 python\n" + cuda + SMI)
 
 
-@pytest.mark.parametrize("cuda", [PROMPT.format(0, 3060), PROMPT.format(0, 4070), "CUDA:1 (NVIDIA GeForce RTX 4090, 24217MiB)\n",
-                                  PROMPT.format(0, 4090) + PROMPT.format(0, 3060), PROMPT.format(0, 4090).split("\n")[0]])  # fmt: skip
+@pytest.mark.parametrize(
+    "cuda",
+    [
+        PROMPT.format(0, 3060),
+        PROMPT.format(0, 4070),
+        "CUDA:1 (NVIDIA GeForce RTX 4090, 24217MiB)\n",
+        PROMPT.format(0, 4090) + PROMPT.format(0, 3060),
+        PROMPT.format(0, 4090).split("\n")[0],
+    ],
+)
 def test_equal_or_unclear_names_say_nothing(cuda: str) -> None:
     assert ORDER not in hinted(cuda + SMI) and decided(cuda + SMI) == ""
 
@@ -64,9 +76,16 @@ LINK = "pcie-link-or-topology-slow"
 
 @pytest.mark.parametrize(
     ("text", "expected", "hint"),
-    [(GPU + NARROW, LINK, True), (NARROW, LINK, True), (GPU + SLOW, "", True), (SSD + NARROW, "", False),
-     (SSD + SLOW, "", False), (GPU + SLOW + SSD + NARROW, "", True), (SSD + NARROW + GPU + NARROW, LINK, True)],
-)  # fmt: skip
+    [
+        (GPU + NARROW, LINK, True),
+        (NARROW, LINK, True),
+        (GPU + SLOW, "", True),
+        (SSD + NARROW, "", False),
+        (SSD + SLOW, "", False),
+        (GPU + SLOW + SSD + NARROW, "", True),
+        (SSD + NARROW + GPU + NARROW, LINK, True),
+    ],
+)
 def test_links_of_lspci_belong_to_the_device_above(text: str, expected: str, hint: bool) -> None:
     assert decided(text) == expected
     assert (LINK in hinted(text)) is hint
@@ -99,10 +118,15 @@ def test_nodes_that_this_user_may_not_open() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [NODES + ID.format(1000, ",44(video)"), NODES + ID.format(0, ""), NODES.replace("---- ", "rw- ") + ID.format(1000, ""),
-     NODES.replace("---- ", "---+ ") + ID.format(1000, ""), NODES.replace("root", "app") + ID.format(1000, ""),
-     NODES + NODES.replace("---- ", "-rw- ").replace("nvidia0", "nvidia1") + ID.format(1000, "")],
-)  # fmt: skip
+    [
+        NODES + ID.format(1000, ",44(video)"),
+        NODES + ID.format(0, ""),
+        NODES.replace("---- ", "rw- ") + ID.format(1000, ""),
+        NODES.replace("---- ", "---+ ") + ID.format(1000, ""),
+        NODES.replace("root", "app") + ID.format(1000, ""),
+        NODES + NODES.replace("---- ", "-rw- ").replace("nvidia0", "nvidia1") + ID.format(1000, ""),
+    ],
+)
 def test_nodes_that_may_be_open(text: str) -> None:
     assert decided(text) == "" and DENIED not in hinted(text)
 
@@ -115,10 +139,17 @@ NODE = "k8s-gpu-not-advertised"
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(OFFER.format(0), NODE), (ZERO, ""), (ZERO + OFFER.format(0), NODE), (PENDING, NODE), (PENDING + OFFER.format(8), ""),
-     (PENDING + "Allocated resources:\n  nvidia.com/gpu     8             8\n", ""), (PENDING + ZERO, NODE),
-     ("Allocatable:\n  nvidia.com/gpu: 1\n" + PENDING, "")],
-)  # fmt: skip
+    [
+        (OFFER.format(0), NODE),
+        (ZERO, ""),
+        (ZERO + OFFER.format(0), NODE),
+        (PENDING, NODE),
+        (PENDING + OFFER.format(8), ""),
+        (PENDING + "Allocated resources:\n  nvidia.com/gpu     8             8\n", ""),
+        (PENDING + ZERO, NODE),
+        ("Allocatable:\n  nvidia.com/gpu: 1\n" + PENDING, ""),
+    ],
+)
 def test_parts_of_a_nodes_description(text: str, expected: str) -> None:
     assert decided(text) == expected
     assert expected or NODE not in hinted(text)
@@ -129,11 +160,15 @@ SEGMENT = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Nz
 
 @pytest.mark.parametrize(
     ("line", "mib", "expected"),
-    [("tmpfs           252G  1.2G  251G   1% /dev/shm", 258048, ""), ("shm              64M   13M   52M  20% /dev/shm", 64, "shm-too-small"),
-     ("shm                65536     0     65536   0% /dev/shm", 64, "shm-too-small"),
-     ("df -h: tmpfs 252G 1.2G 251G 1% /dev/shm", 258048, ""), ("tmpfs 16G 16G 0 100% /dev/shm", 16384, "shm-too-small"),
-     ("shm on /dev/shm type tmpfs (rw,nosuid,nodev,noexec,relatime,size=65536k)", 64, "shm-too-small")],
-)  # fmt: skip
+    [
+        ("tmpfs           252G  1.2G  251G   1% /dev/shm", 258048, ""),
+        ("shm              64M   13M   52M  20% /dev/shm", 64, "shm-too-small"),
+        ("shm                65536     0     65536   0% /dev/shm", 64, "shm-too-small"),
+        ("df -h: tmpfs 252G 1.2G 251G 1% /dev/shm", 258048, ""),
+        ("tmpfs 16G 16G 0 100% /dev/shm", 16384, "shm-too-small"),
+        ("shm on /dev/shm type tmpfs (rw,nosuid,nodev,noexec,relatime,size=65536k)", 64, "shm-too-small"),
+    ],
+)
 def test_sizes_of_shared_memory(line: str, mib: int, expected: str) -> None:
     s = read(SEGMENT + line + "\n")
     assert known(s.host.shm_mib) == mib and decided(SEGMENT + line + "\n") == expected
@@ -152,12 +187,18 @@ REASONS = """    Clocks Throttle Reasons
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(HEAT.format(56, "Max Operating", 57), True), (HEAT.format(93, "Slowdown", 95), True), (REASONS, False),
-     (HEAT.format(78, "Slowdown", 95), False), (HEAT.format(60, "Max Operating", 83), False),
-     ("        SW Power Cap                      : Active\n", True), ("throttle reasons: none\n", False),
-     ("        SW Power Cap                      : Active\nP0, 395W / 400W, 99 % util, 1980 MHz\n", False),
-     ("clocks_throttle_reasons.hw_slowdown: Not Active\nthrottling: none\n", False)],
-)  # fmt: skip
+    [
+        (HEAT.format(56, "Max Operating", 57), True),
+        (HEAT.format(93, "Slowdown", 95), True),
+        (REASONS, False),
+        (HEAT.format(78, "Slowdown", 95), False),
+        (HEAT.format(60, "Max Operating", 83), False),
+        ("        SW Power Cap                      : Active\n", True),
+        ("throttle reasons: none\n", False),
+        ("        SW Power Cap                      : Active\nP0, 395W / 400W, 99 % util, 1980 MHz\n", False),
+        ("clocks_throttle_reasons.hw_slowdown: Not Active\nthrottling: none\n", False),
+    ],
+)
 def test_heat_and_reasons(text: str, expected: bool) -> None:
     warned = [finding.id for finding in report(read(text)).findings if finding.status in ("warn", "fail")]
     assert (POWER in warned) is expected
@@ -166,8 +207,15 @@ def test_heat_and_reasons(text: str, expected: bool) -> None:
 RUN = "$ docker run -it --rm \\\n    {} \\\n    pytorch/pytorch:2.1.0 python t.py\nRuntimeError: Found no NVIDIA driver on your system.\n"
 
 
-@pytest.mark.parametrize(("flag", "expected"), [("--gpus all", ""), ("-p 80:80", "container-no-gpu-flag"),
-                                                ("--device nvidia.com/gpu=all", ""), ("--privileged", "")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("--gpus all", ""),
+        ("-p 80:80", "container-no-gpu-flag"),
+        ("--device nvidia.com/gpu=all", ""),
+        ("--privileged", ""),
+    ],
+)
 def test_commands_over_several_lines(flag: str, expected: str) -> None:
     assert decided(RUN.format(flag)) == expected
 
@@ -178,11 +226,19 @@ def test_a_command_that_is_cut_says_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("line", "kind"),
-    [("Singularity> nvidia-smi", "apptainer"), ("Singularity>", "apptainer"), ("SINGULARITY_NAME=tf.sif", "apptainer"),
-     ("LD_LIBRARY_PATH: /.singularity.d/libs", "apptainer"), ("(container) $ nvidia-smi -L", "other"),
-     ("nvidia/cudagl:10.2-devel-ubuntu18.04", "other"), ("FROM nvcr.io/nvidia/pytorch:23.10-py3", "other"),
-     ("it fails in docker", "docker"), ("it works in docker, here not", None), ("(host) # nvidia-smi -L", None),
-     ("pulled nvidia/cuda:12.1.0-base and removed it", None)],
-)  # fmt: skip
+    [
+        ("Singularity> nvidia-smi", "apptainer"),
+        ("Singularity>", "apptainer"),
+        ("SINGULARITY_NAME=tf.sif", "apptainer"),
+        ("LD_LIBRARY_PATH: /.singularity.d/libs", "apptainer"),
+        ("(container) $ nvidia-smi -L", "other"),
+        ("nvidia/cudagl:10.2-devel-ubuntu18.04", "other"),
+        ("FROM nvcr.io/nvidia/pytorch:23.10-py3", "other"),
+        ("it fails in docker", "docker"),
+        ("it works in docker, here not", None),
+        ("(host) # nvidia-smi -L", None),
+        ("pulled nvidia/cuda:12.1.0-base and removed it", None),
+    ],
+)
 def test_marks_of_a_place(line: str, kind: str | None) -> None:
     assert known(read(line + "\ntorch 2.1.0+cu121\n").container.kind) == kind

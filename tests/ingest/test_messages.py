@@ -100,8 +100,10 @@ def test_hostile_lines_are_read(filler: str) -> None:
 
 
 def test_codes_of_a_kernel_log_are_told_with_who_must_act() -> None:
-    log = ("[1.0] NVRM: Xid (PCI:0000:79:00): 13, pid=7, Graphics Exception\n[1.1] NVRM: Xid (PCI:0000:79:00): 31, pid=7\n"
-           "[1.2] NVRM: Xid (PCI:0000:79:00): 31, pid=8\n[1.3] nvidia-nvswitch0: SXid (PCI:0000:79:00): 12028, Non-fatal\n")  # fmt: skip
+    log = (
+        "[1.0] NVRM: Xid (PCI:0000:79:00): 13, pid=7, Graphics Exception\n[1.1] NVRM: Xid (PCI:0000:79:00): 31, pid=7\n"
+        "[1.2] NVRM: Xid (PCI:0000:79:00): 31, pid=8\n[1.3] nvidia-nvswitch0: SXid (PCI:0000:79:00): 12028, Non-fatal\n"
+    )
     told = {s.id: s for s in read(log).symptoms if "-xid-" in s.id}
     assert list(told) == ["program-xid-13", "program-xid-31"] and told["program-xid-31"].line == 2
     assert "the program's author" in told["program-xid-31"].means and "compute-sanitizer" in told["program-xid-31"].fix

@@ -18,7 +18,11 @@ ERRORS += [f"NVML error {row.code}" for row in matrix().nvml_errors if row.code 
 ERRORS += [name for row in matrix().cuda_errors for name in (row.runtime_name, row.driver_name) if name]
 
 
-@pytest.mark.parametrize("names", [check_ids(), [m.id for m in catalogue()], ERRORS, [f"xid-{code}" for code in table()]], ids=["checks", "messages", "errors", "xids"])
+@pytest.mark.parametrize(
+    "names",
+    [check_ids(), [m.id for m in catalogue()], ERRORS, [f"xid-{code}" for code in table()]],
+    ids=["checks", "messages", "errors", "xids"],
+)
 def test_every_page_says_where_it_is_from_and_ends_with_what_to_do(names: list[str]) -> None:
     for name in names:
         text = page(name)
@@ -38,9 +42,15 @@ def test_pages_lead_to_pages() -> None:
 
 @pytest.mark.parametrize(
     ("name", "check"),
-    [("804", "cuda-compat-on-unsupported-gpu"), ("NVML error 18", "driver-library-version-mismatch"), ("xid-79", "gpu-fell-off-bus"),
-     ("xid-48", "gpu-hardware-ecc-fault"), ("cudaErrorNoKernelImageForDevice", "torch-lacks-new-gpu-sm"), ("802", "fabric-manager-not-running")],
-)  # fmt: skip
+    [
+        ("804", "cuda-compat-on-unsupported-gpu"),
+        ("NVML error 18", "driver-library-version-mismatch"),
+        ("xid-79", "gpu-fell-off-bus"),
+        ("xid-48", "gpu-hardware-ecc-fault"),
+        ("cudaErrorNoKernelImageForDevice", "torch-lacks-new-gpu-sm"),
+        ("802", "fabric-manager-not-running"),
+    ],
+)
 def test_an_error_leads_to_the_checks_that_judge_it(name: str, check: str) -> None:
     assert f"gpudoctor explain {check}" in (page(name) or "")
 
@@ -48,12 +58,18 @@ def test_an_error_leads_to_the_checks_that_judge_it(name: str, check: str) -> No
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("container", True, "in a container"), ("container", False, "not in a container"), ("jetson", True, "on a Jetson"),
-        ("host.wsl", [1, 2], "host.wsl is 1 or 2"), ("driver.nvml_driver_version known", False, "driver.nvml_driver_version is not told"),
-        ("torch.cuda <", "12.8", "torch.cuda is below 12.8"), ("set", "LD_LIBRARY_PATH", "LD_LIBRARY_PATH is set"),
-        ("said", ["a", "b"], "beside a and b"), ("host.secure_boot", True, "host.secure_boot is yes"), ("torch.build not", ["cpu"], "torch.build is not cpu"),
+        ("container", True, "in a container"),
+        ("container", False, "not in a container"),
+        ("jetson", True, "on a Jetson"),
+        ("host.wsl", [1, 2], "host.wsl is 1 or 2"),
+        ("driver.nvml_driver_version known", False, "driver.nvml_driver_version is not told"),
+        ("torch.cuda <", "12.8", "torch.cuda is below 12.8"),
+        ("set", "LD_LIBRARY_PATH", "LD_LIBRARY_PATH is set"),
+        ("said", ["a", "b"], "beside a and b"),
+        ("host.secure_boot", True, "host.secure_boot is yes"),
+        ("torch.build not", ["cpu"], "torch.build is not cpu"),
     ],
-)  # fmt: skip
+)
 def test_conditions_are_told_in_words(key: str, value: object, words: str) -> None:
     assert condition(key, value) == words
 

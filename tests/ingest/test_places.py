@@ -93,7 +93,9 @@ def test_the_portable_python_of_windows_is_named() -> None:
     assert s.python.patient.executable == "./python_embeded/python.exe"
 
 
-@pytest.mark.parametrize("text", ["libcuda.so.1 => /usr/lib/wsl/lib/libcuda.so.1", "ls: /dev/dxg", '  File "/mnt/c/Users/me/x.py", line 3'])
+@pytest.mark.parametrize(
+    "text", ["libcuda.so.1 => /usr/lib/wsl/lib/libcuda.so.1", "ls: /dev/dxg", '  File "/mnt/c/Users/me/x.py", line 3']
+)
 def test_wsl_by_its_paths(text: str) -> None:
     assert place(text).host.wsl == 2
 

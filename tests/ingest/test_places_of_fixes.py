@@ -105,24 +105,32 @@ def test_every_check_that_a_message_decides_offers_its_own_fixes() -> None:
 def test_no_sample_is_left_with_the_catalogues_words() -> None:
     for sample in SAMPLES:
         for finding in failures(sample["text"])[1]:
-            assert not finding.fixes[0].id.startswith("by-") or finding.id == "gpu-path-not-available", sample["text"][:60]
+            assert not finding.fixes[0].id.startswith("by-") or finding.id == "gpu-path-not-available", sample["text"][
+                :60
+            ]
 
 
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
 FELL_OFF = "NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus."
-HELD = ("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 4.31 MiB is "
-        "free. Process 1234 has 22.90 GiB memory in use. Including non-PyTorch memory, this process has 500.00 MiB "
-        "memory in use.")  # fmt: skip
+HELD = (
+    "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 4.31 MiB is "
+    "free. Process 1234 has 22.90 GiB memory in use. Including non-PyTorch memory, this process has 500.00 MiB "
+    "memory in use."
+)
 
 
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("ubuntu", "sudo reboot"), ("wsl", "wsl --shutdown"), ("windows", "Restart-Computer"),
-        ("docker", "docker restart CONTAINER"), ("podman", "podman restart CONTAINER"),
-        ("kubernetes", "kubectl delete pod POD"), ("slurm", "sbatch --exclude=NODE JOB"),
+        ("ubuntu", "sudo reboot"),
+        ("wsl", "wsl --shutdown"),
+        ("windows", "Restart-Computer"),
+        ("docker", "docker restart CONTAINER"),
+        ("podman", "podman restart CONTAINER"),
+        ("kubernetes", "kubectl delete pod POD"),
+        ("slurm", "sbatch --exclude=NODE JOB"),
     ],
-)  # fmt: skip
+)
 def test_a_driver_that_must_start_anew_in_the_words_of_the_place(place: str, said: str) -> None:
     assert said in commands(fix_of(f"{PLACES[place][0]}\n{MISMATCH}", "driver-library-version-mismatch"))
 
@@ -139,11 +147,16 @@ def test_a_container_of_a_provider_starts_anew_in_its_console(place: str, said: 
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("colab", "Change runtime type"), ("kaggle", "Accelerator"), ("runpod", "RunPod"), ("vast", "Vast.ai"),
-        ("kubernetes", "Schedule the pod on a node"), ("slurm", "Submit the job to a node"),
-        ("ubuntu", "Switch it off"), ("windows", "Switch it off"),
+        ("colab", "Change runtime type"),
+        ("kaggle", "Accelerator"),
+        ("runpod", "RunPod"),
+        ("vast", "Vast.ai"),
+        ("kubernetes", "Schedule the pod on a node"),
+        ("slurm", "Submit the job to a node"),
+        ("ubuntu", "Switch it off"),
+        ("windows", "Switch it off"),
     ],
-)  # fmt: skip
+)
 def test_a_lost_gpu_is_left_to_whose_machine_it_is(place: str, said: str) -> None:
     assert said in words(fix_of(f"{PLACES[place][0]}\n{FELL_OFF}", "gpu-fell-off-bus"))
 
@@ -151,16 +164,22 @@ def test_a_lost_gpu_is_left_to_whose_machine_it_is(place: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("colab", "Restart session"), ("kaggle", "Restart & clear"), ("windows", "Stop-Process -Id PID"),
-        ("wsl", "Task Manager"), ("docker", "ps aux"), ("ubuntu", "sudo fuser -v /dev/nvidia*"),
+        ("colab", "Restart session"),
+        ("kaggle", "Restart & clear"),
+        ("windows", "Stop-Process -Id PID"),
+        ("wsl", "Task Manager"),
+        ("docker", "ps aux"),
+        ("ubuntu", "sudo fuser -v /dev/nvidia*"),
     ],
-)  # fmt: skip
+)
 def test_held_memory_is_freed_as_the_place_does_it(place: str, said: str) -> None:
     fix = fix_of(f"{PLACES[place][0]}\n{HELD}", "gpu-memory-held-by-stale-process")
     assert said in words(fix) + commands(fix)
 
 
-NOT_COMPILED = "GPU 0: NVIDIA GeForce RTX 4090\nPyTorch version: 2.7.1+cpu\nAssertionError: Torch not compiled with CUDA enabled"
+NOT_COMPILED = (
+    "GPU 0: NVIDIA GeForce RTX 4090\nPyTorch version: 2.7.1+cpu\nAssertionError: Torch not compiled with CUDA enabled"
+)
 
 
 def test_torch_is_replaced_by_a_build_of_the_matrix_with_the_places_own_python() -> None:
@@ -185,8 +204,11 @@ def test_a_driver_that_is_not_told_is_named_with_the_build() -> None:
 def test_conda_replaces_what_it_brought_itself() -> None:
     fix = fix_of(f"OS: Ubuntu 22.04\ninstaller: conda\n{NOT_COMPILED}", "cpu-only-torch")
     assert commands(fix).startswith("conda install --yes -c conda-forge 'pytorch=") and "pip" not in commands(fix)
-    toolkit = fix_of("installer: conda\nPyTorch version: 2.7.1+cu128\nThe detected CUDA version (11.2) mismatches the version that was "
-                     "used to compile\nPyTorch (12.8). Please make sure to use the same CUDA versions.", "nvcc-torch-cuda-mismatch")  # fmt: skip
+    toolkit = fix_of(
+        "installer: conda\nPyTorch version: 2.7.1+cu128\nThe detected CUDA version (11.2) mismatches the version that was "
+        "used to compile\nPyTorch (12.8). Please make sure to use the same CUDA versions.",
+        "nvcc-torch-cuda-mismatch",
+    )
     assert "conda install --yes -c nvidia cuda-toolkit=12.8" in commands(toolkit)
 
 
@@ -205,7 +227,7 @@ def test_an_old_gpu_gets_a_build_that_the_matrix_lists_for_it() -> None:
         ("OS: Ubuntu 22.04\nwsl: 2", "docker", "sudo service docker restart"),
         ("OS: Windows 11", "docker", "wsl --update"),
     ],
-)  # fmt: skip
+)
 def test_the_toolkit_is_set_up_for_engine_and_system(text: str, engine: str, said: str) -> None:
     error = f'{engine}: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
     fix = fix_of(f"{text}\n{error}", "container-runtime-not-configured")
@@ -232,7 +254,13 @@ def test_an_unmet_requirement_names_image_and_driver_that_meet_it() -> None:
 
 @pytest.mark.parametrize(
     ("scheduler", "line"),
-    [("slurm", "--gres=gpu:1"), ("pbs", "ngpus=1"), ("sge", "#$ -l gpu=1"), ("lsf", "#BSUB -gpu"), ("htcondor", "request_gpus")],
+    [
+        ("slurm", "--gres=gpu:1"),
+        ("pbs", "ngpus=1"),
+        ("sge", "#$ -l gpu=1"),
+        ("lsf", "#BSUB -gpu"),
+        ("htcondor", "request_gpus"),
+    ],
 )
 def test_a_gpu_is_asked_for_in_the_batch_systems_words(scheduler: str, line: str) -> None:
     text = f"scheduler: {scheduler}\nCUDA_VISIBLE_DEVICES=NoDevFiles"
@@ -250,7 +278,10 @@ def test_triton_links_what_apptainer_and_wsl_bring() -> None:
 @pytest.mark.parametrize(
     ("text", "wheel"),
     [
-        ("Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open", "nvidia-cudnn-cu12==8.*"),
+        (
+            "Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open",
+            "nvidia-cudnn-cu12==8.*",
+        ),
         ("Could not locate cudnn_ops64_9.dll. Please make sure it is in your library path!", "nvidia-cudnn-cu12==9.*"),
         ("Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.", "nvidia-cudnn-cu11>=8.1,<9"),
     ],

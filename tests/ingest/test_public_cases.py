@@ -80,5 +80,7 @@ def test_install_lines_name_what_is_published() -> None:
 
 def test_no_fix_is_pointless() -> None:
     """No install of what the text says is there, no driver or libcuda that cannot serve its GPU."""
-    wrong = [f"{name}: {why}" for name in CASES for f in findings(name) for why in wrong_with(told(name).snapshot, f, POLICY)]
+    wrong = [
+        f"{name}: {why}" for name in CASES for f in findings(name) for why in wrong_with(told(name).snapshot, f, POLICY)
+    ]
     assert not wrong, "\n".join(wrong)

@@ -20,12 +20,21 @@ def gpus(s: Snapshot) -> tuple[Gpu, ...]:
     ("row", "fields"),
     [
         ("NVIDIA L40S, 550.54.15, 46068 MiB, 3 MiB", {"name": "NVIDIA L40S", "memory_total_mib": 46068}),
-        ("0, NVIDIA A100-SXM4-80GB, 535.129.03, 81920 MiB, 8.0", {"index": 0, "memory_total_mib": 81920, "compute_capability": "8.0"}),
+        (
+            "0, NVIDIA A100-SXM4-80GB, 535.129.03, 81920 MiB, 8.0",
+            {"index": 0, "memory_total_mib": 81920, "compute_capability": "8.0"},
+        ),
         ("Tesla T4, 00000000:00:1E.0, 470.82.01", {"name": "Tesla T4", "pci_address": "0000:00:1e.0"}),
-        ("NVIDIA GeForce RTX 4090, 576.40, 24564 MiB, 1203 MiB, 41, 63.10 W, Default", {"compute_mode": "default", "memory_total_mib": 24564}),
-        ("GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab, Quadro RTX 6000, [N/A]", {"name": "Quadro RTX 6000", "uuid": "GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab"}),
+        (
+            "NVIDIA GeForce RTX 4090, 576.40, 24564 MiB, 1203 MiB, 41, 63.10 W, Default",
+            {"compute_mode": "default", "memory_total_mib": 24564},
+        ),
+        (
+            "GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab, Quadro RTX 6000, [N/A]",
+            {"name": "Quadro RTX 6000", "uuid": "GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_rows_by_their_values(row: str, fields: dict[str, Any]) -> None:
     (gpu,) = gpus(read(row + "\n"))
     assert {name: getattr(gpu, name) for name in fields} == fields
@@ -50,8 +59,10 @@ def test_one_figure_of_memory_may_be_what_is_free() -> None:
 
 
 def test_columns_of_the_command_line() -> None:
-    s = read(COMMAND.format("index,name,memory.used,memory.total,driver_version")
-             + "0, NVIDIA H100 PCIe, 3 MiB, 81559 MiB, 570.86.10\n1, NVIDIA H100 PCIe, 3 MiB, 81559 MiB, 570.86.10\n")  # fmt: skip
+    s = read(
+        COMMAND.format("index,name,memory.used,memory.total,driver_version")
+        + "0, NVIDIA H100 PCIe, 3 MiB, 81559 MiB, 570.86.10\n1, NVIDIA H100 PCIe, 3 MiB, 81559 MiB, 570.86.10\n"
+    )
     assert [(gpu.memory_used_mib, gpu.memory_total_mib) for gpu in gpus(s)] == [(3, 81559)] * 2
     assert s.driver.version == "570.86.10"
 

@@ -126,7 +126,7 @@ def test_collect_env_of_2021() -> None:
         lambda t: t.replace("PyTorch version", "**PyTorch version**"),
         lambda t: t.encode("utf-16").decode("utf-16"),
     ],
-)  # fmt: skip
+)
 def test_what_is_put_around_a_text_does_not_matter(wrap: object) -> None:
     plain, wrapped = read(COLLECT_ENV), read(wrap(COLLECT_ENV))  # type: ignore[operator]
     assert wrapped.replace({"witnesses": {}}) == plain.replace({"witnesses": {}})
@@ -293,18 +293,26 @@ def test_facts_in_json_tables_and_assignments(text: str) -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        "Aug 12 10:38:34 fileserver unsloth[4073658]: ", "Nov  3 01:02:03.123456 node-7 python3: ", "worker-1  | ",
-        "2026-08-12T14:38:30.068479Z stdout F ", "2026-08-12T14:38:30Z ", "[rank3]: ", "[pod/train-0/main] ",
-        "(EngineCore_DP0 pid=1234) ", "(pid=77, ip=10.0.0.4) ",
+        "Aug 12 10:38:34 fileserver unsloth[4073658]: ",
+        "Nov  3 01:02:03.123456 node-7 python3: ",
+        "worker-1  | ",
+        "2026-08-12T14:38:30.068479Z stdout F ",
+        "2026-08-12T14:38:30Z ",
+        "[rank3]: ",
+        "[pod/train-0/main] ",
+        "(EngineCore_DP0 pid=1234) ",
+        "(pid=77, ip=10.0.0.4) ",
     ],
-)  # fmt: skip
+)
 def test_what_a_log_puts_before_a_line_is_taken_off(before: str) -> None:
     s = read(f"{before}PyTorch version: 2.8.0+cu128\n{before}Nvidia driver version: 570.86.10\n")
     assert (s.torch.version, s.driver.nvml_driver_version) == ("2.8.0+cu128", "570.86.10")
     assert lines_of(f"{before}Is CUDA available: True")[0].text == "Is CUDA available: True"
 
 
-@pytest.mark.parametrize("row", ["| NVIDIA-SMI 570.86.10 |", "Aug 12 10:38:34 host kernel: NVRM: Xid 79", "RTX 3090 | 2"])
+@pytest.mark.parametrize(
+    "row", ["| NVIDIA-SMI 570.86.10 |", "Aug 12 10:38:34 host kernel: NVRM: Xid 79", "RTX 3090 | 2"]
+)
 def test_rows_that_only_look_so_stay(row: str) -> None:
     assert lines_of(row)[0].text == row
 
@@ -313,10 +321,11 @@ def test_rows_that_only_look_so_stay(row: str) -> None:
     ("row", "plain"),
     [
         ("make: *** [Makefile:95: own.o] Error 127", "make: *** [Makefile:95: own.o] Error 127"),
-        ("**driver** 570.86.10", "driver 570.86.10"), ("see ***torch*** here", "see torch here"),
+        ("**driver** 570.86.10", "driver 570.86.10"),
+        ("see ***torch*** here", "see torch here"),
         ("CUDA **12.8**: yes", "CUDA 12.8: yes"),
     ],
-)  # fmt: skip
+)
 def test_bold_is_taken_off_and_stars_of_make_stay(row: str, plain: str) -> None:
     assert lines_of(row)[0].text == plain
 
@@ -324,11 +333,14 @@ def test_bold_is_taken_off_and_stars_of_make_stay(row: str, plain: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("$ echo $CUDA_VISIBLE_DEVICES\n1,2", "1,2"), ("(env) me@box:~$ echo ${CUDA_VISIBLE_DEVICES}\n0", "0"),
-        ("!echo $CUDA_VISIBLE_DEVICES\n-1", "-1"), ("# echo \"$CUDA_VISIBLE_DEVICES\"\nMIG-1c2d3e4f", "MIG-1c2d3e4f"),
-        ("PS C:\\> echo $env:CUDA_VISIBLE_DEVICES\n3", "3"), ("C:\\>echo %CUDA_VISIBLE_DEVICES%\n0", "0"),
+        ("$ echo $CUDA_VISIBLE_DEVICES\n1,2", "1,2"),
+        ("(env) me@box:~$ echo ${CUDA_VISIBLE_DEVICES}\n0", "0"),
+        ("!echo $CUDA_VISIBLE_DEVICES\n-1", "-1"),
+        ('# echo "$CUDA_VISIBLE_DEVICES"\nMIG-1c2d3e4f', "MIG-1c2d3e4f"),
+        ("PS C:\\> echo $env:CUDA_VISIBLE_DEVICES\n3", "3"),
+        ("C:\\>echo %CUDA_VISIBLE_DEVICES%\n0", "0"),
     ],
-)  # fmt: skip
+)
 def test_what_echo_answers_is_the_variable(text: str, value: str) -> None:
     assert read(text).host.env("CUDA_VISIBLE_DEVICES") == value
 
@@ -336,10 +348,12 @@ def test_what_echo_answers_is_the_variable(text: str, value: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "$ echo $CUDA_VISIBLE_DEVICES\n\n0", "$ echo $CUDA_VISIBLE_DEVICES\n$ nvidia-smi",
-        "$ echo $CUDA_VISIBLE_DEVICES\nbash: syntax error", "$ echo $CUDA_VISIBLE_DEVICES\nthen run it\n0",
+        "$ echo $CUDA_VISIBLE_DEVICES\n\n0",
+        "$ echo $CUDA_VISIBLE_DEVICES\n$ nvidia-smi",
+        "$ echo $CUDA_VISIBLE_DEVICES\nbash: syntax error",
+        "$ echo $CUDA_VISIBLE_DEVICES\nthen run it\n0",
     ],
-)  # fmt: skip
+)
 def test_another_line_is_no_answer_of_echo(text: str) -> None:
     assert not isinstance(read(text).host.env("CUDA_VISIBLE_DEVICES"), str)
 
@@ -347,11 +361,13 @@ def test_another_line_is_no_answer_of_echo(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: source", True), ("host_cuda: 10.2\nGCC version: 8.4\ninstaller: source", False),
-        ("host_cuda: 12.8\nGCC version: 13.2\ninstaller: source", False), ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: pip", False),
+        ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: source", True),
+        ("host_cuda: 10.2\nGCC version: 8.4\ninstaller: source", False),
+        ("host_cuda: 12.8\nGCC version: 13.2\ninstaller: source", False),
+        ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: pip", False),
         ("nvcc: 12.2\ngcc version: 13.2.0\nFailed building wheel for own", True),
     ],
-)  # fmt: skip
+)
 def test_a_gcc_that_is_newer_than_nvcc_takes_is_named_beside_a_build(text: str, named: bool) -> None:
     suggested = {check for symptom in read(text).symptoms for check in symptom.suggests}
     assert ("nvcc-host-compiler-unsupported" in suggested) is named
@@ -367,7 +383,9 @@ def test_paths_that_echo_answers() -> None:
 @pytest.mark.parametrize(
     ("package", "ids"),
     [
-        ("faiss", {"cuda-library-missing-any"}), ("torch", {"cuda-library-missing"}), ("torchvision", {"cuda-library-missing"}),
+        ("faiss", {"cuda-library-missing-any"}),
+        ("torch", {"cuda-library-missing"}),
+        ("torchvision", {"cuda-library-missing"}),
         ("pointkit", set()),
     ],
 )
@@ -379,7 +397,9 @@ def test_who_could_not_load_a_library_is_told_by_the_traceback(package: str, ids
     assert {symptom.id for symptom in s.symptoms if symptom.decides} == ids
 
 
-@pytest.mark.parametrize("prompt", ["", "$ pip show torch\n", "PS C:\\> uv pip show torch\n", "(venv) C:\\work>pip show torch\n"])
+@pytest.mark.parametrize(
+    "prompt", ["", "$ pip show torch\n", "PS C:\\> uv pip show torch\n", "(venv) C:\\work>pip show torch\n"]
+)
 def test_pip_show(prompt: str) -> None:
     s = read(f"{prompt}Name: torch\nVersion: 2.7.0+cpu\nSummary: Tensors\n---\nName: torchvision\nVersion: 0.22.0\n")
     vision = s.python.distribution("torchvision")
@@ -387,14 +407,22 @@ def test_pip_show(prompt: str) -> None:
     assert vision and not isinstance(vision, Missing) and vision.version == "0.22.0"
 
 
-@pytest.mark.parametrize("text", ["Name: torch\nUnit: 1\nVersion: 2.7.0+cpu", "Version: 2.7.0+cpu\nName: torch", "Name: torch\nVersion: unknown"])
+@pytest.mark.parametrize(
+    "text",
+    ["Name: torch\nUnit: 1\nVersion: 2.7.0+cpu", "Version: 2.7.0+cpu\nName: torch", "Name: torch\nVersion: unknown"],
+)
 def test_what_is_no_pip_show(text: str) -> None:
     assert isinstance(read(text).torch.version, Missing)
 
 
 @pytest.mark.parametrize(
     ("flags", "build"),
-    [("USE_CUDA=False, USE_EIGEN_FOR_BLAS=ON", "cpu"), ("USE_CUDA=OFF, USE_ROCM=OFF,", "cpu"), ("USE_CUDA=ON", ""), ("USE_CUDA=0, USE_ROCM=ON", "")],
+    [
+        ("USE_CUDA=False, USE_EIGEN_FOR_BLAS=ON", "cpu"),
+        ("USE_CUDA=OFF, USE_ROCM=OFF,", "cpu"),
+        ("USE_CUDA=ON", ""),
+        ("USE_CUDA=0, USE_ROCM=ON", ""),
+    ],
 )
 def test_build_settings_of_a_torch_without_cuda(flags: str, build: str) -> None:
     said = read(f"PyTorch 1.3.1\n  - Build settings: BLAS=MKL, BUILD_TYPE=Release, {flags}").torch.build
@@ -403,14 +431,21 @@ def test_build_settings_of_a_torch_without_cuda(flags: str, build: str) -> None:
 
 @pytest.mark.parametrize(
     ("sentence", "capability"),
-    [("Jetson Orin Nano, JetPack 6.2, torch 2.6.0+cpu", "8.7"), ("aarch64, orin nx, torch 2.6.0+cpu", "8.7"),
-     ("xavier nx on JetPack 5", "7.2"), ("my jetson nano(Jetpack 4.4)", "5.3"), ("AGX Thor, torch 2.9.0+cu130", "11.0")],
-)  # fmt: skip
+    [
+        ("Jetson Orin Nano, JetPack 6.2, torch 2.6.0+cpu", "8.7"),
+        ("aarch64, orin nx, torch 2.6.0+cpu", "8.7"),
+        ("xavier nx on JetPack 5", "7.2"),
+        ("my jetson nano(Jetpack 4.4)", "5.3"),
+        ("AGX Thor, torch 2.9.0+cu130", "11.0"),
+    ],
+)
 def test_a_jetson_in_a_sentence(sentence: str, capability: str) -> None:
     assert [g.compute_capability for g in gpus(read(sentence))] == [capability]
 
 
-@pytest.mark.parametrize("sentence", ["I plan to buy a GTX 1080 Ti for torch 2.8", "the orion nebula", "deployed on Jetsons, thor.local"])
+@pytest.mark.parametrize(
+    "sentence", ["I plan to buy a GTX 1080 Ti for torch 2.8", "the orion nebula", "deployed on Jetsons, thor.local"]
+)
 def test_what_is_no_board_here(sentence: str) -> None:
     assert isinstance(read(sentence).gpus, Missing)
 

@@ -18,7 +18,29 @@ from .test_readers import BANNER, COLLECT_ENV, CSV, NEW_BANNER, OLD, QUERY
 from .texts import NAMES, text
 
 TEXTS = [COLLECT_ENV, OLD, BANNER, NEW_BANNER, QUERY, CSV, *map(text, NAMES), "\n".join(map(text, NAMES))]
-WORDS = st.sampled_from(["nvidia", "NVIDIA-SMI", "GPU", "Driver", "560.35.03", "0x1f", "é", "İ", "ß", "torch", "==", "(", ":", "7", " ", "\t", "\x0b", "\u2028", "x" * 40])  # fmt: skip
+WORDS = st.sampled_from(
+    [
+        "nvidia",
+        "NVIDIA-SMI",
+        "GPU",
+        "Driver",
+        "560.35.03",
+        "0x1f",
+        "é",
+        "İ",
+        "ß",
+        "torch",
+        "==",
+        "(",
+        ":",
+        "7",
+        " ",
+        "\t",
+        "\x0b",
+        "\u2028",
+        "x" * 40,
+    ]
+)
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.function)
@@ -50,7 +72,15 @@ def test_words_deny_what_is_not_there() -> None:
 
 
 def test_more_words_than_are_kept_deny_nothing() -> None:
-    words = Words([Line(n, " ".join(f"{chr(97 + n % 26)}{chr(97 + k % 26)}{chr(0x4E00 + k)}{chr(0x4E00 + n)}" for k in range(300))) for n in range(1500)])  # fmt: skip
+    words = Words(
+        [
+            Line(
+                n,
+                " ".join(f"{chr(97 + n % 26)}{chr(97 + k % 26)}{chr(0x4E00 + k)}{chr(0x4E00 + n)}" for k in range(300)),
+            )
+            for n in range(1500)
+        ]
+    )
     assert words.may_hold("anything at all")
 
 

@@ -23,10 +23,14 @@ SMI = """| NVIDIA-SMI 550.54.14              Driver Version: 550.54.14      CUDA
 +-----------------------------------------------------------------------------------------+
 """
 NONE = "|  No running processes found                                                             |"
-OWN = ("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.90 GiB total capacity; 14.10 GiB already allocated; 600.00 MiB "
-       "free; 14.30 GiB reserved in total by PyTorch)\n")  # fmt: skip
-NEWER = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which "
-         "310.69 MiB is free. Including non-PyTorch memory, this process has 23.37 GiB memory in use.\n")  # fmt: skip
+OWN = (
+    "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.90 GiB total capacity; 14.10 GiB already allocated; 600.00 MiB "
+    "free; 14.30 GiB reserved in total by PyTorch)\n"
+)
+NEWER = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which "
+    "310.69 MiB is free. Including non-PyTorch memory, this process has 23.37 GiB memory in use.\n"
+)
 PROGRAM = [
     "RuntimeError: CUDA error: device-side assert triggered",
     "RuntimeError: CUDA error: an illegal memory access was encountered",
@@ -34,7 +38,7 @@ PROGRAM = [
     "RuntimeError: CUDA error: misaligned address",
     "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
     "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-    "RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at \"../c10/cuda/CUDACachingAllocator.cpp\":830",
+    'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":830',
     "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
     "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.",
     OWN,
@@ -43,7 +47,9 @@ PROGRAM = [
 
 
 @pytest.mark.parametrize("text", PROGRAM)
-@pytest.mark.parametrize("place", ["", "WSL2, pin_memory=True\n", "container: docker\n", "OS: Microsoft Windows 11\n", "scheduler: slurm\n"])
+@pytest.mark.parametrize(
+    "place", ["", "WSL2, pin_memory=True\n", "container: docker\n", "OS: Microsoft Windows 11\n", "scheduler: slurm\n"]
+)
 def test_the_program_s_own_errors_accuse_nothing(text: str, place: str) -> None:
     s = read(place + text)
     assert judgeable(s) and any(of_program(symptom) for symptom in s.symptoms)
@@ -66,15 +72,20 @@ def test_memory_that_nobody_holds_is_a_cause_where_it_is_in_use() -> None:
     assert ids(read(error + SMI.format(used=79000, row=NONE)), status="fail") == ["gpu-memory-held-by-stale-process"]
     held = SMI.format(used=79000, row="").replace("\n\n", "\n")
     assert ids(read(error + held), status="fail") == ["gpu-memory-held-by-stale-process"]
-    seen = SMI.format(used=79000, row="|    0   N/A  N/A     55111      C   python                                 78900MiB |")
+    seen = SMI.format(
+        used=79000, row="|    0   N/A  N/A     55111      C   python                                 78900MiB |"
+    )
     assert not ids(read(error + seen), status="fail"), "who holds it is there to see"
 
 
-@pytest.mark.parametrize("text", [
-    "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register",
-    "successful NUMA node read from SysFS had negative value (-1), but there must be at least one NUMA node",
-    "TF-TRT Warning: Could not find TensorRT",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register",
+        "successful NUMA node read from SysFS had negative value (-1), but there must be at least one NUMA node",
+        "TF-TRT Warning: Could not find TensorRT",
+    ],
+)
 def test_harmless_messages_are_told_as_such(text: str) -> None:
     plain = render_terminal(report(read(text)), LAYERS)
     assert "I see no environment problem in this text" in plain and "Nothing need be done" in plain
@@ -106,8 +117,10 @@ def test_an_old_wsl_kernel_is_the_cause_and_a_new_one_is_not() -> None:
 
 
 MAC = "PyTorch version: 2.10.0\nCUDA used to build PyTorch: None\nOS: macOS 14.5 (arm64)\nIs CUDA available: False\n"
-CPU = ("PyTorch version: 2.9.0+cpu\nCUDA used to build PyTorch: None\nOS: Ubuntu 24.04.3 LTS (x86_64)\nIs CUDA available: False\n"
-       "GPU models and configuration: No CUDA\nNvidia driver version: No CUDA\n")  # fmt: skip
+CPU = (
+    "PyTorch version: 2.9.0+cpu\nCUDA used to build PyTorch: None\nOS: Ubuntu 24.04.3 LTS (x86_64)\nIs CUDA available: False\n"
+    "GPU models and configuration: No CUDA\nNvidia driver version: No CUDA\n"
+)
 
 
 def test_a_machine_that_is_for_no_cuda_is_sick_only_where_somebody_misses_it() -> None:
@@ -117,7 +130,9 @@ def test_a_machine_that_is_for_no_cuda_is_sick_only_where_somebody_misses_it() -
     missed = "AssertionError: Torch not compiled with CUDA enabled"
     assert ids(read(MAC + missed), status="fail")[0] == "no-nvidia-gpu"
     assert ids(read(CPU + missed), status="fail")[0] == "cpu-only-torch"
-    assert ids(read(CPU.replace("models and configuration: No CUDA", "0: NVIDIA GeForce RTX 3060")), status="fail") == ["cpu-only-torch"]
+    assert ids(read(CPU.replace("models and configuration: No CUDA", "0: NVIDIA GeForce RTX 3060")), status="fail") == [
+        "cpu-only-torch"
+    ]
 
 
 def test_a_fix_for_a_mac_can_be_made_on_it() -> None:
@@ -131,7 +146,7 @@ def test_other_makers_builds_raise_no_nvidia_cause(build: str) -> None:
     assert not [f for f in found.findings if f.status == "fail"] and set(found.possible) <= {"no-nvidia-gpu"}
 
 
-JAX = "jax:    0.4.35\njaxlib: 0.4.34\nnumpy:  1.26.4\npython: 3.11.9\ndevice info: {}-1, 1 local devices\"\nDriver Version: 535.183.01\nGPU 0: NVIDIA A100-SXM4-40GB\n"
+JAX = 'jax:    0.4.35\njaxlib: 0.4.34\nnumpy:  1.26.4\npython: 3.11.9\ndevice info: {}-1, 1 local devices"\nDriver Version: 535.183.01\nGPU 0: NVIDIA A100-SXM4-40GB\n'
 
 
 def test_a_list_of_some_packages_does_not_prove_that_another_is_absent() -> None:
@@ -140,13 +155,18 @@ def test_a_list_of_some_packages_does_not_prove_that_another_is_absent() -> None
 
 
 def test_lightning_s_report_is_read() -> None:
-    s = read("* CUDA:\n        - GPU:\n                - NVIDIA GeForce RTX 4090\n        - available:         True\n        - version:           11.8\n"
-             "* Lightning:\n        - torch:             2.6.0+cu118\n")  # fmt: skip
+    s = read(
+        "* CUDA:\n        - GPU:\n                - NVIDIA GeForce RTX 4090\n        - available:         True\n        - version:           11.8\n"
+        "* Lightning:\n        - torch:             2.6.0+cu118\n"
+    )
     assert s.torch_run.cuda_available is True and not report(s).possible
 
 
 def test_words_that_hang_elsewhere_accuse_no_iommu() -> None:
-    assert "p2p-blocked-by-iommu-acs" not in report(read("RTX 3060, driver 535.104.05: apt update hangs in the shell")).possible
+    assert (
+        "p2p-blocked-by-iommu-acs"
+        not in report(read("RTX 3060, driver 535.104.05: apt update hangs in the shell")).possible
+    )
     assert "p2p-blocked-by-iommu-acs" in report(read("2x RTX 3090: DDP training hangs in init_process_group")).possible
 
 
@@ -175,11 +195,15 @@ def test_lines_that_look_sick_in_sound_logs(text: str) -> None:
 
 def test_the_same_words_where_something_fails() -> None:
     said = "Kernel driver in use: nouveau\nKernel modules: nvidiafb, nouveau"
-    assert ids(read("01:00.0 VGA compatible controller: NVIDIA Corporation GA102\n\t" + said), status="fail") == ["other-kernel-driver-bound"]
+    assert ids(read("01:00.0 VGA compatible controller: NVIDIA Corporation GA102\n\t" + said), status="fail") == [
+        "other-kernel-driver-bound"
+    ]
     assert ids(read("kernel_modules: nouveau"), status="fail") == ["other-kernel-driver-bound"]
     failed = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nmodule verification failed: signature and/or required key missing"
     assert "secure-boot-unsigned-module" in report(read(failed)).possible
-    assert ids(read("OS: Windows 11\ntensorflow version: 2.15.0\nGPU: RTX 3060"), status="fail") == ["framework-build-without-gpu"]
+    assert ids(read("OS: Windows 11\ntensorflow version: 2.15.0\nGPU: RTX 3060"), status="fail") == [
+        "framework-build-without-gpu"
+    ]
 
 
 def test_a_long_text_about_something_else_has_no_findings() -> None:

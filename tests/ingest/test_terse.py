@@ -67,8 +67,9 @@ def test_numbers_that_are_no_boards(note: str) -> None:
 def test_packages_in_a_row_and_one_that_was_only_tried() -> None:
     s = read("torch 2.4.0 torchvision 0.18.0, numpy 2.0.1, tried xformers 0.0.27")
     assert {(d.name, d.version) for d in known(s.python.distributions) or ()} == {
-        ("torchvision", "0.18.0"), ("numpy", "2.0.1"),
-    }  # fmt: skip
+        ("torchvision", "0.18.0"),
+        ("numpy", "2.0.1"),
+    }
     assert s.torch.version == "2.4.0"
 
 
@@ -95,7 +96,11 @@ def test_the_place_and_the_verb_end_a_fragment() -> None:
 
 @pytest.mark.parametrize(
     "note",
-    ["upgraded from driver 470 to 550, RTX 3090", "downgraded torch 2.6 to 2.4.1, GPU A100", "torch 2.5 instead of torch 2.4"],
+    [
+        "upgraded from driver 470 to 550, RTX 3090",
+        "downgraded torch 2.6 to 2.4.1, GPU A100",
+        "torch 2.5 instead of torch 2.4",
+    ],
 )
 def test_what_was_there_before_is_not_there_now(note: str) -> None:
     s = read(note)

@@ -133,13 +133,16 @@ DECIDED = {
     "cpp-extension-2025": "nvcc-torch-cuda-mismatch",
     "xformers-info": "extension-built-for-other-torch",
     "tensorflow-mismatch": "driver-library-version-mismatch",
-    "cudnn-roles": "cudnn-shadowed-or-mismatched", "nccl-two": "nccl-version-conflict",
+    "cudnn-roles": "cudnn-shadowed-or-mismatched",
+    "nccl-two": "nccl-version-conflict",
     "dmesg": "driver-library-version-mismatch",
     "dmesg-595": "driver-library-version-mismatch",
     "sxid": "gpu-recovery-action-needed",
-    "machine-state": "pcie-link-or-topology-slow", "torch-old-gpu": "torch-dropped-old-gpu-sm",
+    "machine-state": "pcie-link-or-topology-slow",
+    "torch-old-gpu": "torch-dropped-old-gpu-sm",
     "traceback-flash-attn": "extension-lacks-gpu-arch",
-    "traceback-import": "nccl-version-conflict", "triton-old-gpu": "triton-lacks-gpu-arch",
+    "traceback-import": "nccl-version-conflict",
+    "triton-old-gpu": "triton-lacks-gpu-arch",
     "amd-cuda-build": "no-nvidia-gpu",
     "colab-tpu": "no-nvidia-gpu",
 }
@@ -209,8 +212,10 @@ def test_numbers_of_gpus_are_those_of_the_list() -> None:
 
 
 def test_one_compute_capability_is_not_that_of_other_boards() -> None:
-    s = read("GPU 0: NVIDIA GeForce RTX 5090\nGPU 1: NVIDIA GeForce RTX 3090\n"
-             "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n")  # fmt: skip
+    s = read(
+        "GPU 0: NVIDIA GeForce RTX 5090\nGPU 1: NVIDIA GeForce RTX 3090\n"
+        "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
+    )
     assert [value(gpu.compute_capability) for gpu in gpus(s)] == [None, None]
 
 
@@ -280,20 +285,36 @@ def test_a_contradiction_of_the_driver_names_both_lines() -> None:
 
 
 def test_a_text_that_tells_of_a_mismatch_is_no_contradiction() -> None:
-    s = read(text("proc-version") + "Failed to initialize NVML: Driver/library version mismatch\n"
-             "Nvidia driver version: 550.54.14\n")  # fmt: skip
+    s = read(
+        text("proc-version") + "Failed to initialize NVML: Driver/library version mismatch\n"
+        "Nvidia driver version: 550.54.14\n"
+    )
     assert (s.driver.kernel_version, s.driver.nvml_driver_version) == ("535.183.01", "550.54.14")
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        "torch<2.1", "torch >=2.0,<2.2", "torch>=2.0,<2.2", "torch~=2.0", "torch!=2.0.0", "torch==2.1.*", "PyTorch version: <2.1",
-        'torch = ">=2.0,<2.1"', 'torch = "^2.0"', "torch: 2.0+", "torch: 2.1 or newer", "- torch>2.0", "Requires-Dist: torch (>=1.13)",
-        "needs at least torch 2.1", "this package requires torch 2.1.0", "works with torch 2.0+", "torch 2.0 or later is fine",
+        "torch<2.1",
+        "torch >=2.0,<2.2",
+        "torch>=2.0,<2.2",
+        "torch~=2.0",
+        "torch!=2.0.0",
+        "torch==2.1.*",
+        "PyTorch version: <2.1",
+        'torch = ">=2.0,<2.1"',
+        'torch = "^2.0"',
+        "torch: 2.0+",
+        "torch: 2.1 or newer",
+        "- torch>2.0",
+        "Requires-Dist: torch (>=1.13)",
+        "needs at least torch 2.1",
+        "this package requires torch 2.1.0",
+        "works with torch 2.0+",
+        "torch 2.0 or later is fine",
         "ERROR: Could not find a version that satisfies the requirement torch<2.1 (from versions: none)",
     ],
-)  # fmt: skip
+)
 def test_bounds_never_become_the_version_of_torch(said: str) -> None:
     s = read(f"GPU 0: NVIDIA L4\n{said}\n")
     assert isinstance(s.torch.version, Missing)

@@ -65,9 +65,17 @@ class Channel:
                 self.add(fit.package, fit.version, f"{kind}_{py}_h1234567_1", goes, dist=True)
 
     def add(
-        self, name: str, version: str, build: str, depends: Sequence[str], *, constrains: Sequence[str] = (),
-        files: Mapping[str, bytes] | None = None, dist: bool | str = False, build_number: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        version: str,
+        build: str,
+        depends: Sequence[str],
+        *,
+        constrains: Sequence[str] = (),
+        files: Mapping[str, bytes] | None = None,
+        dist: bool | str = False,
+        build_number: int = 0,
+    ) -> None:
         """One package: `.tar.bz2` with its metadata; `dist`: it has a Python distribution (of another name)."""
         content = {f"{SITE}/{path}": data for path, data in (files or {}).items()}
         if dist:
@@ -81,10 +89,19 @@ class Channel:
             "name": name, "version": version, "build": build, "build_number": build_number, "depends": list(depends),
             "constrains": list(constrains), "subdir": SUBDIR, "arch": "x86_64", "platform": "linux", "timestamp": 1,
         }  # fmt: skip
-        paths = [{"_path": path, "path_type": "hardlink", "sha256": hashlib.sha256(data).hexdigest(),
-                  "size_in_bytes": len(data)} for path, data in content.items()]  # fmt: skip
+        paths = [
+            {
+                "_path": path,
+                "path_type": "hardlink",
+                "sha256": hashlib.sha256(data).hexdigest(),
+                "size_in_bytes": len(data),
+            }
+            for path, data in content.items()
+        ]
         told: dict[str, Any] = {"info/index.json": index, "info/paths.json": {"paths": paths, "paths_version": 1}}
-        with tarfile.open(self.root / SUBDIR / f"{name}-{version}-{build}.tar.bz2", "w:bz2", compresslevel=1) as archive:
+        with tarfile.open(
+            self.root / SUBDIR / f"{name}-{version}-{build}.tar.bz2", "w:bz2", compresslevel=1
+        ) as archive:
             for path, data in {**{k: json.dumps(v).encode() for k, v in told.items()}, **content}.items():
                 member = tarfile.TarInfo(path)
                 member.size, member.mode = len(data), 0o644

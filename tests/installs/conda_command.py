@@ -46,11 +46,16 @@ async def _change(asked: argparse.Namespace) -> None:
         specs += [MatchSpec(name) for name in wished if name not in named]
         virtual = VirtualPackage.detect(VirtualPackageOverrides.from_env())
         records = await solve(
-            [folders[name] for name in asked.channel], specs, platforms=["linux-64", "noarch"], locked_packages=have,
+            [folders[name] for name in asked.channel],
+            specs,
+            platforms=["linux-64", "noarch"],
+            locked_packages=have,
             virtual_packages=[package.into_generic() for package in virtual],
-        )  # fmt: skip
+        )
         wished = sorted({*wished, *named})
-    await install(records, target_prefix=prefix, cache_dir=Path(os.environ["HOME"]) / "conda-cache", show_progress=False)
+    await install(
+        records, target_prefix=prefix, cache_dir=Path(os.environ["HOME"]) / "conda-cache", show_progress=False
+    )
     history.write_text("\n".join(wished))
     for record in records:
         print(record.name.normalized, record.version, record.build)

@@ -48,23 +48,42 @@ class Room:
     def env(self) -> dict[str, str]:
         proxies = {f"{scheme}_proxy": NOWHERE for scheme in ("http", "https", "all")}
         return {
-            "HOME": str(self.folder), "PATH": f"{self.folder}/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
-            "TMPDIR": os.environ.get("TMPDIR", "/tmp"), "PIP_CONFIG_FILE": os.devnull,
-            "PIP_INDEX_URL": self.index, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1",
-            "UV_DEFAULT_INDEX": self.index, "UV_CACHE_DIR": str(self.folder / "uv-cache"), "UV_NO_CONFIG": "1",
-            "UV_PYTHON_DOWNLOADS": "never", **proxies, **self.variables,
-        }  # fmt: skip
+            "HOME": str(self.folder),
+            "PATH": f"{self.folder}/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_INDEX_URL": self.index,
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_COMPILE": "1",
+            "UV_DEFAULT_INDEX": self.index,
+            "UV_CACHE_DIR": str(self.folder / "uv-cache"),
+            "UV_NO_CONFIG": "1",
+            "UV_PYTHON_DOWNLOADS": "never",
+            **proxies,
+            **self.variables,
+        }
 
     def run(self, line: str) -> str:
         """One command line, as pasted into a shell that stays open; what it said."""
         told = f"{line}\nenv -0 > {shlex.quote(str(self.folder / '.variables'))}"
         done = subprocess.run(
-            ["bash", "-euc", told], capture_output=True, text=True, env=self.env, cwd=self.folder, timeout=300, check=False
+            ["bash", "-euc", told],
+            capture_output=True,
+            text=True,
+            env=self.env,
+            cwd=self.folder,
+            timeout=300,
+            check=False,
         )
-        assert done.returncode == 0, f"exit code {done.returncode}: {line}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        assert done.returncode == 0, (
+            f"exit code {done.returncode}: {line}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        )
         after = (row.partition("=") for row in (self.folder / ".variables").read_text().split("\0") if row)
         before = self.env
-        self.variables.update({k: v for k, _, v in after if before.get(k) != v and k not in ("_", "SHLVL", "PWD", "OLDPWD")})
+        self.variables.update(
+            {k: v for k, _, v in after if before.get(k) != v and k not in ("_", "SHLVL", "PWD", "OLDPWD")}
+        )
         return done.stdout + done.stderr
 
 

@@ -29,7 +29,9 @@ class Doctor:
         variables = ("LD_LIBRARY_PATH", "GPUDOCTOR_FAKE_SCENARIO")
         env = {**patient.room.env, **{k: v for k, v in self.driver.items() if k in variables}}
         argv = [str(COMMAND), command, "--python", str(patient.python), *flags]
-        return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, check=False, cwd=patient.room.folder)
+        return subprocess.run(
+            argv, capture_output=True, text=True, env=env, timeout=120, check=False, cwd=patient.room.folder
+        )
 
     def check(self, patient: Patient, *flags: str) -> Json:
         """The report as JSON."""
@@ -91,7 +93,14 @@ def assert_promises(promised: Json, report: Json, patient: Patient, commands: st
             assert now == value, f"{path}: promised {value}, is {now}"
 
 
-_COMPARED = ("torch.version", "torch.build", "torch.cuda", "torch.sass", "torch.missing", "python.patient.torch_version")
+_COMPARED = (
+    "torch.version",
+    "torch.build",
+    "torch.cuda",
+    "torch.sass",
+    "torch.missing",
+    "python.patient.torch_version",
+)
 
 
 def _base(version: str) -> str:

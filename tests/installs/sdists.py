@@ -6,7 +6,7 @@ import io
 import tarfile
 from pathlib import Path
 
-_BACKEND = '''
+_BACKEND = """
 import os, zipfile
 import torch, ninja, packaging, psutil  # what flash-attn's own setup.py imports, and does not name
 
@@ -18,7 +18,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         wheel.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nGenerator: tests\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(info + "/RECORD", "{stem}/__init__.py,,\\n" + info + "/METADATA,,\\n" + info + "/WHEEL,,\\n" + info + "/RECORD,,\\n")
     return name
-'''
+"""
 _PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 
 
@@ -27,9 +27,10 @@ def make_sdist(folder: Path, name: str, version: str) -> Path:
     stem = name.replace("-", "_")
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: torch\n"
     files = {
-        "PKG-INFO": metadata, "pyproject.toml": _PROJECT,
+        "PKG-INFO": metadata,
+        "pyproject.toml": _PROJECT,
         "backend.py": _BACKEND.format(stem=stem, version=version, metadata=metadata),
-    }  # fmt: skip
+    }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{stem}-{version}.tar.gz"
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:

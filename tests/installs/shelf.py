@@ -22,7 +22,9 @@ PYTORCH = "https://download.pytorch.org/whl/"
 PLATFORM = "linux_x86_64"
 _HERE = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 TAG = f"{_HERE}-{_HERE}-manylinux_2_17_x86_64"
-_TORCH = "\n\n".join(path.read_text("utf-8") for path in (HERE.parent / "scenarios" / "fake_torch.py", HERE / "torch_tail.py"))
+_TORCH = "\n\n".join(
+    path.read_text("utf-8") for path in (HERE.parent / "scenarios" / "fake_torch.py", HERE / "torch_tail.py")
+)
 _TOOLS = Path(ensurepip.__file__).parent / "_bundled"
 _PLAIN = {
     "filelock": ("3.20.0",), "typing-extensions": ("4.15.0",), "networkx": ("3.4.2",), "jinja2": ("3.1.6",),
@@ -79,7 +81,9 @@ class Shelf:
         fits = {e.package: e.version for e in matrix().companions(version) if e.relation == "=="}
         default = next(tag for tag, row in rows.items() if row.pypi_default)
         for tag, row in rows.items():
-            archs = [f"sm_{cc.replace('.', '')}" for cc in row.sass] + [f"compute_{cc.replace('.', '')}" for cc in row.ptx]
+            archs = [f"sm_{cc.replace('.', '')}" for cc in row.sass] + [
+                f"compute_{cc.replace('.', '')}" for cc in row.ptx
+            ]
             self._torch(version, tag, archs, default, fits)
         self._torch(version, "cpu", [], default, fits)
 
@@ -107,7 +111,9 @@ class Shelf:
         cudnn = next((number for name, number in wheels.items() if name.startswith("nvidia-cudnn")), None)
         nccl = next((number for name, number in wheels.items() if name.startswith("nvidia-nccl")), None)
         told = {"archs": archs, "cudnn": cudnn and cudnn_number(cudnn), "nccl": nccl and cudnn_number(nccl)}
-        words = f"__version__ = {version!r}\ndebug = False\ncuda: Optional[str] = {cuda!r}\ngit_version = {'0' * 40!r}\n"
+        words = (
+            f"__version__ = {version!r}\ndebug = False\ncuda: Optional[str] = {cuda!r}\ngit_version = {'0' * 40!r}\n"
+        )
         files = {
             "torch/__init__.py": _TORCH.encode(),
             "torch/version.py": f"from typing import Optional\n\n{words}hip: Optional[str] = None\n".encode(),

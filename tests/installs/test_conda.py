@@ -38,7 +38,9 @@ def conda(patient: New, channel: Channel) -> Callable[..., Patient]:
     def new(doctor: Doctor, *packages: str) -> Patient:
         here = patient("conda")
         command = here.room.folder / "bin" / "conda"
-        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {Path(__file__).parent / "conda_command.py"} "$@"\n')
+        command.write_text(
+            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {Path(__file__).parent / "conda_command.py"} "$@"\n'
+        )
         command.chmod(0o755)
         machine = {k: v for k, v in doctor.driver.items() if k in ("LD_LIBRARY_PATH", "GPUDOCTOR_FAKE_SCENARIO")}
         here.room.variables.update(CONDA_TEST_CHANNELS=json.dumps({"conda-forge": channel.url}), **machine)

@@ -46,7 +46,9 @@ def test_pip_without_the_local_version_takes_the_highest_of_all_indexes(patient:
     url = shelf.index("cu126").url
     here.room.run(f"{here.python} -m pip install torch==2.9.1 --no-deps --extra-index-url {url}")
     assert here.installed["torch"] == "2.9.1+cu126"
-    here.room.run(f"{here.python} -m pip install torch --no-deps --upgrade --extra-index-url {shelf.index('cu118').url}")
+    here.room.run(
+        f"{here.python} -m pip install torch --no-deps --upgrade --extra-index-url {shelf.index('cu118').url}"
+    )
     assert here.installed["torch"] == "2.11.0"
 
 
@@ -58,8 +60,10 @@ def test_uv_asks_the_added_index_first_and_then_no_other(patient: New, shelf: Sh
     assert here.installed["torch"] == "2.9.1+cu126" and "numpy" in here.installed
     with pytest.raises(AssertionError, match="no version"):  # the first index that has torch has no such build
         here.room.run(f"{install} torch==2.9.1+cu130 --index {shelf.index('cu126').url}")
-    here.room.run(f"{install} torch==2.9.1+cu128 --index {shelf.index('cu126').url} --index {shelf.index('cu128').url} "
-                  "--index-strategy unsafe-best-match")  # fmt: skip
+    here.room.run(
+        f"{install} torch==2.9.1+cu128 --index {shelf.index('cu126').url} --index {shelf.index('cu128').url} "
+        "--index-strategy unsafe-best-match"
+    )
     assert here.installed["torch"] == "2.9.1+cu128"
 
 

@@ -12,9 +12,15 @@ ANY = "py3-none-any"
 
 
 def make_wheel(
-    folder: Path, name: str, version: str, requires: Sequence[str] = (), files: Mapping[str, bytes] | None = None,
-    tag: str = ANY, extras: Sequence[str] = (), metadata: Sequence[str] = (),
-) -> Path:  # fmt: skip
+    folder: Path,
+    name: str,
+    version: str,
+    requires: Sequence[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    tag: str = ANY,
+    extras: Sequence[str] = (),
+    metadata: Sequence[str] = (),
+) -> Path:
     """A wheel with these files under site-packages; one without files has an importable empty module."""
     stem = name.replace("-", "_")
     given = dict(files or {f"{stem}/__init__.py": b""})
@@ -48,9 +54,15 @@ class Index:
         self.names: dict[str, list[str]] = {}
 
     def add(
-        self, name: str, version: str, requires: Sequence[str] = (), files: Mapping[str, bytes] | None = None,
-        tag: str = ANY, extras: Sequence[str] = (), metadata: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        version: str,
+        requires: Sequence[str] = (),
+        files: Mapping[str, bytes] | None = None,
+        tag: str = ANY,
+        extras: Sequence[str] = (),
+        metadata: Sequence[str] = (),
+    ) -> None:
         """Make a wheel and offer it."""
         self.offer(name, make_wheel(self.wheels, name, version, requires, files, tag, extras, metadata))
 

@@ -25,7 +25,9 @@ class Field(NamedTuple):
     def on_gpu(self, gpu: int) -> dict[str, str]:
         """The scenario's keys that make this GPU sick; `N` stands for its number, else keys are those of the GPU."""
         changes = dict(part.strip().split("=", 1) for part in self.scenario.split(";"))
-        return {key.replace(".N", f".{gpu}") if ".N" in key else f"gpu.{gpu}.{key}": value for key, value in changes.items()}
+        return {
+            key.replace(".N", f".{gpu}") if ".N" in key else f"gpu.{gpu}.{key}": value for key, value in changes.items()
+        }
 
 
 def fields() -> list[Field]:

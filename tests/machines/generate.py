@@ -28,7 +28,17 @@ MODELS: dict[str, dict[str, Any]] = {
     "gb10": dict(name="NVIDIA GB10", pci="2e12", sub="21ec10de", cc="12.1", mib=None, brand=14, arch=10, watt=None, gen=1, max=3003, mem=None, integrated=True),
 }  # fmt: skip
 
-CUDA = {"470": 11040, "535": 12020, "550": 12040, "565": 12070, "570": 12080, "575": 12090, "580": 13000, "590": 13010, "610": 13030}
+CUDA = {
+    "470": 11040,
+    "535": 12020,
+    "550": 12040,
+    "565": 12070,
+    "570": 12080,
+    "575": 12090,
+    "580": 13000,
+    "590": 13010,
+    "610": 13030,
+}
 DATES = "Release Build  (dvs-builder@U22)"
 
 
@@ -72,44 +82,61 @@ def pci_files(bus: str, device: str, subsystem: str, class_code: str = "0x030200
     """sysfs files of one PCI function."""
     base = f"/sys/bus/pci/devices/{bus}/"
     return {
-        base + "vendor": "0x10de\n", base + "device": f"0x{device}\n", base + "class": class_code + "\n",
-        base + "subsystem_vendor": f"0x{subsystem[4:]}\n", base + "subsystem_device": f"0x{subsystem[:4]}\n",
-    }  # fmt: skip
+        base + "vendor": "0x10de\n",
+        base + "device": f"0x{device}\n",
+        base + "class": class_code + "\n",
+        base + "subsystem_vendor": f"0x{subsystem[4:]}\n",
+        base + "subsystem_device": f"0x{subsystem[:4]}\n",
+    }
 
 
 def nodes(count: int, mode: int = 0o666) -> list[dict[str, object]]:
     """Device nodes of a machine with a loaded driver."""
     named = [(f"/dev/nvidia{i}", 195, i) for i in range(count)]
     named += [("/dev/nvidiactl", 195, 255), ("/dev/nvidia-uvm", 510, 0), ("/dev/nvidia-uvm-tools", 510, 1)]
-    return [{"path": path, "major": major, "minor": minor, "mode": mode, "uid": 0, "gid": 0} for path, major, minor in named]
+    return [
+        {"path": path, "major": major, "minor": minor, "mode": mode, "uid": 0, "gid": 0} for path, major, minor in named
+    ]
 
 
 def machine(name: str, models: list[str], driver: str, note: str, **more: Any) -> None:
     """Write one machine. `scenario` adds or removes (None) keys; `loaded`, `open_module`, `wsl`, `uname`, `nodes` as told."""
-    lines: dict[str, object] = {"driver.version": driver, "cuda.version": CUDA[driver.split(".")[0]], "gpus": len(models)}
+    lines: dict[str, object] = {
+        "driver.version": driver,
+        "cuda.version": CUDA[driver.split(".")[0]],
+        "gpus": len(models),
+    }
     files: dict[str, str] = {
         "/etc/os-release": 'PRETTY_NAME="Ubuntu 22.04.5 LTS"\nNAME="Ubuntu"\nVERSION_ID="22.04"\nID=ubuntu\nID_LIKE=debian\n',
         "/proc/sys/kernel/osrelease": more.get("kernel", "6.8.0-60-generic") + "\n",
         "/proc/meminfo": "MemTotal:       131595520 kB\nMemFree:        99000000 kB\n",
-    }  # fmt: skip
+    }
     links: dict[str, str] = {}
     loaded, wsl = more.get("loaded", True), more.get("wsl", False)
     module = more.get("module_version", driver)
     for index, model in enumerate(models):
-        bus = more.get("buses", [])[index] if "buses" in more else f"0000:{0x18 + 0x22 * index if len(models) > 1 else 1:02x}:00.0"
+        bus = (
+            more.get("buses", [])[index]
+            if "buses" in more
+            else f"0000:{0x18 + 0x22 * index if len(models) > 1 else 1:02x}:00.0"
+        )
         lines.update(gpu_lines(index, model, bus))
         if not wsl:
             dc = MODELS[model].get("dc", False)
             files.update(pci_files(bus, MODELS[model]["pci"], MODELS[model]["sub"], "0x030200" if dc else "0x030000"))
             if loaded:
                 links[f"/sys/bus/pci/devices/{bus}/driver"] = "../../../../bus/pci/drivers/nvidia"
-                files[f"/proc/driver/nvidia/gpus/{bus}/information"] = f"Model: \t\t {MODELS[model]['name']}\nBus Location: \t {bus}\nDevice Minor: \t {index}\nGPU Excluded:\t No\n"
+                files[f"/proc/driver/nvidia/gpus/{bus}/information"] = (
+                    f"Model: \t\t {MODELS[model]['name']}\nBus Location: \t {bus}\nDevice Minor: \t {index}\nGPU Excluded:\t No\n"
+                )
     if wsl:
         files["/proc/version"] = "Linux version 5.15.167.4-microsoft-standard-WSL2 (root@build) #1 SMP\n"
     elif loaded:
         files["/proc/driver/nvidia/version"] = kernel_line(module, more.get("open_module", True))
         files["/sys/module/nvidia/version"] = module + "\n"
-        files["/proc/modules"] = "nvidia_uvm 1540096 0 - Live 0x0\nnvidia_modeset 1306624 0 - Live 0x0\nnvidia 56770560 2 nvidia_uvm,nvidia_modeset, Live 0x0\n"
+        files["/proc/modules"] = (
+            "nvidia_uvm 1540096 0 - Live 0x0\nnvidia_modeset 1306624 0 - Live 0x0\nnvidia 56770560 2 nvidia_uvm,nvidia_modeset, Live 0x0\n"
+        )
     else:
         files["/proc/modules"] = "ext4 1024000 1 - Live 0x0\n"
     if len(models) > 1:
@@ -139,41 +166,165 @@ def mig(gpu: int, *devices: tuple[str, int, int]) -> dict[str, object]:
 
 def main() -> None:
     """Write all machines."""
-    machine("healthy-h100", ["h100"], "580.82.07", "One idle H100 SXM.", scenario={"gpu.0.fabric": "3 0 0 0", "gpu.0.gsp": "580.82.07"})
-    machine("h200x8", ["h200"] * 8, "570.211.01", "HGX H200: eight GPUs behind NVSwitches.", scenario={"gpu.*.fabric": "3 0", "gpu.*.gsp": "570.211.01"})
-    machine("b200x8", ["b200"] * 8, "580.82.07", "HGX B200: eight GPUs behind NVSwitches.", scenario={"gpu.*.fabric": "3 0 1aa 1", "gpu.*.gsp": "580.82.07"})
-    machine("v100x8", ["v100"] * 8, "535.261.03", "A DGX-1: eight V100 joined by NVLink, page retirement instead of row remapping.", open_module=False)
-    machine("a100-mig", ["a100"], "550.163.01", "A100 80 GB cut into a 3g.40gb and a 4g.40gb.", scenario=mig(0, ("4g.40gb", 40192, 1), ("3g.40gb", 40192, 2)))
+    machine(
+        "healthy-h100",
+        ["h100"],
+        "580.82.07",
+        "One idle H100 SXM.",
+        scenario={"gpu.0.fabric": "3 0 0 0", "gpu.0.gsp": "580.82.07"},
+    )
+    machine(
+        "h200x8",
+        ["h200"] * 8,
+        "570.211.01",
+        "HGX H200: eight GPUs behind NVSwitches.",
+        scenario={"gpu.*.fabric": "3 0", "gpu.*.gsp": "570.211.01"},
+    )
+    machine(
+        "b200x8",
+        ["b200"] * 8,
+        "580.82.07",
+        "HGX B200: eight GPUs behind NVSwitches.",
+        scenario={"gpu.*.fabric": "3 0 1aa 1", "gpu.*.gsp": "580.82.07"},
+    )
+    machine(
+        "v100x8",
+        ["v100"] * 8,
+        "535.261.03",
+        "A DGX-1: eight V100 joined by NVLink, page retirement instead of row remapping.",
+        open_module=False,
+    )
+    machine(
+        "a100-mig",
+        ["a100"],
+        "550.163.01",
+        "A100 80 GB cut into a 3g.40gb and a 4g.40gb.",
+        scenario=mig(0, ("4g.40gb", 40192, 1), ("3g.40gb", 40192, 2)),
+    )
     machine("rtx4090", ["rtx4090"], "565.77", "A desktop with an RTX 4090.", open_module=False)
     machine("rtx5090", ["rtx5090"], "570.211.01", "A desktop with an RTX 5090 (open kernel modules only).")
     machine("l4", ["l4"], "550.163.01", "A cloud L4.", scenario={"gpu.*.virtualization": 1})
     machine("l40s", ["l40s"], "580.82.07", "A cloud L40S.", scenario={"gpu.*.virtualization": 1})
-    machine("a10g", ["a10g"], "535.261.03", "An A10G instance with ECC off.", scenario={"gpu.*.virtualization": 1}, open_module=False)
+    machine(
+        "a10g",
+        ["a10g"],
+        "535.261.03",
+        "An A10G instance with ECC off.",
+        scenario={"gpu.*.virtualization": 1},
+        open_module=False,
+    )
     machine("v100", ["v100"], "535.261.03", "A V100 SXM2 (proprietary kernel module only).", open_module=False)
-    machine("t4", ["t4"], "535.261.03", "A T4, the usual notebook GPU.", scenario={"gpu.*.virtualization": 1}, open_module=False)
+    machine(
+        "t4",
+        ["t4"],
+        "535.261.03",
+        "A T4, the usual notebook GPU.",
+        scenario={"gpu.*.virtualization": 1},
+        open_module=False,
+    )
     machine("gtx1080", ["gtx1080"], "580.82.07", "A GTX 1080 on the last branch that drives it.", open_module=False)
-    machine("rtx3060-gtx1080", ["rtx3060", "gtx1080"], "550.163.01", "Two GPUs of different generations.", open_module=False)
-    machine("rtx3090x2", ["rtx3090", "rtx3090"], "470.256.02", "Two RTX 3090 on an old driver (before some calls existed).", open_module=False)
-    machine("gb10", ["gb10"], "580.119.02", "GB10: memory shared with the CPU, NVML does not support the memory query.", buses=["000f:01:00.0"])
-    machine("wsl2-rtx3060", ["rtx3060"], "580.88", "WSL2: driver of Windows, /dev/dxg, no kernel module, no PCI NVIDIA device.", wsl=True,
-            kernel="5.15.167.4-microsoft-standard-WSL2", scenario={"nvml.library": "1", "cuda.library": "1.1"})
-    machine("busy-h100", ["h100"], "580.82.07", "An H100 at work: processes, power cap reached.",
-            scenario={"gpu.0.memory.used": 61440, "gpu.0.utilization": "99 63", "gpu.0.clock.reasons": "0x4", "gpu.0.power.draw_w": 698.4,
-                      "gpu.0.process.0": "compute 4711 61000 python", "gpu.0.process.1": "compute 4712 -"})
-    machine("nvml-hangs-init", ["h100"], "580.82.07", "NVML never returns from its first call.", scenario={"fail.nvmlInit": "hang"})
-    machine("nvml-hangs-field", ["h100", "h100"], "580.82.07", "The power reading of the second GPU never returns.", scenario={"fail.nvmlDeviceGetPowerUsage.1": "hang"})
-    machine("nvml-crashes", ["h100"], "580.82.07", "NVML ends the process in the power reading.", scenario={"fail.nvmlDeviceGetPowerUsage": "crash"})
+    machine(
+        "rtx3060-gtx1080", ["rtx3060", "gtx1080"], "550.163.01", "Two GPUs of different generations.", open_module=False
+    )
+    machine(
+        "rtx3090x2",
+        ["rtx3090", "rtx3090"],
+        "470.256.02",
+        "Two RTX 3090 on an old driver (before some calls existed).",
+        open_module=False,
+    )
+    machine(
+        "gb10",
+        ["gb10"],
+        "580.119.02",
+        "GB10: memory shared with the CPU, NVML does not support the memory query.",
+        buses=["000f:01:00.0"],
+    )
+    machine(
+        "wsl2-rtx3060",
+        ["rtx3060"],
+        "580.88",
+        "WSL2: driver of Windows, /dev/dxg, no kernel module, no PCI NVIDIA device.",
+        wsl=True,
+        kernel="5.15.167.4-microsoft-standard-WSL2",
+        scenario={"nvml.library": "1", "cuda.library": "1.1"},
+    )
+    machine(
+        "busy-h100",
+        ["h100"],
+        "580.82.07",
+        "An H100 at work: processes, power cap reached.",
+        scenario={
+            "gpu.0.memory.used": 61440,
+            "gpu.0.utilization": "99 63",
+            "gpu.0.clock.reasons": "0x4",
+            "gpu.0.power.draw_w": 698.4,
+            "gpu.0.process.0": "compute 4711 61000 python",
+            "gpu.0.process.1": "compute 4712 -",
+        },
+    )
+    machine(
+        "nvml-hangs-init",
+        ["h100"],
+        "580.82.07",
+        "NVML never returns from its first call.",
+        scenario={"fail.nvmlInit": "hang"},
+    )
+    machine(
+        "nvml-hangs-field",
+        ["h100", "h100"],
+        "580.82.07",
+        "The power reading of the second GPU never returns.",
+        scenario={"fail.nvmlDeviceGetPowerUsage.1": "hang"},
+    )
+    machine(
+        "nvml-crashes",
+        ["h100"],
+        "580.82.07",
+        "NVML ends the process in the power reading.",
+        scenario={"fail.nvmlDeviceGetPowerUsage": "crash"},
+    )
     machine("cuinit-hangs", ["h100"], "580.82.07", "cuInit never returns.", scenario={"fail.cuInit": "hang"})
     machine("cuinit-aborts", ["h100"], "580.82.07", "cuInit aborts the process.", scenario={"fail.cuInit": "abort"})
-    machine("mismatch", ["h100"], "580.82.07", "User-space libraries were upgraded, the old kernel module is still loaded.", module_version="570.211.01",
-            scenario={"fail.nvmlInit": 18, "fail.cuInit": 803})
-    machine("not-loaded", ["h100"], "580.82.07", "Driver libraries are installed, the kernel module is not loaded.", loaded=False,
-            scenario={"fail.nvmlInit": 9, "fail.cuInit": 100})
-    machine("no-permission", ["a100"], "550.163.01", "Device nodes are for root alone.", nodes=nodes(1, 0o600),
-            scenario={"fail.nvmlInit": 4, "fail.cuInit": 100})
-    machine("gpu-lost", ["h100", "h100"], "580.82.07", "The second GPU fell off the bus.", scenario={"fail.nvmlDeviceGetHandleByIndex.1": 15, "cuda.count": 1})
-    machine("no-driver", ["rtx4090"], "580.82.07", "The card is there, no driver was installed.", loaded=False,
-            scenario={"nvml.library": "absent", "cuda.library": "absent"})
+    machine(
+        "mismatch",
+        ["h100"],
+        "580.82.07",
+        "User-space libraries were upgraded, the old kernel module is still loaded.",
+        module_version="570.211.01",
+        scenario={"fail.nvmlInit": 18, "fail.cuInit": 803},
+    )
+    machine(
+        "not-loaded",
+        ["h100"],
+        "580.82.07",
+        "Driver libraries are installed, the kernel module is not loaded.",
+        loaded=False,
+        scenario={"fail.nvmlInit": 9, "fail.cuInit": 100},
+    )
+    machine(
+        "no-permission",
+        ["a100"],
+        "550.163.01",
+        "Device nodes are for root alone.",
+        nodes=nodes(1, 0o600),
+        scenario={"fail.nvmlInit": 4, "fail.cuInit": 100},
+    )
+    machine(
+        "gpu-lost",
+        ["h100", "h100"],
+        "580.82.07",
+        "The second GPU fell off the bus.",
+        scenario={"fail.nvmlDeviceGetHandleByIndex.1": 15, "cuda.count": 1},
+    )
+    machine(
+        "no-driver",
+        ["rtx4090"],
+        "580.82.07",
+        "The card is there, no driver was installed.",
+        loaded=False,
+        scenario={"nvml.library": "absent", "cuda.library": "absent"},
+    )
 
 
 if __name__ == "__main__":

@@ -108,10 +108,14 @@ def test_sass_is_preferred_to_ptx(m: Matrix) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("8.6", (8, 6, "")), ("sm_90a", (9, 0, "a")), ("compute_120", (12, 0, "")), ("10.0f", (10, 0, "f")),
-        ("sm_103f", (10, 3, "f")), ("75", (7, 5, "")),
+        ("8.6", (8, 6, "")),
+        ("sm_90a", (9, 0, "a")),
+        ("compute_120", (12, 0, "")),
+        ("10.0f", (10, 0, "f")),
+        ("sm_103f", (10, 3, "f")),
+        ("75", (7, 5, "")),
     ],
-)  # fmt: skip
+)
 def test_target_spelling(text: str, parts: tuple[int, int, str]) -> None:
     found = arch(text)
     assert found is not None and (found.major, found.minor, found.variant) == parts
@@ -125,13 +129,20 @@ def test_no_target(text: str) -> None:
 @pytest.mark.parametrize(
     ("capability", "architecture", "last_toolkit", "first_driver", "last_driver"),
     [
-        ("3.5", "Kepler", "11.8", None, 470), ("3.0", "Kepler", "10.2", None, 470), ("5.2", "Maxwell", "12.9", None, 580),
-        ("6.1", "Pascal", "12.9", None, 580), ("7.0", "Volta", "12.9", None, 580), ("7.5", "Turing", "", 410, None),
-        ("8.0", "Ampere", "", 450, None), ("8.6", "Ampere", "", 455, None), ("8.9", "Ada", "", 520, None),
-        ("9.0", "Hopper", "", 520, None), ("12.1", "Blackwell GB10 / RTX Spark", "", 580, None),
+        ("3.5", "Kepler", "11.8", None, 470),
+        ("3.0", "Kepler", "10.2", None, 470),
+        ("5.2", "Maxwell", "12.9", None, 580),
+        ("6.1", "Pascal", "12.9", None, 580),
+        ("7.0", "Volta", "12.9", None, 580),
+        ("7.5", "Turing", "", 410, None),
+        ("8.0", "Ampere", "", 450, None),
+        ("8.6", "Ampere", "", 455, None),
+        ("8.9", "Ada", "", 520, None),
+        ("9.0", "Hopper", "", 520, None),
+        ("12.1", "Blackwell GB10 / RTX Spark", "", 580, None),
         ("10.1", "Blackwell SoC", "12.9", None, None),
     ],
-)  # fmt: skip
+)
 def test_capability_rows(
     m: Matrix, capability: str, architecture: str, last_toolkit: str, first_driver: int | None, last_driver: int | None
 ) -> None:

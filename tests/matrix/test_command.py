@@ -47,16 +47,27 @@ def test_query(capsys: Capture, question: str, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("query driver", "what about it"), ("query driver 999.1", "newer than this matrix"),
-        ("query driver 1.2", "not listed"), ("query driver 535.1 with 12.8", "VERSION [cuda VERSION"),
-        ("query driver 535.1 gpu nothing", "not listed"), ("query gpu nothing", "not listed"),
-        ("query torch 9.9", "newer than this matrix"), ("query torch x", "not listed"), ("query build", "--gpu"),
-        ("query build 7.0", "options only"), ("query build --gpu nothing", "not listed"), ("query cudnn 1.0", "not listed"),
-        ("query error 99999", "not listed"), ("query weather today", "weather"), ("show weather", "no such table"),
-        ("show driver", "did you mean drivers"), ("show drivers --where branch", "FIELD=VALUE"),
-        ("show drivers --where colour=red", "FIELD one of"), ("show --format yaml", "yaml"),
+        ("query driver", "what about it"),
+        ("query driver 999.1", "newer than this matrix"),
+        ("query driver 1.2", "not listed"),
+        ("query driver 535.1 with 12.8", "VERSION [cuda VERSION"),
+        ("query driver 535.1 gpu nothing", "not listed"),
+        ("query gpu nothing", "not listed"),
+        ("query torch 9.9", "newer than this matrix"),
+        ("query torch x", "not listed"),
+        ("query build", "--gpu"),
+        ("query build 7.0", "options only"),
+        ("query build --gpu nothing", "not listed"),
+        ("query cudnn 1.0", "not listed"),
+        ("query error 99999", "not listed"),
+        ("query weather today", "weather"),
+        ("show weather", "no such table"),
+        ("show driver", "did you mean drivers"),
+        ("show drivers --where branch", "FIELD=VALUE"),
+        ("show drivers --where colour=red", "FIELD one of"),
+        ("show --format yaml", "yaml"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_answered_is_one_line(capsys: Capture, arguments: str, words: str) -> None:
     assert run(["matrix", *arguments.split()]) == 2
     printed = capsys.readouterr()

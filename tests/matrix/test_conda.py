@@ -21,7 +21,7 @@ from compat_matrix import Matrix
         (["8.7"], "580.82.07", "3.12", None, "pytorch=2.13.0=cuda130*"),
         ([], "580.82.07", "3.12", None, None),
     ],
-)  # fmt: skip
+)
 def test_the_build_for_a_machine(
     m: Matrix, gpus: list[str], driver: str | None, python: str, torch: str | None, first: str | None
 ) -> None:

@@ -139,7 +139,23 @@ def test_importing_and_asking_opens_only_what_is_needed() -> None:
     assert out.splitlines() == ["minor-version", "['compat_matrix.rows_driver']"]
 
 
-MEANINGLESS = ["", " ", ".", "-", "a" * 5000, "\x00", "é", "sm_", "-1.0", "v", "None", "[N/A]", "(((", "9" * 400, "1." * 3000]
+MEANINGLESS = [
+    "",
+    " ",
+    ".",
+    "-",
+    "a" * 5000,
+    "\x00",
+    "é",
+    "sm_",
+    "-1.0",
+    "v",
+    "None",
+    "[N/A]",
+    "(((",
+    "9" * 400,
+    "1." * 3000,
+]
 
 
 @pytest.mark.parametrize("text", MEANINGLESS)

@@ -19,8 +19,15 @@ def test_every_combination_of_every_row(m: Matrix) -> None:
             for python in row.pythons:
                 for abi in row.abis:
                     for platform in row.platforms:
-                        found = m.extension_wheel(row.package, torch=f"{torch}.0", cuda=f"{row.cuda}.8", python=python,
-                                                  abi=abi == "TRUE", platform=platform, version=row.version)  # fmt: skip
+                        found = m.extension_wheel(
+                            row.package,
+                            torch=f"{torch}.0",
+                            cuda=f"{row.cuda}.8",
+                            python=python,
+                            abi=abi == "TRUE",
+                            platform=platform,
+                            version=row.version,
+                        )
                         gone = f"{torch} {python}" in row.absent
                         assert bool(found.url) is not gone and bool(found.reason) is gone, (row, torch, python)
                         assert gone or NAME.fullmatch(found.url), found.url
@@ -30,7 +37,14 @@ def test_every_combination_of_every_row(m: Matrix) -> None:
 
 def test_why_there_is_none(m: Matrix) -> None:
     def ask(package: str = "flash-attn", **changed: object) -> str:
-        told = {"torch": "2.8.0", "cuda": "12.8", "python": "3.12.3", "abi": True, "platform": "linux_x86_64", **changed}
+        told = {
+            "torch": "2.8.0",
+            "cuda": "12.8",
+            "python": "3.12.3",
+            "abi": True,
+            "platform": "linux_x86_64",
+            **changed,
+        }
         return m.extension_wheel(package, **told).reason  # type: ignore[arg-type]
 
     assert ask() == ""

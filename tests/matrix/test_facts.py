@@ -121,7 +121,17 @@ def test_every_branch(m: Matrix) -> None:
         assert (rows[branch].windows_first, rows[branch].windows_last) == span
         assert m.driver_branch(f"{span[1]}.99", "windows").row is not None
     for branch, row in rows.items():
-        oldest = "1.0" if branch < 343 else "2.0" if branch < 396 else "3.0" if branch < 495 else "5.0" if branch < 590 else "7.5"
+        oldest = (
+            "1.0"
+            if branch < 343
+            else "2.0"
+            if branch < 396
+            else "3.0"
+            if branch < 495
+            else "5.0"
+            if branch < 590
+            else "7.5"
+        )
         assert row.min_compute_capability == oldest
         rule = "none" if branch < 515 else "alpha" if branch < 545 else "beta" if branch < 560 else "default"
         assert row.open_module == (rule if branch < 590 else "only-turing-up")

@@ -42,7 +42,19 @@ NCCL = """2.3.5 2.3.7 2.4.2 2.4.6 2.4.7 2.4.8 2.5.6 2.5.7 2.6.4 2.7.3 2.7.5 2.7.
 UPDATES = {"9.0": 1, "9.1": 1, "10.0": 1, "10.2": 1, "11.8": 1, "12.7": 1, "13.5": 1, "9.2": 2, "11.1": 2, "11.3": 2, "11.7": 2, "12.0": 2,
            "12.1": 2, "12.4": 2, "12.5": 2, "13.3": 2, "11.4": 5, "12.6": 4, "13.0": 4, "13.4": 4}  # fmt: skip
 """Toolkits of each CUDA version; three where it is not named."""
-GCC = {"9.0": 6, "9.2": 7, "10.1": 8, "11.0": 9, "11.1": 10, "11.4.1": 11, "12.0": 12, "12.4": 13, "12.8": 14, "13.0": 15, "13.4": 16}
+GCC = {
+    "9.0": 6,
+    "9.2": 7,
+    "10.1": 8,
+    "11.0": 9,
+    "11.1": 10,
+    "11.4.1": 11,
+    "12.0": 12,
+    "12.4": 13,
+    "12.8": 14,
+    "13.0": 15,
+    "13.4": 16,
+}
 """The newest gcc that nvcc takes, from that toolkit on."""
 WINDOWS = """340:340-342 384:385-388 387:388-388 390:391-392 396:397-399 410:411-416 415:416-417 418:418-427 430:430-432 435:436-436 440:440-446 450:451-454
 455:456-457 460:460-463 465:465-466 470:471-475 495:496-497 510:511-514 515:516-518 520:520-522 525:526-529 530:531-531 535:535-539 545:545-546
@@ -60,12 +72,14 @@ EXACT = {
     "vllm": "0.5.0=2.3.0 0.6.3.post1=2.4.0 0.6.4.post1=2.5.1 0.7.3=2.5.1 0.8.5.post1=2.6.0 0.9.2=2.7.0 0.10.0=2.7.1 0.10.2=2.8.0 0.11.0=2.8.0 "
     "0.11.2=2.9.0 0.13.0=2.9.0 0.16.0=2.9.1 0.19.1=2.10.0 0.20.0=2.11.0 0.22.0=2.11.0 0.26.0=2.11.0 0.27.0=2.13.0 0.32.0=2.13.0 0.33.0=2.14.0",
     "sglang": "0.5.6.post2=2.9.1 0.5.9=2.9.1 0.5.10.post1=2.9.1 0.5.11=2.11.0 0.5.17=2.11.0 0.5.19=2.13.0 0.5.22=2.14.1 0.5.23=2.14.1",
-}  # fmt: skip
+}
 """Extensions that pin one torch exactly (their METADATA)."""
 
 
 def test_nvml_errors_have_the_names_that_nvidia_ml_py_gives_them(m: Matrix) -> None:
-    names = {value: name for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and isinstance(value, int)}
+    names = {
+        value: name for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and isinstance(value, int)
+    }
     assert {row.code for row in m.nvml_errors} == {None, 999, *range(1, 31)} - {5, 22, 23, 24}
     for row in m.nvml_errors:
         if row.code is not None:
@@ -78,7 +92,10 @@ def test_cuda_errors_have_the_names_of_both_interfaces(m: Matrix) -> None:
         code, driver, *runtime = entry.split()
         said = runtime[0] if runtime else "".join(word.capitalize() for word in driver.split("_"))
         wanted[int(code)] = (driver.replace("-", ""), said.replace("-", ""))
-    found = {r.code: (r.driver_name.removeprefix("CUDA_ERROR_"), r.runtime_name.removeprefix("cudaError")) for r in m.cuda_errors}
+    found = {
+        r.code: (r.driver_name.removeprefix("CUDA_ERROR_"), r.runtime_name.removeprefix("cudaError"))
+        for r in m.cuda_errors
+    }
     assert found == wanted
 
 
@@ -127,7 +144,9 @@ def test_a_wheel_index_has_the_address_of_its_tag(m: Matrix) -> None:
 
 
 def test_windows_has_the_builds_of_linux_but_for_these(m: Matrix) -> None:
-    pairs = {name: {(row.torch, row.tag) for row in m.builds if row.platform == name} for name in ("linux_x86_64", "windows")}
+    pairs = {
+        name: {(row.torch, row.tag) for row in m.builds if row.platform == name} for name in ("linux_x86_64", "windows")
+    }
     never = {"cu129", "cu134"}
     but = {pair for pair in pairs["linux_x86_64"] if pair[1] in never and pair != ("2.8.0", "cu129")}
     but |= {("1.12.0", "cu102"), ("1.12.1", "cu102"), ("2.15.0", "cu126")}
@@ -141,7 +160,9 @@ def test_cudnn_releases_by_the_cuda_majors_that_they_are_built_for(m: Matrix) ->
         found.setdefault(", ".join(map(str, row.cuda_majors)), []).append(row.version)
         floors = {"12": "7.5" if numbers(row.version) >= (9, 11) else "5.0", "13": "7.5", "9": "3.0", "10": "3.0",
                   "11": "5.0" if numbers(row.version) >= (8, 8) else "3.5"}  # fmt: skip
-        assert row.min_cc == ({} if 8 in row.cuda_majors else {str(major): floors[str(major)] for major in row.cuda_majors})
+        assert row.min_cc == (
+            {} if 8 in row.cuda_majors else {str(major): floors[str(major)] for major in row.cuda_majors}
+        )
     assert {majors: " ".join(versions) for majors, versions in found.items()} == CUDNN
 
 
@@ -179,13 +200,17 @@ def test_toolkits_their_updates_their_ptx_and_their_gcc(m: Matrix) -> None:
 
 @pytest.mark.parametrize("package", EXACT)
 def test_extensions_that_pin_one_torch(m: Matrix, package: str) -> None:
-    found = {row.version: row.torch[2:] for row in m.extensions if row.package == package and row.torch.startswith("==")}
+    found = {
+        row.version: row.torch[2:] for row in m.extensions if row.package == package and row.torch.startswith("==")
+    }
     assert " ".join(f"{version}={torch}" for version, torch in found.items()) == EXACT[package]
 
 
 def test_the_windows_releases_of_each_branch(m: Matrix) -> None:
     """Windows numbers its releases on from Linux' branch."""
-    found = [f"{row.branch}:{row.windows_first}-{row.windows_last}" for row in m.drivers if row.windows_first is not None]
+    found = [
+        f"{row.branch}:{row.windows_first}-{row.windows_last}" for row in m.drivers if row.windows_first is not None
+    ]
     assert found == WINDOWS.split()
 
 

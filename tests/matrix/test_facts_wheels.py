@@ -17,11 +17,19 @@ ARM = {
     "cu124": "2.4.0 2.5.1", "cu126": "2.9.0 2.15.0", "cu128": "2.9.0 2.11.0", "cu130": "2.9.0 2.15.0", "cu132": "2.12.0 2.15.0",
     "cu134": "2.14.0 2.15.0",
 }  # fmt: skip
-ARM_BESIDES = {("2.6.0", "cu126"), ("2.7.0", "cu128"), ("2.7.1", "cu128"), ("2.8.0", "cu129"), ("2.11.0", "cu129"), ("2.13.0", "cu129")}
+ARM_BESIDES = {
+    ("2.6.0", "cu126"),
+    ("2.7.0", "cu128"),
+    ("2.7.1", "cu128"),
+    ("2.8.0", "cu129"),
+    ("2.11.0", "cu129"),
+    ("2.13.0", "cu129"),
+}
 UNVERIFIED = {
     "linux_aarch64": "2.4.0=cu124 2.4.1=cu124 2.5.0=cu124 2.5.1=cu124 2.11.0=cu129 2.13.0=cu129 2.14.0=cu134 2.14.1=cu134 2.15.0=cu130 2.15.0=cu134",
-    "linux_x86_64": "2.9.0=cu129 2.14.0=cu134 2.14.1=cu134 2.15.0=cu130 2.15.0=cu134", "windows": "2.15.0=cu130 2.15.0=cu132",
-}  # fmt: skip
+    "linux_x86_64": "2.9.0=cu129 2.14.0=cu134 2.14.1=cu134 2.15.0=cu130 2.15.0=cu134",
+    "windows": "2.15.0=cu130 2.15.0=cu132",
+}
 PTX_BLACKWELL = {
     ("linux_x86_64", "cu128"): "2.7.0 2.7.1", ("linux_x86_64", "cu129"): "2.8.0 2.11.0", ("linux_x86_64", "cu130"): "2.9.0 2.10.0",
     ("linux_aarch64", "cu128"): "2.7.0 2.7.1", ("linux_aarch64", "cu129"): "2.11.0 2.11.0", ("linux_aarch64", "cu130"): "2.9.0 2.10.0",
@@ -66,14 +74,21 @@ def test_conda_has_the_builds_of_these_ranges(m: Matrix) -> None:
 
 
 def test_arm_has_the_builds_of_these_ranges(m: Matrix) -> None:
-    assert pairs(m, "linux_aarch64") == {(torch, tag) for tag, ends in ARM.items() for torch in between(ends)} | ARM_BESIDES
+    assert (
+        pairs(m, "linux_aarch64")
+        == {(torch, tag) for tag, ends in ARM.items() for torch in between(ends)} | ARM_BESIDES
+    )
 
 
 def test_which_builds_are_published(m: Matrix) -> None:
     for row in m.builds:
         open_question = f"{row.torch}={row.tag}" in UNVERIFIED.get(row.platform, "").split()
         dropped = (row.torch, row.tag) == ("2.15.0", "cu126")
-        assert row.published == ("dropped" if dropped else "unverified" if open_question else "yes"), (row.torch, row.tag, row.platform)
+        assert row.published == ("dropped" if dropped else "unverified" if open_question else "yes"), (
+            row.torch,
+            row.tag,
+            row.platform,
+        )
 
 
 def test_which_builds_carry_ptx(m: Matrix) -> None:
@@ -107,13 +122,19 @@ def test_companions_by_torch(m: Matrix, package: str) -> None:
 
 @pytest.mark.parametrize(
     ("package", "last", "twice", "loose"),
-    [("torchvision", "2.14.0", ("1.10.0", "2.0.0"), [("2.14.0", ">=")] * 2), ("torchaudio", "2.10.0", ("2.0.0",), [("*", "any")])],
+    [
+        ("torchvision", "2.14.0", ("1.10.0", "2.0.0"), [("2.14.0", ">=")] * 2),
+        ("torchaudio", "2.10.0", ("2.0.0",), [("*", "any")]),
+    ],
 )
 def test_vision_and_audio_are_pinned_to_their_torch_but_for_the_newest(
     m: Matrix, package: str, last: str, twice: tuple[str, ...], loose: list[tuple[str, str]]
 ) -> None:
     found = [(row.torch, row.relation) for row in m.companion_rows if row.package == package]
-    assert found == [*((torch, "==") for torch in between(f"1.8.0 {last}") for _ in range(1 + (torch in twice))), *loose]
+    assert found == [
+        *((torch, "==") for torch in between(f"1.8.0 {last}") for _ in range(1 + (torch in twice))),
+        *loose,
+    ]
 
 
 @pytest.mark.parametrize("package", EXTENSIONS)

@@ -11,13 +11,26 @@ from compat_matrix.gpus import pci_id, subsystem_id
 @pytest.mark.parametrize(
     ("name", "capability"),
     [
-        ("NVIDIA A10", "8.6"), ("NVIDIA A100-SXM4-40GB", "8.0"), ("NVIDIA A100 80GB PCIe", "8.0"), ("NVIDIA L4", "8.9"),
-        ("NVIDIA L40", "8.9"), ("NVIDIA L40S", "8.9"), ("NVIDIA H100", "9.0"), ("NVIDIA H100 80GB HBM3", "9.0"),
-        ("NVIDIA B200", "10.0"), ("NVIDIA GB200", "10.0"), ("NVIDIA GeForce RTX 5090", "12.0"), ("NVIDIA GB10", "12.1"),
-        ("NVIDIA B300 SXM6 AC", "10.3"), ("Tesla T4", "7.5"), ("Tesla V100-SXM2-16GB", "7.0"),
-        ("NVIDIA GeForce GTX 1080", "6.1"), ("NVIDIA Thor", "11.0"), ("NVIDIA GeForce RTX 3050 A Laptop GPU", "8.9"),
+        ("NVIDIA A10", "8.6"),
+        ("NVIDIA A100-SXM4-40GB", "8.0"),
+        ("NVIDIA A100 80GB PCIe", "8.0"),
+        ("NVIDIA L4", "8.9"),
+        ("NVIDIA L40", "8.9"),
+        ("NVIDIA L40S", "8.9"),
+        ("NVIDIA H100", "9.0"),
+        ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("NVIDIA B200", "10.0"),
+        ("NVIDIA GB200", "10.0"),
+        ("NVIDIA GeForce RTX 5090", "12.0"),
+        ("NVIDIA GB10", "12.1"),
+        ("NVIDIA B300 SXM6 AC", "10.3"),
+        ("Tesla T4", "7.5"),
+        ("Tesla V100-SXM2-16GB", "7.0"),
+        ("NVIDIA GeForce GTX 1080", "6.1"),
+        ("NVIDIA Thor", "11.0"),
+        ("NVIDIA GeForce RTX 3050 A Laptop GPU", "8.9"),
     ],
-)  # fmt: skip
+)
 def test_whole_name(m: Matrix, name: str, capability: str) -> None:
     found = m.gpu(name=name)
     assert [row.name for row in found.rows] == [name]
@@ -90,9 +103,18 @@ def test_unlisted_hardware(m: Matrix) -> None:
 
 @pytest.mark.parametrize(
     ("value", "wanted"),
-    [("0x2330", "2330"), ("2330", "2330"), (0x233010DE, "2330"), (0x2330, "2330"), ("0x233010DE", "2330"),
-     ("zz", None), (None, None), (-1, None), ("0x1234567890", None)],
-)  # fmt: skip
+    [
+        ("0x2330", "2330"),
+        ("2330", "2330"),
+        (0x233010DE, "2330"),
+        (0x2330, "2330"),
+        ("0x233010DE", "2330"),
+        ("zz", None),
+        (None, None),
+        (-1, None),
+        ("0x1234567890", None),
+    ],
+)
 def test_pci_ids(value: str | int | None, wanted: str | None) -> None:
     assert pci_id(value) == wanted
 
@@ -110,11 +132,20 @@ def test_by_capability(m: Matrix) -> None:
 @pytest.mark.parametrize(
     ("name", "capability"),
     [
-        ("NVIDIA GeForce MX150", "6.1"), ("GTX 1650 Ti", "7.5"), ("Quadro T1000", "7.5"), ("940MX", "5.0"),
-        ("GeForce GTX 460", "2.1"), ("Tesla C2050", "2.0"), ("GeForce 210", "1.2"), ("Quadro 4000", "2.0"),
-        ("GRID K2", "3.0"), ("GeForce GT 730", ""), ("GTX 560 Ti", ""), ("GeForce GTX 9999", ""),
+        ("NVIDIA GeForce MX150", "6.1"),
+        ("GTX 1650 Ti", "7.5"),
+        ("Quadro T1000", "7.5"),
+        ("940MX", "5.0"),
+        ("GeForce GTX 460", "2.1"),
+        ("Tesla C2050", "2.0"),
+        ("GeForce 210", "1.2"),
+        ("Quadro 4000", "2.0"),
+        ("GRID K2", "3.0"),
+        ("GeForce GT 730", ""),
+        ("GTX 560 Ti", ""),
+        ("GeForce GTX 9999", ""),
     ],
-)  # fmt: skip
+)
 def test_boards_beside_the_table(m: Matrix, name: str, capability: str) -> None:
     """Old, laptop and entry-level boards; one name may stand for several chips."""
     found = m.gpu(name=name)

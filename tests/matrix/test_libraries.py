@@ -11,14 +11,24 @@ from compat_matrix.libraries import cudnn_numbers
 @pytest.mark.parametrize(
     ("version", "capability", "cuda_major", "grade"),
     [
-        ("9.10.2.21", "7.0", 12, "ok"), ("9.11.0.98", "7.0", 12, "dropped"), ("91002", "5.0", 12, "ok"),
-        ("91100", "6.1", None, "dropped"), ("9.19.0.56", "7.5", 13, "ok"), ("9.19.0.56", "7.0", 13, "dropped"),
-        ("9.24.0.43", "12.1", 13, "ok"), ("8.9.7", "3.7", 12, "dropped"), ("8.7.0.84", "3.7", 11, "ok"),
-        ("8907", "9.0", 12, "ok"), ("8.9.5", "12.0", 12, "unknown"), ("8.0.5", "8.6", 11, "unknown"),
-        ("9.99.0", "9.0", 12, "unknown"), ("", "9.0", 12, "unknown"), ("9.10.2", "x", 12, "unknown"),
+        ("9.10.2.21", "7.0", 12, "ok"),
+        ("9.11.0.98", "7.0", 12, "dropped"),
+        ("91002", "5.0", 12, "ok"),
+        ("91100", "6.1", None, "dropped"),
+        ("9.19.0.56", "7.5", 13, "ok"),
+        ("9.19.0.56", "7.0", 13, "dropped"),
+        ("9.24.0.43", "12.1", 13, "ok"),
+        ("8.9.7", "3.7", 12, "dropped"),
+        ("8.7.0.84", "3.7", 11, "ok"),
+        ("8907", "9.0", 12, "ok"),
+        ("8.9.5", "12.0", 12, "unknown"),
+        ("8.0.5", "8.6", 11, "unknown"),
+        ("9.99.0", "9.0", 12, "unknown"),
+        ("", "9.0", 12, "unknown"),
+        ("9.10.2", "x", 12, "unknown"),
         ("9.10.2", "7.0", 13, "unknown"),
     ],
-)  # fmt: skip
+)
 def test_cudnn_against_gpu(m: Matrix, version: str, capability: str, cuda_major: int | None, grade: str) -> None:
     assert m.cudnn_for_gpu(version, capability, cuda_major).grade == grade
 
@@ -41,20 +51,30 @@ def test_cudnn_ranges_and_wheels(m: Matrix) -> None:
 @pytest.mark.parametrize(
     ("version", "capability", "major", "grade"),
     [
-        ("2.32.3", "7.0", 12, "ok"), ("2.32.3", "7.0", 13, "dropped"), ("2.32.3", "12.1", 13, "ok"),
-        ("2.25.1", "12.0", 12, "unknown"), ("2.25.1.post1", "12.0", 12, "ok"), ("2.32.3", "5.2", 12, "dropped"),
+        ("2.32.3", "7.0", 12, "ok"),
+        ("2.32.3", "7.0", 13, "dropped"),
+        ("2.32.3", "12.1", 13, "ok"),
+        ("2.25.1", "12.0", 12, "unknown"),
+        ("2.25.1.post1", "12.0", 12, "ok"),
+        ("2.32.3", "5.2", 12, "dropped"),
         ("9.9.9", "8.0", 12, "unknown"),
     ],
-)  # fmt: skip
+)
 def test_nccl_against_gpu(m: Matrix, version: str, capability: str, major: int, grade: str) -> None:
     assert m.nccl_for_gpu(version, capability, major).grade == grade
 
 
 @pytest.mark.parametrize(
     ("version", "exact", "gcc", "ptx"),
-    [("12.8.1", "12.8.1", 14, "8.7"), ("12.4", "12.4.1", 13, "8.4"), ("11.8", "11.8.0", 11, "7.8"),
-     ("13.5.0", "13.5.0", 16, "9.5"), ("11.4.0", "11.4.0", 10, "7.4"), ("11.4.1", "11.4.1", 11, "7.4")],
-)  # fmt: skip
+    [
+        ("12.8.1", "12.8.1", 14, "8.7"),
+        ("12.4", "12.4.1", 13, "8.4"),
+        ("11.8", "11.8.0", 11, "7.8"),
+        ("13.5.0", "13.5.0", 16, "9.5"),
+        ("11.4.0", "11.4.0", 10, "7.4"),
+        ("11.4.1", "11.4.1", 11, "7.4"),
+    ],
+)
 def test_toolkit(m: Matrix, version: str, exact: str, gcc: int, ptx: str) -> None:
     row = m.toolkit(version)
     assert row is not None and (row.version, row.host_gcc_max_major, row.ptx_isa) == (exact, gcc, ptx)
@@ -80,5 +100,7 @@ def test_cuda_errors(m: Matrix) -> None:
 
 def test_nvml_errors(m: Matrix) -> None:
     row = m.nvml_error(18)
-    assert row is not None and row.name == "NVML_ERROR_LIB_RM_VERSION_MISMATCH" and m.nvml_error(row.name.lower()) == row
+    assert (
+        row is not None and row.name == "NVML_ERROR_LIB_RM_VERSION_MISMATCH" and m.nvml_error(row.name.lower()) == row
+    )
     assert m.nvml_error("None") is None and m.nvml_error(4242) is None

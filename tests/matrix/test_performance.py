@@ -74,7 +74,12 @@ def test_form_factors_are_not_mixed_up(m: Matrix) -> None:
 
 
 def test_types_without_tensor_cores_have_no_expectation(m: Matrix) -> None:
-    for name, what in (("Tesla T4", "bf16"), ("Tesla P100-PCIE-16GB", "tf32"), ("NVIDIA A10", "fp8"), ("NVIDIA H100 80GB HBM3", "fp3")):
+    for name, what in (
+        ("Tesla T4", "bf16"),
+        ("Tesla P100-PCIE-16GB", "tf32"),
+        ("NVIDIA A10", "fp8"),
+        ("NVIDIA H100 80GB HBM3", "fp3"),
+    ):
         assert of(m, name, what=what).basis == "unknown"
 
 
@@ -86,15 +91,24 @@ def test_bandwidth_rows_that_cannot_be_true_are_not_believed(m: Matrix) -> None:
 
 
 def test_a_lower_limit_lowers_the_band_and_nothing_can_fail_by_it(m: Matrix) -> None:
-    full, capped = of(m, "NVIDIA GeForce RTX 4090"), of(m, "NVIDIA GeForce RTX 4090", power_limit_w=270, power_default_w=450)
+    full, capped = (
+        of(m, "NVIDIA GeForce RTX 4090"),
+        of(m, "NVIDIA GeForce RTX 4090", power_limit_w=270, power_default_w=450),
+    )
     assert capped.low == pytest.approx(0.6 * full.low) and capped.low < capped.typical < full.typical
     assert full.floor > 0 == capped.floor and "60%" in capped.reason
     assert of(m, "NVIDIA GeForce RTX 4090", power_limit_w=600, power_default_w=450) == full
     assert of(m, "NVIDIA GeForce RTX 4090", power_limit_w=225).low == pytest.approx(0.5 * full.low)  # by the listed TDP
-    mobile = of(m, "NVIDIA GeForce RTX 2070", what="fp16", power_limit_w=115, power_default_w=115)  # the desktop's has 175
+    mobile = of(
+        m, "NVIDIA GeForce RTX 2070", what="fp16", power_limit_w=115, power_default_w=115
+    )  # the desktop's has 175
     assert mobile.low == pytest.approx(115 / 175 * of(m, "NVIDIA GeForce RTX 2070", what="fp16").low)
     memory = of(m, "NVIDIA GeForce RTX 4090", "memory", power_limit_w=270)
-    assert 0.6 * of(m, "NVIDIA GeForce RTX 4090", "memory").low < memory.low < of(m, "NVIDIA GeForce RTX 4090", "memory").low
+    assert (
+        0.6 * of(m, "NVIDIA GeForce RTX 4090", "memory").low
+        < memory.low
+        < of(m, "NVIDIA GeForce RTX 4090", "memory").low
+    )
 
 
 def test_boards_on_a_slots_power_may_fall_to_their_base_clock(m: Matrix) -> None:
@@ -115,13 +129,18 @@ def test_a_module_with_power_modes_has_no_expectation(m: Matrix, name: str) -> N
 @pytest.mark.parametrize(
     ("name", "profile", "compute", "memory"),
     [
-        ("NVIDIA H100 80GB HBM3", "1g.10gb", 16 / 132, 1 / 8), ("NVIDIA H100 80GB HBM3", "1g.20gb", 26 / 132, 1 / 4),
-        ("NVIDIA H100 80GB HBM3", "3g.40gb", 60 / 132, 1 / 2), ("NVIDIA A100-SXM4-40GB", "2g.10gb", 28 / 108, 1 / 4),
-        ("NVIDIA A30", "2g.12gb", 28 / 56, 1 / 2), ("NVIDIA H200", "1g.18gb", 16 / 132, 1 / 8),
-        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "1g.24gb", 1 / 4, 1 / 4), ("NVIDIA H200", "7g.141gb", 1.0, 1.0),
-        ("NVIDIA H200", "1g.18gb+me", 16 / 132, 1 / 8), ("NVIDIA A100-SXM4-40GB", "1c.3g.20gb", 14 / 108, 1 / 2),
+        ("NVIDIA H100 80GB HBM3", "1g.10gb", 16 / 132, 1 / 8),
+        ("NVIDIA H100 80GB HBM3", "1g.20gb", 26 / 132, 1 / 4),
+        ("NVIDIA H100 80GB HBM3", "3g.40gb", 60 / 132, 1 / 2),
+        ("NVIDIA A100-SXM4-40GB", "2g.10gb", 28 / 108, 1 / 4),
+        ("NVIDIA A30", "2g.12gb", 28 / 56, 1 / 2),
+        ("NVIDIA H200", "1g.18gb", 16 / 132, 1 / 8),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "1g.24gb", 1 / 4, 1 / 4),
+        ("NVIDIA H200", "7g.141gb", 1.0, 1.0),
+        ("NVIDIA H200", "1g.18gb+me", 16 / 132, 1 / 8),
+        ("NVIDIA A100-SXM4-40GB", "1c.3g.20gb", 14 / 108, 1 / 2),
     ],
-)  # fmt: skip
+)
 def test_a_slice_gets_its_share(m: Matrix, name: str, profile: str, compute: float, memory: float) -> None:
     board, part = of(m, name), of(m, name, mig_profile=profile)
     assert part.basis == "peak" and part.peak == pytest.approx(compute * board.peak) and part.floor == 0
@@ -164,5 +183,7 @@ def test_expectations_follow_the_data(changed: Callable[[str, Edit], Matrix]) ->
                 row.update(min=500, median=500, max=500)
 
     assert of(changed("performance", slower), "NVIDIA H200").low == pytest.approx(400)
-    without = changed("performance", lambda rows: [rows.remove(r) for r in [*rows] if r.get("gpu_name") == "NVIDIA H200"])
+    without = changed(
+        "performance", lambda rows: [rows.remove(r) for r in [*rows] if r.get("gpu_name") == "NVIDIA H200"]
+    )
     assert of(without, "NVIDIA H200").basis == "peak"

@@ -11,15 +11,23 @@ from compat_matrix.versions import torch_version
 @pytest.mark.parametrize(
     ("text", "status", "base", "tag"),
     [
-        ("2.6.0+cu124", "known", "2.6.0", "cu124"), ("2.15.0", "known", "2.15.0", None), ("2.7.0+cpu", "known", "2.7.0", None),
-        ("2.9.0.dev20250801+cu128", "nightly", "2.9.0", "cu128"), ("2.8.0a0+34c6371d24.nv25.08", "vendor", "2.8.0", None),
-        ("2.5.0a0+872d972e41.nv24.08", "vendor", "2.5.0", None), ("2.1.0a0+gitunknown", "vendor", "2.1.0", None),
-        ("2.6.0rc1", "prerelease", "2.6.0", None), ("2.99.0", "newer-than-matrix", "2.99.0", None),
-        ("3.0.0+cu140", "newer-than-matrix", "3.0.0", "cu140"), ("1.7.1", "unlisted", "1.7.1", None),
-        ("1.8.2", "unlisted", "1.8.2", None), ("2.4", "known", "2.4.0", None), ("torch", "unreadable", "", None),
+        ("2.6.0+cu124", "known", "2.6.0", "cu124"),
+        ("2.15.0", "known", "2.15.0", None),
+        ("2.7.0+cpu", "known", "2.7.0", None),
+        ("2.9.0.dev20250801+cu128", "nightly", "2.9.0", "cu128"),
+        ("2.8.0a0+34c6371d24.nv25.08", "vendor", "2.8.0", None),
+        ("2.5.0a0+872d972e41.nv24.08", "vendor", "2.5.0", None),
+        ("2.1.0a0+gitunknown", "vendor", "2.1.0", None),
+        ("2.6.0rc1", "prerelease", "2.6.0", None),
+        ("2.99.0", "newer-than-matrix", "2.99.0", None),
+        ("3.0.0+cu140", "newer-than-matrix", "3.0.0", "cu140"),
+        ("1.7.1", "unlisted", "1.7.1", None),
+        ("1.8.2", "unlisted", "1.8.2", None),
+        ("2.4", "known", "2.4.0", None),
+        ("torch", "unreadable", "", None),
         ("", "unreadable", "", None),
     ],
-)  # fmt: skip
+)
 def test_release(m: Matrix, text: str, status: str, base: str, tag: str | None) -> None:
     answer = m.torch_release(text)
     assert (answer.status, answer.base, answer.tag) == (status, base, tag)
@@ -54,16 +62,23 @@ def test_plain_install_on_arm(m: Matrix) -> None:
 @pytest.mark.parametrize(
     ("torch", "tag", "sass"),
     [
-        ("1.12.1", "cu102", "3.7 5.0 6.0 7.0"), ("1.12.1", "cu116", "3.7 5.0 6.0 7.0 7.5 8.0 8.6"),
-        ("2.0.1", "cu117", "3.7 5.0 6.0 7.0 7.5 8.0 8.6"), ("2.0.1", "cu118", "3.7 5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
-        ("2.1.2", "cu121", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"), ("2.6.0", "cu124", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
-        ("2.7.1", "cu126", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"), ("2.7.1", "cu128", "7.5 8.0 8.6 9.0 10.0 12.0"),
-        ("2.8.0", "cu128", "7.0 7.5 8.0 8.6 9.0 10.0 12.0"), ("2.8.0", "cu126", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
-        ("2.10.0", "cu128", "7.0 7.5 8.0 8.6 9.0 10.0 12.0"), ("2.11.0", "cu128", "7.5 8.0 8.6 9.0 10.0 12.0"),
-        ("2.11.0", "cu130", "7.5 8.0 8.6 9.0 10.0 12.0"), ("2.14.1", "cu126", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
+        ("1.12.1", "cu102", "3.7 5.0 6.0 7.0"),
+        ("1.12.1", "cu116", "3.7 5.0 6.0 7.0 7.5 8.0 8.6"),
+        ("2.0.1", "cu117", "3.7 5.0 6.0 7.0 7.5 8.0 8.6"),
+        ("2.0.1", "cu118", "3.7 5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
+        ("2.1.2", "cu121", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
+        ("2.6.0", "cu124", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
+        ("2.7.1", "cu126", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
+        ("2.7.1", "cu128", "7.5 8.0 8.6 9.0 10.0 12.0"),
+        ("2.8.0", "cu128", "7.0 7.5 8.0 8.6 9.0 10.0 12.0"),
+        ("2.8.0", "cu126", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
+        ("2.10.0", "cu128", "7.0 7.5 8.0 8.6 9.0 10.0 12.0"),
+        ("2.11.0", "cu128", "7.5 8.0 8.6 9.0 10.0 12.0"),
+        ("2.11.0", "cu130", "7.5 8.0 8.6 9.0 10.0 12.0"),
+        ("2.14.1", "cu126", "5.0 6.0 7.0 7.5 8.0 8.6 9.0"),
         ("2.15.0", "cu132", "7.5 8.0 8.6 9.0 10.0 12.0"),
     ],
-)  # fmt: skip
+)
 def test_machine_code_of_builds(m: Matrix, torch: str, tag: str, sass: str) -> None:
     build = m.torch_build(torch, tag)
     assert build is not None and " ".join(build.sass) == sass and build.published == "yes"
@@ -87,17 +102,26 @@ def test_builds_not_known_to_be_published(m: Matrix) -> None:
 @pytest.mark.parametrize(
     ("torch", "python", "platform", "grade"),
     [
-        ("2.15.0", "3.11", "linux_x86_64", "ok"), ("2.15.0", "3.10", "linux_x86_64", "too-old"),
-        ("2.15.0", "3.15", "linux_x86_64", "ok"), ("2.14.1", "3.15", "linux_x86_64", "too-new"),
-        ("2.13.0", "3.15", "linux_x86_64", "ok"), ("2.8.0", "3.14", "linux_x86_64", "too-new"),
-        ("2.8.0", "3.9", "linux_x86_64", "ok"), ("2.9.0", "3.9", "linux_x86_64", "too-old"),
-        ("2.5.1", "3.13", "linux_x86_64", "ok"), ("2.5.1", "3.13", "windows", "too-new"),
-        ("2.12.1", "3.13t", "linux_x86_64", "no-wheel"), ("2.12.1", "3.14t", "linux_x86_64", "ok"),
-        ("1.13.1", "3.11.4", "linux_x86_64", "ok"), ("1.13.1", "3.12", "linux_x86_64", "too-new"),
-        ("1.9.1", "3.8", "linux_aarch64", "unknown"), ("2.99.0", "3.11", "linux_x86_64", "unknown"),
-        ("2.8.0", "python", "linux_x86_64", "unknown"), ("2.8.0a0+1.nv25.08", "3.12", "linux_x86_64", "unknown"),
+        ("2.15.0", "3.11", "linux_x86_64", "ok"),
+        ("2.15.0", "3.10", "linux_x86_64", "too-old"),
+        ("2.15.0", "3.15", "linux_x86_64", "ok"),
+        ("2.14.1", "3.15", "linux_x86_64", "too-new"),
+        ("2.13.0", "3.15", "linux_x86_64", "ok"),
+        ("2.8.0", "3.14", "linux_x86_64", "too-new"),
+        ("2.8.0", "3.9", "linux_x86_64", "ok"),
+        ("2.9.0", "3.9", "linux_x86_64", "too-old"),
+        ("2.5.1", "3.13", "linux_x86_64", "ok"),
+        ("2.5.1", "3.13", "windows", "too-new"),
+        ("2.12.1", "3.13t", "linux_x86_64", "no-wheel"),
+        ("2.12.1", "3.14t", "linux_x86_64", "ok"),
+        ("1.13.1", "3.11.4", "linux_x86_64", "ok"),
+        ("1.13.1", "3.12", "linux_x86_64", "too-new"),
+        ("1.9.1", "3.8", "linux_aarch64", "unknown"),
+        ("2.99.0", "3.11", "linux_x86_64", "unknown"),
+        ("2.8.0", "python", "linux_x86_64", "unknown"),
+        ("2.8.0a0+1.nv25.08", "3.12", "linux_x86_64", "unknown"),
     ],
-)  # fmt: skip
+)
 def test_python(m: Matrix, torch: str, python: str, platform: str, grade: str) -> None:
     assert m.python_for_torch(torch, python, platform).grade == grade
 
@@ -111,13 +135,20 @@ def test_torch_for_python(m: Matrix) -> None:
 @pytest.mark.parametrize(
     ("torch", "package", "versions"),
     [
-        ("2.6.0", "torchvision", ("0.21.0",)), ("2.0.0", "torchvision", ("0.15.1",)), ("1.10.0", "torchvision", ("0.11.1",)),
-        ("2.14.0", "torchvision", ("0.29.0", "0.29.1", "0.29.2")), ("2.15.0", "torchvision", ("0.29.1", "0.29.2")),
-        ("2.6.0", "torchaudio", ("2.6.0",)), ("2.0.1", "torchaudio", ("2.0.2",)), ("2.11.0", "torchaudio", ("2.11.0",)),
-        ("2.3.1", "torchtext", ("0.18.0",)), ("2.2.0", "torchtext", ("0.17.0",)), ("2.8.0", "triton", ("3.4.0",)),
+        ("2.6.0", "torchvision", ("0.21.0",)),
+        ("2.0.0", "torchvision", ("0.15.1",)),
+        ("1.10.0", "torchvision", ("0.11.1",)),
+        ("2.14.0", "torchvision", ("0.29.0", "0.29.1", "0.29.2")),
+        ("2.15.0", "torchvision", ("0.29.1", "0.29.2")),
+        ("2.6.0", "torchaudio", ("2.6.0",)),
+        ("2.0.1", "torchaudio", ("2.0.2",)),
+        ("2.11.0", "torchaudio", ("2.11.0",)),
+        ("2.3.1", "torchtext", ("0.18.0",)),
+        ("2.2.0", "torchtext", ("0.17.0",)),
+        ("2.8.0", "triton", ("3.4.0",)),
         ("2.8.0", "torchcodec", ("0.6", "0.7")),
     ],
-)  # fmt: skip
+)
 def test_companions(m: Matrix, torch: str, package: str, versions: tuple[str, ...]) -> None:
     found = {answer.package: answer.versions for answer in m.companions(torch)}
     assert found[package] == versions
@@ -126,21 +157,33 @@ def test_companions(m: Matrix, torch: str, package: str, versions: tuple[str, ..
 @pytest.mark.parametrize(
     ("torch", "package", "version", "grade"),
     [
-        ("2.6.0", "torchvision", "0.21.0", "match"), ("2.6.0+cu124", "torchvision", "0.21.0+cu124", "match"),
-        ("2.6.0", "torchvision", "0.20.1", "mismatch"), ("2.13.0", "torchvision", "0.29.1", "mismatch"),
-        ("2.14.1", "torchvision", "0.29.1", "match"), ("2.14.1", "torchvision", "0.29.0", "mismatch"),
-        ("2.99.0", "torchvision", "0.29.2", "match"), ("2.99.0", "torchvision", "0.21.0", "mismatch"),
-        ("2.6.0", "torchvision", "9.9.9", "unknown"), ("2.8.0a0+1.nv25.08", "torchvision", "0.22.0", "unknown"),
-        ("2.6.0", "torchvision", "0.22.0.dev20250101", "unknown"), ("2.6.0", "torchaudio", "2.6.0", "match"),
-        ("2.6.0", "torchaudio", "2.5.1", "mismatch"), ("2.14.0", "torchaudio", "2.11.0", "match"),
-        ("2.8.0", "torchaudio", "2.11.0", "unknown"), ("2.8.0", "triton", "3.4.0", "match"),
-        ("2.8.0", "triton", "3.3.1", "mismatch"), ("2.14.1", "triton", "3.8.1", "match"),
-        ("2.14.1", "triton", "3.9.0", "mismatch"), ("2.99.0", "triton", "4.0.0", "unknown"),
-        ("2.8.0", "torchao", "0.13.0", "match"), ("2.10.0", "torchao", "0.13.0", "unknown"),
-        ("2.8.0", "torchcodec", "0.7.0", "match"), ("2.8.0", "torchcodec", "0.5", "mismatch"),
+        ("2.6.0", "torchvision", "0.21.0", "match"),
+        ("2.6.0+cu124", "torchvision", "0.21.0+cu124", "match"),
+        ("2.6.0", "torchvision", "0.20.1", "mismatch"),
+        ("2.13.0", "torchvision", "0.29.1", "mismatch"),
+        ("2.14.1", "torchvision", "0.29.1", "match"),
+        ("2.14.1", "torchvision", "0.29.0", "mismatch"),
+        ("2.99.0", "torchvision", "0.29.2", "match"),
+        ("2.99.0", "torchvision", "0.21.0", "mismatch"),
+        ("2.6.0", "torchvision", "9.9.9", "unknown"),
+        ("2.8.0a0+1.nv25.08", "torchvision", "0.22.0", "unknown"),
+        ("2.6.0", "torchvision", "0.22.0.dev20250101", "unknown"),
+        ("2.6.0", "torchaudio", "2.6.0", "match"),
+        ("2.6.0", "torchaudio", "2.5.1", "mismatch"),
+        ("2.14.0", "torchaudio", "2.11.0", "match"),
+        ("2.8.0", "torchaudio", "2.11.0", "unknown"),
+        ("2.8.0", "triton", "3.4.0", "match"),
+        ("2.8.0", "triton", "3.3.1", "mismatch"),
+        ("2.14.1", "triton", "3.8.1", "match"),
+        ("2.14.1", "triton", "3.9.0", "mismatch"),
+        ("2.99.0", "triton", "4.0.0", "unknown"),
+        ("2.8.0", "torchao", "0.13.0", "match"),
+        ("2.10.0", "torchao", "0.13.0", "unknown"),
+        ("2.8.0", "torchcodec", "0.7.0", "match"),
+        ("2.8.0", "torchcodec", "0.5", "mismatch"),
         ("2.8.0", "nosuchpackage", "1.0", "unknown"),
     ],
-)  # fmt: skip
+)
 def test_companion(m: Matrix, torch: str, package: str, version: str, grade: str) -> None:
     assert m.companion_matches(torch, package, version).grade == grade
 

@@ -29,8 +29,14 @@ SITE = "/venv/lib/python3.11/site-packages"
 
 def test_pipes_named_like_files_hang_nobody(tree: Tree) -> None:
     tree.kernel().python("/venv", cfg="version = 3.11.1\n").torch(SITE)
-    for path in ("/proc/meminfo", "/etc/os-release", f"{SITE}/torch/version.py", f"{SITE}/torch/lib/libtorch_cuda.so",
-                 "/etc/ld.so.cache", f"{SITE}/x.pth"):  # fmt: skip
+    for path in (
+        "/proc/meminfo",
+        "/etc/os-release",
+        f"{SITE}/torch/version.py",
+        f"{SITE}/torch/lib/libtorch_cuda.so",
+        "/etc/ld.so.cache",
+        f"{SITE}/x.pth",
+    ):
         place = tree.root / path.lstrip("/")
         place.unlink(missing_ok=True)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -91,8 +97,12 @@ def _as_nobody(tree: Tree) -> None:
     tree.file("/sys/module/nvidia/version", "570.86.10\n").file("/dev/nvidia0").file(
         f"{SITE}/torch/lib/libtorch_cuda.so", "x"
     )
-    for path in ("proc/driver/nvidia/version", "sys/module/nvidia/version", "dev/nvidia0",
-                 f"{SITE[1:]}/torch/lib/libtorch_cuda.so"):  # fmt: skip
+    for path in (
+        "proc/driver/nvidia/version",
+        "sys/module/nvidia/version",
+        "dev/nvidia0",
+        f"{SITE[1:]}/torch/lib/libtorch_cuda.so",
+    ):
         os.chmod(tree.root / path, 0)
     child = (
         "import os, sys; from doctor.probes.collect import Options, collect; from msgspec.json import encode\n"
@@ -249,6 +259,7 @@ def test_agents_that_all_died_leave_their_reason(tree: Tree) -> None:
     assert driver.libcuda_path == "/usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01", "the files had told it"
     assert isinstance(driver.cu_init, Missing) and isinstance(driver.nvml_init, Missing)
     assert {(f.library, f.call, f.fault) for f in driver.faults} == {
-        ("cuda", "cuInit", "crash"), ("nvml", "nvmlInit_v2", "hang"),
-    }  # fmt: skip
+        ("cuda", "cuInit", "crash"),
+        ("nvml", "nvmlInit_v2", "hang"),
+    }
     assert collect(Options(root=str(tree.root))).driver.faults == ()

@@ -21,19 +21,31 @@ OVERLAY = "1 0 0:50 / / rw - overlay overlay rw,lowerdir={folder}/l/AB,upperdir=
     [
         ({}, {}, "none", None),
         ({"/.dockerenv": ""}, {}, "docker", "/.dockerenv"),
-        ({"/.dockerenv": "", "/proc/self/mountinfo": OVERLAY.format(folder="/var/lib/docker/overlay2")}, {}, "docker",
-         "/proc/self/mountinfo"),
+        (
+            {"/.dockerenv": "", "/proc/self/mountinfo": OVERLAY.format(folder="/var/lib/docker/overlay2")},
+            {},
+            "docker",
+            "/proc/self/mountinfo",
+        ),
         ({"/run/.containerenv": "engine=podman\n"}, {}, "podman", "/run/.containerenv"),
         ({"/proc/self/cgroup": "0::/kubepods/besteffort/pod1\n"}, {}, "kubernetes", "/proc/self/cgroup"),
         ({"/.dockerenv": ""}, {"KUBERNETES_SERVICE_HOST": "10.1.0.1"}, "kubernetes", "KUBERNETES_SERVICE_HOST"),
-        ({"/proc/self/mountinfo": OVERLAY.format(folder="/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs")},
-         {}, "containerd", "/proc/self/mountinfo"),
+        (
+            {
+                "/proc/self/mountinfo": OVERLAY.format(
+                    folder="/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs"
+                )
+            },
+            {},
+            "containerd",
+            "/proc/self/mountinfo",
+        ),
         ({}, {"APPTAINER_CONTAINER": "/x.sif"}, "apptainer", "APPTAINER_CONTAINER"),
         ({}, {"SINGULARITY_NAME": "x.sif"}, "apptainer", "SINGULARITY_NAME"),
         ({}, {"container": "systemd-nspawn"}, "systemd-nspawn", "container"),
         ({"/proc/self/mountinfo": OVERLAY.format(folder="/somewhere")}, {}, "other", "/proc/self/mountinfo"),
     ],
-)  # fmt: skip
+)
 def test_kind(tree: Tree, files: dict[str, str], env: dict[str, str], kind: str, evidence: str | None) -> None:
     tree.kernel()
     for path, text in files.items():
@@ -87,9 +99,13 @@ def test_compat_library_with_its_note(tree: Tree, compat_library: bytes, tmp_pat
     tree.link("/usr/local/cuda-13.1/compat/libcuda.so.1", "libcuda.so.590.44.01").link("/usr/local/cuda", "cuda-13.1")
     snapshot = tree.look({})
     expected = CompatLibrary(
-        path="/usr/local/cuda/compat/libcuda.so.1", version="590.44.01", cuda_version="13.1",
-        host_branches=(535, 550, 570), brand_ids=(2, 3), loads=False,
-    )  # fmt: skip
+        path="/usr/local/cuda/compat/libcuda.so.1",
+        version="590.44.01",
+        cuda_version="13.1",
+        host_branches=(535, 550, 570),
+        brand_ids=(2, 3),
+        loads=False,
+    )
     assert snapshot.container.compat == (expected,)
     assert snapshot.cuda.toolkits == (), "a folder with only compat/ is no toolkit"
     active = tree.look({"LD_LIBRARY_PATH": "/usr/local/cuda/compat"})

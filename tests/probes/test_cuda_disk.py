@@ -88,5 +88,6 @@ def test_libraries_that_the_loader_would_take(tree: Tree) -> None:
     libraries = tree.look({"LD_LIBRARY_PATH": "/opt/cudnn"}).cuda.libraries
     assert not isinstance(libraries, Missing)
     assert [(lib.name, lib.soname, lib.version, lib.found_by) for lib in libraries] == [
-        ("libcudnn", "libcudnn.so.9", "9.10.2", "LD_LIBRARY_PATH"), ("libnvJitLink", "libnvJitLink.so.12", "12.8.93", "default"),
-    ]  # fmt: skip
+        ("libcudnn", "libcudnn.so.9", "9.10.2", "LD_LIBRARY_PATH"),
+        ("libnvJitLink", "libnvJitLink.so.12", "12.8.93", "default"),
+    ]

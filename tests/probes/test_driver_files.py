@@ -23,10 +23,15 @@ def test_loaded_driver(tree: Tree) -> None:
     assert driver.proc_gpus == 1
     assert driver.pci_devices == (
         PciDevice(
-            address="0000:65:00.0", vendor="10de", device="2330", subsystem_vendor="10de", subsystem_device="16c1",
-            class_code="030200", driver="nvidia",
+            address="0000:65:00.0",
+            vendor="10de",
+            device="2330",
+            subsystem_vendor="10de",
+            subsystem_device="16c1",
+            class_code="030200",
+            driver="nvidia",
         ),
-    )  # fmt: skip
+    )
 
 
 def test_proprietary_flavour(tree: Tree) -> None:
@@ -85,8 +90,10 @@ def test_device_nodes_in_dev_with_their_rights(tree: Tree) -> None:
     nodes = tree.look().driver.device_nodes
     assert not isinstance(nodes, Missing)
     assert {(n.path, n.kind) for n in nodes} == {
-        ("/dev/nvidia0", "gpu"), ("/dev/nvidiactl", "ctl"), ("/dev/nvidia-caps/nvidia-cap1", "caps"),
-    }  # fmt: skip
+        ("/dev/nvidia0", "gpu"),
+        ("/dev/nvidiactl", "ctl"),
+        ("/dev/nvidia-caps/nvidia-cap1", "caps"),
+    }
     gpu = next(n for n in nodes if n.kind == "gpu")
     assert gpu.mode == 0o600 and gpu.character_device is False and gpu.readable is True
 
@@ -121,8 +128,9 @@ def test_loader_order_and_stub(tree: Tree) -> None:
     assert snapshot.driver.libcuda_stub is True
     assert not isinstance(snapshot.driver.libcuda_candidates, Missing)
     assert [(c.found_by, c.stub) for c in snapshot.driver.libcuda_candidates if c.soname == "libcuda.so.1"] == [
-        ("LD_LIBRARY_PATH", True), ("default", False),
-    ]  # fmt: skip
+        ("LD_LIBRARY_PATH", True),
+        ("default", False),
+    ]
     assert snapshot.cuda.stub_directories == ("/opt/cuda/lib64/stubs",)
     assert snapshot.cuda.ld_library_path == ("/opt/cuda/lib64/stubs", "/nonsense")
 

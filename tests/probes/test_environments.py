@@ -156,8 +156,10 @@ def test_other_environments_with_torch(tree: Tree) -> None:
     python = tree.look({"HOME": "/home/u"}, python="/venv", cwd="/srv").python
     assert not isinstance(python.others, Missing)
     assert sorted((o.prefix, o.torch_version) for o in python.others) == [
-        ("/home/u/miniconda3/envs/ml", "2.1.0"), ("/opt/other", "2.3.0+cu121"), ("/srv/.venv", "2.7.0+cpu"),
-    ]  # fmt: skip
+        ("/home/u/miniconda3/envs/ml", "2.1.0"),
+        ("/opt/other", "2.3.0+cu121"),
+        ("/srv/.venv", "2.7.0+cpu"),
+    ]
     assert python.patient.torch_version == Missing("absent")
 
 

@@ -116,14 +116,22 @@ def test_cgroup_path_of_another_namespace_does_not_lead_outside(tree: Tree) -> N
         ({"MODAL_TASK_ID": "t"}, {"sys_vendor": "Amazon EC2", "product_name": "g5.xlarge"}, "modal", "amazon"),
         ({}, {"sys_vendor": "Amazon EC2", "product_name": "p4d.metal"}, "aws", "none"),
         ({}, {"sys_vendor": "Google", "product_name": "Google Compute Engine"}, "gcp", "kvm"),
-        ({}, {"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine",
-              "chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77"}, "azure", "hyperv"),
+        (
+            {},
+            {
+                "sys_vendor": "Microsoft Corporation",
+                "product_name": "Virtual Machine",
+                "chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77",
+            },
+            "azure",
+            "hyperv",
+        ),
         ({}, {"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine"}, None, "hyperv"),
         ({}, {"sys_vendor": "QEMU", "product_name": "Standard PC"}, None, "kvm"),
         ({"COLAB_RELEASE_TAG": "r"}, {}, "colab", None),
         ({"KAGGLE_KERNEL_RUN_TYPE": "Batch"}, {}, "kaggle", None),
     ],
-)  # fmt: skip
+)
 def test_provider_and_virtualization(
     tree: Tree, env: dict[str, str], dmi: dict[str, str], provider: str | None, virtualization: str | None
 ) -> None:
@@ -167,7 +175,9 @@ def test_only_variables_that_matter_are_kept_and_no_secrets(tree: Tree) -> None:
     host = tree.look(env).host
     assert not isinstance(host.environment, Missing)
     assert {v.name: v.value for v in host.environment} == {
-        "CUDA_VISIBLE_DEVICES": "", "NCCL_DEBUG": "INFO", "TORCH_CUDA_ARCH_LIST": "9.0",
-    }  # fmt: skip
+        "CUDA_VISIBLE_DEVICES": "",
+        "NCCL_DEBUG": "INFO",
+        "TORCH_CUDA_ARCH_LIST": "9.0",
+    }
     assert host.env("CUDA_VISIBLE_DEVICES") == ""
     assert host.env("CUDA_DEVICE_ORDER") is None

@@ -19,11 +19,15 @@ def running(tree: Tree) -> Tree:
 @pytest.mark.parametrize(
     ("line", "built"),
     [
-        ("updates/dkms/nvidia.ko: kernel/drivers/video/x.ko\n", True), ("extra/nvidia.ko.xz:\n", True),
-        ("kernel/nvidia-535/nvidia.ko.zst: a.ko\n", True), ("nvidia.ko:\n", True),
-        ("kernel/drivers/usb/nvidia.kox:\nkernel/i2c/i2c-nvidia.ko:\n", False), ("a/b.ko: updates/nvidia.ko\n", False), ("", False),
+        ("updates/dkms/nvidia.ko: kernel/drivers/video/x.ko\n", True),
+        ("extra/nvidia.ko.xz:\n", True),
+        ("kernel/nvidia-535/nvidia.ko.zst: a.ko\n", True),
+        ("nvidia.ko:\n", True),
+        ("kernel/drivers/usb/nvidia.kox:\nkernel/i2c/i2c-nvidia.ko:\n", False),
+        ("a/b.ko: updates/nvidia.ko\n", False),
+        ("", False),
     ],
-)  # fmt: skip
+)
 def test_the_list_of_the_running_kernel_decides(tree: Tree, line: str, built: bool) -> None:
     running(tree).file(DEP, "kernel/fs/ext4.ko: kernel/fs/jbd2.ko\n" + line)
     assert tree.look().driver.module_built is built

@@ -36,11 +36,13 @@ def machine(tree: Tree) -> Recording:
     recording.agents = {
         "cuda_driver": AgentResult(
             [{"begin": "cuInit"}, {"field": "init", "error": 803, "name": "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"}],
-            stderr_tail="words of jane\n", noise=["hello"], seconds=0.25,
+            stderr_tail="words of jane\n",
+            noise=["hello"],
+            seconds=0.25,
         ),
         "nvml": AgentResult([{"begin": "nvmlInit_v2"}], -9, "hang", "nvmlInit_v2", seconds=20.0),
         "torch": AgentResult([{"begin": "import"}], -11, "crash", "import", "Segmentation fault", 1.5),
-    }  # fmt: skip
+    }
     return recording
 
 
@@ -72,8 +74,19 @@ def test_a_redacted_recording_hides_names_and_keeps_what_is_judged(tree: Tree, t
     assert "jane" not in written
     assert json.loads((tmp_path / "record" / "manifest.json").read_text())["redacted"] is True
     hidden = snapshot_of(read_recording(str(tmp_path / "record")))
-    for fact in ("torch.version", "torch.sass", "torch.cuda", "torch.requires", "driver.kernel_version", "driver.pci_devices", "driver.cu_init",
-                 "driver.libcuda_version", "driver.device_nodes", "python.patient.version", "host.cpu_model"):  # fmt: skip
+    for fact in (
+        "torch.version",
+        "torch.sass",
+        "torch.cuda",
+        "torch.requires",
+        "driver.kernel_version",
+        "driver.pci_devices",
+        "driver.cu_init",
+        "driver.libcuda_version",
+        "driver.device_nodes",
+        "python.patient.version",
+        "host.cpu_model",
+    ):
         assert hidden.fact(fact) == seen.fact(fact), fact
     for snapshot in (seen, hidden):
         assert not isinstance(snapshot.python.distributions, Missing)

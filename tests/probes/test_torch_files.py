@@ -40,8 +40,21 @@ class Linker:
             self._gcc("-shared", "-nostdlib", f"-Wl,-soname,{need}", "-x", "c", "/dev/null", "-o", str(stub))
             stubs.append(str(stub))
         out = self.folder / "out.so"
-        self._gcc("-shared", "-nostdlib", "-Wl,--no-as-needed", f"-Wl,-soname,{soname}", "-x", "c", "/dev/null", "-x", "none",
-                  *stubs, *flags, "-o", str(out))  # fmt: skip
+        self._gcc(
+            "-shared",
+            "-nostdlib",
+            "-Wl,--no-as-needed",
+            f"-Wl,-soname,{soname}",
+            "-x",
+            "c",
+            "/dev/null",
+            "-x",
+            "none",
+            *stubs,
+            *flags,
+            "-o",
+            str(out),
+        )
         return out.read_bytes()
 
     def _gcc(self, *arguments: str) -> None:

@@ -223,12 +223,19 @@ _C = SimpleNamespace(_cuda_getArchFlags=lambda: " ".join(_told.get("archs", ["sm
 backends = SimpleNamespace(cuda=SimpleNamespace(matmul=_Backend()), cudnn=_Backend())
 backends.cudnn.conv = _Backend()
 cuda = SimpleNamespace(
-    OutOfMemoryError=OutOfMemoryError, Event=_Event, device=_On,
-    is_available=lambda: _told.get("devices", 1) > 0, device_count=lambda: _told.get("devices", 1),
-    init=_init, empty_cache=lambda: None, set_device=lambda index: None,
+    OutOfMemoryError=OutOfMemoryError,
+    Event=_Event,
+    device=_On,
+    is_available=lambda: _told.get("devices", 1) > 0,
+    device_count=lambda: _told.get("devices", 1),
+    init=_init,
+    empty_cache=lambda: None,
+    set_device=lambda index: None,
     synchronize=lambda index=0: _at("context", f"cuda:{index}") and None,
-    get_device_name=lambda index: "NVIDIA A10", get_device_capability=lambda index: tuple(_told.get("capability", (9, 0))),
+    get_device_name=lambda index: "NVIDIA A10",
+    get_device_capability=lambda index: tuple(_told.get("capability", (9, 0))),
     get_device_properties=lambda index: SimpleNamespace(name="NVIDIA A10", total_memory=24 << 30),
-    reset_peak_memory_stats=lambda index: None, max_memory_allocated=lambda index: 48 << 20,
+    reset_peak_memory_stats=lambda index: None,
+    max_memory_allocated=lambda index: 48 << 20,
     can_device_access_peer=lambda one, other: _told.get("peer", True),
-)  # fmt: skip
+)

@@ -22,7 +22,14 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-TOLD = {"name": "NVIDIA A100-SXM4-40GB", "capability": [8, 0], "sms": 8, "l2_mib": 4, "free_mib": 2048, "largest_mib": 1 << 20}
+TOLD = {
+    "name": "NVIDIA A100-SXM4-40GB",
+    "capability": [8, 0],
+    "sms": 8,
+    "l2_mib": 4,
+    "free_mib": 2048,
+    "largest_mib": 1 << 20,
+}
 TOLD |= json.loads(os.environ.get("FAKE_GPU", "{}"))
 FAULT: dict[str, str] = TOLD.get("fault", {})
 MIB = 1 << 20
@@ -101,9 +108,13 @@ def pretend() -> None:
     cuda.synchronize = sound
     cuda.empty_cache = sound
     cuda.get_device_properties = lambda ordinal: SimpleNamespace(
-        name=TOLD["name"], major=TOLD["capability"][0], minor=TOLD["capability"][1], L2_cache_size=TOLD["l2_mib"] * MIB,
-        multi_processor_count=TOLD["sms"], uuid="5f3a9c1e-1111-2222-3333-444455556666",
-    )  # fmt: skip
+        name=TOLD["name"],
+        major=TOLD["capability"][0],
+        minor=TOLD["capability"][1],
+        L2_cache_size=TOLD["l2_mib"] * MIB,
+        multi_processor_count=TOLD["sms"],
+        uuid="5f3a9c1e-1111-2222-3333-444455556666",
+    )
     cuda.mem_get_info = lambda ordinal: (TOLD["free_mib"] * MIB, 40960 * MIB)
     cuda.memory_allocated = cuda.memory_reserved = used
     cuda.max_memory_allocated = lambda: max(peak[0], used())

@@ -50,9 +50,14 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run gpudoctor to its end."""
     return subprocess.run(
-        command(*words), env={**os.environ, **(env or {})} if env is None else env, cwd=cwd,
-        capture_output=True, text=True, timeout=GUARD_S, check=False,
-    )  # fmt: skip
+        command(*words),
+        env={**os.environ, **(env or {})} if env is None else env,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+        check=False,
+    )
 
 
 def report(words: Sequence[str], env: dict[str, str] | None = None, cwd: Path | None = None) -> dict[str, Any]:

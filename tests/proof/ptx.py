@@ -48,7 +48,13 @@ def _float(value: Fraction) -> float:
 
 class _Thread:
     def __init__(
-        self, lines: list[str], memory: dict[int, int], shared: dict[int, int], place: dict[str, int], seed: int, rounds: int
+        self,
+        lines: list[str],
+        memory: dict[int, int],
+        shared: dict[int, int],
+        place: dict[str, int],
+        seed: int,
+        rounds: int,
     ) -> None:
         self.lines, self.memory, self.shared = lines, memory, shared
         self.registers: dict[str, int | float] = {**place, "tile": 0}

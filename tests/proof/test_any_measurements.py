@@ -55,7 +55,9 @@ def value(kind: Any, field: str) -> st.SearchStrategy[Any]:
     if kind is str:
         return st.sampled_from(TEXTS.get(field, ["", "x"]))
     hints = typing.get_type_hints(kind)
-    return st.fixed_dictionaries({name: value(hints[name], name) for name in kind.__struct_fields__}).map(lambda f: kind(**f))
+    return st.fixed_dictionaries({name: value(hints[name], name) for name in kind.__struct_fields__}).map(
+        lambda f: kind(**f)
+    )
 
 
 HINTS = typing.get_type_hints(Measured)

@@ -97,7 +97,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("told", "call", "code", "name"), CALLS)
-def test_an_error_on_one_device_leaves_the_other(told: str, call: str, code: int, name: str, on_machine: OnMachine) -> None:
+def test_an_error_on_one_device_leaves_the_other(
+    told: str, call: str, code: int, name: str, on_machine: OnMachine
+) -> None:
     """Also an error that the driver repeats until the process ends: the agent starts itself anew."""
     result = run(on_machine(Machine.load(TWO).with_(**{f"fail__{told}__0": str(code)})))
     first, second = proofs(result)
@@ -116,7 +118,9 @@ def test_out_of_memory_says_how_much_is_taken(on_machine: OnMachine) -> None:
 def test_the_compiler_is_heard(on_machine: OnMachine) -> None:
     (proof,) = proofs(run(on_machine(Machine.load(H100).with_(fail__cuModuleLoadDataEx="218"))))
     assert isinstance(proof.right, Missing)
-    assert "CUDA_ERROR_INVALID_PTX" in proof.right.detail and "ptxas application ptx input, line 1" in proof.right.detail
+    assert (
+        "CUDA_ERROR_INVALID_PTX" in proof.right.detail and "ptxas application ptx input, line 1" in proof.right.detail
+    )
 
 
 def test_a_kernel_that_never_ends_leaves_the_next_device(on_machine: OnMachine) -> None:
@@ -124,19 +128,28 @@ def test_a_kernel_that_never_ends_leaves_the_next_device(on_machine: OnMachine) 
     hung = run(env, stuck_in="cuCtxSynchronize")
     assert (hung.fault, hung.guilty, hung.lines[-1]["device"]) == ("hang", "cuCtxSynchronize", "cuda:0")
     first, second = proofs(hung, run(env, "--first", "1"))
-    assert (first.device, first.name, first.failed_call, first.fault) == (0, "NVIDIA GeForce RTX 3060", "cuCtxSynchronize", "hang")
+    assert (first.device, first.name, first.failed_call, first.fault) == (
+        0,
+        "NVIDIA GeForce RTX 3060",
+        "cuCtxSynchronize",
+        "hang",
+    )
     assert first.right == Missing("timeout", "cuCtxSynchronize did not return")
     assert (second.device, second.right) == (1, True)
 
 
-@pytest.mark.parametrize("call", ["cuInit", "cuDeviceGetName", "cuCtxCreate_v2", "cuModuleLoadDataEx", "cuMemcpyDtoH_v2"])
+@pytest.mark.parametrize(
+    "call", ["cuInit", "cuDeviceGetName", "cuCtxCreate_v2", "cuModuleLoadDataEx", "cuMemcpyDtoH_v2"]
+)
 def test_a_hang_is_put_to_its_call(call: str, on_machine: OnMachine) -> None:
     result = run(on_machine(Machine.load(H100).with_(**{f"fail__{call.removesuffix('_v2')}": "hang"})), stuck_in=call)
     assert (result.fault, result.guilty) == ("hang", call)
     assert [(step.agent, step.step, step.fault) for step in measured(result).ended] == [("driver_proof", call, "hang")]
 
 
-@pytest.mark.parametrize(("call", "how"), [("cuCtxCreate_v2", "crash"), ("cuLaunchKernel", "abort"), ("cuModuleLoadDataEx", "exit")])
+@pytest.mark.parametrize(
+    ("call", "how"), [("cuCtxCreate_v2", "crash"), ("cuLaunchKernel", "abort"), ("cuModuleLoadDataEx", "exit")]
+)
 def test_a_crash_is_put_to_its_call(call: str, how: str, on_machine: OnMachine) -> None:
     result = run(on_machine(Machine.load(H100).with_(**{f"fail__{call.removesuffix('_v2')}": how})))
     assert (result.fault, result.guilty) == ("failed" if how == "exit" else "crash", call)
@@ -156,8 +169,14 @@ def test_a_context_that_is_not_given_back_spoils_no_result(on_machine: OnMachine
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [(34, "STUB_LIBRARY"), (802, "SYSTEM_NOT_READY"), (803, "SYSTEM_DRIVER_MISMATCH"), (804, "COMPAT_NOT_SUPPORTED_ON_DEVICE"), (999, "UNKNOWN")],
-)  # fmt: skip
+    [
+        (34, "STUB_LIBRARY"),
+        (802, "SYSTEM_NOT_READY"),
+        (803, "SYSTEM_DRIVER_MISMATCH"),
+        (804, "COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+        (999, "UNKNOWN"),
+    ],
+)
 def test_no_device_is_proven_where_init_fails(code: int, name: str, on_machine: OnMachine) -> None:
     result = run(on_machine(Machine.load(H100).with_(fail__cuInit=str(code))))
     (step,) = measured(result).ended
@@ -184,8 +203,12 @@ def test_a_library_without_the_calls(on_machine: OnMachine, tmp_path: Path) -> N
     """One of before 2011, or a stub that somebody wrote."""
     env = on_machine("no-driver")
     functions = ("cuInit(unsigned f)", "cuDeviceGetCount(int *c)", "cuDeviceGet(int *d, int o)")
-    (tmp_path / "old.c").write_text("".join(f"int {f} {{ {'*c = 1; ' if 'Count' in f else ''}return 0; }}\n" for f in functions))
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", Path(env["LD_LIBRARY_PATH"]) / "libcuda.so.1", tmp_path / "old.c"], check=True)
+    (tmp_path / "old.c").write_text(
+        "".join(f"int {f} {{ {'*c = 1; ' if 'Count' in f else ''}return 0; }}\n" for f in functions)
+    )
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", Path(env["LD_LIBRARY_PATH"]) / "libcuda.so.1", tmp_path / "old.c"], check=True
+    )
     (proof,) = proofs(run(env))
     assert proof.right == Missing("error", "cuCtxCreate_v2: libcuda has no such call")
     assert (proof.failed_call, proof.error_code) == ("cuCtxCreate_v2", Missing("not-asked"))
@@ -201,7 +224,9 @@ def test_one_device_is_asked_for(on_machine: OnMachine) -> None:
     assert measured(run(env, "--first", "2")).driver == ()
 
 
-@pytest.mark.parametrize("words", [["--first"], ["--only", "x"], ["--only", "-1"], ["2"], ["--first", "1", "--only", "1"], ["--last", "1"]])
+@pytest.mark.parametrize(
+    "words", [["--first"], ["--only", "x"], ["--only", "-1"], ["2"], ["--first", "1", "--only", "1"], ["--last", "1"]]
+)
 def test_wrong_usage_is_one_line(words: list[str], on_machine: OnMachine) -> None:
     result = run(on_machine(H100), *words)
     assert (result.returncode, result.lines) == (1, [])
@@ -225,7 +250,7 @@ def test_other_work_on_the_gpu_leaves_the_memory_of_a_context_open(on_machine: O
         ({"fail__cuDeviceGetUuid": "999"}, "absent", "no UUID"),
         ({}, "absent", "did not grow"),
     ],
-)  # fmt: skip
+)
 def test_nvml_spoils_no_proof(changes: dict[str, str], reason: str, words: str, on_machine: OnMachine) -> None:
     (proof,) = proofs(run(on_machine(Machine.load(H100).with_(**changes))))
     assert proof.right is True

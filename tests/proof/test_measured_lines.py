@@ -30,7 +30,9 @@ def measured(*lines: dict[str, Any], agent: str = "torch_speed", **end: Any) -> 
 def test_results_become_facts() -> None:
     found = parse_measured(
         {
-            "driver_proof": [AgentResult([{"driver_proof": {"device": 0, "key": UUID, "right": True, "elements": 4096}}])],
+            "driver_proof": [
+                AgentResult([{"driver_proof": {"device": 0, "key": UUID, "right": True, "elements": 4096}}])
+            ],
             "torch_proof": [AgentResult([{"field": "torch_devices", "value": ["cuda:0"]}, {"torch_proof": PROOF}])],
             "torch_speed": [AgentResult([{"rate": RATE}, {"rate": {**RATE, "what": "fp16"}}])],
         },
@@ -45,11 +47,22 @@ def test_results_become_facts() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        {}, [], None, "text", 7, {**RATE, "value": "fast"}, {**RATE, "value": float("nan")}, {**RATE, "value": float("inf")},
-        {**RATE, "value": 10**30}, {**RATE, "value": 10**400}, {**RATE, "detail": {"m": float("-inf")}}, {**RATE, "detail": {"m": []}}, {**RATE, "runs": "3"},
+        {},
+        [],
+        None,
+        "text",
+        7,
+        {**RATE, "value": "fast"},
+        {**RATE, "value": float("nan")},
+        {**RATE, "value": float("inf")},
+        {**RATE, "value": 10**30},
+        {**RATE, "value": 10**400},
+        {**RATE, "detail": {"m": float("-inf")}},
+        {**RATE, "detail": {"m": []}},
+        {**RATE, "runs": "3"},
     ],
     ids=lambda row: str(row)[:60],
-)  # fmt: skip
+)
 def test_a_result_that_cannot_be_read_is_told_and_costs_no_other(row: Any) -> None:
     found = measured({"rate": row}, {"rate": RATE})
     assert [rate.value for rate in found.rates] == [700.5]  # type: ignore[union-attr]
@@ -57,7 +70,9 @@ def test_a_result_that_cannot_be_read_is_told_and_costs_no_other(row: Any) -> No
     assert (step.agent, step.step, step.fault) == ("torch_speed", "rate", "failed") and "cannot be read" in step.detail
 
 
-@pytest.mark.parametrize(("idle", "percents", "busy"), [(20, [100] * 8, False), (0, [40] * 28, True), (28, [], False), (0, [], False)])
+@pytest.mark.parametrize(
+    ("idle", "percents", "busy"), [(20, [100] * 8, False), (0, [40] * 28, True), (28, [], False), (0, [], False)]
+)
 def test_others_at_work_before_the_proof(idle: int, percents: list[int], busy: bool) -> None:
     """Not a GPU that the driver woke for NVML a moment ago."""
     told = [*percents, *[0] * idle]
@@ -65,7 +80,11 @@ def test_others_at_work_before_the_proof(idle: int, percents: list[int], busy: b
     phase = {"phase": "proof", "device": "cuda:0", "key": UUID, "start": 10.0, "end": 11.0}
     after = {"sample": {"time": 10.5, "key": UUID, "utilization": 97}}
     found = parse_measured(
-        {"torch_proof": [AgentResult([phase, {"torch_proof": PROOF}])], "nvml_sampler": [AgentResult([*samples, after])]}, ASKED
+        {
+            "torch_proof": [AgentResult([phase, {"torch_proof": PROOF}])],
+            "nvml_sampler": [AgentResult([*samples, after])],
+        },
+        ASKED,
     )
     assert found.torch[0].busy is busy  # type: ignore[index]
 
@@ -78,9 +97,14 @@ def test_a_missing_fact_is_read_as_one() -> None:
 
 def test_a_child_that_hangs_leaves_what_it_had_said() -> None:
     found = measured(
-        {"torch_proof": PROOF}, {"begin": "matmul", "device": "cuda:1", "so_far": {"device": "cuda:1", "name": "NVIDIA L4"}},
-        agent="torch_proof", returncode=-9, fault="hang", guilty="matmul", seconds=30.0,
-    )  # fmt: skip
+        {"torch_proof": PROOF},
+        {"begin": "matmul", "device": "cuda:1", "so_far": {"device": "cuda:1", "name": "NVIDIA L4"}},
+        agent="torch_proof",
+        returncode=-9,
+        fault="hang",
+        guilty="matmul",
+        seconds=30.0,
+    )
     whole, cut = found.torch  # type: ignore[misc]
     assert whole.right is True and whole.fault is None
     assert (cut.device, cut.name, cut.fault, cut.failed_step) == ("cuda:1", "NVIDIA L4", "hang", "matmul")
@@ -91,7 +115,11 @@ def test_a_child_that_hangs_leaves_what_it_had_said() -> None:
 
 def test_a_child_that_dies_in_the_driver_leaves_its_device() -> None:
     found = measured(
-        {"begin": "cuCtxCreate_v2", "device": 2}, agent="driver_proof", returncode=-11, fault="crash", guilty="cuCtxCreate_v2"
+        {"begin": "cuCtxCreate_v2", "device": 2},
+        agent="driver_proof",
+        returncode=-11,
+        fault="crash",
+        guilty="cuCtxCreate_v2",
     )
     (proof,) = found.driver  # type: ignore[misc]
     assert (proof.device, proof.fault, proof.failed_call) == (2, "crash", "cuCtxCreate_v2")
@@ -130,7 +158,9 @@ def test_a_batch_of_the_sweep_has_the_utilisation_of_its_time() -> None:
     found = parse_measured(
         {
             "torch_proof": [AgentResult([{"torch_proof": PROOF}])],
-            "training_speed": [AgentResult([{"batch": {"device": "cuda:0", "batch": n, "step_ms": 1}} for n in (64, 128)] + [phase])],
+            "training_speed": [
+                AgentResult([{"batch": {"device": "cuda:0", "batch": n, "step_ms": 1}} for n in (64, 128)] + [phase])
+            ],
             "nvml_sampler": [AgentResult([at(9.0, 90), at(11.0, 8), at(11.5, 10), at(13.0, 90)])],
         },
         ASKED,

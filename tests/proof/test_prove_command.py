@@ -55,8 +55,9 @@ def test_every_gpu_is_proved_and_known_by_one_key(fakes: Path, fake: Path, tmp_p
     ]
     assert [load["key"] for load in of(found, "loads") if load["phase"] == "proof"] == keys
     assert {(p["source"], p["target"], p["right"]) for p in of(found, "pairs")} == {
-        ("cuda:0", "cuda:1", True), ("cuda:1", "cuda:0", True),
-    }  # fmt: skip
+        ("cuda:0", "cuda:1", True),
+        ("cuda:1", "cuda:0", True),
+    }
 
 
 def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:
@@ -71,8 +72,10 @@ def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, t
     )
     found = report(["prove", "--quick", "--timeout", "12", "--python", str(fake)], env)
     assert [(p["device"], p["right"] is True, p.get("fault")) for p in of(found, "driver")] == [
-        (0, True, None), (1, False, "hang"), (2, True, None),
-    ]  # fmt: skip
+        (0, True, None),
+        (1, False, "hang"),
+        (2, True, None),
+    ]
     cut, *whole = of(found, "torch")
     assert (cut["device"], cut["fault"], cut["failed_step"], cut["right"]["missing"]) == (
         "cuda:0",
@@ -90,8 +93,11 @@ def test_an_error_that_spoils_the_process_costs_its_gpu_alone(fakes: Path, fake:
     env = variables(fakes, tmp_path, "h200x8", {"gpus": "4", "fail.cuMemAlloc.2": "2"}, devices=4, faults=faults)
     found = report(["prove", "--quick", "--python", str(fake)], env)
     assert [(p["device"], p["right"] is True) for p in of(found, "torch")] == [
-        ("cuda:0", False), ("cuda:1", False), ("cuda:2", True), ("cuda:3", True),
-    ]  # fmt: skip
+        ("cuda:0", False),
+        ("cuda:1", False),
+        ("cuda:2", True),
+        ("cuda:3", True),
+    ]
     assert of(found, "torch")[0]["error_code"] == 700 and of(found, "torch")[1]["fault"] == "crash"
     assert [(p["device"], p.get("error_code")) for p in of(found, "driver") if p["right"] is not True] == [(2, 2)]
 
@@ -109,8 +115,9 @@ def test_a_gpu_that_others_use_is_told_so(fakes: Path, fake: Path, tmp_path: Pat
     env = variables(fakes, tmp_path, "h200x8", {"gpus": "2", **busy}, devices=2)
     found = report(["prove", "--quick", "--python", str(fake)], env)
     assert [(p["right"], p.get("busy", False), p["utilization_percent"]) for p in of(found, "torch")] == [
-        (True, True, 97.0), (True, False, 0.0),
-    ]  # fmt: skip
+        (True, True, 97.0),
+        (True, False, 0.0),
+    ]
     assert not [f["id"] for f in found["findings"] if f["status"] == "fail" and f["layer"] == "speed"]
 
 

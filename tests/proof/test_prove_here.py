@@ -35,7 +35,9 @@ def ids(found: dict[str, Any], part: str) -> list[str]:
 def test_the_cpu_is_measured_where_that_is_asked(with_torch: Path, tmp_path: Path) -> None:
     """The run, the report from its file, and the picture: what was measured is in all of them."""
     picture = tmp_path / "figures.svg"
-    found = report(["prove", "--quick", "--device", "cpu", "--python", str(with_torch), "--plot", str(picture)], cwd=tmp_path)
+    found = report(
+        ["prove", "--quick", "--device", "cpu", "--python", str(with_torch), "--plot", str(picture)], cwd=tmp_path
+    )
     measured = obeys(found)
     assert (found["exit_code"], found["verdict"]) == (0, "pass")
     assert "gpu-path-unused" in ids(found, "remarks") and not found["findings"]

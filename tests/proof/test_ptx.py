@@ -103,7 +103,9 @@ def test_it_assembles_for_every_architecture(tmp_path: Path) -> None:
     archs = known("sm") + known("compute")
     assert len(known("sm")) >= 5
     said = {arch: assemble(TEXT, arch, tmp_path) for arch in archs}
-    assert {arch: (done.returncode, done.stdout + done.stderr) for arch, done in said.items()} == dict.fromkeys(archs, (0, ""))
+    assert {arch: (done.returncode, done.stdout + done.stderr) for arch, done in said.items()} == dict.fromkeys(
+        archs, (0, "")
+    )
 
 
 @pytest.mark.nvcc

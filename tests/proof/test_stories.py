@@ -22,7 +22,9 @@ from .stories import (
     watched,
 )
 
-SLOW_CORE = CpuScore(single_core=34.0, under_load=30.0, cores=1.5, cores_seen=64, model="AMD EPYC 7551", throttled_percent=2.0)
+SLOW_CORE = CpuScore(
+    single_core=34.0, under_load=30.0, cores=1.5, cores_seen=64, model="AMD EPYC 7551", throttled_percent=2.0
+)
 # Batch: (milliseconds a step, of them the GPU's), host time of a step. A10: 200 steps of batch 256 make the epoch of 1 s.
 A10 = ({64: (4.7, 0.45), 256: (5.0, 0.75), 1024: (5.1, 2.3), 4096: (9.4, 9.0), 16384: (40.0, 38.0)}, 4.6)
 A5000 = ({64: (9.7, 0.4), 256: (10.0, 0.7), 1024: (10.1, 2.0), 4096: (10.4, 6.9), 16384: (32.0, 31.0)}, 9.6)
@@ -97,7 +99,9 @@ def test_pro_6000_is_no_faster_than_a_3060_ti_until_the_batch_is_large() -> None
 )
 def test_the_same_trainings_watched(board: str, busy: float, cores: float, percent: int) -> None:
     total = cores * percent / 100
-    s = watched(board, gpu_busy_percent=busy, cores=cores, cpu_cores=total, main_cores=min(1.0, total), gpu_idle_percent=4.0)
+    s = watched(
+        board, gpu_busy_percent=busy, cores=cores, cpu_cores=total, main_cores=min(1.0, total), gpu_idle_percent=4.0
+    )
     done = report(s)
     assert ids(s) == ["cpu-bound"] and done.exit_code == 0
     words = said(done)["cpu-bound"]
@@ -141,7 +145,11 @@ def test_a_run_beside_others_is_not_said_to_fill_the_gpu() -> None:
 def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
     done = report(watched("h100", uses_gpu=False)).measured
     assert done is not None
-    assert (done.gpu_path, done.cuda_compatibility, done.watch_reason) == ("gpu-path-unused", "unknown", "it used no GPU")
+    assert (done.gpu_path, done.cuda_compatibility, done.watch_reason) == (
+        "gpu-path-unused",
+        "unknown",
+        "it used no GPU",
+    )
 
 
 MEASURED = {
@@ -168,13 +176,19 @@ def test_at_its_default_power_limit_a_gpu_is_healthy(board: str) -> None:
     assert "normal" in said(done)["power-capped"] and "default power limit" in said(done)["matmul-below-range"]
     assert verdict(done).cuda_compatibility == "cleared"
     far = report(proven(b, loads=(), rates=rates(b, speed=0.2)))
-    assert verdict(far).cuda_compatibility == "unknown" and "slower than they should be" in verdict(far).cuda_compatibility_reason
+    assert (
+        verdict(far).cuda_compatibility == "unknown"
+        and "slower than they should be" in verdict(far).cuda_compatibility_reason
+    )
 
 
 def test_a_gpu_capped_at_sixty_percent() -> None:
     b = BOARDS["h100"]
-    s = proven(b, loads=loads(b, reasons_percent={"power-cap": 97.0}, power_limit_w=420.0, clock_sm_mhz=1200.0),
-               rates=rates(b, speed=0.72))  # fmt: skip
+    s = proven(
+        b,
+        loads=loads(b, reasons_percent={"power-cap": 97.0}, power_limit_w=420.0, clock_sm_mhz=1200.0),
+        rates=rates(b, speed=0.72),
+    )
     assert isinstance(s.gpus, tuple)
     s = s.replace({"gpus": (s.gpus[0].with_(power_limit_w=420.0),)})
     done = report(s)
@@ -208,8 +222,10 @@ def test_a_link_of_four_lanes() -> None:
 
 
 def test_a_busy_gpu_has_no_finding_of_slowness() -> None:
-    for busy, words in (({"torch": (torch_proof(BOARDS["h100"], busy=True),)}, "was at work on this GPU"),
-                        ({"loads": loads(BOARDS["h100"], others=1)}, "has a context on this GPU too")):  # fmt: skip
+    for busy, words in (
+        ({"torch": (torch_proof(BOARDS["h100"], busy=True),)}, "was at work on this GPU"),
+        ({"loads": loads(BOARDS["h100"], others=1)}, "has a context on this GPU too"),
+    ):
         s = proven("h100", rates=rates(BOARDS["h100"], speed=0.4, memory=0.4, h2d=0.4), **busy)
         done = report(s)
         assert ids(s) == []
@@ -222,8 +238,11 @@ def test_an_unlisted_gpu_is_unknown_with_its_figures() -> None:
     s = proven(UNKNOWN, machine(UNKNOWN))
     done = report(s)
     assert ids(s) == []
-    for name, figure in (("matmul-below-range", "bf16 300 TFLOP/s"), ("memory-bandwidth-below-range", "1300 GB/s"),
-                         ("h2d-below-range", "from pinned host memory 50.0 GB/s")):  # fmt: skip
+    for name, figure in (
+        ("matmul-below-range", "bf16 300 TFLOP/s"),
+        ("memory-bandwidth-below-range", "1300 GB/s"),
+        ("h2d-below-range", "from pinned host memory 50.0 GB/s"),
+    ):
         result = next(c for c in done.checks if c.id == name)
         assert result.status == "unknown" and figure in result.reason and "not listed" in result.reason
     assert verdict(done).expected == () and verdict(done).cuda_compatibility == "cleared"

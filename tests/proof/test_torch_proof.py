@@ -159,7 +159,12 @@ def test_little_memory_makes_it_smaller(tmp_path: Path) -> None:
     result = run("torch_proof", environment(tmp_path, room=300 * 300), "--device", "cuda")
     assert result.fault is None
     steps = [(step["step"], step["fault"]) for step in rows(result, "ended")]
-    assert steps == [("first launch", "skipped"), ("matmul", "skipped"), ("convolution", "skipped"), ("work", "skipped")]
+    assert steps == [
+        ("first launch", "skipped"),
+        ("matmul", "skipped"),
+        ("convolution", "skipped"),
+        ("work", "skipped"),
+    ]
     assert all("made smaller" in step["detail"] for step in rows(result, "ended"))
     proof = proofs(result)["cuda:0"]
     assert (proof.right, proof.fault) == (True, None) and isinstance(proof.work_ms, float)

@@ -94,7 +94,13 @@ def test_all_of_it_on_the_cpu(with_torch: Path) -> None:
     (step,) = found.training
     assert (step.device, step.batch, step.sequence, step.precision) == ("cpu", 8, 64, "fp32")
     assert step.samples_per_s == pytest.approx(step.batch * 1e3 / step.step_ms, rel=1e-4)  # type: ignore[operator]
-    for part in (step.weights_mib, step.gradients_mib, step.optimizer_mib, step.activations_mib, step.bytes_per_parameter):
+    for part in (
+        step.weights_mib,
+        step.gradients_mib,
+        step.optimizer_mib,
+        step.activations_mib,
+        step.bytes_per_parameter,
+    ):
         assert part == Missing("absent", "torch does not count memory on the CPU")
     phases = [line for line in found.lines if "phase" in line]
     assert {phase["phase"] for phase in phases} == {"matmul", "memory", "training"}
@@ -140,15 +146,26 @@ def test_a_package_that_is_no_torch(tmp_path: Path, device: str) -> None:
 @pytest.mark.torch_wheel
 def test_the_benchmark_says_where_it_cannot_measure(with_torch: Path) -> None:
     script = str(HERE.parents[1] / "benchmarks/gpu_speed.py")
-    for python, why in ((with_torch / "bin/python", "no GPU: torch does not offer cuda:0 here"), (sys.executable, "this Python has no torch")):
+    for python, why in (
+        (with_torch / "bin/python", "no GPU: torch does not offer cuda:0 here"),
+        (sys.executable, "this Python has no torch"),
+    ):
         done = subprocess.run([str(python), script], capture_output=True, text=True, timeout=GUARD_S, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gpu_speed.py: {why}; nothing was measured\n")
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("--device", "rocm"), ("--device", "cuda:x"), ("--device", "cpu", "--level", "deep"), ("--device", "cpu", "--seconds", "0"),
-              ("--device", "cpu", "--seconds", "nan")], ids=str,
-)  # fmt: skip
+    "words",
+    [
+        (),
+        ("--device", "rocm"),
+        ("--device", "cuda:x"),
+        ("--device", "cpu", "--level", "deep"),
+        ("--device", "cpu", "--seconds", "0"),
+        ("--device", "cpu", "--seconds", "nan"),
+    ],
+    ids=str,
+)
 def test_a_wrong_command_line_exits_2(words: tuple[str, ...]) -> None:
     done = subprocess.run([sys.executable, AGENT, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and not done.stdout and "error: " in done.stderr.splitlines()[-1]
@@ -158,20 +175,30 @@ def test_a_wrong_command_line_exits_2(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.torch_wheel
-def test_all_of_it_on_a_gpu_with_little_free_memory(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+def test_all_of_it_on_a_gpu_with_little_free_memory(
+    with_torch: Path, on_machine: Callable[..., dict[str, str]]
+) -> None:
     found = on_gpu(with_torch, on_machine("healthy-h100"), free_mib=60)
     assert found.begun[:4] == ["import torch", "device", "warm-up", "matmul bf16"]
-    assert {end.fault for end in found.ended} == {"skipped"} and all("made smaller" in end.detail for end in found.ended)
+    assert {end.fault for end in found.ended} == {"skipped"} and all(
+        "made smaller" in end.detail for end in found.ended
+    )
     products = {rate.what: rate for rate in found.rates if rate.kind == "matmul"}
     assert {what: (rate.unit, rate.units) for what, rate in products.items()} == {
-        "fp32": ("TFLOP/s", "cuda-cores"), "tf32": ("TFLOP/s", "tensor-cores"), "fp16": ("TFLOP/s", "tensor-cores"),
-        "bf16": ("TFLOP/s", "tensor-cores"), "fp8": ("TFLOP/s", "tensor-cores"), "int8": ("TOP/s", "tensor-cores"),
-    }  # fmt: skip
+        "fp32": ("TFLOP/s", "cuda-cores"),
+        "tf32": ("TFLOP/s", "tensor-cores"),
+        "fp16": ("TFLOP/s", "tensor-cores"),
+        "bf16": ("TFLOP/s", "tensor-cores"),
+        "fp8": ("TFLOP/s", "tensor-cores"),
+        "int8": ("TOP/s", "tensor-cores"),
+    }
     assert all(rate.detail["shrunk"] == 1 and rate.detail["m"] == 1024 for rate in products.values())
     assert found.whats("copy") == {"h2d-pinned", "h2d-pageable", "d2h-pinned", "d2h-pageable"}
     assert found.whats("launch") == {"eager", "graph"} and found.whats("operation") == OPERATIONS.keys()
     operation = found.rate("operation", "linear").detail
-    assert operation["flops"] / operation["ms"] / 1e9 == pytest.approx(found.rate("operation", "linear").value, rel=1e-4)
+    assert operation["flops"] / operation["ms"] / 1e9 == pytest.approx(
+        found.rate("operation", "linear").value, rel=1e-4
+    )
     assert operation["intensity"] == pytest.approx(operation["flops"] / operation["bytes"], rel=1e-4)
     phases = [line for line in found.lines if "phase" in line]
     assert {phase["phase"] for phase in phases} == {"matmul", "memory", "copy", "training"}
@@ -191,10 +218,20 @@ def test_all_of_it_on_a_gpu_with_little_free_memory(with_torch: Path, on_machine
 @pytest.mark.torch_wheel
 def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
     found = on_gpu(
-        with_torch, on_machine("healthy-h100"), free_mib=8192, largest_mib=12, without=["cuda.CUDAGraph", "_scaled_mm"],
-        fault={"mm": "no kernel image is available", "linear": "an odd error", "softmax": "an odd error", "layer_norm": "CUBLAS_STATUS_NOT_SUPPORTED in a call",
-               "_int_mm": "CUBLAS_STATUS_NOT_SUPPORTED in a call", "gelu": "CUDA error: an illegal memory access was encountered"},
-    )  # fmt: skip
+        with_torch,
+        on_machine("healthy-h100"),
+        free_mib=8192,
+        largest_mib=12,
+        without=["cuda.CUDAGraph", "_scaled_mm"],
+        fault={
+            "mm": "no kernel image is available",
+            "linear": "an odd error",
+            "softmax": "an odd error",
+            "layer_norm": "CUBLAS_STATUS_NOT_SUPPORTED in a call",
+            "_int_mm": "CUBLAS_STATUS_NOT_SUPPORTED in a call",
+            "gelu": "CUDA error: an illegal memory access was encountered",
+        },
+    )
     assert found.end("memory copy") == [("skipped", "out of memory: made smaller, 8 instead of 1024")]
     assert found.rate("memory", "copy").detail == {"mib": 8}
     assert found.end("copy h2d-pinned") == [("skipped", "out of memory: made smaller, 8 instead of 128")]
@@ -209,9 +246,13 @@ def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Ca
     assert found.begun[-1] == "operation gelu"
     after = [end for end in found.ended if end.detail == "not measured after the error in operation gelu"]
     assert {end.step for end in after} == {
-        "operation layer-norm", "operation residual-add", "operation attention-scores", "operation attention",
-        "copy h2d-pageable", "copy d2h-pageable",
-    }  # fmt: skip
+        "operation layer-norm",
+        "operation residual-add",
+        "operation attention-scores",
+        "operation attention",
+        "copy h2d-pageable",
+        "copy d2h-pageable",
+    }
 
 
 # ---- Arithmetic ----
@@ -220,17 +261,26 @@ def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Ca
 @pytest.mark.parametrize(
     ("what", "capability", "name", "units"),
     [
-        ("fp32", None, "", "cpu"), ("bf16", None, "", "cpu"),
-        ("fp32", (9, 0), "NVIDIA H100 80GB HBM3", "cuda-cores"), ("tf32", (8, 0), "NVIDIA A100-SXM4-40GB", "tensor-cores"),
-        ("fp16", (7, 0), "Tesla V100-SXM2-16GB", "tensor-cores"), ("fp16", (6, 0), "Tesla P100-PCIE-16GB", "cuda-cores"),
-        ("fp16", (7, 5), "Tesla T4", "tensor-cores"), ("int8", (7, 5), "Tesla T4", "tensor-cores"),
-        ("int8", (6, 1), "Tesla P4", "cuda-cores"), ("fp16", (7, 5), "NVIDIA GeForce RTX 2060", "tensor-cores"),
-        ("fp16", (7, 5), "NVIDIA GeForce GTX 1650", "cuda-cores"), ("int8", (7, 5), "NVIDIA GeForce GTX 1660 SUPER", "cuda-cores"),
-        ("fp16", (7, 5), "NVIDIA T400 4GB", "cuda-cores"), ("fp16", (7, 5), "Quadro T1000 with Max-Q Design", "cuda-cores"),
-        ("fp16", (7, 5), "NVIDIA GeForce MX450", "cuda-cores"), ("fp16", (7, 5), "Quadro RTX 4000", "tensor-cores"),
-        ("fp8", (8, 9), "NVIDIA L4", "tensor-cores"), ("bf16", (12, 0), "NVIDIA GeForce RTX 5090", "tensor-cores"),
+        ("fp32", None, "", "cpu"),
+        ("bf16", None, "", "cpu"),
+        ("fp32", (9, 0), "NVIDIA H100 80GB HBM3", "cuda-cores"),
+        ("tf32", (8, 0), "NVIDIA A100-SXM4-40GB", "tensor-cores"),
+        ("fp16", (7, 0), "Tesla V100-SXM2-16GB", "tensor-cores"),
+        ("fp16", (6, 0), "Tesla P100-PCIE-16GB", "cuda-cores"),
+        ("fp16", (7, 5), "Tesla T4", "tensor-cores"),
+        ("int8", (7, 5), "Tesla T4", "tensor-cores"),
+        ("int8", (6, 1), "Tesla P4", "cuda-cores"),
+        ("fp16", (7, 5), "NVIDIA GeForce RTX 2060", "tensor-cores"),
+        ("fp16", (7, 5), "NVIDIA GeForce GTX 1650", "cuda-cores"),
+        ("int8", (7, 5), "NVIDIA GeForce GTX 1660 SUPER", "cuda-cores"),
+        ("fp16", (7, 5), "NVIDIA T400 4GB", "cuda-cores"),
+        ("fp16", (7, 5), "Quadro T1000 with Max-Q Design", "cuda-cores"),
+        ("fp16", (7, 5), "NVIDIA GeForce MX450", "cuda-cores"),
+        ("fp16", (7, 5), "Quadro RTX 4000", "tensor-cores"),
+        ("fp8", (8, 9), "NVIDIA L4", "tensor-cores"),
+        ("bf16", (12, 0), "NVIDIA GeForce RTX 5090", "tensor-cores"),
     ],
-)  # fmt: skip
+)
 def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, name: str, units: str) -> None:
     assert agent.units_of(what, capability, name) == units
 
@@ -238,11 +288,15 @@ def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, nam
 @pytest.mark.parametrize(
     ("capability", "lacking", "mixed"),
     [
-        ((5, 0), {"fp16", "bf16", "tf32", "fp8", "int8"}, "fp32"), ((6, 0), {"bf16", "tf32", "fp8", "int8"}, "fp32"),
-        ((7, 5), {"bf16", "tf32", "fp8"}, "fp16"), ((8, 6), {"fp8"}, "bf16"), ((8, 9), set(), "bf16"),
-        ((12, 0), set(), "bf16"), (None, set(), "fp32"),
+        ((5, 0), {"fp16", "bf16", "tf32", "fp8", "int8"}, "fp32"),
+        ((6, 0), {"bf16", "tf32", "fp8", "int8"}, "fp32"),
+        ((7, 5), {"bf16", "tf32", "fp8"}, "fp16"),
+        ((8, 6), {"fp8"}, "bf16"),
+        ((8, 9), set(), "bf16"),
+        ((12, 0), set(), "bf16"),
+        (None, set(), "fp32"),
     ],
-)  # fmt: skip
+)
 def test_what_a_gpu_lacks(capability: tuple[int, int] | None, lacking: set[str], mixed: str) -> None:
     names = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
     assert {what for what in names if agent.lacking(what, capability)} == lacking
@@ -275,8 +329,10 @@ def test_percentiles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tflops", "edge"), [(790.0, 8192), (8.1, 2560), (0.1, 1024), (60.0, 4864)], ids=str,
-)  # fmt: skip
+    ("tflops", "edge"),
+    [(790.0, 8192), (8.1, 2560), (0.1, 1024), (60.0, 4864)],
+    ids=str,
+)
 def test_a_product_takes_the_wanted_time(tflops: float, edge: int) -> None:
     assert agent.edge_for(tflops * 1e9, 4.0, 1024, 8192, 256) == edge
 
@@ -299,7 +355,9 @@ def test_a_small_square_stays_one_where_no_wave_comes_near() -> None:
     assert agent.wave_shape(131, 1024) == (1024, 1024)
 
 
-@pytest.mark.parametrize(("sms", "factor"), [(1, 1), (4, 1), (14, 4), (40, 8), (58, 16), (84, 16), (132, 32), (170, 32), (2000, 64)])
+@pytest.mark.parametrize(
+    ("sms", "factor"), [(1, 1), (4, 1), (14, 4), (40, 8), (58, 16), (84, 16), (132, 32), (170, 32), (2000, 64)]
+)
 def test_the_batch_grows_with_the_chip(sms: int, factor: int) -> None:
     assert agent.batch_factor(sms) == factor
 
@@ -311,14 +369,21 @@ class OutOfMemoryError(RuntimeError):
 @pytest.mark.parametrize(
     ("error", "memory", "refusal"),
     [
-        (OutOfMemoryError("tried"), True, False), (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True, False),
+        (OutOfMemoryError("tried"), True, False),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True, False),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True, False),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory"), True, False),
-        (MemoryError(), True, False), (RuntimeError("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmul`"), False, True),
-        (RuntimeError('"addmm_impl_cpu_" not implemented for \'Half\''), False, True), (NotImplementedError(), False, True),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory"),
+            True,
+            False,
+        ),
+        (MemoryError(), True, False),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmul`"), False, True),
+        (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), False, True),
+        (NotImplementedError(), False, True),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), False, False),
     ],
-)  # fmt: skip
+)
 def test_kinds_of_errors(error: BaseException, memory: bool, refusal: bool) -> None:
     assert (agent.is_out_of_memory(error), agent.is_refusal(error)) == (memory, refusal)
 

@@ -43,7 +43,12 @@ def whole(python: Path, *arguments: str) -> AgentResult:
 
 def parts(python: Path, limit_kib: int = 0, **plan: Any) -> AgentResult:
     """Parts of the agent alone; `limit_kib`: the largest file that the process may write (RLIMIT_FSIZE)."""
-    argv = [str(python / "bin/python"), str(HERE / "training_parts.py"), str(PATIENT / "training_speed.py"), json.dumps(plan)]
+    argv = [
+        str(python / "bin/python"),
+        str(HERE / "training_parts.py"),
+        str(PATIENT / "training_speed.py"),
+        json.dumps(plan),
+    ]
     if limit_kib:
         argv = ["bash", "-c", f'ulimit -f {limit_kib}; exec "$@"', "bash", *argv]
     return wait_agents(start_agent(argv, GUARD_S, ENVIRONMENT))[0]
@@ -74,12 +79,19 @@ def test_all_of_it_on_the_cpu(with_torch: Path) -> None:
 
     phases = [line for line in result.lines if "phase" in line]
     assert [(line["phase"], line.get("batch_size")) for line in phases] == [
-        ("sweep", 64), ("sweep", 256), ("sweep", 1024), ("training", None),
-    ]  # fmt: skip
+        ("sweep", 64),
+        ("sweep", 256),
+        ("sweep", 1024),
+        ("training", None),
+    ]
     times = [line[name] for line in phases for name in ("start", "end")]
     assert times == sorted(times) and times[-1] < time.monotonic()
     begun = [line["begin"] for line in result.lines if "begin" in line]
-    assert begun[:5] == ["cpu", "import torch", "import torch.optim", "device", "sweep 64"] and "loader 0" in begun and "copies 1" in begun
+    assert (
+        begun[:5] == ["cpu", "import torch", "import torch.optim", "device", "sweep 64"]
+        and "loader 0" in begun
+        and "copies 1" in begun
+    )
     first_cpu = next(place for place, line in enumerate(result.lines) if "cpu" in line)
     assert first_cpu < next(place for place, line in enumerate(result.lines) if line.get("begin") == "import torch")
 
@@ -102,7 +114,11 @@ def test_a_budget_that_holds_a_part_of_it(with_torch: Path) -> None:
 @pytest.mark.torch_wheel
 def test_a_budget_that_holds_nothing(with_torch: Path) -> None:
     found = measured(whole(with_torch, "--device", "cpu", "--seconds", "0.01"))
-    assert [(step.step, step.fault) for step in found.ended] == [("sweep", "skipped"), ("loader", "skipped"), ("copies", "skipped")]
+    assert [(step.step, step.fault) for step in found.ended] == [
+        ("sweep", "skipped"),
+        ("loader", "skipped"),
+        ("copies", "skipped"),
+    ]
     assert found.cpu is not None and found.cpu.torch_threads == 1
     assert {step.detail for step in found.ended} == {"no time was left of 0.01 s"}
 
@@ -123,7 +139,12 @@ def test_a_gpu_that_is_not_there(with_torch: Path) -> None:
 @pytest.mark.torch_wheel
 def test_flops_and_bytes_are_those_of_torch_itself(with_torch: Path) -> None:
     batches = (8, 512)
-    command = [str(with_torch / "bin/python"), str(HERE / "count_step.py"), str(PATIENT / "training_speed.py"), *map(str, batches)]
+    command = [
+        str(with_torch / "bin/python"),
+        str(HERE / "count_step.py"),
+        str(PATIENT / "training_speed.py"),
+        *map(str, batches),
+    ]
     done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=GUARD_S)
     for batch, counted in zip(batches, map(json.loads, done.stdout.splitlines()), strict=True):
         assert agent.step_flops(batch) == counted["flops"]
@@ -158,7 +179,9 @@ def test_a_sweep_on_a_gpu(with_torch: Path) -> None:
             assert isinstance(value, float) and value > 0
     (ended,) = found.ended
     assert (ended.step, ended.fault) == ("sweep 32", "skipped")
-    assert ended.detail.startswith("out of memory: the sweep has no larger batch. OutOfMemoryError: CUDA out of memory.")
+    assert ended.detail.startswith(
+        "out of memory: the sweep has no larger batch. OutOfMemoryError: CUDA out of memory."
+    )
     assert {line["key"] for line in result.lines if "phase" in line} == {"GPU-5f3a9c1e-1111-2222-3333-444455556666"}
 
 
@@ -167,10 +190,16 @@ def test_a_sweep_on_a_gpu(with_torch: Path) -> None:
     ("graph", "said", "ended"),
     [
         ("crash", "the CUDA graph did not end", [("sweep 8 graph", "crash", "signal 6")]),
-        ("operation not permitted when stream is capturing\nmore", "RuntimeError: operation not permitted when stream is capturing", []),
+        (
+            "operation not permitted when stream is capturing\nmore",
+            "RuntimeError: operation not permitted when stream is capturing",
+            [],
+        ),
     ],
 )
-def test_a_graph_that_does_not_work_costs_the_graph_alone(with_torch: Path, graph: str, said: str, ended: list[Any]) -> None:
+def test_a_graph_that_does_not_work_costs_the_graph_alone(
+    with_torch: Path, graph: str, said: str, ended: list[Any]
+) -> None:
     found = measured(parts(with_torch, **GPU, batches=[8], gpu={"graph": graph}))
     assert not isinstance(found.batches, Missing)
     (point,) = found.batches
@@ -195,7 +224,11 @@ def test_where_the_import_of_torch_has_touched_cuda(with_torch: Path) -> None:
     result = parts(with_torch, parts=["sweep", "loader"], device="cpu", batches=[8], counts=[1], fresh=True)
     found = measured(result)
     assert not isinstance(found.batches, Missing) and not isinstance(found.rates, Missing)
-    assert ([point.batch for point in found.batches], [rate.what for rate in found.rates], found.ended) == ([8], ["1"], ())
+    assert ([point.batch for point in found.batches], [rate.what for rate in found.rates], found.ended) == (
+        [8],
+        ["1"],
+        (),
+    )
 
 
 def test_whether_cuda_was_touched(tmp_path: Path) -> None:
@@ -250,12 +283,23 @@ def _ended_at(process: subprocess.Popen[str], step: str, number: signal.Signals,
 
 
 @pytest.mark.torch_wheel
-@pytest.mark.parametrize(("number", "step", "children"), [(signal.SIGTERM, "sweep 64", 1), (signal.SIGKILL, "loader 1", 2)])
+@pytest.mark.parametrize(
+    ("number", "step", "children"), [(signal.SIGTERM, "sweep 64", 1), (signal.SIGKILL, "loader 1", 2)]
+)
 def test_nothing_is_left_behind(with_torch: Path, number: signal.Signals, step: str, children: int) -> None:
     """Neither the measuring child nor the loader's workers below it, when the agent alone is ended."""
     for seconds in ("5", "20", "60"):  # on a busy machine the shorter ones may be over before the signal comes
-        command = [str(with_torch / "bin/python"), str(PATIENT / "training_speed.py"), "--device", "cpu", "--seconds", seconds]
-        process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = [
+            str(with_torch / "bin/python"),
+            str(PATIENT / "training_speed.py"),
+            "--device",
+            "cpu",
+            "--seconds",
+            seconds,
+        ]
+        process = subprocess.Popen(
+            command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         seen = _ended_at(process, step, number, children)
         if seen and process.wait(GUARD_S) != 0:
             break
@@ -311,7 +355,10 @@ def test_a_child_that_does_not_end(tmp_path: Path) -> None:
     [
         ({"batch": {"batch": 7, "step_ms": 1.5}}, []),
         ({"rate": {"value": 2}}, []),
-        ({"ended": {"step": "sweep 7", "fault": "skipped", "detail": "out of memory"}}, [ended("skipped", "out of memory")]),
+        (
+            {"ended": {"step": "sweep 7", "fault": "skipped", "detail": "out of memory"}},
+            [ended("skipped", "out of memory")],
+        ),
         ({"phase": "sweep"}, [ended("skipped", "cut off: its time was over")]),
     ],
     ids=["a batch", "a rate", "it said why", "nothing yet"],
@@ -348,7 +395,10 @@ def test_long_silence_is_a_hang(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("raise ImportError('libcudnn.so.9: cannot open shared object file')", "ImportError: libcudnn.so.9: cannot open shared object file"),
+        (
+            "raise ImportError('libcudnn.so.9: cannot open shared object file')",
+            "ImportError: libcudnn.so.9: cannot open shared object file",
+        ),
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("", "AttributeError: module 'torch' has no attribute 'get_num_threads'"),
     ],
@@ -358,7 +408,9 @@ def test_a_torch_that_cannot_be_imported(tmp_path: Path, source: str, said: str)
     for name in ("torch", "torch/utils", "torch/utils/data"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(source if name == "torch" else "")
-    result = run("training_speed", {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}, "--device", "cpu")
+    result = run(
+        "training_speed", {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}, "--device", "cpu"
+    )
     found = measured(result)
     assert (result.fault, result.returncode) == (None, 0)
     assert [(step.step, step.fault, step.detail) for step in found.ended] == [("import torch", "failed", said)]
@@ -398,25 +450,43 @@ V1 = "sys/fs/cgroup/cpu,cpuacct"
         ({}, None),
         ({"sys/fs/cgroup/cpu.max": "150000 100000\n"}, 1.5),
         ({"sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
-        ({"sys/fs/cgroup/cpu.max": "max 100000\n", "proc/self/cgroup": "0::/a/b\n",
-          "sys/fs/cgroup/a/cpu.max": "400000 100000\n", "sys/fs/cgroup/a/b/cpu.max": "50000 100000\n"}, 0.5),
+        (
+            {
+                "sys/fs/cgroup/cpu.max": "max 100000\n",
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/cpu.max": "400000 100000\n",
+                "sys/fs/cgroup/a/b/cpu.max": "50000 100000\n",
+            },
+            0.5,
+        ),
         ({f"{V1}/cpu.cfs_quota_us": "-1\n", f"{V1}/cpu.cfs_period_us": "100000\n"}, None),
-        ({"proc/self/cgroup": "4:memory:/m\n2:cpu,cpuacct:/docker/f00\n0::/\n",
-          f"{V1}/docker/f00/cpu.cfs_quota_us": "200000\n", f"{V1}/docker/f00/cpu.cfs_period_us": "100000\n"}, 2.0),
+        (
+            {
+                "proc/self/cgroup": "4:memory:/m\n2:cpu,cpuacct:/docker/f00\n0::/\n",
+                f"{V1}/docker/f00/cpu.cfs_quota_us": "200000\n",
+                f"{V1}/docker/f00/cpu.cfs_period_us": "100000\n",
+            },
+            2.0,
+        ),
         ({"proc/self/cgroup": "2:memory:/m\n", "sys/fs/cgroup/memory/m/cpu.max": "1 1\n"}, None),
         ({"sys/fs/cgroup/cpu.max": "0 0\n"}, None),
         ({"sys/fs/cgroup/cpu.max": "\udcff\x00 many\n".encode("utf-8", "replace").decode()}, None),
     ],
     ids=["none", "v2", "v2 no limit", "v2 nested", "v1 no limit", "v1 nested", "not cpu", "zeros", "damaged"],
-)  # fmt: skip
+)
 def test_the_quota(tmp_path: Path, files: dict[str, str], cores: float | None) -> None:
     assert agent.quota_cores(tree(tmp_path, files)) == cores
 
 
 def test_the_throttled_share(tmp_path: Path) -> None:
-    root = tree(tmp_path, {"proc/self/cgroup": "0::/a\n",
-                           "sys/fs/cgroup/cpu.stat": "usage_usec 12\nnr_periods 0\nnr_throttled 0\n",
-                           "sys/fs/cgroup/a/cpu.stat": "usage_usec 12\nnr_periods 100\nnr_throttled 40\nthrottled_usec 9\n"})  # fmt: skip
+    root = tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/a\n",
+            "sys/fs/cgroup/cpu.stat": "usage_usec 12\nnr_periods 0\nnr_throttled 0\n",
+            "sys/fs/cgroup/a/cpu.stat": "usage_usec 12\nnr_periods 100\nnr_throttled 40\nthrottled_usec 9\n",
+        },
+    )
     before = agent.periods(root)
     assert agent.throttled_percent(before, before) is None  # no period went by
     tree(tmp_path, {"sys/fs/cgroup/a/cpu.stat": "nr_periods 110\nnr_throttled 45\n"})
@@ -433,14 +503,26 @@ CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
     [
         ({}, {}),
         ({"proc/cpuinfo": CPUINFO}, {"model": "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "mhz": 3300.0}),
-        ({"proc/cpuinfo": CPUINFO, f"{CPUFREQ}/cpuinfo_max_freq": "3300000\n", f"{CPUFREQ}/scaling_cur_freq": "1200000\n"},
-         {"model": "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "mhz": 3300.0, "mhz_max": 3300.0}),
-        ({"proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\n", f"{CPUFREQ}/cpuinfo_max_freq": "3000000\n",
-          f"{CPUFREQ}/scaling_cur_freq": "2600000\n"}, {"mhz": 2600.0, "mhz_max": 3000.0}),
+        (
+            {
+                "proc/cpuinfo": CPUINFO,
+                f"{CPUFREQ}/cpuinfo_max_freq": "3300000\n",
+                f"{CPUFREQ}/scaling_cur_freq": "1200000\n",
+            },
+            {"model": "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "mhz": 3300.0, "mhz_max": 3300.0},
+        ),
+        (
+            {
+                "proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\n",
+                f"{CPUFREQ}/cpuinfo_max_freq": "3000000\n",
+                f"{CPUFREQ}/scaling_cur_freq": "2600000\n",
+            },
+            {"mhz": 2600.0, "mhz_max": 3000.0},
+        ),
         ({"proc/cpuinfo": "cpu MHz : lots\n", f"{CPUFREQ}/cpuinfo_max_freq": "<unknown>\n"}, {}),
     ],
     ids=["none", "x86", "x86 with cpufreq", "arm", "damaged"],
-)  # fmt: skip
+)
 def test_the_processor(tmp_path: Path, files: dict[str, str], found: dict[str, Any]) -> None:
     assert agent.processor(tree(tmp_path, files)) == found
 

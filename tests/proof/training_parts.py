@@ -66,7 +66,9 @@ def captured(graph: CUDAGraph) -> Iterator[None]:
 @contextlib.contextmanager
 def traced(activities: Any) -> Iterator[Any]:
     def event(name: str) -> Any:
-        return SimpleNamespace(name=name, device_type=torch.autograd.DeviceType.CUDA, time_range=SimpleNamespace(elapsed_us=lambda: 2.0))
+        return SimpleNamespace(
+            name=name, device_type=torch.autograd.DeviceType.CUDA, time_range=SimpleNamespace(elapsed_us=lambda: 2.0)
+        )
 
     runtime = SimpleNamespace(name="cudaLaunchKernel", device_type=torch.autograd.DeviceType.CPU)
     yield SimpleNamespace(events=lambda: [runtime, *(event(name) for name in GPU.get("kernels", ()))])

@@ -87,7 +87,12 @@ def _apt(*command: str) -> subprocess.CompletedProcess[str]:
     words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     try:
         return subprocess.run(
-            [command[0], *words, *command[1:]], cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            [command[0], *words, *command[1:]],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", f"no answer within {_TIMEOUT_S} s")

@@ -36,8 +36,12 @@ def _run(tmp_path: Path, libraries: Path, command: list[str], *options: str) -> 
     env = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
     return subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", script, str(dev), *options, *command],
-        env=env, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def _check(tmp_path: Path, libraries: Path, *options: str, times: int = 1) -> dict[str, Any]:

@@ -130,7 +130,9 @@ def planted() -> Snapshot:
             "target": Target(kind="live", name=s["host"], gathered_at="2026-11-20T00:00:00Z"),
             "gpus": (
                 gpu.with_(
-                    key=GPU, uuid=GPU, serial=s["serial"],
+                    key=GPU,
+                    uuid=GPU,
+                    serial=s["serial"],
                     processes=(GpuProcess(pid=7, name=f"/home/{s['other user']}/train.py --token {s['hf token']}"),),
                 ),
             ),
@@ -152,7 +154,9 @@ def planted() -> Snapshot:
             ),
             "python.distributions": (
                 Distribution(
-                    name="torch", version="2.8.0", location=site,
+                    name="torch",
+                    version="2.8.0",
+                    location=site,
                     requires=(f"extra @ https://{s['url user']}@host.example/x.whl", "nvidia-curand-cu12==10.3.9.90"),
                     problem=f"METADATA: Author: {s['mail']}",
                 ),
@@ -162,7 +166,8 @@ def planted() -> Snapshot:
                 f"Authorization: Bearer {s['bearer']} {s['openai key']} {s['jwt']} {key}"
             ),
             "torch_run.warnings": (
-                f"user {s['user']} on {s['host']} has no cache at '/home/{s['user']}/.cache'", *sentences()[::2],
+                f"user {s['user']} on {s['host']} has no cache at '/home/{s['user']}/.cache'",
+                *sentences()[::2],
             ),
             "driver.libcuda_path": Missing("denied", f"/home/{s['user']}/lib/libcuda.so.1"),
             "torch_run.cudnn_error": "\n".join(sentences()[1::4]),
@@ -171,6 +176,6 @@ def planted() -> Snapshot:
                 "torch.version": sentences()[3::4],
             },
         }
-    )  # fmt: skip
+    )
     assert isinstance(snapshot, Snapshot)
     return snapshot

@@ -15,10 +15,16 @@ RuntimeError: CUDA error: no kernel image is available for execution on the devi
 
 def test_the_verdict_is_the_same_masked_and_not() -> None:
     faults = []
-    for host, gpu in (("H100", "H100 80GB HBM3"), ("L40S", "L40S"), ("RTX5090", "GeForce RTX 5090"), ("gh200", "GH200 480GB")):
+    for host, gpu in (
+        ("H100", "H100 80GB HBM3"),
+        ("L40S", "L40S"),
+        ("RTX5090", "GeForce RTX 5090"),
+        ("gh200", "GH200 480GB"),
+    ):
         text = _TEXT.format(host=host, gpu=gpu).encode()
         masked, plain = (
-            json.loads(gpudoctor("explain", "-", "--format", "json", *flags, data=text).stdout) for flags in ((), ("--no-redact",))
+            json.loads(gpudoctor("explain", "-", "--format", "json", *flags, data=text).stdout)
+            for flags in ((), ("--no-redact",))
         )
         told = [[f["id"] for f in report["findings"]] for report in (masked, plain)]
         if told[0] != told[1] or masked["snapshot"]["gpus"][0]["name"] != plain["snapshot"]["gpus"][0]["name"]:

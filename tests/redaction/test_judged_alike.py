@@ -14,7 +14,9 @@ from ..healthy import MODELS, healthy
 from ..judging import report
 from .planted import NAMES, planted
 
-USERS = st.sampled_from(["alice", "root", "nvidia", "cuda", "torch", "python", "venv", "lib", "gpu", "h100", "site-packages", "3", "ü"])
+USERS = st.sampled_from(
+    ["alice", "root", "nvidia", "cuda", "torch", "python", "venv", "lib", "gpu", "h100", "site-packages", "3", "ü"]
+)
 HEX = st.text("0123456789abcdef", min_size=32, max_size=32)
 CAUSES: list[dict[str, Any]] = [
     {},
@@ -32,8 +34,12 @@ CAUSES: list[dict[str, Any]] = [
 def machines(draw: st.DrawFn) -> tuple[Snapshot, LocalNames]:
     """A machine with some causes, owned by somebody, with devices selected in some way."""
     user = draw(USERS)
-    snapshot = healthy(*draw(st.lists(st.sampled_from(sorted(MODELS)), min_size=1, max_size=4)), container=draw(st.booleans()))
-    uuids = [f"GPU-{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in draw(st.lists(HEX, min_size=4, max_size=4))]
+    snapshot = healthy(
+        *draw(st.lists(st.sampled_from(sorted(MODELS)), min_size=1, max_size=4)), container=draw(st.booleans())
+    )
+    uuids = [
+        f"GPU-{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in draw(st.lists(HEX, min_size=4, max_size=4))
+    ]
     assert isinstance(snapshot.gpus, tuple)
     gpus = tuple(g.with_(key=u, uuid=u) for g, u in zip(snapshot.gpus, uuids, strict=False))
     devices = tuple(d for d in snapshot.driver.cuda_devices or ())  # type: ignore[union-attr]
@@ -42,7 +48,9 @@ def machines(draw: st.DrawFn) -> tuple[Snapshot, LocalNames]:
     prefix = f"{draw(st.sampled_from(['/home', '/data', '/mnt/home', '/Users']))}/{user}/env"
     site = f"{prefix}/lib/python3.11/site-packages"
     length = draw(st.integers(5, 40))
-    choices = st.sampled_from(["0", "0,1", "", "all", "none", "9", uuids[0][:length], f"{uuids[0]},{uuids[3]}", "GPU-0a"])
+    choices = st.sampled_from(
+        ["0", "0,1", "", "all", "none", "9", uuids[0][:length], f"{uuids[0]},{uuids[3]}", "GPU-0a"]
+    )
     snapshot = snapshot.replace(
         {
             "gpus": gpus,
@@ -55,14 +63,18 @@ def machines(draw: st.DrawFn) -> tuple[Snapshot, LocalNames]:
             "container.visible_devices": draw(choices),
             "cuda.ld_library_path": (f"{prefix}/lib", f"/home/{user}/lib"),
             "cuda.stub_directories": draw(st.sampled_from([(), (f"/home/{user}/cuda/lib64/stubs",)])),
-            "python.patient": snapshot.python.patient.with_(prefix=prefix, executable=f"{prefix}/bin/python", site_packages=(site,)),
+            "python.patient": snapshot.python.patient.with_(
+                prefix=prefix, executable=f"{prefix}/bin/python", site_packages=(site,)
+            ),
             "torch.location": f"{site}/torch",
             "torch_run.file": draw(st.sampled_from([f"{site}/torch/__init__.py", f"/home/{user}/torch/__init__.py"])),
         }
     )
     for cause in draw(st.lists(st.sampled_from(CAUSES), max_size=3)):
         snapshot = snapshot.replace(cause)
-    return snapshot, LocalNames(user=user, host=draw(USERS), home=draw(st.sampled_from([f"/home/{user}", "/root", "", prefix])))
+    return snapshot, LocalNames(
+        user=user, host=draw(USERS), home=draw(st.sampled_from([f"/home/{user}", "/root", "", prefix]))
+    )
 
 
 def findings(snapshot: Snapshot) -> list[tuple[str, str, str]]:

@@ -47,7 +47,9 @@ def test_a_beginning_means_the_same_gpus_as_before(device: str, length: int) -> 
 
 
 def test_a_beginning_of_no_gpu_still_picks_none() -> None:
-    before = healthy().replace({"host.environment": (EnvVar("CUDA_VISIBLE_DEVICES", "GPU-beef,GPU-b,0,-1,NoDevFiles"),)})
+    before = healthy().replace(
+        {"host.environment": (EnvVar("CUDA_VISIBLE_DEVICES", "GPU-beef,GPU-b,0,-1,NoDevFiles"),)}
+    )
     after = redact(before)
     values = str(after.host.env("CUDA_VISIBLE_DEVICES")).split(",")
     assert values[2:] == ["0", "-1", "NoDevFiles"]
@@ -74,7 +76,13 @@ def test_only_whole_path_parts_are_names() -> None:
 
 
 def test_a_path_keeps_its_beginnings() -> None:
-    paths = ["/home/zaphod", "/home/zaphod/venv", "/home/zaphod/venv/bin/python", "/home/zaphodius/x", "/data/zaphod/venv"]
+    paths = [
+        "/home/zaphod",
+        "/home/zaphod/venv",
+        "/home/zaphod/venv/bin/python",
+        "/home/zaphodius/x",
+        "/data/zaphod/venv",
+    ]
     redactor = Redactor(NAMES)
     redactor.learn(paths)
     after = [redactor.text(path) for path in paths]
@@ -103,7 +111,7 @@ def test_a_command_can_still_be_typed() -> None:
         ("export LD_LIBRARY_PATH=/opt:/home/zaphod/a:/home/zaphod/b", "export LD_LIBRARY_PATH=/opt:~/a:~/b"),
         ("export LD_LIBRARY_PATH=/home/zaphod:/home/zaphod/b", "export LD_LIBRARY_PATH=~:~/b"),
     ],
-)  # fmt: skip
+)
 def test_a_command_with_quotes_or_lists_can_still_be_typed(command: str, typed: str) -> None:
     assert masked(command, key="command") == typed
 
@@ -121,12 +129,28 @@ def test_masking_twice_changes_nothing_more() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "cuDNN version 9.10.2.21", "nvidia-cublas-cu12==12.8.4.1", "libcurand.so.10.3.9.90", "tokenizers==0.20.1",
-        "0000:65:00.0", "https://download.pytorch.org/whl/cu128", "sm_90 compute_90", "c10::Error at std::__cxx11",
-        "127.0.0.1:29500", "0.0.0.0", "::1", "12:30:45", "git@github.com", "sk-learn-something", "GPU-accelerated",
-        "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7", "/usr/home", "repo.git@v1.2.3", "key: value", "5.15.0-1049-aws",
+        "cuDNN version 9.10.2.21",
+        "nvidia-cublas-cu12==12.8.4.1",
+        "libcurand.so.10.3.9.90",
+        "tokenizers==0.20.1",
+        "0000:65:00.0",
+        "https://download.pytorch.org/whl/cu128",
+        "sm_90 compute_90",
+        "c10::Error at std::__cxx11",
+        "127.0.0.1:29500",
+        "0.0.0.0",
+        "::1",
+        "12:30:45",
+        "git@github.com",
+        "sk-learn-something",
+        "GPU-accelerated",
+        "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7",
+        "/usr/home",
+        "repo.git@v1.2.3",
+        "key: value",
+        "5.15.0-1049-aws",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_secret_stays(text: str) -> None:
     assert masked(text) == text
 
@@ -150,5 +174,13 @@ def test_raw_lines_are_masked_by_what_their_field_says() -> None:
 
 
 def test_a_very_long_text_is_masked_in_time() -> None:
-    for text in ("a" * 200_000, "token" * 40_000, "/home/" * 30_000, "1." * 100_000, ":" * 100_000, "GPU-" * 50_000, "@" * 9999):
+    for text in (
+        "a" * 200_000,
+        "token" * 40_000,
+        "/home/" * 30_000,
+        "1." * 100_000,
+        ":" * 100_000,
+        "GPU-" * 50_000,
+        "@" * 9999,
+    ):
         assert len(masked(text)) > 0

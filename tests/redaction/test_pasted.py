@@ -18,7 +18,11 @@ ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on
 
 def test_nothing_planted_leaves_the_door() -> None:
     for seed in (20261122, 7):
-        wrong = [(one.kind, one.place, found) for one in planted(seed, 150) if (found := leaks(one.secrets, redact(one.text)))]
+        wrong = [
+            (one.kind, one.place, found)
+            for one in planted(seed, 150)
+            if (found := leaks(one.secrets, redact(one.text)))
+        ]
         assert wrong == []
 
 
@@ -63,7 +67,9 @@ def test_a_mask_is_the_same_in_the_text_and_in_the_report() -> None:
     text = masks.pasted("trillian@nid0042:~$ ls /home/trillian /home/zaphod\nssh nid0042 hostname\n")
     assert text == "user-2@host-2:~$ ls /home/user-2 /home/user-1\nssh host-2 hostname\n"
     masks.learn("see /home/trillian and /home/marvin on nid0042")
-    assert masks.value("see /home/trillian and /home/marvin on nid0042") == "see /home/user-2 and /home/user-3 on host-2"
+    assert (
+        masks.value("see /home/trillian and /home/marvin on nid0042") == "see /home/user-2 and /home/user-3 on host-2"
+    )
 
 
 def test_masking_twice_changes_nothing() -> None:
@@ -78,8 +84,14 @@ def test_a_user_called_like_a_word_is_masked_where_a_name_stands_alone() -> None
 
 
 def test_versions_of_four_parts_are_no_addresses() -> None:
-    for line in ("libcurand 10.3.9.90 0 nvidia", "nvidia-curand-cu12==10.3.9.90", "TensorRT: 10.0.1.6", "upgraded from cudnn 8.9.2.26",
-                 "Kernel: 6.6.87.1-microsoft-standard-WSL2", "connect to 172.17.0.2<38847> failed"):  # fmt: skip
+    for line in (
+        "libcurand 10.3.9.90 0 nvidia",
+        "nvidia-curand-cu12==10.3.9.90",
+        "TensorRT: 10.0.1.6",
+        "upgraded from cudnn 8.9.2.26",
+        "Kernel: 6.6.87.1-microsoft-standard-WSL2",
+        "connect to 172.17.0.2<38847> failed",
+    ):
         assert redact(line) == line
     assert redact("MASTER_ADDR=10.42.7.19 worker 10.0.0.5 died") == "MASTER_ADDR=192.0.2.1 worker 192.0.2.2 died"
 

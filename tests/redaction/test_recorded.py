@@ -55,10 +55,22 @@ def recording() -> Recording:
         {
             "nvml": AgentResult(nvml, noise=list(words)),
             "cuda_driver": AgentResult([{"field": "uuid", "value": HEX, "ordinal": 0}], stderr_tail="\n".join(words)),
-            "torch": AgentResult([{"field": "import", "error": "OSError", "text": error}], 1, "failed", "import", f"user {s['user']} on {s['host']}"),
+            "torch": AgentResult(
+                [{"field": "import", "error": "OSError", "text": error}],
+                1,
+                "failed",
+                "import",
+                f"user {s['user']} on {s['host']}",
+            ),
         },
-        {"tool": "0.1.0", "kind": "live", "name": s["host"], "gathered_at": "2026-11-20T00:00:00Z", "import_torch": True},
-    )  # fmt: skip
+        {
+            "tool": "0.1.0",
+            "kind": "live",
+            "name": s["host"],
+            "gathered_at": "2026-11-20T00:00:00Z",
+            "import_torch": True,
+        },
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +109,13 @@ def test_no_secret_is_in_what_a_replay_prints(folders: tuple[Path, Path]) -> Non
 
 def test_a_masked_recording_is_the_same_machine(folders: tuple[Path, Path]) -> None:
     plain, masked = (snapshot_of(read_recording(str(folder))) for folder in folders)
-    for fact in ("host.kernel", "driver.nvml_driver_version", "python.patient.version", "torch_run.imported", "host.cpu_cores"):
+    for fact in (
+        "host.kernel",
+        "driver.nvml_driver_version",
+        "python.patient.version",
+        "torch_run.imported",
+        "host.cpu_cores",
+    ):
         assert masked.fact(fact) == plain.fact(fact), fact
 
 

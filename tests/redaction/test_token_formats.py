@@ -31,7 +31,9 @@ def test_our_own_prefixes_are_in_the_file() -> None:
     own = json.loads((ROOT / "training" / "vendor_prefixes.json").read_text("utf-8"))
     there = {row["id"]: row for row in json.loads(FILE.read_text("utf-8"))["formats"]}
     for row in own:
-        assert there[row["id"]]["source"] == row["source"] and there[row["id"]].get("prefixes") == row.get("prefixes"), row
+        assert there[row["id"]]["source"] == row["source"] and there[row["id"]].get("prefixes") == row.get(
+            "prefixes"
+        ), row
 
 
 def test_every_row_has_its_source_a_pattern_and_a_text_that_leads_to_it() -> None:

@@ -33,7 +33,9 @@ def with_holes(node: Any, seed: random.Random, share: float) -> Any:
         if isinstance(node, Measured) and name == "level":
             continue
         if _may_be_missing(type(node), name) and seed.random() < share:
-            changes[name] = Missing(seed.choice(["absent", "denied", "timeout", "error", "not-asked"]), "the reason why")
+            changes[name] = Missing(
+                seed.choice(["absent", "denied", "timeout", "error", "not-asked"]), "the reason why"
+            )
         elif isinstance(value, tuple) and value and isinstance(value[0], Struct):
             changes[name] = tuple(with_holes(item, seed, share) for item in value if seed.random() >= share)
         elif isinstance(value, Struct) and not isinstance(value, Missing):

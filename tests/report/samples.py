@@ -47,7 +47,9 @@ def sick(**changes: object) -> Report:
     other = Fix(id="other", title="Use another card", steps=(Step(text="Do it.", command="second-way", where="host"),))
     findings = (
         finding("driver-not-loaded", detail="No module. " * 12, facts={"modules": [], "x": None}, fixes=(fix, other)),
-        finding("torch-not-installed", "warn", subject="torch", direct=False, facts={"build": Missing("denied", "why")}),
+        finding(
+            "torch-not-installed", "warn", subject="torch", direct=False, facts={"build": Missing("denied", "why")}
+        ),
         finding("no-nvidia-gpu", "unknown", subject="GPU-1"),
         finding("no-nvidia-gpu", "unknown", subject="GPU-2"),
         finding("cpu-only-torch", downstream_of=("driver-not-loaded",)),
@@ -56,18 +58,34 @@ def sick(**changes: object) -> Report:
     base = report(healthy())
     status = {"driver-not-loaded": "fail", "torch-not-installed": "warn", "no-nvidia-gpu": "unknown"}
     checks = tuple(
-        CheckResult(id=name, status=status.get(name, "skipped" if i % 5 == 0 else "pass"),  # type: ignore[arg-type]
-                    reason="driver.cu_init: timeout" if name == "no-nvidia-gpu" else "does not apply" if i % 5 == 0 else "")
+        CheckResult(
+            id=name,
+            status=status.get(name, "skipped" if i % 5 == 0 else "pass"),  # type: ignore[arg-type]
+            reason="driver.cu_init: timeout" if name == "no-nvidia-gpu" else "does not apply" if i % 5 == 0 else "",
+        )
         for i, name in enumerate(ids)
-    )  # fmt: skip
+    )
     remark = finding("driver-dropped-gpu", "pass", severity="info", title="A remark", detail="Said in passing")
-    values = {"findings": findings, "remarks": (remark,), "checks": checks, "verdict": "fail", "exit_code": 1, **changes}
+    values = {
+        "findings": findings,
+        "remarks": (remark,),
+        "checks": checks,
+        "verdict": "fail",
+        "exit_code": 1,
+        **changes,
+    }
     return replace(base, **values)
 
 
 def hostile() -> Report:
     """Facts and words by an enemy of terminals and tickets."""
-    bad = finding("cpu-only-torch", title=HOSTILE, detail=HOSTILE, subject=HOSTILE, facts={"f": [HOSTILE], "g": {"k": HOSTILE}},
-                  fixes=(Fix(id="x", title=HOSTILE, note=HOSTILE, steps=(Step(text=HOSTILE, command=HOSTILE, where="shell"),)),))  # fmt: skip
+    bad = finding(
+        "cpu-only-torch",
+        title=HOSTILE,
+        detail=HOSTILE,
+        subject=HOSTILE,
+        facts={"f": [HOSTILE], "g": {"k": HOSTILE}},
+        fixes=(Fix(id="x", title=HOSTILE, note=HOSTILE, steps=(Step(text=HOSTILE, command=HOSTILE, where="shell"),)),),
+    )
     snapshot = healthy().replace({"host.os_name": HOSTILE, "torch.version": HOSTILE, "driver.libcuda_path": HOSTILE})
     return sick(findings=(bad,), snapshot=snapshot, remarks=(bad,))

@@ -21,7 +21,9 @@ def test_fail_is_told_before_unknown_and_ok() -> None:
     unknown = sick(findings=(finding("no-nvidia-gpu", "unknown"),), verdict="unknown", exit_code=3)
     assert healthline(unknown) == "UNKNOWN no-nvidia-gpu: title of no-nvidia-gpu"
     warning = sick(findings=(finding("cpu-only-torch", "warn"),), verdict="warn", exit_code=0)
-    assert healthline(warning).startswith("OK 1x NVIDIA H100") and healthline(warning).endswith("(warning: cpu-only-torch)")
+    assert healthline(warning).startswith("OK 1x NVIDIA H100") and healthline(warning).endswith(
+        "(warning: cpu-only-torch)"
+    )
     assert healthline(report(healthy())).startswith("OK")
 
 
@@ -47,7 +49,9 @@ def test_wrapping_loses_no_word(text: str, width: int, indent: str) -> None:
     assert said == " ".join(printable(text).split())
 
 
-@pytest.mark.parametrize(("text", "expected"), [("a\x1b[0m", "a\\x1b[0m"), ("a\tb\nc", "a b c"), ("\u202e", "\\u202e"), ("ü", "ü")])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a\x1b[0m", "a\\x1b[0m"), ("a\tb\nc", "a b c"), ("\u202e", "\\u202e"), ("ü", "ü")]
+)
 def test_control_characters_are_shown(text: str, expected: str) -> None:
     assert printable(text) == expected
 

@@ -67,8 +67,14 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
     assert lines[head + 1].startswith("✓ GPU path used  cuda:0 (NVIDIA H200)")
     assert next(i for i, row in enumerate(lines) if "hardware" in row) > head
     text = flat(full_measured())
-    for words in ("checked against float64: right, error at most 2.1e-04", "ran native code", "NVML saw the process with 1,688 MiB",
-                  "GPU up to 97 % busy", "412 times as fast as the CPU", "CUDA compatibility is not a problem"):  # fmt: skip
+    for words in (
+        "checked against float64: right, error at most 2.1e-04",
+        "ran native code",
+        "NVML saw the process with 1,688 MiB",
+        "GPU up to 97 % busy",
+        "412 times as fast as the CPU",
+        "CUDA compatibility is not a problem",
+    ):
         assert words in text
 
 
@@ -77,12 +83,18 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
     [
         ({"torch_devices": (), "torch": ()}, "✗ GPU path not used torch offers no GPU"),
         ({"torch": (torch_proof(right=False, matmul_error=0.9),)}, "✗ wrong results torch's results on cuda:0"),
-        ({"torch": (torch_proof(right=Missing("error"), fault="hang", failed_step="matmul"),)}, "✗ GPU path not used torch could not compute on cuda:0"),
-        ({"torch": (torch_proof(right=Missing("error"), error="CUDA out of memory", error_code=2),)}, "? not proven torch could not compute"),
+        (
+            {"torch": (torch_proof(right=Missing("error"), fault="hang", failed_step="matmul"),)},
+            "✗ GPU path not used torch could not compute on cuda:0",
+        ),
+        (
+            {"torch": (torch_proof(right=Missing("error"), error="CUDA out of memory", error_code=2),)},
+            "? not proven torch could not compute",
+        ),
         ({"torch": (torch_proof(code="ptx-jit", first_launch_ms=9100.0),)}, "compiled from PTX in 9,100 ms"),
         ({"torch": (torch_proof(busy=True),)}, "another process was at work on it"),
     ],
-)  # fmt: skip
+)
 def test_each_verdict_of_the_path_has_its_words(changes: dict[str, object], words: str) -> None:
     assert words in flat(replace(full_measured(), **changes))
 
@@ -96,7 +108,9 @@ def test_products_are_rows_with_a_bar_and_their_share_of_the_peak() -> None:
 
 
 def test_a_rate_below_its_range_is_marked() -> None:
-    slow = replace(full_measured(), rates=(rate("matmul", "bf16", 301.0, "TFLOP/s"), rate("matmul", "fp32", 51.0, "TFLOP/s")))
+    slow = replace(
+        full_measured(), rates=(rate("matmul", "bf16", 301.0, "TFLOP/s"), rate("matmul", "fp32", 51.0, "TFLOP/s"))
+    )
     small = rate("matmul", "bf16", 301.0, "TFLOP/s", detail={"m": 512, "shrunk": 1})
     assert "made smaller, little memory was free" in flat(replace(full_measured(), rates=(small,)))
     marks = {row.split()[0]: "▲" in row for row in block(slow) if "TFLOP/s" in row and "of peak" in row}
@@ -118,10 +132,22 @@ LATE = Missing("timeout", "no time left")
 
 def test_what_is_folded_is_there_with_v() -> None:
     closed, opened = flat(full_measured()), flat(full_measured(), verbose=1)
-    for words in ("pageable", "tensor cores", "FLOP/byte", "our PTX kernel is right on 1,048,576 elements", "212 kernels"):
+    for words in (
+        "pageable",
+        "tensor cores",
+        "FLOP/byte",
+        "our PTX kernel is right on 1,048,576 elements",
+        "212 kernels",
+    ):
         assert words not in closed and words in opened
-    for words in ("4.41 us eager, 1.13 us in a CUDA graph", "backward 20.6 ms", "PCIe 5.0 x16", "power-cap in 61 % of the samples",
-                  "contraction 214 to 731", "24 cores of 192"):  # fmt: skip
+    for words in (
+        "4.41 us eager, 1.13 us in a CUDA graph",
+        "backward 20.6 ms",
+        "PCIe 5.0 x16",
+        "power-cap in 61 % of the samples",
+        "contraction 214 to 731",
+        "24 cores of 192",
+    ):
         assert words in closed
 
 
@@ -130,7 +156,9 @@ def test_memory_of_a_step_is_one_bar_of_all_its_parts() -> None:
     stack = next(row for row in lines if row.strip() and set(row.strip()) <= set(SHADES))
     widths = [stack.count(shade) for shade in SHADES[:5]]
     assert sum(widths) == len(stack.strip()) and widths[4] > sum(widths[:4])
-    assert "▚ activations 3,312 MiB" in flat(full_measured()) and "17.8 bytes a parameter (rule: 18)" in flat(full_measured())
+    assert "▚ activations 3,312 MiB" in flat(full_measured()) and "17.8 bytes a parameter (rule: 18)" in flat(
+        full_measured()
+    )
 
 
 def test_the_sweep_says_what_limits_each_batch_and_where_the_gpu_takes_over() -> None:
@@ -160,8 +188,12 @@ def test_of_several_gpus_the_first_is_told_in_full_and_all_with_v() -> None:
 
 
 def test_many_pairs_that_are_right_are_one_line() -> None:
-    found = [PairProof(source=f"cuda:{a}", target=f"cuda:{b}", right=True, peer_access=a < 3, gb_s=300.0 + a) for a in range(4)
-             for b in range(4) if a != b]  # fmt: skip
+    found = [
+        PairProof(source=f"cuda:{a}", target=f"cuda:{b}", right=True, peer_access=a < 3, gb_s=300.0 + a)
+        for a in range(4)
+        for b in range(4)
+        if a != b
+    ]
     bad = replace(found[0], right=False, error="wrong data")
     many = replace(two_gpus(), pairs=(bad, *found[1:]))
     assert "✓ 11 pairs of GPUs: data right, 300 to 303 GB/s, peer access between 8" in flat(many)
@@ -187,9 +219,13 @@ def test_every_step_that_did_not_end_well_is_told(verbose: int) -> None:
         StepEnd(agent="torch_speed", step="training", device="cuda:0", fault="skipped", detail="out of memory: made smaller, 4 instead of 8"),
     )  # fmt: skip
     text = flat(replace(full_measured(), ended=ends), verbose)
-    for words in ("- matmul fp8 on cuda:0: left out (needs compute capability 8.9)", "- operation gelu, operation softmax on cuda:0: left out (no time left)",
-                  "✗ conv on cuda:0: crashed (signal 11)", "✗ loader: no answer, stopped",
-                  "- training on cuda:0: out of memory: made smaller, 4 instead of 8"):  # fmt: skip
+    for words in (
+        "- matmul fp8 on cuda:0: left out (needs compute capability 8.9)",
+        "- operation gelu, operation softmax on cuda:0: left out (no time left)",
+        "✗ conv on cuda:0: crashed (signal 11)",
+        "✗ loader: no answer, stopped",
+        "- training on cuda:0: out of memory: made smaller, 4 instead of 8",
+    ):
         assert words in text
     assert text.index("✗ loader") < text.index("✗ conv on cuda:0") < text.index("- matmul fp8")
 
@@ -208,16 +244,31 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
     bars = {row[2:].partition("  ")[0]: row.count("█") for row in lines if "█" in row}
     assert bars["busiest thread"] > bars["GPU waited"] > bars["CPU"] > bars["GPU busy"]
     text = flat(watched())
-    for words in ("15 % by this process", "85 % no work at all in 81 % of the samples", "1.31 cores of 4 available", "MainThread, full in 93 % of the samples",
-                  "2 loader workers with 0.22 cores", "1,532 MiB of memory at most, 58 of 150 W", "The CPU sets the pace"):  # fmt: skip
+    for words in (
+        "15 % by this process",
+        "85 % no work at all in 81 % of the samples",
+        "1.31 cores of 4 available",
+        "MainThread, full in 93 % of the samples",
+        "2 loader workers with 0.22 cores",
+        "1,532 MiB of memory at most, 58 of 150 W",
+        "The CPU sets the pace",
+    ):
         assert words in text
     assert "GPU without its work" in flat(watched(others_on_gpu=1))
     one = flat(watched(workers=1, workers_cores=1.0, main_cores=1.0, processes_max=1, threads_max=2, others_on_gpu=1))
-    for words in ("main process 1 core,", "1 loader worker with 1 core,", "at most 1 process and 2 threads", "1 other program on it"):
+    for words in (
+        "main process 1 core,",
+        "1 loader worker with 1 core,",
+        "at most 1 process and 2 threads",
+        "1 other program on it",
+    ):
         assert words in one
     assert "ready and without a core in 31 % of the time" in flat(watched(core_wait_percent=31.0))
     assert "stopped by signal 15" in flat(watched(signal=15, exit_code=Missing("absent")))
-    hot = replace(watched(), loads=(replace(loads()[0], key=KEY, phase="watch", reasons_percent={"hw-thermal": 40.0, "idle": 90.0}),))
+    hot = replace(
+        watched(),
+        loads=(replace(loads()[0], key=KEY, phase="watch", reasons_percent={"hw-thermal": 40.0, "idle": 90.0}),),
+    )
     assert "hw-thermal in 40 % of the samples" in flat(hot) and "idle in" not in flat(hot)
 
 
@@ -292,7 +343,9 @@ def test_a_stack_is_whole_and_shows_every_part_that_fits(parts: list[float], col
 
 
 @given(
-    st.lists(st.tuples(st.text("ab ", max_size=12), st.floats(0, 1), st.text("xyz ", max_size=70)), min_size=1, max_size=5),
+    st.lists(
+        st.tuples(st.text("ab ", max_size=12), st.floats(0, 1), st.text("xyz ", max_size=70)), min_size=1, max_size=5
+    ),
     st.integers(40, 110),
 )
 def test_a_table_fits_and_loses_no_note(rows: list[tuple[str, float, str]], width: int) -> None:
@@ -303,10 +356,16 @@ def test_a_table_fits_and_loses_no_note(rows: list[tuple[str, float, str]], widt
 
 
 def test_a_shrunken_step_says_so() -> None:
-    small = replace(full_measured(), training=(training(shrunk=True, samples_per_s=Missing("absent"), step_ms=Missing("absent")),))
+    small = replace(
+        full_measured(), training=(training(shrunk=True, samples_per_s=Missing("absent"), step_ms=Missing("absent")),)
+    )
     assert "made smaller, memory ran out" in flat(small) and "not timed" in flat(small)
 
 
 def test_figures_of_a_finding_are_short_and_tables_are_left_to_json() -> None:
-    found = finding("cpu-bound", "warn", facts={"us": 43.63636363, "mib": 143771.0, "rates": [{"what": "fp32"}], "cores": 1.5, "gpus": 2})
+    found = finding(
+        "cpu-bound",
+        "warn",
+        facts={"us": 43.63636363, "mib": 143771.0, "rates": [{"what": "fp32"}], "cores": 1.5, "gpus": 2},
+    )
     assert seen(found) == [("us", "43.6"), ("mib", "143771"), ("cores", "1.5"), ("gpus", "2")]

@@ -81,12 +81,34 @@ def sick_with(measured: object) -> Report:
 
 def test_the_page_tells_verdict_findings_fixes_pictures_figures_and_what_did_not_run() -> None:
     seen = page(sick_with(two_gpus()))
-    places = [seen.text.index(words) for words in (
-        "FAIL exit 1", "title of driver-not-loaded", "Fix: Install a build that fits", COMMAND, "Or: Use another card",
-        "This also shows as", "title of cpu-only-torch", "Also found", "title of torch-not-installed", "A remark",
-        "full run on cuda", "checked against float64", "What would help", "Roofline", "Batch sweep", "Figures", "matmul bf16",
-        "CUDA graph, ms", "wrong data", "Not measured, or not as planned", "no answer, stopped (killed after 20 s)", "Checks",
-        "not masked")]  # fmt: skip
+    places = [
+        seen.text.index(words)
+        for words in (
+            "FAIL exit 1",
+            "title of driver-not-loaded",
+            "Fix: Install a build that fits",
+            COMMAND,
+            "Or: Use another card",
+            "This also shows as",
+            "title of cpu-only-torch",
+            "Also found",
+            "title of torch-not-installed",
+            "A remark",
+            "full run on cuda",
+            "checked against float64",
+            "What would help",
+            "Roofline",
+            "Batch sweep",
+            "Figures",
+            "matmul bf16",
+            "CUDA graph, ms",
+            "wrong data",
+            "Not measured, or not as planned",
+            "no answer, stopped (killed after 20 s)",
+            "Checks",
+            "not masked",
+        )
+    ]
     assert places == sorted(places)
     assert seen.tags.count("svg") == 2
 
@@ -98,7 +120,9 @@ def test_the_page_needs_nothing_from_outside_and_runs_nothing(name: str) -> None
     assert not seen.open and set(seen.tags) <= TAGS
     assert not [a for a in seen.attributes if a[0] in ("src", "href", "srcset", "action") or a[0].startswith("on")]
     assert "@import" not in text and not re.search(r"url\((?!#clip-)", text)
-    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "").replace("https://download.pytorch.org", "")
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "").replace(
+        "https://download.pytorch.org", ""
+    )
     ids = [value for key, value in seen.attributes if key == "id"]
     assert len(ids) == len(set(ids))
     for svg in re.findall(r"<svg.*?</svg>", text, re.S):
@@ -111,9 +135,17 @@ def test_words_of_facts_and_findings_are_no_markup() -> None:
     assert not isinstance(enemy.torch, Missing)
     snapshot = machine(replace(enemy, torch=tuple(replace(p, name=f"NVIDIA {planted}") for p in enemy.torch)))
     gpus = snapshot.fact("gpus")
-    snapshot = snapshot.replace({"gpus": (replace(gpus[0], name=f"NVIDIA {planted}"),), "host.os_name": HOSTILE, "torch.version": HOSTILE})
-    bad = finding("cpu-only-torch", title=f"{planted} {HOSTILE}", detail=HOSTILE, subject=HOSTILE, facts={"f": [HOSTILE]},
-                  fixes=hostile().findings[0].fixes)  # fmt: skip
+    snapshot = snapshot.replace(
+        {"gpus": (replace(gpus[0], name=f"NVIDIA {planted}"),), "host.os_name": HOSTILE, "torch.version": HOSTILE}
+    )
+    bad = finding(
+        "cpu-only-torch",
+        title=f"{planted} {HOSTILE}",
+        detail=HOSTILE,
+        subject=HOSTILE,
+        facts={"f": [HOSTILE]},
+        fixes=hostile().findings[0].fixes,
+    )
     text = render_html(replace(report(snapshot), findings=(bad, bad), remarks=(bad,)))
     seen = Page(text)
     assert "script" not in seen.tags and set(seen.tags) <= TAGS and "<script" not in text
@@ -129,7 +161,12 @@ def test_without_measurements_there_is_a_page_without_pictures() -> None:
 
 def test_a_watched_run_has_its_table() -> None:
     text = page(told(watched())).text
-    for words in ("What was watched", "python, 118 s, exit code 0", "GPU busy 15 % (by this process)", "The CPU sets the pace"):
+    for words in (
+        "What was watched",
+        "python, 118 s, exit code 0",
+        "GPU busy 15 % (by this process)",
+        "The CPU sets the pace",
+    ):
         assert words in text
     assert "(exit" not in text and "exit 0;" not in text  # the command's own exit code is the process's
     assert sheets(told(watched()))[0].rows[0][0] == "python"
@@ -147,8 +184,21 @@ def test_tables_are_whole(name: str) -> None:
 def test_every_figure_is_in_a_table() -> None:
     measured = two_gpus()
     cells = {cell for sheet in sheets(told(measured)) for row in sheet.rows for cell in row}
-    for what in ("matmul bf16", "memory triad", "copy h2d-pageable", "launch graph", "pass backward", "residual-add", "16,384", "4,771 MiB",
-                 "20.5 GiB", "19,800", "62,100", "AMD EPYC 9654", "data right, 371 GB/s, peer access"):  # fmt: skip
+    for what in (
+        "matmul bf16",
+        "memory triad",
+        "copy h2d-pageable",
+        "launch graph",
+        "pass backward",
+        "residual-add",
+        "16,384",
+        "4,771 MiB",
+        "20.5 GiB",
+        "19,800",
+        "62,100",
+        "AMD EPYC 9654",
+        "data right, 371 GB/s, peer access",
+    ):
         assert what in cells
 
 

@@ -61,7 +61,11 @@ def texts(root: ElementTree.Element) -> list[Text]:
         if node.tag == SVG + "text" and "rotate" not in node.get("transform", ""):
             size, words = float(node.attrib["font-size"]), node.text or ""
             wide = text_width(words, size * 0.93)  # the estimate is a generous one
-            left = x + float(node.attrib["x"]) - {"start": 0, "middle": wide / 2, "end": wide}[node.get("text-anchor", "start")]
+            left = (
+                x
+                + float(node.attrib["x"])
+                - {"start": 0, "middle": wide / 2, "end": wide}[node.get("text-anchor", "start")]
+            )
             base = y + float(node.attrib["y"])
             found.append(Text(words, left, base - size * 0.72, left + wide, base + size * 0.1))
     return found
@@ -73,7 +77,11 @@ def words_of(measured: Measured) -> str:
 
 def titles(root: ElementTree.Element, tag: str) -> dict[str, ElementTree.Element]:
     """Shapes of a kind by what they say of themselves."""
-    return {node.find(SVG + "title").text or "": node for node in root.iter(SVG + tag) if node.find(SVG + "title") is not None}  # type: ignore[union-attr]
+    return {
+        node.find(SVG + "title").text or "": node
+        for node in root.iter(SVG + tag)
+        if node.find(SVG + "title") is not None
+    }  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -83,15 +91,25 @@ def test_no_label_covers_another_or_leaves_the_paper(name: str) -> None:
     for index, one in enumerate(found):
         assert one.left >= 0 and one.right <= WIDTH, one
         for other in found[index + 1 :]:
-            apart = one.right <= other.left or other.right <= one.left or one.bottom <= other.top or other.bottom <= one.top
+            apart = (
+                one.right <= other.left or other.right <= one.left or one.bottom <= other.top or other.bottom <= one.top
+            )
             assert apart, (one, other)
 
 
 def test_axes_have_units_and_the_paper_is_white() -> None:
     root = picture(full_measured())
     said = "\n".join(node.text or "" for node in root.iter(SVG + "text"))
-    for words in ("NVIDIA H200", "Arithmetic intensity (FLOP/byte)", "Performance (TFLOP/s)", "Share of the dense peak (%)",
-                  "Step time (ms)", "Share of the step (%)", "Batch size (samples)", "memory 4,305 GB/s"):  # fmt: skip
+    for words in (
+        "NVIDIA H200",
+        "Arithmetic intensity (FLOP/byte)",
+        "Performance (TFLOP/s)",
+        "Share of the dense peak (%)",
+        "Step time (ms)",
+        "Share of the step (%)",
+        "Batch size (samples)",
+        "memory 4,305 GB/s",
+    ):
         assert words in said
     first = next(root.iter(SVG + "rect"))
     assert (first.get("fill"), first.get("width")) == ("#ffffff", str(WIDTH))
@@ -102,19 +120,41 @@ def test_the_roofline_has_every_operation_under_its_roof() -> None:
     marks = {**titles(root, "circle"), **titles(root, "rect")}
     linear = next(node for words, node in marks.items() if words.startswith("linear: 731 TFLOP/s at 1,365 FLOP/byte"))
     scores = next(node for words, node in marks.items() if words.startswith("attention-scores: 214 TFLOP/s"))
-    assert float(linear.attrib["cx"]) > float(scores.attrib["cx"]) and float(linear.attrib["cy"]) < float(scores.attrib["cy"])
+    assert float(linear.attrib["cx"]) > float(scores.attrib["cx"]) and float(linear.attrib["cy"]) < float(
+        scores.attrib["cy"]
+    )
     said = words_of(full_measured())
-    for name in ("linear", "attention-scores", "attention", "softmax", "layer-norm", "gelu", "residual-add", "bf16, fp16",
-                 "bf16 dense peak", "989 TFLOP/s", "fp8", "contraction", "normalisation", "element-wise"):  # fmt: skip
+    for name in (
+        "linear",
+        "attention-scores",
+        "attention",
+        "softmax",
+        "layer-norm",
+        "gelu",
+        "residual-add",
+        "bf16, fp16",
+        "bf16 dense peak",
+        "989 TFLOP/s",
+        "fp8",
+        "contraction",
+        "normalisation",
+        "element-wise",
+    ):
         assert name in said.split("\n")
 
 
 def test_a_bar_of_a_product_is_as_long_as_its_share_of_the_peak() -> None:
-    bars = {words.split(":")[0]: node for words, node in titles(picture(full_measured()), "rect").items() if " at 8192 x" in words}
+    bars = {
+        words.split(":")[0]: node
+        for words, node in titles(picture(full_measured()), "rect").items()
+        if " at 8192 x" in words
+    }
     assert list(bars) == ["fp32", "tf32", "fp16", "bf16", "fp8", "int8"]
     long = {name: float(node.attrib["width"]) for name, node in bars.items()}
     assert long["bf16"] / long["fp8"] == pytest.approx((742 / 989) / (1312 / 1979), rel=0.01)
-    low = replace(full_measured(), rates=(rate("matmul", "bf16", 301.0, "TFLOP/s"), rate("matmul", "fp32", 51.0, "TFLOP/s")))
+    low = replace(
+        full_measured(), rates=(rate("matmul", "bf16", 301.0, "TFLOP/s"), rate("matmul", "fp32", 51.0, "TFLOP/s"))
+    )
     fills = {words.split(":")[0]: node.get("fill") for words, node in titles(picture(low), "rect").items()}
     assert fills["bf16"] != fills["fp32"] == bars["bf16"].get("fill")
 
@@ -123,8 +163,14 @@ def test_the_sweep_splits_each_step_and_marks_where_the_gpu_takes_over() -> None
     root = picture(full_measured())
     shares = titles(root, "rect")
     for point in sweep():
-        own = [float(node.attrib["height"]) for words, node in shares.items() if words.startswith(f"batch {point.batch}:")]
-        work = next(float(node.attrib["height"]) for words, node in shares.items() if words.startswith(f"batch {point.batch}: GPU at work"))
+        own = [
+            float(node.attrib["height"]) for words, node in shares.items() if words.startswith(f"batch {point.batch}:")
+        ]
+        work = next(
+            float(node.attrib["height"])
+            for words, node in shares.items()
+            if words.startswith(f"batch {point.batch}: GPU at work")
+        )
         assert work / sum(own) == pytest.approx(point.device_ms / point.step_ms, abs=0.02)  # type: ignore[operator]
     said = words_of(full_measured())
     assert "from batch 4,096 on the GPU is the limit" in said and "launches" in said and "GPU arithmetic" in said
@@ -135,11 +181,19 @@ def test_what_is_there_is_drawn_and_nothing_else() -> None:
     assert "Batch sweep" in words_of(only_sweep) and "Roofline" not in words_of(only_sweep)
     only_products = replace(full_measured(), rates=(rate("matmul", "fp32", 51.0, "TFLOP/s"),), batches=())
     assert "Matrix product" in words_of(only_products) and "Roofline" not in words_of(only_products)
-    slope = replace(full_measured(), rates=(rate("memory", "copy", 4213.0, "GB/s"), operation("contraction", "linear", 900, 700)), batches=())
+    slope = replace(
+        full_measured(),
+        rates=(rate("memory", "copy", 4213.0, "GB/s"), operation("contraction", "linear", 900, 700)),
+        batches=(),
+    )
     assert "Roofline" in words_of(slope) and "Matrix product" not in words_of(slope)
 
 
-@pytest.mark.parametrize("measured", [watched(), Measured(), replace(full_measured(), rates=(), batches=sweep()[:1])], ids=["watched", "none", "one batch"])
+@pytest.mark.parametrize(
+    "measured",
+    [watched(), Measured(), replace(full_measured(), rates=(), batches=sweep()[:1])],
+    ids=["watched", "none", "one batch"],
+)
 def test_nothing_to_draw_is_one_line(measured: Measured) -> None:
     with pytest.raises(ValueError, match="nothing to draw") as refused:
         render_svg(told(measured))
@@ -160,7 +214,9 @@ def test_words_of_an_enemy_stay_words(name: str) -> None:
     root = ElementTree.fromstring(render_svg(report))
     tags = {node.tag.removeprefix(SVG) for node in root.iter()}
     assert tags <= {"svg", "title", "rect", "line", "polyline", "polygon", "circle", "text", "g", "clipPath"}
-    assert all(value.startswith("url(#clip-") for node in root.iter() for key, value in node.attrib.items() if "url" in value)
+    assert all(
+        value.startswith("url(#clip-") for node in root.iter() for key, value in node.attrib.items() if "url" in value
+    )
 
 
 @given(st.text(alphabet=st.characters(), max_size=60))
@@ -193,12 +249,21 @@ BASE = told(full_measured())
 def test_any_figures_make_a_picture_with_finite_places(values: list[float]) -> None:
     odd = replace(
         full_measured(),
-        rates=(rate("matmul", "bf16", values[0], "TFLOP/s"), rate("matmul", "fp32", values[1], "TFLOP/s"),
-               rate("memory", "copy", values[2], "GB/s"), operation("contraction", "linear", values[3], values[4])),
+        rates=(
+            rate("matmul", "bf16", values[0], "TFLOP/s"),
+            rate("matmul", "fp32", values[1], "TFLOP/s"),
+            rate("memory", "copy", values[2], "GB/s"),
+            operation("contraction", "linear", values[3], values[4]),
+        ),
         batches=tuple(replace(p, step_ms=v) for p, v in zip(sweep(), values[4:], strict=False)),
-    )  # fmt: skip
+    )
     root = ElementTree.fromstring(render_svg(replace(BASE, snapshot=machine(odd))))
-    numbers = [float(v) for node in root.iter() for k, v in node.attrib.items() if k in ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height")]
+    numbers = [
+        float(v)
+        for node in root.iter()
+        for k, v in node.attrib.items()
+        if k in ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height")
+    ]
     assert len(numbers) > 50 and all(abs(n) < 1e6 for n in numbers)
 
 

@@ -48,8 +48,15 @@ def test_two_subjects_of_one_check_are_one_block() -> None:
 
 def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
     one = [finding("torch-dropped-old-gpu-sm", title="no code for it", subject=f"GPU-{i}") for i in range(8)]
-    two = [finding("cudnn-dropped-old-gpu", title="no cuDNN for it", subject=f"GPU-{i}",
-                   downstream_of=("torch-dropped-old-gpu-sm",)) for i in range(8)]  # fmt: skip
+    two = [
+        finding(
+            "cudnn-dropped-old-gpu",
+            title="no cuDNN for it",
+            subject=f"GPU-{i}",
+            downstream_of=("torch-dropped-old-gpu-sm",),
+        )
+        for i in range(8)
+    ]
     told = sick(findings=(*one, *two))
     for text, ending in ((render_terminal(told, LAYERS), 1), (render_markdown(told, LAYERS), 0)):
         assert text.count("no code for it") == 2 + ending and ", 7 more of them" in text
@@ -76,8 +83,16 @@ def test_nothing_but_commands_and_long_words_is_wider_than_the_terminal(width: i
 
 def test_every_place_is_said_and_what_cannot_be_done_here_is_marked() -> None:
     text = " ".join("\n".join(rows()).split())
-    for where in ("in this Python environment", "in the Dockerfile", "where the container or job is started", "on the host",
-                  "at your provider", "in this shell", "in your program", "on Windows"):  # fmt: skip
+    for where in (
+        "in this Python environment",
+        "in the Dockerfile",
+        "where the container or job is started",
+        "on the host",
+        "at your provider",
+        "in this shell",
+        "in your program",
+        "on Windows",
+    ):
         assert where in text
     assert text.count("not possible from here") == 2
     assert "as root, cannot be undone" in text
@@ -110,7 +125,10 @@ def waiting(reasons: tuple[str, ...], path: str = "") -> str:
 def test_a_reason_is_told_once() -> None:
     lost = tuple(f"gpus.{name}: error: NVML 15: GPU is lost" for name in ("name", "temperature_c", "mig_enabled"))
     assert waiting(lost) == "? 3 checks need readings of the GPUs (an error: NVML 15: GPU is lost)."
-    assert waiting((*lost, "host.libc: absent"), "gpus") == "? 3 checks wait for the fix above. ? 1 check needs host.libc (not there)."
+    assert (
+        waiting((*lost, "host.libc: absent"), "gpus")
+        == "? 3 checks wait for the fix above. ? 1 check needs host.libc (not there)."
+    )
     many = tuple(f"host.fact_{n}: absent" for n in range(9))
     assert waiting(many).endswith("? 6 checks are open for other reasons: -v shows them.")
 
@@ -193,6 +211,9 @@ def test_colour_changes_no_word() -> None:
 def test_a_circle_of_causes_is_still_told() -> None:
     from .samples import finding
 
-    circle = (finding("cpu-only-torch", downstream_of=("no-nvidia-gpu",)), finding("no-nvidia-gpu", downstream_of=("cpu-only-torch",)))
+    circle = (
+        finding("cpu-only-torch", downstream_of=("no-nvidia-gpu",)),
+        finding("no-nvidia-gpu", downstream_of=("cpu-only-torch",)),
+    )
     text = "\n".join(rows(findings=circle))
     assert "title of cpu-only-torch" in text and "title of no-nvidia-gpu" in text

@@ -37,8 +37,9 @@ def judged(text: str) -> Report:
 def test_a_finding_names_the_lines_that_it_rests_on_and_no_others() -> None:
     rows = terminal(BLOCK).split("\n")
     assert [row.strip() for row in rows if row.strip().startswith("From ")] == [
-        "From line 2: PyTorch version: 2.5.1+cu121", "From line 3: GPU 0: NVIDIA GeForce RTX 5080",
-    ]  # fmt: skip
+        "From line 2: PyTorch version: 2.5.1+cu121",
+        "From line 3: GPU 0: NVIDIA GeForce RTX 5080",
+    ]
     assert "> line 2: PyTorch version: 2.5.1+cu121" in markdown(BLOCK) and "line 4" not in terminal(BLOCK)
 
 
@@ -112,9 +113,15 @@ def test_a_kernel_that_is_missing_rules_out_what_comes_before_it() -> None:
 
 @pytest.mark.parametrize(
     ("gpu", "torch", "found"),
-    [("RTX 5090", "2.5.1", "torch-lacks-new-gpu-sm"), ("GTX 980", "2.15.0", "torch-dropped-old-gpu-sm"),
-     ("RTX 4090", "2.5.1", None), ("RTX 5090", "2.8.0", None), ("RTX 5090", "2.7.0", "torch-lacks-new-gpu-sm"), ("RTX 5090", "2.7.0a0+git1234", None)],
-)  # fmt: skip
+    [
+        ("RTX 5090", "2.5.1", "torch-lacks-new-gpu-sm"),
+        ("GTX 980", "2.15.0", "torch-dropped-old-gpu-sm"),
+        ("RTX 4090", "2.5.1", None),
+        ("RTX 5090", "2.8.0", None),
+        ("RTX 5090", "2.7.0", "torch-lacks-new-gpu-sm"),
+        ("RTX 5090", "2.7.0a0+git1234", None),
+    ],
+)
 def test_a_release_whose_usual_build_has_no_code_for_the_gpu(gpu: str, torch: str, found: str | None) -> None:
     said = judged(f"GPU: {gpu}\ntorch: {torch}\n{NO_IMAGE}\n").findings[0]
     assert (said.id if said.status == "fail" else None) == found
@@ -134,8 +141,10 @@ def test_a_plain_version_and_its_cuda_are_a_published_build() -> None:
 
 def suggesting(*suggests: tuple[str, ...], mention: bool = False) -> Report:
     """A text with one message for each tuple of causes that it allows."""
-    said = tuple(Symptom(id=f"said-{number}", line=number, text="its words", suggests=causes, mention=mention)
-                 for number, causes in enumerate(suggests, 1))  # fmt: skip
+    said = tuple(
+        Symptom(id=f"said-{number}", line=number, text="its words", suggests=causes, mention=mention)
+        for number, causes in enumerate(suggests, 1)
+    )
     return report(Snapshot(target=Target(kind="text", name="ticket.txt"), symptoms=said))
 
 
@@ -145,7 +154,11 @@ def test_the_only_cause_that_a_message_speaks_of_is_a_warning_with_a_fix() -> No
     assert (first.id, first.status) == ("shm-too-small", "warn") and first.title.startswith("Likely: ")
     assert first.fixes and found.needs and (found.verdict, found.exit_code) == ("unknown", 3)
     for text in (render_terminal(found, LAYERS, Look(), TITLES), render_markdown(found, LAYERS, TITLES)):
-        assert text.index("Likely: ") < text.index(first.fixes[0].title) < text.index("does not prove it", text.index("Fix"))
+        assert (
+            text.index("Likely: ")
+            < text.index(first.fixes[0].title)
+            < text.index("does not prove it", text.index("Fix"))
+        )
         assert text.count("Likely: ") == 1 and found.needs[0].command.split("\n")[0] in text
 
 

@@ -38,16 +38,26 @@ def _works(s: Snapshot) -> bool:
 
 
 SOUND = {
-    "no-nvidia-gpu": lambda s: bool(known(s.gpus) or known(s.driver.cuda_devices) or
-                                    any(d.vendor == "10de" for d in known(s.driver.pci_devices) or ())),
-    "driver-not-installed": lambda s: bool(known(s.driver.version) or known(s.driver.libcuda_path) or
-                                           known(s.driver.nvml_library_path) or known(s.driver.modules)),
-    "driver-not-loaded": lambda s: bool(known(s.driver.version) or _works(s) or "nvidia" in (known(s.driver.modules) or ())),
+    "no-nvidia-gpu": lambda s: bool(
+        known(s.gpus)
+        or known(s.driver.cuda_devices)
+        or any(d.vendor == "10de" for d in known(s.driver.pci_devices) or ())
+    ),
+    "driver-not-installed": lambda s: bool(
+        known(s.driver.version)
+        or known(s.driver.libcuda_path)
+        or known(s.driver.nvml_library_path)
+        or known(s.driver.modules)
+    ),
+    "driver-not-loaded": lambda s: bool(
+        known(s.driver.version) or _works(s) or "nvidia" in (known(s.driver.modules) or ())
+    ),
     "cuda-init-failed": _works,
     "torch-not-installed": lambda s: not isinstance(s.torch.version, Missing),
     "torch-import-broken": lambda s: known(s.torch_run.imported) is not False,
-    "gpu-path-not-available": lambda s: known(s.torch_run.kernel_ran) is not False
-    and known(s.torch_run.cuda_available) is not False,
+    "gpu-path-not-available": lambda s: (
+        known(s.torch_run.kernel_ran) is not False and known(s.torch_run.cuda_available) is not False
+    ),
     "cpu-only-torch": lambda s: known(s.torch.build) != "cpu",
     "container-no-gpu-flag": lambda s: _works(s) or bool(known(s.driver.device_nodes)),
     "container-driver-capabilities-missing": lambda s: bool(known(s.driver.libcuda_path) or _works(s)),

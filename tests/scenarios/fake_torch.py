@@ -148,7 +148,11 @@ if _build.get("nccl"):
     _C._nccl_version = lambda: _build["nccl"]
 backends = SimpleNamespace(cudnn=SimpleNamespace(version=_cudnn_version))
 cuda = SimpleNamespace(
-    is_available=lambda: _cuda().count > 0, device_count=lambda: _cuda().count, init=_init, synchronize=_init,
-    get_device_name=lambda index: _cuda().name(index), get_device_capability=_capability,
+    is_available=lambda: _cuda().count > 0,
+    device_count=lambda: _cuda().count,
+    init=_init,
+    synchronize=_init,
+    get_device_name=lambda index: _cuda().name(index),
+    get_device_capability=_capability,
     get_arch_list=lambda: _build["archs"] if _cuda().count else [],
-)  # fmt: skip
+)

@@ -157,8 +157,11 @@ Ran = tuple[dict[str, Any], subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytest.FixtureRequest) -> dict[str, Ran]:  # noqa: F811
     """Every trouble that this run asks for, side by side: most of the time they wait for deadlines."""
-    wanted = [item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")
-              and item.fspath == request.fspath]  # fmt: skip
+    wanted = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if hasattr(item, "callspec") and item.fspath == request.fspath
+    ]
     folder = tmp_path_factory.mktemp("troubles")
     workshop = Workshop(folder / "workshop")
     with ThreadPoolExecutor(4) as pool:

@@ -26,8 +26,11 @@ Judged = dict[str, tuple[dict[str, Any], int, str]]
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytest.FixtureRequest) -> Judged:  # noqa: F811
     """All scenarios that this run asks for, judged; two at a time and more, since they mostly wait for children."""
-    wanted = {item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")
-              and item.fspath == request.fspath}  # fmt: skip
+    wanted = {
+        item.callspec.params["name"]
+        for item in request.session.items
+        if hasattr(item, "callspec") and item.fspath == request.fspath
+    }
     wanted = wanted or set(take.names())
     folder = tmp_path_factory.mktemp("scenarios")
     workshop = Workshop(folder / "workshop")
@@ -73,7 +76,9 @@ def test_a_report_does_not_contradict_itself(judged: Judged, name: str) -> None:
     assert not contradictions(report)
     rows = render_terminal(report, LAYERS, Look(width=80)).splitlines()
     for failed in report.findings[:1]:
-        assert (failed.title.split()[0] in " ".join(rows[:24]) and any("Fix: " in row for row in rows[:24])) or not failed.fixes
+        assert (
+            failed.title.split()[0] in " ".join(rows[:24]) and any("Fix: " in row for row in rows[:24])
+        ) or not failed.fixes
         ending = " ".join(" ".join(rows[-20:]).split())
         assert " ".join(failed.title.split()).rstrip(".") in ending, "what is wrong is on the last screen"
         if failed.fixes:

@@ -56,9 +56,12 @@ def in_terminal(*words: str) -> list[str]:
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     env |= {"TERM": "xterm-256color", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     child = subprocess.Popen(
-        [sys.executable, "-m", "doctor", *words], stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.DEVNULL,
+        [sys.executable, "-m", "doctor", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=subprocess.DEVNULL,
         env=env,
-    )  # fmt: skip
+    )
     os.close(terminal)
     said = b""
     while True:

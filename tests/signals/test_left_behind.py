@@ -77,7 +77,12 @@ def test_nothing_is_left_behind(fakes: Path, tmp_path: Path, number: signal.Sign
     for name, (machine, words, _) in runs.items():
         env = {**hung[machine], "GPUDOCTOR_TEST_MARK": f"mark-{name}-{tmp_path}"}
         started[name] = subprocess.Popen(
-            [COMMAND, *words], env=env, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [COMMAND, *words],
+            env=env,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
     try:
         for name, child in started.items():

@@ -15,9 +15,10 @@ from ..judging import matrix
 
 _RELEASES = [r for r in matrix().releases if tuple(map(int, r.torch.split("."))) >= (1, 13, 0)]
 _BUILDS = [
-    b for b in matrix().builds
+    b
+    for b in matrix().builds
     if b.platform == "linux_x86_64" and b.published == "yes" and any(r.torch == b.torch for r in _RELEASES)
-]  # fmt: skip
+]
 _BRANCHES = [b for b in matrix().drivers if b.branch >= 450 and b.latest_seen and b.cuda]
 
 
@@ -43,9 +44,13 @@ def _with_torch(draw: DrawFn, s: Snapshot) -> Snapshot:
     rest = tuple(d for d in s.python.distributions if d.name in ("numpy", "pip"))  # type: ignore[union-attr]
     if kind == "none":
         return s.replace(
-            {"torch": Torch(version=ABSENT), "torch_run": TorchRun(), "python.distributions": rest,
-             "python.patient.torch_version": ABSENT}
-        )  # fmt: skip
+            {
+                "torch": Torch(version=ABSENT),
+                "torch_run": TorchRun(),
+                "python.distributions": rest,
+                "python.patient.torch_version": ABSENT,
+            }
+        )
     site = str(s.python.patient.site_packages[0])  # type: ignore[index]
     if kind == "cpu":
         version, build = draw(st.sampled_from(_RELEASES)).torch, None
@@ -87,30 +92,49 @@ def _masked(s: Snapshot) -> dict[str, Any]:
 def _mismatch(s: Snapshot) -> dict[str, Any]:
     newer = "575.64.03" if s.driver.nvml_library_version != "575.64.03" else "570.211.01"
     return {
-        "driver.nvml_library_version": newer, "driver.libcuda_version": newer, "driver.nvml_init": 18,
+        "driver.nvml_library_version": newer,
+        "driver.libcuda_version": newer,
+        "driver.nvml_init": 18,
         "driver.libcuda_path": f"/usr/lib/x86_64-linux-gnu/libcuda.so.{newer}",
         "driver.nvml_library_path": f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{newer}",
-        "driver.nvml_driver_version": Missing("error", "NVML 18"), "driver.nvml_cuda_version": Missing("error", "NVML 18"),
-        "driver.nvml_gpu_count": Missing("error", "NVML 18"), "driver.cu_init": 803,
-        "gpus": Missing("error", "NVML 18"), **_cuda_dead(),
-    }  # fmt: skip
+        "driver.nvml_driver_version": Missing("error", "NVML 18"),
+        "driver.nvml_cuda_version": Missing("error", "NVML 18"),
+        "driver.nvml_gpu_count": Missing("error", "NVML 18"),
+        "driver.cu_init": 803,
+        "gpus": Missing("error", "NVML 18"),
+        **_cuda_dead(),
+    }
 
 
 def _stub(s: Snapshot) -> dict[str, Any]:
     path = "/usr/local/cuda/lib64/stubs/libcuda.so"
-    return {"driver.libcuda_stub": True, "driver.libcuda_path": path, "driver.libcuda_version": ABSENT,
-            "driver.cu_init": 34, "driver.cuda_version": ABSENT, "cuda.stub_directories": ("/usr/local/cuda/lib64/stubs",),
-            **_cuda_dead()}  # fmt: skip
+    return {
+        "driver.libcuda_stub": True,
+        "driver.libcuda_path": path,
+        "driver.libcuda_version": ABSENT,
+        "driver.cu_init": 34,
+        "driver.cuda_version": ABSENT,
+        "cuda.stub_directories": ("/usr/local/cuda/lib64/stubs",),
+        **_cuda_dead(),
+    }
 
 
 def _not_loaded(s: Snapshot) -> dict[str, Any]:
     error = Missing("error", "NVML 9")
     return {
-        "driver.kernel_version": ABSENT, "driver.kernel_flavour": ABSENT, "driver.modules": (), "driver.device_nodes": (),
-        "driver.proc_gpus": ABSENT, "driver.nvml_init": 9, "driver.nvml_driver_version": error,
-        "driver.nvml_cuda_version": error, "driver.nvml_gpu_count": error, "driver.cu_init": 100, "gpus": error,
+        "driver.kernel_version": ABSENT,
+        "driver.kernel_flavour": ABSENT,
+        "driver.modules": (),
+        "driver.device_nodes": (),
+        "driver.proc_gpus": ABSENT,
+        "driver.nvml_init": 9,
+        "driver.nvml_driver_version": error,
+        "driver.nvml_cuda_version": error,
+        "driver.nvml_gpu_count": error,
+        "driver.cu_init": 100,
+        "gpus": error,
         **_cuda_dead(),
-    }  # fmt: skip
+    }
 
 
 def _denied(s: Snapshot) -> dict[str, Any]:
@@ -119,10 +143,15 @@ def _denied(s: Snapshot) -> dict[str, Any]:
     nodes = tuple(replace(n, readable=False, writable=False, mode=0o600) for n in s.driver.device_nodes)  # type: ignore[union-attr]
     error = Missing("error", "NVML 4")
     return {
-        "driver.device_nodes": nodes, "driver.nvml_init": 4, "driver.cu_init": 100, "gpus": error,
-        "driver.nvml_driver_version": error, "driver.nvml_cuda_version": error, "driver.nvml_gpu_count": error,
+        "driver.device_nodes": nodes,
+        "driver.nvml_init": 4,
+        "driver.cu_init": 100,
+        "gpus": error,
+        "driver.nvml_driver_version": error,
+        "driver.nvml_cuda_version": error,
+        "driver.nvml_gpu_count": error,
         **_cuda_dead(),
-    }  # fmt: skip
+    }
 
 
 def _full_disk(s: Snapshot) -> dict[str, Any]:

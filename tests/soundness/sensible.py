@@ -15,7 +15,16 @@ from doctor.snapshot import NeedsFact, Snapshot, known
 
 from ..judging import matrix
 
-_AGAIN = ("--force-reinstall", "--reinstall", "--reinstall-package", "--upgrade", "--upgrade-package", "-U", "--no-binary", "--force")
+_AGAIN = (
+    "--force-reinstall",
+    "--reinstall",
+    "--reinstall-package",
+    "--upgrade",
+    "--upgrade-package",
+    "-U",
+    "--no-binary",
+    "--force",
+)
 _INSTALL = re.compile(r"(?:pip|pip3) install\b(.*)|\buv add\b(.*)")
 _BRANCH = re.compile(r"\b(?:branch |driver |nvidia-driver-|cuda-drivers-|nvidia-open-|nvidia-driver:)(\d{3})\b")
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?==([^;,*]+)$")
@@ -29,7 +38,10 @@ def wrong_with(s: Snapshot, finding: Finding, policy: Policy) -> list[str]:
     """Every reason why a fix of this finding, the first or an alternative, should not have been offered."""
     told = []
     for fix in finding.fixes:
-        told += [f"{finding.id}: {fix.id} ({fix.title}): {why}" for why in (*_same(s, fix), *_driver(s, finding, fix, policy))]
+        told += [
+            f"{finding.id}: {fix.id} ({fix.title}): {why}"
+            for why in (*_same(s, fix), *_driver(s, finding, fix, policy))
+        ]
     return told
 
 
@@ -40,7 +52,9 @@ def _same(s: Snapshot, fix: Fix) -> Iterator[str]:
         lines = (step.command, *(a.command for a in getattr(step, "alternatives", ())))
         if step.where == "environment":
             yield from (f"installs what is there: {line}" for line in lines if _is_there(s, line, removed))
-        removed |= {name for line in lines for gone in re.findall(r"uninstall (?:-y )?([^&]*)", line) for name in gone.split()}
+        removed |= {
+            name for line in lines for gone in re.findall(r"uninstall (?:-y )?([^&]*)", line) for name in gone.split()
+        }
         if "torch.version" in step.changes and step.changes["torch.version"] == s.torch.version:
             again = any(word in shlex.split(line) for line in lines if line for word in _AGAIN)
             if isinstance(s.torch.version, str) and not again and "torch" not in removed:
@@ -70,8 +84,10 @@ def _held(s: Snapshot, name: str, version: str, index: str) -> bool:
         given = want.local or tag or matrix().pypi_tag(want.base, wheel_platform(s)) or ""
         mine = have.local or "cu" + torch_cuda(s, matrix()).replace(".", "")
         return given == mine and not (known(s.torch.installer) or "pip").startswith("conda")
-    return any(d.name == name and (d.version == version or (tag and d.version == f"{version}+{tag}"))
-               for d in known(s.python.distributions) or ())  # fmt: skip
+    return any(
+        d.name == name and (d.version == version or (tag and d.version == f"{version}+{tag}"))
+        for d in known(s.python.distributions) or ()
+    )
 
 
 def _driver(s: Snapshot, finding: Finding, fix: Fix, policy: Policy) -> Iterator[str]:
@@ -82,7 +98,9 @@ def _driver(s: Snapshot, finding: Finding, fix: Fix, policy: Policy) -> Iterator
     commands = " ".join(step.command for step in fix.steps)
     words = " ".join((fix.title, *(step.text for step in fix.steps), commands))
     offered = set() if windows else {int(n) for n in _BRANCH.findall(words)}
-    installs = {int(n) for step in fix.steps if step.where == "host" for n in _BRANCH.findall(f"{step.text} {step.command}")}
+    installs = {
+        int(n) for step in fix.steps if step.where == "host" for n in _BRANCH.findall(f"{step.text} {step.command}")
+    }
     for branch in sorted(offered - {int(n) for n in numbers(known(s.driver.version))[:1]}):
         row = m.driver_branch(str(branch)).row
         if row is None:
@@ -102,8 +120,12 @@ def _driver(s: Snapshot, finding: Finding, fix: Fix, policy: Policy) -> Iterator
     if fix.id == "use-forward-compatibility":
         package = re.search(r"of CUDA (\d+\.\d)", fix.title)
         for gpu, full in zip(boards, known(s.gpus) or (), strict=False):
-            grade = m.forward_compat(package[1] if package else "", known(s.driver.version) or "", gpu_name=gpu.name,
-                                     brand_id=known(full.brand_id))  # fmt: skip
+            grade = m.forward_compat(
+                package[1] if package else "",
+                known(s.driver.version) or "",
+                gpu_name=gpu.name,
+                brand_id=known(full.brand_id),
+            )
             row = m.compute_capability(gpu.capability)
             origin = next((r for r in m.compat_packages if package and r.cuda == package[1]), None)
             if grade.grade != "possible":

@@ -49,7 +49,9 @@ def crowded(draw: DrawFn) -> Snapshot:
         if draw(some):
             tag = draw(st.sampled_from(["", "cu12torch2.6cxx11abiTRUE", "cu11torch2.4cxx11abiFALSE", "pt28cu128"]))
             wheel = f"x-1.0+{tag}-py3-none-any.whl" if tag else ""
-            s = with_extension(s, name, "1.0", library(name, f"{name}.so", draw(archs), needed=draw(needed)), wheel=wheel)
+            s = with_extension(
+                s, name, "1.0", library(name, f"{name}.so", draw(archs), needed=draw(needed)), wheel=wheel
+            )
     if draw(some):
         held = draw(st.lists(st.sampled_from(["118", "121", "126", "128", "130"]), max_size=3, unique=True))
         version = draw(st.sampled_from(["0.43.3", "0.50.2"]))
@@ -71,8 +73,13 @@ def _tools(draw: DrawFn, s: Snapshot) -> Snapshot:
     if draw(st.booleans()):
         version = draw(st.sampled_from(["11.8.89", "12.1.105", "12.8.93", "13.0.88"]))
         kit = Toolkit(path="/usr/local/cuda-x", version=version, nvcc=version)
-        changes.update({"cuda.toolkits": (kit,), "cuda.nvcc_version": version, "cuda.gcc_version": draw(
-            st.sampled_from(["9", "11", "13", "15"]))})  # fmt: skip
+        changes.update(
+            {
+                "cuda.toolkits": (kit,),
+                "cuda.nvcc_version": version,
+                "cuda.gcc_version": draw(st.sampled_from(["9", "11", "13", "15"])),
+            }
+        )
     found_by = draw(st.sampled_from(["ld.so.cache", "default", "LD_LIBRARY_PATH"]))
     path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
     if s.driver.libcuda_candidates == ():
@@ -99,10 +106,12 @@ def test_first_fixes_are_sound_among_extensions(machine: Snapshot, building: boo
             note(f"{key}: {finding.title} -> {finding.fixes[0].title}; before {sorted(found)}, after {sorted(after)}")
             assert key not in after, f"{finding.id} is still there after its first fix"
             new = {
-                f"{k[0]}: {after[k].title}" for k in after.keys() - found.keys()
-                if not _revealed(after[k], found) and not (k[0] == TOOLKIT and finding.id != TOOLKIT)
+                f"{k[0]}: {after[k].title}"
+                for k in after.keys() - found.keys()
+                if not _revealed(after[k], found)
+                and not (k[0] == TOOLKIT and finding.id != TOOLKIT)
                 and not (k[0] == "required-package-missing" and _new_environment(finding))
-            }  # fmt: skip
+            }
             assert not new, f"the fix of {finding.id} brings new failures: {new}"
         sick = apply_first_fix(sick, next(iter(found.values())))
     raise AssertionError(f"forty fixes and still failing: {sorted(failures(sick, policy))}")

@@ -56,4 +56,6 @@ def test_no_fix_of_the_grid_is_pointless() -> None:
             offered.update(fix.id for fix in finding.fixes)
             wrong += [f"{name}: {why}" for why in wrong_with(s, finding, POLICY)]
     assert not wrong, f"{len(wrong)} of them:\n" + "\n".join(wrong[:20])
-    assert {"install-torch", "install-driver", "use-forward-compatibility", "choose-another-host"} <= set(offered), offered
+    assert {"install-torch", "install-driver", "use-forward-compatibility", "choose-another-host"} <= set(offered), (
+        offered
+    )

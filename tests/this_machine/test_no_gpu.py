@@ -23,8 +23,13 @@ def _gpudoctor(*words: str, active: Path, cwd: Path) -> subprocess.CompletedProc
     env |= {"VIRTUAL_ENV": str(active), "PATH": f"{active}/bin:{os.environ['PATH']}"}
     return subprocess.run(
         [sys.executable, "-m", "doctor", *words],
-        env=env, cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        env=env,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,26 @@ class ProcFolder:
         root.mkdir(exist_ok=True)
 
     def put(
-        self, pid: int, parent: int, ticks: int = 0, *, name: str = "python3", line: Sequence[str] = ("python3", "train.py"),
-        start: int = 100, state: str = "S", threads: dict[int, int] | None = None, files: Sequence[str] = (), maps: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        pid: int,
+        parent: int,
+        ticks: int = 0,
+        *,
+        name: str = "python3",
+        line: Sequence[str] = ("python3", "train.py"),
+        start: int = 100,
+        state: str = "S",
+        threads: dict[int, int] | None = None,
+        files: Sequence[str] = (),
+        maps: str = "",
+    ) -> None:
         """Make or change a process."""
         folder = self.root / str(pid)
         tasks = threads or {pid: ticks}
-        for place, tid, cpu, count in [(folder, pid, ticks, len(tasks)), *((folder / "task" / str(t), t, c, 1) for t, c in tasks.items())]:
+        for place, tid, cpu, count in [
+            (folder, pid, ticks, len(tasks)),
+            *((folder / "task" / str(t), t, c, 1) for t, c in tasks.items()),
+        ]:
             place.mkdir(parents=True, exist_ok=True)
             rest = [state, parent, 1, 1, 0, -1, 0, 0, 0, 0, 0, cpu, 0, 0, 0, 20, 0, count, 0, start, 0, 0]
             (place / "stat").write_text(f"{tid} ({name}) {' '.join(map(str, rest))}\n")

@@ -17,7 +17,9 @@ LIMIT_S = 60
 
 def environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours without what would colour the output, or the one that is given."""
-    return {k: v for k, v in (os.environ if env is None else env).items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    return {
+        k: v for k, v in (os.environ if env is None else env).items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+    }
 
 
 @contextmanager
@@ -32,14 +34,24 @@ def start(*words: str, env: Mapping[str, str] | None = None, **how: Any) -> Iter
             raise
 
 
-def run(*words: str, data: bytes = b"", env: Mapping[str, str] | None = None, **how: Any) -> subprocess.CompletedProcess[bytes]:
+def run(
+    *words: str, data: bytes = b"", env: Mapping[str, str] | None = None, **how: Any
+) -> subprocess.CompletedProcess[bytes]:
     """`gpudoctor watch WORDS` to its end."""
     return subprocess.run(
-        [COMMAND, "watch", *words], input=data, env=environment(env), capture_output=True, timeout=LIMIT_S, check=False, **how
+        [COMMAND, "watch", *words],
+        input=data,
+        env=environment(env),
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=False,
+        **how,
     )
 
 
-def measured(folder: Path, words: Sequence[str], command: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[dict[str, Any], str, int]:
+def measured(
+    folder: Path, words: Sequence[str], command: Sequence[str], env: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], str, int]:
     """(measurements of a watched command, its stdout, its exit code)."""
     report = folder / "report.json"
     done = run(*words, "--format", "json", "-o", str(report), "--no-redact", "--", *command, env=env)

@@ -21,7 +21,9 @@ from .run import COMMAND, environment, python, run
 def test_the_exit_code_passes_through(code: str, expected: int) -> None:
     done = run("--", "sh", "-c", code)
     assert done.returncode == expected
-    assert b"What was watched" in done.stderr or b"exit" in done.stderr, "whatever becomes of the command, it is reported"
+    assert b"What was watched" in done.stderr or b"exit" in done.stderr, (
+        "whatever becomes of the command, it is reported"
+    )
 
 
 def test_input_and_output_pass_untouched(tmp_path: Path) -> None:
@@ -42,7 +44,9 @@ def test_the_report_can_go_to_a_file_or_to_stdout(tmp_path: Path) -> None:
 
 def test_the_environment_is_the_users_own() -> None:
     env = {"PATH": os.environ["PATH"], "ODD": "a=b\nc", "LANG": "C"}
-    with_it = subprocess.run([COMMAND, "watch", "--", "env", "-0"], env=env, capture_output=True, timeout=60, check=True)
+    with_it = subprocess.run(
+        [COMMAND, "watch", "--", "env", "-0"], env=env, capture_output=True, timeout=60, check=True
+    )
     without = subprocess.run(["env", "-0"], env=env, capture_output=True, check=True)
     assert sorted(with_it.stdout.split(b"\0")) == sorted(without.stdout.split(b"\0"))
 
@@ -61,13 +65,25 @@ def test_open_files_signals_and_directory_are_the_users_own(tmp_path: Path) -> N
         "print(subprocess.run(sys.argv[1:], close_fds=False, stdout=-1).stdout.decode(), end='')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", caller, COMMAND, "watch", "--", *python(code)], pass_fds=[writing], cwd=tmp_path, env=environment(),
-        capture_output=True, timeout=60, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", caller, COMMAND, "watch", "--", *python(code)],
+        pass_fds=[writing],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
     os.close(writing)
     assert os.read(reading, 100) == b"passed on"
     os.close(reading)
-    assert done.stdout.decode().split() == [str(tmp_path), str(os.getpgrp()), str(os.getsid(0)), "True", "set()", "True"]
+    assert done.stdout.decode().split() == [
+        str(tmp_path),
+        str(os.getpgrp()),
+        str(os.getsid(0)),
+        "True",
+        "set()",
+        "True",
+    ]
 
 
 def test_a_script_without_a_first_line_runs_as_in_a_shell(tmp_path: Path) -> None:
@@ -131,11 +147,21 @@ def test_nothing_is_started_where_the_report_could_not_be_written(tmp_path: Path
 
 def test_the_report_obeys_the_schema_and_is_judged_again(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    run("--format", "json", "-o", str(report), "--", *python("import time; time.sleep(0.3)"), env={**os.environ, "SECRET": "x"})
+    run(
+        "--format",
+        "json",
+        "-o",
+        str(report),
+        "--",
+        *python("import time; time.sleep(0.3)"),
+        env={**os.environ, "SECRET": "x"},
+    )
     saved = json.loads(report.read_bytes())
     schema = subprocess.run([COMMAND, "schema"], capture_output=True, timeout=60, check=True).stdout
     jsonschema.validate(saved, json.loads(schema))
-    again = subprocess.run([COMMAND, "check", "--from", str(report), "--format", "json"], capture_output=True, timeout=60, check=False)
+    again = subprocess.run(
+        [COMMAND, "check", "--from", str(report), "--format", "json"], capture_output=True, timeout=60, check=False
+    )
     assert [f["id"] for f in json.loads(again.stdout)["findings"]] == [f["id"] for f in saved["findings"]]
 
 
@@ -149,13 +175,21 @@ def test_of_the_command_line_only_the_programs_name_is_kept(tmp_path: Path) -> N
 
 def test_a_full_or_closed_stderr_does_not_change_the_exit_code(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([COMMAND, "watch", "--", "sh", "-c", "exit 5"], stderr=full, env=environment(), timeout=60, check=False)
+        done = subprocess.run(
+            [COMMAND, "watch", "--", "sh", "-c", "exit 5"], stderr=full, env=environment(), timeout=60, check=False
+        )
     assert done.returncode == 5
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
-    done = subprocess.run(["sh", "-c", f"{COMMAND} watch -- sh -c 'exit 5' {closed}"], env=environment(), timeout=60, check=False, capture_output=True)
+    done = subprocess.run(
+        ["sh", "-c", f"{COMMAND} watch -- sh -c 'exit 5' {closed}"],
+        env=environment(),
+        timeout=60,
+        check=False,
+        capture_output=True,
+    )
     assert done.returncode == 5 and b"internal error" not in done.stderr
 
 
@@ -163,6 +197,16 @@ def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: P
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
     report = tmp_path / "report.json"
-    run("--format", "json", "-o", str(report), "--no-redact", "--", "sh", "-c", f"{venv}/bin/python -c 'import time; time.sleep(0.4)'; true")
+    run(
+        "--format",
+        "json",
+        "-o",
+        str(report),
+        "--no-redact",
+        "--",
+        "sh",
+        "-c",
+        f"{venv}/bin/python -c 'import time; time.sleep(0.4)'; true",
+    )
     python_ = json.loads(report.read_bytes())["snapshot"]["python"]
     assert (python_["patient"]["prefix"], python_["chosen_because"]) == (str(venv), "the watched program")

@@ -16,7 +16,9 @@ OURS = {10, 11}
 MIB = 1 << 20
 
 
-def sample(time: float, utilization: int | None, processes: dict[int, int | None] | None = None, key: str = A, **more: Any) -> Sample:
+def sample(
+    time: float, utilization: int | None, processes: dict[int, int | None] | None = None, key: str = A, **more: Any
+) -> Sample:
     listed = None if processes is None else [(pid, None if m is None else m * MIB) for pid, m in processes.items()]
     return Sample(time=time, key=key, utilization=utilization, processes=listed, **more)
 
@@ -29,7 +31,13 @@ def taken(*samples: Sample, own_numbers: bool = True, nodes: bool = True) -> Gpu
 
 
 def test_a_listed_process_uses_the_gpu_and_only_the_time_since_counts() -> None:
-    used = taken(sample(1, 0, {}), sample(2, 0, {}), sample(3, 90, {10: 1000}), sample(4, 70, {10: 3000}), sample(5, 0, {10: 2000})).used()
+    used = taken(
+        sample(1, 0, {}),
+        sample(2, 0, {}),
+        sample(3, 90, {10: 1000}),
+        sample(4, 70, {10: 3000}),
+        sample(5, 0, {10: 2000}),
+    ).used()
     assert (used.uses_gpu, used.gpu_keys, used.gpu_first_seen_s) == (True, (A,), 3.0)
     assert used.gpu_memory_max_mib == 3000.0
     assert (used.gpu_busy_percent, used.gpu_busy_by) == (pytest.approx(53.3), "device")
@@ -49,7 +57,11 @@ def test_a_process_that_nvml_never_notes_is_judged_by_the_device() -> None:
 
 
 def test_pauses_between_noted_work_keep_the_share() -> None:
-    samples = [sample(1, 50, {10: 1}, process_utilization=[(10, 50)]), sample(2, 30, {10: 1}, process_utilization=[]), sample(3, 0, {10: 1}, process_utilization=[])]
+    samples = [
+        sample(1, 50, {10: 1}, process_utilization=[(10, 50)]),
+        sample(2, 30, {10: 1}, process_utilization=[]),
+        sample(3, 0, {10: 1}, process_utilization=[]),
+    ]
     used = taken(*samples).used()
     assert (used.gpu_busy_by, used.gpu_busy_percent) == ("process", pytest.approx(26.7))
     assert used.gpu_idle_percent == pytest.approx(33.3)
@@ -64,7 +76,9 @@ def test_two_gpus_memory_together_and_mean_work() -> None:
 def test_loads_are_of_the_gpus_it_used_else_of_all() -> None:
     both = [sample(1, 5, {}, B), sample(2, 5, {}, B)]
     loads = taken(sample(1, 0, {}), sample(2, 100, {10: 1}), sample(3, 100, {10: 1}), *both).loads()
-    assert [(load.key, load.phase, load.samples, load.utilization_percent, load.seconds) for load in loads] == [(A, "watch", 2, 100.0, 1.0)]
+    assert [(load.key, load.phase, load.samples, load.utilization_percent, load.seconds) for load in loads] == [
+        (A, "watch", 2, 100.0, 1.0)
+    ]
     assert [load.key for load in taken(sample(1, 0, {}), *both).loads()] == [A, B]
 
 

@@ -47,13 +47,35 @@ def test_a_phase_without_a_key_is_the_only_gpus_and_else_nobodys() -> None:
 
 def test_all_figures_in_the_units_of_a_load() -> None:
     first = sample(
-        1.0, utilization=90, memory_used=3 << 30, clock_sm=1400, clock_sm_max=1980, clock_memory=2619, power_draw=699_500,
-        power_limit=700_000, temperature=61, clock_event_reasons=0x4, pcie_gen=1, pcie_width=16, processes=[(7, None), (8, 1)],
-    )  # fmt: skip
+        1.0,
+        utilization=90,
+        memory_used=3 << 30,
+        clock_sm=1400,
+        clock_sm_max=1980,
+        clock_memory=2619,
+        power_draw=699_500,
+        power_limit=700_000,
+        temperature=61,
+        clock_event_reasons=0x4,
+        pcie_gen=1,
+        pcie_width=16,
+        processes=[(7, None), (8, 1)],
+    )
     second = sample(
-        1.5, utilization=100, memory_used=4 << 30, clock_sm=1200, clock_sm_max=1980, clock_memory=2619, power_draw=700_500,
-        power_limit=700_000, temperature=64, clock_event_reasons=0x24, pcie_gen=5, pcie_width=16, processes=[(7, None)],
-    )  # fmt: skip
+        1.5,
+        utilization=100,
+        memory_used=4 << 30,
+        clock_sm=1200,
+        clock_sm_max=1980,
+        clock_memory=2619,
+        power_draw=700_500,
+        power_limit=700_000,
+        temperature=64,
+        clock_event_reasons=0x24,
+        pcie_gen=5,
+        pcie_width=16,
+        processes=[(7, None)],
+    )
     (load,) = loads_of([first, second], [Phase("training", A, 0.5, 2.0)], pids=[7])
     assert (load.clock_sm_mhz, load.clock_sm_max_mhz, load.clock_memory_mhz) == (1300.0, 1980, 2619.0)
     assert (load.power_w, load.power_limit_w, load.temperature_max_c) == (700.0, 700.0, 64)
@@ -71,7 +93,9 @@ def test_others_are_counted_where_we_are_seen_ourselves(listed: list[int], other
     """A container whose NVML hides processes, or numbers them as the host does, proves neither a free GPU nor a busy one."""
     samples = [sample(1.0 + n / 10, processes=[(pid, None) for pid in listed]) for n in range(5)]
     (load,) = loads_of(samples, [Phase("matmul", A, 0.5, 2.0)], pids=[7])
-    assert load.others == (Missing("denied", "NVML does not show the processes of this container") if others is None else others)
+    assert load.others == (
+        Missing("denied", "NVML does not show the processes of this container") if others is None else others
+    )
 
 
 def test_what_nvml_does_not_tell_is_missing_and_nonsense_too() -> None:
@@ -80,7 +104,14 @@ def test_what_nvml_does_not_tell_is_missing_and_nonsense_too() -> None:
     samples = parse_samples([{"sample": odd}])
     assert (samples[0].processes, samples[0].process_utilization) == ([(7, None)], [])
     (load,) = loads_of(samples, [Phase("watch", A, 0.0, 2.0)])
-    values = (load.power_w, load.utilization_percent, load.temperature_max_c, load.clock_sm_mhz, load.others, load.memory_used_max_mib)
+    values = (
+        load.power_w,
+        load.utilization_percent,
+        load.temperature_max_c,
+        load.clock_sm_mhz,
+        load.others,
+        load.memory_used_max_mib,
+    )
     assert all(isinstance(value, Missing) and value.reason == "absent" for value in values)
     assert load.reasons_percent == {}
 
@@ -88,7 +119,11 @@ def test_what_nvml_does_not_tell_is_missing_and_nonsense_too() -> None:
 @pytest.mark.parametrize("odd", [None, True, "x", [], {}, {"time": "x"}, {"time": 1, "processes": [["x"]]}])
 def test_hostile_lines_are_no_samples(odd: Any) -> None:
     assert parse_samples([{"sample": odd}, {"begin": "x"}]) == []
-    lines = [{"phase": odd, "start": 1, "end": 2}, {"phase": "x", "start": odd, "end": 2}, {"phase": "x", "start": 3, "end": 2}]
+    lines = [
+        {"phase": odd, "start": 1, "end": 2},
+        {"phase": "x", "start": odd, "end": 2},
+        {"phase": "x", "start": 3, "end": 2},
+    ]
     assert parse_phases(lines) in ([], [Phase("x", "", 1.0, 2.0)])
 
 
@@ -98,7 +133,10 @@ def test_phases_are_read_from_lines() -> None:
 
 
 def test_the_proving_process_is_seen_with_its_memory() -> None:
-    samples = [sample(1.0, utilization=5, processes=[(7, 512 << 20)]), sample(1.2, utilization=97, processes=[(7, 2 << 30), (9, None)])]
+    samples = [
+        sample(1.0, utilization=5, processes=[(7, 512 << 20)]),
+        sample(1.2, utilization=97, processes=[(7, 2 << 30), (9, None)]),
+    ]
     on = process_on_gpu(samples, A, 7, 0.0, 2.0)
     assert (on.seen, on.memory_max_mib, on.utilization_max_percent, on.others) == (True, 2048.0, 97.0, 1)
 

@@ -11,7 +11,12 @@ from doctor.proof.watch_proc import Seen, Tree
 
 from .proc_folder import ProcFolder
 
-SPAWNED = ("python3", "-c", "from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=7)", "--multiprocessing-fork")
+SPAWNED = (
+    "python3",
+    "-c",
+    "from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=7)",
+    "--multiprocessing-fork",
+)
 
 
 @pytest.fixture
@@ -105,7 +110,8 @@ def test_a_workers_child_works_for_it(proc: ProcFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "python"), [("/opt/venv/bin/python3.11", True), ("python", True), ("/usr/bin/pypy3", True), ("bash", False)]
+    ("first", "python"),
+    [("/opt/venv/bin/python3.11", True), ("python", True), ("/usr/bin/pypy3", True), ("bash", False)],
 )
 def test_which_processes_are_python(proc: ProcFolder, first: str, python: bool) -> None:
     proc.put(10, 1, name="main", line=[first, "x.py"])
@@ -142,7 +148,10 @@ def test_cuda_libraries_by_base_name(proc: ProcFolder) -> None:
     proc.put(10, 1, maps="".join(f"7f00-7f01 r-xp 00000000 08:01 12 {name}\n" for name in names))
     tree = Tree(10, str(proc.root))
     look(tree)
-    assert tree.libraries() == ({"libcuda.so.580.82.07", "libcublasLt.so.12", "libtorch_cuda.so", "libcudart-9335f6a2.so.12"}, True)
+    assert tree.libraries() == (
+        {"libcuda.so.580.82.07", "libcublasLt.so.12", "libtorch_cuda.so", "libcudart-9335f6a2.so.12"},
+        True,
+    )
 
 
 def test_a_stat_that_is_none_is_no_process(proc: ProcFolder) -> None:

@@ -49,19 +49,41 @@ def lines_until(env: dict[str, str], rounds: int, agent: list[str] | None = None
 
 def test_every_field_of_a_sample_and_no_begin_after_the_first_round(on_machine: OnMachine) -> None:
     machine = h100(
-        gpu__0__utilization="97 40", gpu__0__process__0="compute 4711 61000 python", gpu__0__process__1="compute 4712 - python",
-        gpu__0__busy__0="4711 93", gpu__0__pcie__rx="12000", gpu__0__minor="3", gpu__0__clock__reasons="0x24",
-    )  # fmt: skip
+        gpu__0__utilization="97 40",
+        gpu__0__process__0="compute 4711 61000 python",
+        gpu__0__process__1="compute 4712 - python",
+        gpu__0__busy__0="4711 93",
+        gpu__0__pcie__rx="12000",
+        gpu__0__minor="3",
+        gpu__0__clock__reasons="0x24",
+    )
     lines, code = lines_until(on_machine(machine), 3)
     assert code == 0
     first, *rest = parse_samples(lines)
     assert first == Sample(
-        time=first.time, gpu=0, key=UUID, utilization=97, memory_utilization=40, memory_used=4 << 20, clock_sm=345, clock_sm_max=1980,
-        clock_memory=2619, power_draw=77_000, power_limit=700_000, temperature=33, clock_event_reasons=0x24, pcie_gen=5, pcie_width=16,
-        pcie_rx=12000, processes=[(4711, 61000 << 20), (4712, None)], process_utilization=[(4711, 93)],
-    )  # fmt: skip
+        time=first.time,
+        gpu=0,
+        key=UUID,
+        utilization=97,
+        memory_utilization=40,
+        memory_used=4 << 20,
+        clock_sm=345,
+        clock_sm_max=1980,
+        clock_memory=2619,
+        power_draw=77_000,
+        power_limit=700_000,
+        temperature=33,
+        clock_event_reasons=0x24,
+        pcie_gen=5,
+        pcie_width=16,
+        pcie_rx=12000,
+        processes=[(4711, 61000 << 20), (4712, None)],
+        process_utilization=[(4711, 93)],
+    )
     assert abs(first.time - time.monotonic()) < 60
-    assert all(later.time > first.time and later.pcie_rx is None for later in rest), "throughput takes NVML 20 ms: not every time"
+    assert all(later.time > first.time and later.pcie_rx is None for later in rest), (
+        "throughput takes NVML 20 ms: not every time"
+    )
     at = next(number for number, line in enumerate(lines) if "sample" in line)
     assert any("begin" in line for line in lines[:at]) and not any("begin" in line for line in lines[at:])
     about = next(line["gpu"] for line in lines if isinstance(line.get("gpu"), dict))
@@ -89,7 +111,9 @@ def test_values_change_from_sample_to_sample(on_machine: OnMachine, tmp_path: Pa
 def test_what_is_not_supported_is_asked_once_and_left_out(on_machine: OnMachine) -> None:
     machine = h100(fail__nvmlDeviceGetPowerUsage="3", fail__nvmlDeviceGetCurrPcieLinkWidth="999")
     lines, _ = lines_until(on_machine(machine), 4)
-    assert all(one.power_draw is None and one.pcie_width is None and one.temperature == 33 for one in parse_samples(lines))
+    assert all(
+        one.power_draw is None and one.pcie_width is None and one.temperature == 33 for one in parse_samples(lines)
+    )
     refused = [(line["field"], line["error"]) for line in lines if "error" in line and "gpu" in line]
     assert refused.count(("power_draw", 3)) == 1 and refused.count(("pcie_width", 999)) == 1
 
@@ -113,9 +137,7 @@ def test_processes_of_a_mig_gpu_come_from_its_instances(on_machine: OnMachine) -
     assert sample.processes == [(4711, 900 << 20)] and sample.utilization is None
 
 
-@pytest.mark.parametrize(
-    ("name", "field"), [("no-driver", "library"), ("not-loaded", "init"), ("mismatch", "init")]
-)
+@pytest.mark.parametrize(("name", "field"), [("no-driver", "library"), ("not-loaded", "init"), ("mismatch", "init")])
 def test_without_a_driver_it_says_so_and_ends(on_machine: OnMachine, name: str, field: str) -> None:
     lines, code = lines_until(on_machine(name), 1)
     assert code == 0 and lines[-1]["field"] == field and "error" in lines[-1]
@@ -139,9 +161,13 @@ def test_a_call_that_hangs_is_named_and_the_end_of_stdin_still_ends_it(on_machin
 
 
 def test_it_ends_when_its_parent_is_killed(on_machine: OnMachine) -> None:
-    code = ("import subprocess, sys, time\nchild = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
-            "child.stdout.readline()\nprint(child.pid, flush=True)\ntime.sleep(600)")  # fmt: skip
-    with subprocess.Popen([sys.executable, "-c", code, *command()], env=on_machine(h100()), stdout=subprocess.PIPE) as parent:
+    code = (
+        "import subprocess, sys, time\nchild = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "child.stdout.readline()\nprint(child.pid, flush=True)\ntime.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *command()], env=on_machine(h100()), stdout=subprocess.PIPE
+    ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
@@ -200,7 +226,11 @@ def test_watch_knows_that_there_is_no_driver(on_machine: OnMachine, monkeypatch:
     sampler, _ = watched(on_machine("no-driver"), 0, monkeypatch)
     for _ in range(1000):
         sampler.read()
-        if (end := sampler.end()) is not None and end.step == "dlopen libnvidia-ml.so.1" and end.detail.startswith("libnvidia-ml"):
+        if (
+            (end := sampler.end()) is not None
+            and end.step == "dlopen libnvidia-ml.so.1"
+            and end.detail.startswith("libnvidia-ml")
+        ):
             break
         time.sleep(0.01)
     sampler.stop()

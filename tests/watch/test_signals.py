@@ -67,7 +67,9 @@ def test_an_ignored_signal_stays_ignored() -> None:
     caller = "import signal, os, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     command = ["watch", "--", "sh", "-c", "echo ready; kill -INT $$; read line; echo alive; exit 9"]
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", caller, COMMAND, *command], stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", caller, COMMAND, *command], stdin=pipe, stdout=pipe, stderr=pipe, env=environment()
+    ) as child:
         wait_for(child, b"ready")
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(b"go\n", timeout=60)

@@ -11,7 +11,9 @@ from doctor.proof.watch_tree import TreeSum
 def process(pid: int, cpu_s: float, parent: int = 1, threads: dict[int, float] | None = None, **more: Any) -> Seen:
     """A process with one thread of the same CPU time, or these."""
     names = {"name": "python", "state": "S", "reaped_s": 0.0, **more}
-    found = tuple(Thread(tid, 100, "python" if tid == pid else f"t{tid}", s) for tid, s in (threads or {pid: cpu_s}).items())
+    found = tuple(
+        Thread(tid, 100, "python" if tid == pid else f"t{tid}", s) for tid, s in (threads or {pid: cpu_s}).items()
+    )
     return Seen(pid=pid, start=100, parent=parent, cpu_s=cpu_s, thread_count=len(found), threads=found, **names)
 
 
@@ -127,7 +129,13 @@ def test_many_processes_that_come_and_go_leave_a_bounded_memory() -> None:
     def size(rounds: int) -> int:
         sums = TreeSum(0.0)
         for n in range(rounds):
-            sums.take(n + 1.0, [process(10, 0.0, reaped_s=n * 0.5), process(1000 + n, 0.5, parent=10, threads={1000 + n: 0.3, 5000 + n: 0.2})])
+            sums.take(
+                n + 1.0,
+                [
+                    process(10, 0.0, reaped_s=n * 0.5),
+                    process(1000 + n, 0.5, parent=10, threads={1000 + n: 0.3, 5000 + n: 0.2}),
+                ],
+            )
         return len(pickle.dumps(sums.__dict__, protocol=4))
 
     assert size(2000) < 1.5 * size(100)

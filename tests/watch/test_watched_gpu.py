@@ -23,12 +23,18 @@ pytestmark = pytest.mark.skipif(not own_numbers(), reason="in a process namespac
 def program(env: dict[str, str], seconds: float = 1.4, uses_gpu: bool = True) -> list[str]:
     """A program that the fake NVML lists as long as it lives (`@process` of the scenario)."""
     listed = Path(env["GPUDOCTOR_FAKE_SCENARIO"]).with_name("process")
-    code = f"import os, time\npid = os.getpid()\nopen({str(listed)!r}, 'w').write(f'compute {{pid}} 3000 python')\n" if uses_gpu else "import time\n"
+    code = (
+        f"import os, time\npid = os.getpid()\nopen({str(listed)!r}, 'w').write(f'compute {{pid}} 3000 python')\n"
+        if uses_gpu
+        else "import time\n"
+    )
     return python(f"{code}time.sleep({seconds})")
 
 
 def h100(**changes: str) -> Machine:
-    return Machine.load("healthy-h100").with_(gpu__0__process__0="@process", gpu__0__process__1="compute 1 500 other", **changes)
+    return Machine.load("healthy-h100").with_(
+        gpu__0__process__0="@process", gpu__0__process__1="compute 1 500 other", **changes
+    )
 
 
 def watch(on_machine: OnMachine, tmp_path: Path, machine: Machine, **how: Any) -> dict[str, Any]:
@@ -39,7 +45,9 @@ def watch(on_machine: OnMachine, tmp_path: Path, machine: Machine, **how: Any) -
 
 
 def test_a_gpu_at_work(on_machine: OnMachine, tmp_path: Path) -> None:
-    facts = watch(on_machine, tmp_path, h100(gpu__0__utilization="97 40", gpu__0__pcie__rx="250000", gpu__0__power__draw_w="610"))
+    facts = watch(
+        on_machine, tmp_path, h100(gpu__0__utilization="97 40", gpu__0__pcie__rx="250000", gpu__0__power__draw_w="610")
+    )
     seen = facts["watch"]
     assert (seen["uses_gpu"], seen["gpu_keys"], seen["gpu_memory_max_mib"]) == (True, [UUID], 3000.0)
     assert (seen["gpu_busy_percent"], seen["gpu_busy_by"], seen["gpu_idle_percent"]) == (97.0, "device", 0.0)
@@ -74,7 +82,9 @@ def test_the_cpu_is_told_of_the_time_on_the_gpu(on_machine: OnMachine, tmp_path:
     facts, _, _ = measured(tmp_path, FAST, [*python_c, prepare + code], env)
     seen = facts["watch"]
     assert seen["gpu_first_seen_s"] > 1.1 and seen["seconds"] > 4.7
-    assert seen["main_cores"] < 0.1 and seen["busiest_thread"] < 0.1 and seen["cpu_cores"] < 0.1, "preparing is another matter"
+    assert seen["main_cores"] < 0.1 and seen["busiest_thread"] < 0.1 and seen["cpu_cores"] < 0.1, (
+        "preparing is another matter"
+    )
 
 
 def test_a_program_that_never_uses_it(on_machine: OnMachine, tmp_path: Path) -> None:
@@ -85,7 +95,11 @@ def test_a_program_that_never_uses_it(on_machine: OnMachine, tmp_path: Path) -> 
 
 
 def test_throttling_is_a_share_of_the_samples(on_machine: OnMachine, tmp_path: Path) -> None:
-    facts = watch(on_machine, tmp_path, h100(gpu__0__clock__reasons="0x44", gpu__0__utilization="100 90", gpu__0__temperature="91"))
+    facts = watch(
+        on_machine,
+        tmp_path,
+        h100(gpu__0__clock__reasons="0x44", gpu__0__utilization="100 90", gpu__0__temperature="91"),
+    )
     (load,) = facts["loads"]
     assert load["reasons_percent"] == {"power-cap": 100.0, "hw-thermal": 100.0} and load["temperature_max_c"] == 91
 
