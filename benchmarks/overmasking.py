@@ -2,7 +2,7 @@
 
     python benchmarks/overmasking.py [--seed N] [--count N] [--show]
 
-Draws texts from the public cases, from ../shared/cases where that is there and from tests/ingest/texts, puts three
+Draws texts from the public cases, from ../shared/cases where that is there and from tests/text/texts, puts three
 sound lines into each (sound_lines.txt, filled at random), masks it as `explain` does, and looks whether each such piece
 is still there byte for byte, and whether the masked text is judged like the original.
 """
@@ -48,7 +48,7 @@ def texts() -> dict[str, str]:
             render = renderer(folder)
             for path in sorted(folder.glob("*.json")):
                 found[path.stem] = render(json.loads(path.read_text("utf-8")))
-    for path in sorted((HERE.parent / "tests" / "ingest" / "texts").glob("*.txt")):
+    for path in sorted((HERE.parent / "tests" / "text" / "texts").glob("*.txt")):
         found[path.stem] = path.read_text("utf-8")
     return found
 
@@ -84,8 +84,8 @@ def verdict(text: str) -> Any:
     """All that the judge says of a text, but for the words that quote it."""
     from compat_matrix import Matrix
     from doctor.findings import Policy
-    from doctor.ingest import read
     from doctor.judge import judge
+    from doctor.text import read
 
     report = judge(read(text), Matrix.load(), Policy(judged_on="2026-11-22"))
     return (

@@ -3,9 +3,10 @@
     python benchmarks/verdicts.py --write FILE
     python benchmarks/verdicts.py --compare FILE [--list 5]
 
-The texts: the public cases, those of ../shared/cases where that is there, and the samples of the tests. A line holds the
-verdict, the exit code, the checks that are not skipped, the findings in order, the possible causes, and the commands of
-the first fix. `--compare` counts the differences by kind, names the first texts of each, and exits 1 where there is any.
+The texts: the public cases, those of ../shared/cases where that is there, and the samples of the tests. A line holds
+the verdict, the exit code, the checks that are not skipped, the findings in order, the possible causes, and the
+commands of the first fix. `--compare` counts the differences by kind, names the first texts of each, and exits 1 where
+there is any.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SAMPLES = HERE.parent / "tests" / "ingest"
+SAMPLES = HERE.parent / "tests" / "text"
 REMOTE = HERE.parents[1] / "shared" / "cases"
 
 

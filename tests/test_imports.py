@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "doctor/patient": set(),
     "doctor/targets": set(),
     "doctor/probes": {"doctor/formats", "doctor/snapshot", "msgspec"},
-    "doctor/ingest": {"doctor/formats", "doctor/snapshot", "msgspec"},
+    "doctor/text": {"doctor/formats", "doctor/snapshot", "msgspec"},
     "doctor/checks": {"doctor/snapshot", "doctor/findings", "doctor/fixes", "compat_matrix", "packaging", "msgspec"},
     "doctor/fixes": {"doctor/snapshot", "doctor/findings", "compat_matrix", "packaging", "msgspec"},
     "doctor/judge": {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "compat_matrix", "msgspec"},
@@ -35,7 +35,7 @@ ALSO = {
     "doctor/probes/commands.py": {"doctor/targets"},  # names the agents
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
-    "doctor/ingest/messages.py": {"doctor/fixes"},  # the lines of its commands, when one is told
+    "doctor/text/messages.py": {"doctor/fixes"},  # the lines of its commands, when one is told
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
     **{
         f"doctor/patient/{name}.py": {"torch"}  # the patient's

@@ -34,7 +34,7 @@ def main() -> None:
         text = "\n".join([render.render(case), *(text for text in told if text)])
         used.update(set(_WORD.findall(text.lower())))
     words = {word for word, count in used.items() if count >= _LEAST}
-    for path in (ROOT / "doctor" / "ingest").glob("*.json"):
+    for path in (ROOT / "doctor" / "text").glob("*.json"):
         words.update(_WORD.findall(path.read_text("utf-8").lower().replace("\\b", " ")))
     TARGET.write_text("\n".join(sorted(words)) + "\n", "utf-8")
     print(f"{len(words)} words, {TARGET.stat().st_size} bytes")

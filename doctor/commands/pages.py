@@ -19,7 +19,7 @@ def page(text: str) -> str | None:
 
 def suggestions(word: str) -> str:
     """`; did you mean ...?` over everything that has a page."""
-    from ..ingest.messages import catalogue
+    from ..text.messages import catalogue
 
     return did_you_mean(word, [*check_ids(), *(message.id for message in catalogue())])
 
@@ -44,7 +44,7 @@ def _check(name: str) -> str:
 
 
 def _message(name: str) -> str | None:
-    from ..ingest.messages import catalogue
+    from ..text.messages import catalogue
 
     found = next((message for message in catalogue() if message.id == name), None)
     if found is None:
@@ -115,8 +115,8 @@ def _value(value: Any) -> str:
 
 def _xid(word: str) -> str | None:
     """`xid-79`, `xid 79`, `nvrm: xid 79`: what the kernel module's code means, and who must act."""
-    from ..ingest import read
-    from ..ingest.xids import xid
+    from ..text import read
+    from ..text.xids import xid
 
     found = re.fullmatch(r"(?:nvrm:?[ -]?)?xid[ :#-]{0,3}(\d{1,3})", word)
     row = xid(int(found[1])) if found else None
@@ -169,7 +169,7 @@ def _error_page(title: str, row: Any, source: str, checks: list[str]) -> str:
 
 def _checks_of(fact: str, code: int | None, names: str) -> list[str]:
     """Checks that messages with this code or name decide or allow, likeliest first."""
-    from ..ingest.messages import catalogue
+    from ..text.messages import catalogue
 
     words = [name.lower() for name in names.split(" / ") if name]
     found: dict[str, None] = {}

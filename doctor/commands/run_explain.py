@@ -33,7 +33,7 @@ def run_explain(what: str, flags: dict[str, Any]) -> int:
 
 def read_input(path: str) -> bytes:
     """The bytes of a file or of standard input, up to the limit. Raises Refusal with one line."""
-    from ..ingest.clean import MAX_BYTES
+    from ..text.clean import MAX_BYTES
 
     too_large = f"is over {MAX_BYTES // 1_000_000} MB: cut it to the part that shows the error"
     return read_bounded(path, MAX_BYTES, too_large)
@@ -41,8 +41,8 @@ def read_input(path: str) -> bytes:
 
 def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     """Judge a text as `check` judges a machine; a gpudoctor report in JSON is judged as `check --from` does."""
-    from ..ingest import judgeable, read
-    from ..ingest.clean import text_of
+    from ..text import judgeable, read
+    from ..text.clean import text_of
     from .config import base_policy
     from .options import make_policy
     from .run_check import policy_flags, print_report

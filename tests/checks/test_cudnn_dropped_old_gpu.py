@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
 from doctor.judge.text import with_capabilities
 from doctor.snapshot import Missing, Snapshot
+from doctor.text import read
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, matrix, run

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from doctor.ingest import read
 from doctor.snapshot import Missing, Snapshot
+from doctor.text import read
 
 from ..extensions import flash_attn, with_extension
 from ..healthy import healthy

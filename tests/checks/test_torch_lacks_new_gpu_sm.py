@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from doctor.findings import Fix
-from doctor.ingest import read
 from doctor.snapshot import ABSENT, Missing, Snapshot, known
+from doctor.text import read
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run

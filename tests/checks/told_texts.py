@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from doctor.findings import Finding
-from doctor.ingest import read
+from doctor.text import read
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run

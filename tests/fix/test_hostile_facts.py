@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from doctor.ingest import read
 from doctor.judge import judge
+from doctor.text import read
 
 from ..judging import POLICY, matrix
 from .hostile import faults

@@ -48,9 +48,7 @@ def test_no_other_file_builds_an_install_line() -> None:
     ]
     found = {str(path.relative_to(ROOT)): [text for text in texts(path) if _LINE.search(text)] for path in files}
     assert {path: lines for path, lines in found.items() if lines} == {}
-    catalogue = [
-        row for path in (ROOT / "doctor/ingest").glob("*.json") for row in _dicts(json.loads(path.read_text()))
-    ]
+    catalogue = [row for path in (ROOT / "doctor/text").glob("*.json") for row in _dicts(json.loads(path.read_text()))]
     built = [
         row["command"] for row in catalogue if isinstance(row.get("command"), str) and _LINE.search(row["command"])
     ]

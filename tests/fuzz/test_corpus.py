@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from doctor.formats.ldcache import parse_ldcache
-from doctor.ingest.text import READERS
+from doctor.text.text import READERS
 
 from .fuzz import fuzz, run_once
 from .targets import CORPUS, TARGETS, corpus
@@ -74,5 +74,5 @@ def test_tables_that_point_into_the_same_bytes_are_bounded() -> None:
 def test_every_reader_of_pasted_text_has_a_target() -> None:
     source = (Path(__file__).parent / "targets.py").read_text("utf-8")
     assert [
-        one.function for one in READERS if f'"{one.function.removeprefix("read_")}", seeds_ingest' not in source
+        one.function for one in READERS if f'"{one.function.removeprefix("read_")}", seeds_text' not in source
     ] == []

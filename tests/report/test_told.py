@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from doctor.ingest import read
 from doctor.judge.registry import load_all
 from doctor.judge.report import Report
 from doctor.report.markdown import render_markdown
 from doctor.report.terminal import Look, render_terminal
 from doctor.snapshot import Snapshot, Symptom, Target
+from doctor.text import read
 
 from ..judging import report
 

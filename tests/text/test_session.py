@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
 from doctor.snapshot import Missing, known
+from doctor.text import read
 
 from ..judging import report
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
-from doctor.ingest.where import marks
 from doctor.snapshot import Missing, Snapshot, known
+from doctor.text import read
+from doctor.text.where import marks
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
 

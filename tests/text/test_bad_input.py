@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doctor.ingest import judgeable, read
-from doctor.ingest.messages import catalogue
 from doctor.snapshot import Missing
-from tests.ingest.test_readers import BANNER, COLLECT_ENV, CSV, QUERY
+from doctor.text import judgeable, read
+from doctor.text.messages import catalogue
+from tests.text.test_readers import BANNER, COLLECT_ENV, CSV, QUERY
 
 WORDS = ["driver", "torch", "2.5.1+cu121", "==", ":", "GPU 0", "NVIDIA", "RTX 5090", "570.86.10", "\n", "CUDA", "N/A", "|", "(", "[pip3]",
          "is unset", "=", ",", "sm_120", "None", "True", "\x00", "\x1b[31m", "٣", "９９９", "> ", "x 4294967296", "cuda_error_unknown"]  # fmt: skip

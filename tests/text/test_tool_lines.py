@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from doctor.ingest import read
+from doctor.text import read
 
 from ..judging import ids, report
 from ..soundness.sound import assert_fixes_are_sound

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doctor.ingest.clean import lines_of
-from doctor.ingest.messages import catalogue
-from doctor.ingest.search import Haystack
-from doctor.ingest.shapes import shapes, statements_of
-from doctor.ingest.statement import Line
-from doctor.ingest.text import READERS, Reader
-from doctor.ingest.words import Words
+from doctor.text.clean import lines_of
+from doctor.text.messages import catalogue
+from doctor.text.search import Haystack
+from doctor.text.shapes import shapes, statements_of
+from doctor.text.statement import Line
+from doctor.text.text import READERS, Reader
+from doctor.text.words import Words
 
 from .test_readers import BANNER, COLLECT_ENV, CSV, NEW_BANNER, OLD, QUERY
 from .texts import NAMES, text

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from doctor.findings import Finding
-from doctor.ingest import read
 from doctor.judge import check_ids
 from doctor.judge.report import Report
+from doctor.text import read
 
 from ..install_lines import of_fixes, unpublished
 from ..judging import POLICY, report

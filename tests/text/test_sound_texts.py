@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import judgeable, read
 from doctor.judge.text import of_program
 from doctor.report.terminal import render_terminal
 from doctor.snapshot import known
+from doctor.text import judgeable, read
 
 from ..judging import ids, report
 from ..report.samples import LAYERS

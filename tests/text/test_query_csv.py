@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from doctor.ingest import read
 from doctor.snapshot import Gpu, Missing, Snapshot
+from doctor.text import read
 
 COMMAND = "$ nvidia-smi --query-gpu={} --format=csv,noheader\n"
 

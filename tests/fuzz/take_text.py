@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from doctor.findings import Policy
-from doctor.ingest import judgeable
-from doctor.ingest import read as read_text
-from doctor.ingest.clean import lines_of, text_of
-from doctor.ingest.decide import symptoms
-from doctor.ingest.merge import merge
-from doctor.ingest.messages import find_hits, proven
-from doctor.ingest.search import Haystack
-from doctor.ingest.shapes import read_shapes
-from doctor.ingest.statement import Line, Statement
-from doctor.ingest.text import READERS
-from doctor.ingest.where import read_where
-from doctor.ingest.words import Words
+from doctor.text import judgeable
+from doctor.text import read as read_text
+from doctor.text.clean import lines_of, text_of
+from doctor.text.decide import symptoms
+from doctor.text.merge import merge
+from doctor.text.messages import find_hits, proven
+from doctor.text.search import Haystack
+from doctor.text.shapes import read_shapes
+from doctor.text.statement import Line, Statement
+from doctor.text.text import READERS
+from doctor.text.where import read_where
+from doctor.text.words import Words
 
 from .take import judged
 

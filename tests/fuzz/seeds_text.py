@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from ..ingest import test_readers
-from ..ingest.texts import NAMES, text
+from ..text import test_readers
+from ..text.texts import NAMES, text
 
 SENTENCES = """\
 RTX 5080, driver 576.40, torch 2.5.1+cu121 on WSL
@@ -46,7 +46,7 @@ $ nvidia-smi --query-gpu=index,name,memory.used,driver_version --format=csv,nohe
 0, NVIDIA H100 PCIe, 3 MiB, 570.86.10
 NVIDIA L40S, 550.54.15, 46068 MiB, 3 MiB, 00000000:01:00.0, Default, 8.9
 """
-SAMPLES = Path(__file__).parent.parent / "ingest" / "samples.json"
+SAMPLES = Path(__file__).parent.parent / "text" / "samples.json"
 SMI = (test_readers.BANNER, test_readers.NEW_BANNER, test_readers.QUERY, test_readers.CSV, CSV)
 
 

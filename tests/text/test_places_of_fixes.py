@@ -11,11 +11,11 @@ import pytest
 
 from doctor.findings import Finding, Fix, told
 from doctor.fixes.told import at_place, builders
-from doctor.ingest import read
-from doctor.ingest.messages import catalogue
 from doctor.judge import load
 from doctor.judge.text import with_capabilities
 from doctor.snapshot import Snapshot
+from doctor.text import read
+from doctor.text.messages import catalogue
 
 from ..judging import assert_fix_works, matrix, report
 

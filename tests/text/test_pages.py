@@ -7,9 +7,9 @@ import re
 import pytest
 
 from doctor.commands.pages import condition, page
-from doctor.ingest.messages import catalogue
-from doctor.ingest.xids import table
 from doctor.judge import check_ids
+from doctor.text.messages import catalogue
+from doctor.text.xids import table
 
 from ..judging import matrix
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
 from doctor.snapshot import Missing, Snapshot, known
+from doctor.text import read
 
 
 def boards(s: Snapshot) -> list[str | None]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
-from doctor.ingest.keys import kind_of
 from doctor.snapshot import Missing
+from doctor.text import read
+from doctor.text.keys import kind_of
 
 MEAN = {
     "driver": ("nvidia_driver", "driverVersion", "nvidia-driver-version", "Display driver", "driver (nvidia-smi)", "facts.driver",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
-from doctor.ingest.answers import joined
-from doctor.ingest.blocks import lshw
-from doctor.ingest.clean import lines_of
 from doctor.snapshot import known
+from doctor.text import read
+from doctor.text.answers import joined
+from doctor.text.blocks import lshw
+from doctor.text.clean import lines_of
 
 from ..judging import report
 

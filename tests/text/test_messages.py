@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from doctor.ingest import read
-from doctor.ingest.messages import Message, catalogue
-from doctor.ingest.shapes import Shape, shapes
 from doctor.judge import check_ids
 from doctor.snapshot import Snapshot
+from doctor.text import read
+from doctor.text.messages import Message, catalogue
+from doctor.text.shapes import Shape, shapes
 
 from ..soundness.sound import assert_fixes_are_sound
 

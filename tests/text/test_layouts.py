@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.cases import ask_here
-from doctor.ingest import read
 from doctor.snapshot import Missing
+from doctor.text import read
 
 Facts = dict[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import judgeable, read
-from doctor.ingest.clean import lines_of
 from doctor.snapshot import Gpu, Missing, Snapshot
+from doctor.text import judgeable, read
+from doctor.text.clean import lines_of
 
 COLLECT_ENV = """\
 Collecting environment information...

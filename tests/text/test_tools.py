@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from doctor.ingest import judgeable, read
 from doctor.snapshot import Gpu, Missing, PciDevice, Snapshot, Toolkit
+from doctor.text import judgeable, read
 
 from ..soundness.sound import assert_fixes_are_sound
 from .texts import NAMES, text

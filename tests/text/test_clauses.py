@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
 from doctor.snapshot import EnvVar, known
+from doctor.text import read
 
 SAID = {
     "The installed NVIDIA driver is 535.104.05 and the GPU is an RTX 3090.": {"driver.nvml_driver_version": "535.104.05"},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.ingest import read
-from doctor.ingest.names import typed
 from doctor.snapshot import known
+from doctor.text import read
+from doctor.text.names import typed
 
 NAMES = {
     "1080ti": "GTX 1080 Ti", "RTX4090": "RTX 4090", "4080 RTX": "RTX 4080", "rtx3080ti": "RTX 3080 Ti",
