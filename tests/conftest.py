@@ -1,4 +1,7 @@
-"""Marked tests run where their part is here; in CI a skip of a part that is here is a failure."""
+"""What runs: `pytest` the quick tests; `-m MARK` the marked ones, where their part is here; `--everything` all.
+
+In CI a skip of a part that is here is a failure.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,20 @@ import pytest
 from hypothesis import settings
 
 from .parts import NEEDS, torch_wheel
+from .shared import made_once
 
 settings.register_profile("untimed", deadline=None)  # no test asserts a time: the machine may be busy
 settings.load_profile("untimed")
 
 REQUIRED = frozenset(filter(None, os.environ.get("GPUDOCTOR_CI_REQUIRES", "").split(",")))
+
+
+AFTER = ("slow", *NEEDS)
+"""Markers of what a plain `pytest` leaves to the later stages of .ci/run."""
+
+# Else each child of a test, and each run, compiles all of gpudoctor anew: twice the time. __pycache__ is ignored by git.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @cache
@@ -35,11 +47,24 @@ def _hear_signals() -> None:
             signal.signal(number, lambda *_: None)  # a handler is the default again in a child
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--everything", action="store_true", help="the slow tests and those of parts too")
+
+
 def pytest_configure() -> None:
     _hear_signals()
     unknown = REQUIRED - NEEDS.keys()
     if unknown:
         raise pytest.UsageError(f"GPUDOCTOR_CI_REQUIRES: no such marker: {', '.join(sorted(unknown))}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without -m, --everything or a test's own name, only the quick ones."""
+    if config.option.markexpr or config.option.everything or any("::" in argument for argument in config.args):
+        return
+    later = {item for item in items if any(item.get_closest_marker(marker) for marker in AFTER)}
+    config.hook.pytest_deselected(items=list(later))
+    items[:] = [item for item in items if item not in later]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -64,8 +89,10 @@ def with_torch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with the CPU build of torch, installed from the wheel's file: never from an index."""
     wheel = torch_wheel()
     assert wheel is not None
-    folder = tmp_path_factory.mktemp("torch") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
-    pip = [str(folder / "bin/pip"), "install", "-qq", "--disable-pip-version-check", str(wheel)]
-    subprocess.run(pip, check=True, timeout=400)
-    return folder
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
+        pip = [str(folder / "bin/pip"), "install", "-qq", "--disable-pip-version-check", str(wheel)]
+        subprocess.run(pip, check=True, timeout=400)
+
+    return made_once(tmp_path_factory, "with-torch", make)

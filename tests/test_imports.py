@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from .rows import for_each
 
 ROOT = Path(__file__).parent.parent
 STDLIB = frozenset(sys.stdlib_module_names)
@@ -95,7 +95,7 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
     assert relative == {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "doctor/judge"}
 
 
-@pytest.mark.parametrize("path", sources(), ids=str)
+@for_each("path", sources(), ids=str)
 def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
     room = room_of(str(path))
     if room in ("doctor", "doctor/commands"):
@@ -108,20 +108,18 @@ def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("path", [p for p in sources() if room_of(str(p)) in PURE], ids=str)
+@for_each("path", [p for p in sources() if room_of(str(p)) in PURE], ids=str)
 def test_rules_do_not_touch_the_machine(path: Path) -> None:
     assert [f"{path}:{line} imports {name}" for name, _, line in imports(path) if name in IMPURE] == []
 
 
-@pytest.mark.parametrize("path", sources(), ids=str)
+@for_each("path", sources(), ids=str)
 def test_inside_a_package_imports_are_relative(path: Path) -> None:
     own = path.parts[0]
     assert [line for name, relative, line in imports(path) if not relative and name.split("/")[0] == own] == []
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in sources() if room_of(str(p)) in ("doctor/patient", "doctor/formats")], ids=str
-)
+@for_each("path", [p for p in sources() if room_of(str(p)) in ("doctor/patient", "doctor/formats")], ids=str)
 def test_what_the_patient_runs_is_python_3_8(path: Path) -> None:
     ast.parse((ROOT / path).read_text("utf-8"), feature_version=(3, 8))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import ABSENT, Missing, Snapshot, Toolkit
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import env
 
 MISSING, MISMATCH, COMPILER = "cuda-toolkit-missing", "nvcc-torch-cuda-mismatch", "nvcc-host-compiler-unsupported"
@@ -31,7 +30,7 @@ def builder(nvcc: str = "12.8.93", gcc: str = "13") -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("check", [MISSING, MISMATCH, COMPILER])
+@for_each("check", [MISSING, MISMATCH, COMPILER])
 def test_only_with_building(check: str) -> None:
     assert run(check, healthy())[0] == "skipped"
     assert run(check, builder("11.8.89", "14"))[0] == "skipped"
@@ -58,9 +57,7 @@ def test_a_toolkit_that_is_there_is_named_first() -> None:
     assert_fix_works(sick, finding, BUILD)
 
 
-@pytest.mark.parametrize(
-    ("nvcc", "status"), [("12.8.93", "pass"), ("12.4.131", "pass"), ("11.8.89", "fail"), ("13.0.88", "fail")]
-)
+@for_each(("nvcc", "status"), [("12.8.93", "pass"), ("12.4.131", "pass"), ("11.8.89", "fail"), ("13.0.88", "fail")])
 def test_nvcc_against_torch(nvcc: str, status: str) -> None:
     machine = builder(nvcc, "11")
     assert run(MISMATCH, machine, BUILD)[0] == status
@@ -73,9 +70,7 @@ def test_another_minor_is_a_remark() -> None:
     assert [f.severity for f in run(MISMATCH, builder("12.4.131"), BUILD)[2]] == ["info"]
 
 
-@pytest.mark.parametrize(
-    ("nvcc", "gcc", "status"), [("12.8.93", "14", "pass"), ("12.8.93", "15", "fail"), ("12.1.105", "13", "fail")]
-)
+@for_each(("nvcc", "gcc", "status"), [("12.8.93", "14", "pass"), ("12.8.93", "15", "fail"), ("12.1.105", "13", "fail")])
 def test_gcc_against_nvcc(nvcc: str, gcc: str, status: str) -> None:
     machine = builder(nvcc, gcc)
     assert run(COMPILER, machine, BUILD)[0] == status
@@ -100,7 +95,7 @@ def test_headers_are_needed_to_build() -> None:
     assert_fix_works(sick, run(JIT, sick, BUILD)[2][0], BUILD)
 
 
-@pytest.mark.parametrize("check", [MISSING, MISMATCH, COMPILER])
+@for_each("check", [MISSING, MISMATCH, COMPILER])
 def test_unknown_without_the_deciding_fact(check: str) -> None:
     assert run(check, builder().replace({"cuda.nvcc_version": Missing("denied")}), BUILD)[0] == "unknown"
 

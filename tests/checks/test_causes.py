@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.checks._seen import ALL_CAUSES
 from doctor.judge import check_ids, load_all
 from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import ids, report
+from ..rows import for_each
 from ..sickness import (
     bound_to,
     compat_loaded,
@@ -67,7 +66,7 @@ def facts_of(s: Snapshot) -> list[str]:
     return [name for name in names if name != "driver.faults"] + ["gpus"]
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@for_each("name", MACHINES)
 def test_no_check_stumbles_over_a_missing_fact(name: str) -> None:
     """A check that raises is reported as UNKNOWN with `the check itself failed`: that must never be seen."""
     machine = MACHINES[name]
@@ -83,10 +82,8 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize(
-    "models", [("h100",), ("a100", "a100"), ("rtx4090",), ("rtx5090",), ("l4",), ("t4",), ("h100", "l4")]
-)
-@pytest.mark.parametrize("container", [False, True])
+@for_each("models", [("h100",), ("a100", "a100"), ("rtx4090",), ("rtx5090",), ("l4",), ("t4",), ("h100", "l4")])
+@for_each("container", [False, True])
 def test_healthy_machines_have_no_finding(models: tuple[str, ...], container: bool) -> None:
     assert ids(healthy(*models, container=container)) == []
 

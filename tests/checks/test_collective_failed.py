@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import CollectiveProof, EnvVar, Missing, PairProof
 
 from ..judging import ids, report, run
 from ..proof.stories import BOARDS, assert_every_fix_is_looked_at_again, driver_proof, proven, torch_proof
+from ..rows import for_each
 
 ID = "collective-failed"
 PAIRS = tuple(
@@ -23,7 +22,7 @@ def pair(**more: Any) -> tuple[PairProof, ...]:
     return (PairProof(source="cuda:0", target="cuda:1", **more), PAIRS[1])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("measured", "words"),
     [
         ({"pairs": pair(right=False)}, "from cuda:0 to cuda:1 arrives damaged"),

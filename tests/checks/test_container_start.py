@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot
 
 from ..healthy import healthy, nodes
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..sickness import cuda_says, env, gvisor, not_given, not_installed, unlisted, without_libcuda, without_nvml
 from .test_no_nvidia_gpu import without_gpu
 
@@ -37,7 +36,7 @@ def job(s: Snapshot) -> Snapshot:
     return env(unlisted(s), SLURM_JOB_ID="4711", CUDA_VISIBLE_DEVICES="NoDevFiles").replace({"host.scheduler": "slurm"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "sick"),
     [
         (FLAG, not_given(inside())),
@@ -59,7 +58,7 @@ def test_it_comes_first_and_can_be_mended(check_id: str, sick: Snapshot) -> None
     assert_fix_works(sick, first)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "word"),
     [
         ("docker", "--gpus all"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import NOT_ASKED, BatchPoint, CpuScore, EnvVar, Missing, Snapshot
 
@@ -20,6 +18,7 @@ from ..proof.stories import (
     proven,
     watched,
 )
+from ..rows import for_each
 
 ID = "cpu-bound"
 SLOW = CpuScore(single_core=30.0, cores=16.0)
@@ -33,7 +32,7 @@ def waiting(issue_ms: float, **more: Any) -> tuple[BatchPoint, ...]:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cpu", "issue_ms", "status"),
     [
         (FAST_CORE, 4.0, "pass"),
@@ -86,7 +85,7 @@ def test_a_variable_that_makes_launches_wait_is_the_cause() -> None:
     assert done.findings[1].downstream_of == ("environment-variable-breaks-cuda",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("watch", "status"),
     [
         ({"gpu_busy_percent": 12.0}, "warn"),

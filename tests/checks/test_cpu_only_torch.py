@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Expect, Policy
 from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..torches import with_other_build
 from .test_no_nvidia_gpu import without_gpu
 
@@ -19,7 +18,7 @@ def test_a_cuda_build_passes() -> None:
     assert run(ID, healthy())[0] == "pass"
 
 
-@pytest.mark.parametrize("model", ["h100", "rtx5090", "l4", "t4"])
+@for_each("model", ["h100", "rtx5090", "l4", "t4"])
 def test_a_cpu_build_is_the_one_failure_and_the_fix_keeps_the_version(model: str) -> None:
     sick = with_other_build(healthy(model))
     assert ids(sick, status="fail") == [ID]
@@ -37,9 +36,7 @@ def test_without_a_gpu_it_is_still_told_after_the_cause() -> None:
     assert_fix_works(sick, run(ID, sick)[2][0])
 
 
-@pytest.mark.parametrize(
-    ("kind", "gpu", "status"), [("none", True, "pass"), ("any", True, "fail"), ("any", False, "pass")]
-)
+@for_each(("kind", "gpu", "status"), [("none", True, "pass"), ("any", True, "fail"), ("any", False, "pass")])
 def test_expectations(kind: str, gpu: bool, status: str) -> None:
     sick = with_other_build(healthy())
     sick = sick if gpu else without_gpu(sick)

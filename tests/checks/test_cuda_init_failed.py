@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
@@ -10,6 +9,7 @@ from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, PciDevice, Snapshot
 
 from ..healthy import healthy
 from ..judging import POLICY, assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..sickness import cuda_says, env, nvml_says, without_libcuda
 from .test_no_nvidia_gpu import without_gpu
 
@@ -41,7 +41,7 @@ def one_lost(s: Snapshot) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "sick"),
     [
         (INIT, cuda_says(healthy(), 3)),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.judge.text import with_capabilities
 from doctor.snapshot import Missing, Snapshot
 from doctor.text import read
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, matrix, run
+from ..rows import for_each
 from ..torches import not_asked, with_version
 
 ID = "cudnn-dropped-old-gpu"
@@ -22,7 +21,7 @@ def with_newer_cudnn(s: Snapshot) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("model", ["v100", "t4", "h100", "rtx5090"])
+@for_each("model", ["v100", "t4", "h100", "rtx5090"])
 def test_the_pinned_cudnn_passes(model: str) -> None:
     assert run(ID, healthy(model))[0] == "pass"
 

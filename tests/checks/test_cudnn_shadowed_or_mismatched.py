@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import LoaderLibrary, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import not_asked, with_version
 
 ID = "cudnn-shadowed-or-mismatched"
@@ -55,7 +54,7 @@ def test_a_lower_minor_on_the_path_fails_before_the_import() -> None:
     assert_fix_works(sick, run(ID, sick)[2][0])
 
 
-@pytest.mark.parametrize("version", ["9.10.2", "9.10.0", "9.12.0"])
+@for_each("version", ["9.10.2", "9.10.0", "9.12.0"])
 def test_one_that_fits_is_harmless(version: str) -> None:
     assert run(ID, shadowed(healthy(), version))[0] == "pass"
 

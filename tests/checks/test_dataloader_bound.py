@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import NOT_ASKED, CpuScore, Missing, Rate, Snapshot
 
 from ..judging import ids, report, run
 from ..proof.stories import BOARDS, assert_every_fix_is_looked_at_again, point, proven, rates, watched
+from ..rows import for_each
 
 ID = "dataloader-bound"
 IDLE = {"gpu_busy_percent": 30.0, "main_cores": 0.3, "workers": 4, "workers_cores": 3.9, "cpu_cores": 4.2}
@@ -23,7 +22,7 @@ def loader(*figures: tuple[int, float], cores: float = 16.0, **more: Any) -> Sna
     return proven(b, rates=(*rest, *own), cpu=CpuScore(single_core=80.0, cores=cores), **more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("watch", "status", "words"),
     [
         ({}, "warn", "its loader workers"),
@@ -45,7 +44,7 @@ def test_a_watched_run(watch: dict[str, Any], status: str, words: str) -> None:
         assert done is not None and done.watch_bound == "dataloader" and "would help" in done.advice[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("figures", "cores", "status"),
     [
         (((0, 900), (1, 900), (8, 6000)), 16.0, "pass"),
@@ -64,7 +63,7 @@ def test_workers_that_do_not_add_up(figures: tuple[tuple[int, float], ...], core
     assert run(ID, s, Policy(thresholds={"loader_scaling_percent": 1}))[0] == "pass"
 
 
-@pytest.mark.parametrize(("batch", "status"), [(1024, "warn"), (16384, "pass")])
+@for_each(("batch", "status"), [(1024, "warn"), (16384, "pass")])
 def test_batches_drawn_slower_than_computed(batch: int, status: str) -> None:
     rows = tuple(
         point(b, *((20.0, 3.0, 2.0) if b >= batch else (3.2, 3.0, 2.0)), load_ms=18.0 if b >= batch else 0.1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.snapshot import NOT_ASKED, Missing, Snapshot
 
 from ..healthy import healthy, nodes
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import cuda_says, not_given, not_installed, nvml_says, unlisted, without_nvml
 
 NODES, UVM = "device-nodes-missing", "uvm-device-missing"
@@ -33,7 +33,7 @@ def lost(s: Snapshot) -> Snapshot:
     return nvml_says(cuda_says(s, 999), 999)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "sick"),
     [
         (NODES, no_nodes(healthy())),

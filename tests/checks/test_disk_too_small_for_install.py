@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Disk, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import with_other_build, without_torch
 from .test_no_nvidia_gpu import without_gpu
 
@@ -22,7 +21,7 @@ def small(s: Snapshot, role: str) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("role", ["environment", "pip-cache", "tmp"])
+@for_each("role", ["environment", "pip-cache", "tmp"])
 def test_each_place_is_judged(role: str) -> None:
     sick = small(without_torch(healthy()), role)
     assert ids(sick) == [ID, "torch-not-installed"] or ids(sick) == ["torch-not-installed", ID]

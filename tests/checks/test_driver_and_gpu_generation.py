@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import not_installed, unlisted
 
 IDS = ("driver-too-old-for-gpu", "driver-dropped-gpu", "open-kernel-module-required")
@@ -33,8 +32,8 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize("check_id", IDS)
-@pytest.mark.parametrize("container", [False, True])
+@for_each("check_id", IDS)
+@for_each("container", [False, True])
 def test_it_comes_first_and_can_be_mended(check_id: str, container: bool) -> None:
     sick = CAUSES[check_id](container)
     assert ids(sick)[0] == check_id
@@ -44,7 +43,7 @@ def test_it_comes_first_and_can_be_mended(check_id: str, container: bool) -> Non
     assert_fix_works(sick, finding)
 
 
-@pytest.mark.parametrize("model", ["h100", "rtx5090", "gtx1080", "v100"])
+@for_each("model", ["h100", "rtx5090", "gtx1080", "v100"])
 def test_a_gpu_that_cuda_lists_works_whatever_the_table_says(model: str) -> None:
     for s in (healthy(model), healthy(model, driver="999.10"), healthy(model, driver="450.80.02", cuda="11.0")):
         assert [run(check_id, s)[0] for check_id in IDS] == ["pass"] * 3

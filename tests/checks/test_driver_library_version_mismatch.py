@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import compat_loaded, cuda_says, nvml_says
 
 
@@ -24,7 +23,7 @@ def upgraded(s: Snapshot) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("container", [False, True])
+@for_each("container", [False, True])
 def test_it_comes_first_and_can_be_mended(container: bool) -> None:
     sick = upgraded(healthy(container=container))
     assert ids(sick)[0] == "driver-library-version-mismatch"

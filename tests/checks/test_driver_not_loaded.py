@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import ABSENT, NOT_ASKED, Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..sickness import gvisor, not_installed, not_loaded
 from .test_no_nvidia_gpu import without_gpu
 
@@ -16,7 +15,7 @@ def test_healthy_machine_passes() -> None:
     assert run("driver-not-loaded", healthy())[0] == "pass"
 
 
-@pytest.mark.parametrize("container", [False, True])
+@for_each("container", [False, True])
 def test_it_comes_first_and_can_be_mended(container: bool) -> None:
     sick = not_loaded(healthy(container=container))
     assert ids(sick)[0] == "driver-not-loaded"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.judge.text import with_capabilities
 from doctor.snapshot import ABSENT, CompatLibrary, Missing, Snapshot
 from doctor.text import read
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, matrix, run
+from ..rows import for_each
 from ..torches import not_asked, unusable, with_torch
 
 ID = "driver-too-old-for-cuda-build"
@@ -22,7 +21,7 @@ def cuda_13_on_535(model: str = "a100", container: bool = False) -> Snapshot:
     return unusable(with_torch(machine, "2.11.0", "cu130"), 35, TOO_OLD)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("driver", "cuda"), [("525.60.13", "12.0"), ("535.129.03", "12.2"), ("550.54.15", "12.4"), ("570.86.15", "12.8")]
 )
 def test_a_cuda_12_8_build_is_healthy_on_branches_525_to_570(driver: str, cuda: str) -> None:
@@ -37,7 +36,7 @@ def test_minor_version_compatibility_is_a_remark() -> None:
     assert [(f.status, f.severity) for f in findings] == [("pass", "info")]
 
 
-@pytest.mark.parametrize("container", [False, True])
+@for_each("container", [False, True])
 def test_cuda_13_on_driver_535_fails_and_the_first_fix_is_another_build(container: bool) -> None:
     sick = cuda_13_on_535(container=container)
     assert ids(sick, status="fail")[0] == ID
@@ -102,7 +101,7 @@ def test_wsl_carries_windows_numbers() -> None:
     assert run(ID, cuda_13_on_535("rtx4090").replace(wsl))[0] == "fail"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("system", "gpu", "newer"),
     [
         ("Ubuntu 22.04", "GeForce GTX 770", False),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import Missing, Snapshot
 from doctor.text import read
 
 from ..extensions import flash_attn, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import import_fails, no_kernel_image, with_other_build, with_torch, with_version
 
 ID = "extension-built-for-other-torch"
@@ -22,12 +21,12 @@ def wheel(tag: str, s: Snapshot | None = None) -> Snapshot:
     return with_extension(s or healthy(), *flash_attn(), wheel=name)
 
 
-@pytest.mark.parametrize("tag", ["cu12torch2.8cxx11abiTRUE", "pt28cu128", "torch280cu128", "cu128", "torch210cu128"])
+@for_each("tag", ["cu12torch2.8cxx11abiTRUE", "pt28cu128", "torch280cu128", "cu128", "torch210cu128"])
 def test_a_wheel_for_this_torch_passes(tag: str) -> None:
     assert ids(wheel(tag)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tag",
     ["cu12torch2.7cxx11abiTRUE", "cu12torch2.8cxx11abiFALSE", "pt27cu128", "torch240cu121", "cu11torch2.8cxx11abiTRUE"],
 )
@@ -46,7 +45,7 @@ def test_the_old_abi_of_torch_2_2() -> None:
     assert run(ID, with_extension(old, *flash_attn(version="2.5.5+cu118torch2.2cxx11abiFALSE")))[0] == "pass"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("requires", "status"),
     [
         (("torch==2.8.0", "numpy"), "pass"),
@@ -75,7 +74,7 @@ def test_the_table_judges_xformers_where_its_metadata_was_not_read() -> None:
     assert run(ID, with_version(healthy(), xformers="9.9.9"))[0] == "pass"
 
 
-@pytest.mark.parametrize(("built", "status"), [("2.5.0+cu124", "pass"), ("2.4.1+cu121", "fail")])
+@for_each(("built", "status"), [("2.5.0+cu124", "pass"), ("2.4.1+cu121", "fail")])
 def test_xformers_that_names_this_torch_was_built_for_it(built: str, status: str) -> None:
     s = read(f"xFormers 0.0.28\nbuild.torch_version:     {built}\npytorch.version:     2.5.0+cu124\n")
     assert run(ID, s)[0] == status
@@ -91,9 +90,7 @@ def test_a_missing_symbol_names_the_extension() -> None:
     assert run(ID, import_fails(healthy(), error.replace("flash_attn_2_cuda", "libtorch_cuda")))[0] == "pass"
 
 
-@pytest.mark.parametrize(
-    "facts", [{"torch.version": "2.8.0a0+34c6371d24.nv25.8"}, {"torch.version": "2.9.0.dev20250801+cu128"}]
-)
+@for_each("facts", [{"torch.version": "2.8.0a0+34c6371d24.nv25.8"}, {"torch.version": "2.9.0.dev20250801+cu128"}])
 def test_vendor_and_nightly_torches_are_not_judged_by_numbers(facts: dict[str, Any]) -> None:
     machine = with_extension(healthy(), "vllm", "0.10.0", requires=("torch==2.7.1",)).replace(facts)
     assert run(ID, machine)[0] == "pass"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing
 
 from ..extensions import bitsandbytes, flash_attn, library, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 
 ID = "extension-lacks-gpu-arch"
 
@@ -17,14 +16,14 @@ def test_without_extensions_it_does_not_apply() -> None:
     assert run(ID, healthy())[0] == "skipped"
 
 
-@pytest.mark.parametrize("model", ["h100", "a100", "l4", "rtx3060", "rtx4090"])
+@for_each("model", ["h100", "a100", "l4", "rtx3060", "rtx4090"])
 def test_code_for_ampere_and_hopper_serves_ada_too(model: str) -> None:
     machine = with_extension(healthy(model), *flash_attn("8.0", "9.0"))
     assert run(ID, machine)[0] == "pass"
     assert ids(machine) == []
 
 
-@pytest.mark.parametrize(("model", "fix"), [("t4", "remove-extension"), ("rtx5090", "build-extension")])
+@for_each(("model", "fix"), [("t4", "remove-extension"), ("rtx5090", "build-extension")])
 def test_another_generation_is_the_one_finding(model: str, fix: str) -> None:
     sick = with_extension(healthy(model), *flash_attn("8.0", "9.0"))
     assert ids(sick, status="fail") == [ID]
@@ -79,7 +78,7 @@ def test_flash_attn_says_it_itself() -> None:
     assert run(ID, sick)[0] == "fail"
 
 
-@pytest.mark.parametrize("fact", ["python.extensions", "gpus"])
+@for_each("fact", ["python.extensions", "gpus"])
 def test_unknown_without_the_deciding_fact(fact: str) -> None:
     sick = with_extension(healthy("t4"), *flash_attn()).replace({fact: Missing("denied")})
     if fact == "gpus":

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import LoaderLibrary, Missing
 
 from ..extensions import TORCH_CUDA, bitsandbytes, library, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import env
 
 ID = "extension-no-binary-for-cuda"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "held", "status"),
     [
         ("0.45.5", ("118", "124", "128"), "pass"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from ..rows import for_each
 from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
 
 ID = "firmware-bar-settings"
@@ -13,7 +12,7 @@ def test_a_machine_does_not_show_it() -> None:
     assert_silent_on_machines(ID)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "command"),
     [
         ("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:", "dmesg"),
@@ -25,7 +24,7 @@ def test_words_that_decide(text: str, command: str) -> None:
     assert command in commands(the_only_failure(text, ID))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "pci 0000:01:00.0: BAR 1: assigned [mem 0x6000000000-0x6fffffffff 64bit pref]",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import LoaderLibrary, Missing, Snapshot
 
 from ..extensions import library, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, run
+from ..rows import for_each
 from ..sickness import without_libcuda, without_nvml
 from ..torches import with_torch, with_version, without_torch
 
@@ -32,13 +31,13 @@ def judged(check: str, s: Snapshot) -> str:
     return status
 
 
-@pytest.mark.parametrize("check", ALL)
+@for_each("check", ALL)
 def test_where_it_does_not_apply_and_where_it_is_unknown(check: str) -> None:
     assert run(check, healthy())[0] == "skipped"
     assert run(check, healthy().replace({"python.distributions": Missing("denied")}))[0] == "unknown"
 
 
-@pytest.mark.parametrize("check", ALL)
+@for_each("check", ALL)
 def test_without_a_gpu_the_cpu_is_right(check: str) -> None:
     s = without_nvml(
         without_libcuda(
@@ -48,7 +47,7 @@ def test_without_a_gpu_the_cpu_is_right(check: str) -> None:
     assert run(check, s.replace({"driver.pci_devices": ()}))[0] == "skipped"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("versions", "status"),
     [
         ({"jax": "0.7.2", "jaxlib": "0.7.2"}, "warn"),
@@ -118,7 +117,7 @@ def test_both_onnxruntimes_lie_over_each_other() -> None:
     assert judged(ORT, alone(onnxruntime="1.23.2")) == "pass"  # a remark
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("versions", "facts", "status"),
     [
         ({"tensorflow_cpu": "2.20.0"}, {}, "warn"),

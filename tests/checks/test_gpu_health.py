@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import NOT_ASKED, Missing, Snapshot
 
 from ..healthy import MODELS, NOT_SUPPORTED, healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from .gpu_readings import NOT_READ, at_work, monitored, one, only
 
 ECC, PENDING, ACTION = "gpu-hardware-ecc-fault", "row-remap-pending", "gpu-recovery-action-needed"
@@ -29,8 +28,8 @@ STATES = {ECC: "ecc_uncorrected_volatile", PENDING: "row_remap_pending", ACTION:
           "nvlink-errors-climbing": "nvlink_errors", "pcie-replays-climbing": "pcie_replays_climbed"}  # fmt: skip
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
-@pytest.mark.parametrize("container", [False, True])
+@for_each("model", sorted(MODELS))
+@for_each("container", [False, True])
 def test_a_healthy_gpu_has_no_finding_idle_or_at_work(model: str, container: bool) -> None:
     idle = monitored(healthy(model, model, container=container))
     for s in (idle, at_work(idle)):
@@ -44,13 +43,13 @@ def test_every_reading_passes_where_it_is_given() -> None:
     assert statuses == dict.fromkeys(READINGS, "pass")
 
 
-@pytest.mark.parametrize("check_id", READINGS)
+@for_each("check_id", READINGS)
 def test_unknown_without_a_list_of_gpus_and_skipped_with_an_empty_one(check_id: str) -> None:
     assert run(check_id, healthy().replace({"gpus": NOT_ASKED}))[0] == "unknown"
     assert run(check_id, healthy().replace({"gpus": ()}))[0] == "skipped"
 
 
-@pytest.mark.parametrize("check_id", sorted(STATES))
+@for_each("check_id", sorted(STATES))
 def test_a_reading_that_failed_is_unknown_and_one_that_no_gpu_has_is_skipped(check_id: str) -> None:
     assert run(check_id, one("h100", **{STATES[check_id]: NOT_READ}))[0] == "unknown"
     none_of_it: dict[str, Any] = dict.fromkeys(
@@ -84,8 +83,8 @@ def test_a_reading_that_failed_is_unknown_and_one_that_no_gpu_has_is_skipped(che
     assert run(check_id, one("h100", **none_of_it))[0] == "skipped"
 
 
-@pytest.mark.parametrize("container", [False, True])
-@pytest.mark.parametrize(
+@for_each("container", [False, True])
+@for_each(
     ("check_id", "facts"),
     [
         (ECC, {"row_remap_failed": True}),
@@ -129,7 +128,7 @@ def test_a_reboot_is_not_answered_with_a_reset() -> None:
     assert [fix.id for fix in only(ACTION, one("h100", recovery_action=2)).fixes] == ["reboot"]
 
 
-@pytest.mark.parametrize(("model", "said"), [("h100", 1), ("t4", 1), ("rtx4090", 0)])
+@for_each(("model", "said"), [("h100", 1), ("t4", 1), ("rtx4090", 0)])
 def test_ecc_off_is_a_remark_on_data_center_boards_only(model: str, said: int) -> None:
     off = one(model, ecc_enabled=False, ecc_pending=False)
     status, _, findings = run("ecc-disabled", off)

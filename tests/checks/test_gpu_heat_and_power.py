@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import Snapshot
 
 from ..healthy import NOT_SUPPORTED, healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from .gpu_readings import NOT_READ, at_work, monitored, one, only
 
 HOT, LIMITED, LOWERED = "gpu-too-hot", "gpu-power-or-thermal-limited", "power-limit-lowered"
@@ -19,7 +18,7 @@ def heated(model: str, **facts: object) -> Snapshot:
     return one(model, **{"utilization_percent": 100, "pcie_gen": 4, "clock_event_reasons": 0x4, **facts})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("celsius", "reasons", "status", "said"),
     [
         (74, 4, "pass", 0),
@@ -40,7 +39,7 @@ def test_without_a_limit_of_its_own_the_temperature_decides(celsius: int, reason
     assert (got, len(findings)) == (status, said)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("celsius", "margin", "reasons", "status"),
     [
         (86, 15, 4, "pass"),
@@ -57,9 +56,7 @@ def test_its_own_margin_decides_where_it_can_be_believed(celsius: int, margin: i
     assert run(HOT, s)[0] == status
 
 
-@pytest.mark.parametrize(
-    ("celsius", "reasons", "status"), [(87, 4, "pass"), (88, 4, "warn"), (93, 4, "warn"), (93, HW, "fail")]
-)
+@for_each(("celsius", "reasons", "status"), [(87, 4, "pass"), (88, 4, "warn"), (93, 4, "warn"), (93, HW, "fail")])
 def test_its_slowdown_temperature_decides(celsius: int, reasons: int, status: str) -> None:
     assert run(HOT, heated("l4", temperature_c=celsius, clock_event_reasons=reasons))[0] == status
 
@@ -102,7 +99,7 @@ def test_a_laptop_at_its_limit_is_a_remark() -> None:
         assert run(check_id, s)[0] in ("pass", "skipped")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reasons", "busy", "status", "said"),
     [
         (0x1, 0, "pass", 0),
@@ -143,9 +140,7 @@ def test_a_power_brake_is_the_only_finding_and_speaks_of_cables_only_where_there
     assert "8-pin" not in only(LIMITED, rented).fixes[0].steps[0].text
 
 
-@pytest.mark.parametrize(
-    ("model", "watts", "percent", "cables"), [("rtx4090", 300.0, 67, True), ("h100", 500.0, 71, False)]
-)
+@for_each(("model", "watts", "percent", "cables"), [("rtx4090", 300.0, 67, True), ("h100", 500.0, 71, False)])
 def test_a_lowered_limit_is_a_warning_with_its_percentage(model: str, watts: float, percent: int, cables: bool) -> None:
     sick = one(model, power_limit_w=watts)
     assert ids(sick) == [LOWERED]

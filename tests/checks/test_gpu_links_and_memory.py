@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, GpuProcess, Snapshot
 
 from ..healthy import NOT_SUPPORTED
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from .gpu_readings import NOT_READ, one, only
 
 PCIE, NVLINK, STALE, USED = (
@@ -15,7 +14,7 @@ PCIE, NVLINK, STALE, USED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "facts",
     [
         {"pcie_width": 4},
@@ -32,7 +31,7 @@ def test_a_poor_link_is_the_only_finding_and_can_be_mended(facts: dict[str, obje
         assert_fix_works(sick, only(PCIE, sick))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "facts"),
     [
         ("h100", {"pcie_gen": 1}),
@@ -71,7 +70,7 @@ def test_a_link_seen_in_a_virtual_machine_or_shared_by_boards_is_a_remark() -> N
     assert run(PCIE, one("rtx4090", "rtx4090", pcie_width=4))[0] == "warn"
 
 
-@pytest.mark.parametrize("active", [0, 17])
+@for_each("active", [0, 17])
 def test_fewer_links_than_the_peers_is_the_only_finding(active: int) -> None:
     for container in (False, True):
         sick = one(
@@ -105,7 +104,7 @@ def test_memory_that_nobody_shows_to_hold() -> None:
     assert ids(inside) == [] and "other containers" in only(STALE, inside).detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     "facts",
     [
         {"memory_used_mib": 480},

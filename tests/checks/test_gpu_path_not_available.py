@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Expect, Policy
 from doctor.snapshot import NOT_ASKED, Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..torches import import_fails, not_asked, unusable, with_other_build, with_torch
 from .test_no_nvidia_gpu import without_gpu
 
@@ -63,7 +62,7 @@ def test_an_exception_without_a_code_fails() -> None:
     assert "initialization failed" in run(ID, sick)[2][0].detail
 
 
-@pytest.mark.parametrize("step", ["cuda_available", "first_call", "kernel"])
+@for_each("step", ["cuda_available", "first_call", "kernel"])
 def test_a_crash_after_the_import_fails(step: str) -> None:
     died = Missing("error", f"crashed in {step}")
     names = ("cuda_available", "device_count", "first_call_code", "first_call_error", "kernel_ran", "kernel_error")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
@@ -23,6 +22,7 @@ from ..proof.stories import (
     torch_proof,
     watched,
 )
+from ..rows import for_each
 from ..sickness import not_installed
 from ..torches import with_other_build
 from .test_no_nvidia_gpu import without_gpu
@@ -53,7 +53,7 @@ def test_no_gpu_in_torch_fails_with_the_proof_in_words() -> None:
     assert_every_fix_is_looked_at_again(s, finding)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("driver", "words"),
     [
         (
@@ -90,7 +90,7 @@ def test_the_fix_of_the_root_cause_makes_the_measurement_stale() -> None:
     assert (status, said) == ("unknown", []) and "recheck" in reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("proof", "words"),
     [
         (
@@ -223,7 +223,7 @@ def test_expectations() -> None:
 LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("watch", "status", "words"),
     [
         ({"uses_gpu": False, "libraries": ()}, "fail", "loaded no CUDA library"),
@@ -258,9 +258,7 @@ def test_a_watched_program_whose_torch_has_no_gpu() -> None:
     assert ids(s)[0] == "cpu-only-torch"
 
 
-@pytest.mark.parametrize(
-    ("fault", "status", "code"), [("crash", "fail", 1), ("failed", "fail", 1), ("hang", "unknown", 3)]
-)
+@for_each(("fault", "status", "code"), [("crash", "fail", 1), ("failed", "fail", 1), ("hang", "unknown", 3)])
 def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str, status: str, code: int) -> None:
     broken = torch_proof(
         B, device="cpu", key="", right=Missing("error"), fault=fault, failed_step="matmul", error="signal 4"
@@ -276,7 +274,7 @@ def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str,
     assert report(s.replace({"torch.version": ABSENT}), ANY).exit_code == 0  # torch-not-installed tells
 
 
-@pytest.mark.parametrize(("visible", "command"), [("4,6", "export CUDA_VISIBLE_DEVICES=6"), ("GPU-a,GPU-b", "")])
+@for_each(("visible", "command"), [("4,6", "export CUDA_VISIBLE_DEVICES=6"), ("GPU-a,GPU-b", "")])
 def test_a_choice_of_gpus_is_narrowed_by_its_own_names(visible: str, command: str) -> None:
     torches = (torch_proof(B, right=Missing("timeout"), fault="hang"), torch_proof(B, device="cuda:1", key="GPU-two"))
     s = proven(

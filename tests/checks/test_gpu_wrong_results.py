@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, Missing
 
 from ..judging import ids, report, run
 from ..proof.stories import BOARDS, KEY, assert_every_fix_is_looked_at_again, driver_proof, proven, torch_proof
+from ..rows import for_each
 
 ID = "gpu-wrong-results"
 B = BOARDS["a10"]
@@ -23,7 +22,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("how", "words"), [("driver", "3 of 65536 elements"), ("torch", "product off by 0.7"), ("both", "libcuda alone")]
 )
 def test_wrong_values_are_the_first_and_only_finding(how: str, words: str) -> None:
@@ -41,7 +40,7 @@ def test_the_verdict_of_torch() -> None:
     assert done is not None and (done.gpu_path, done.cuda_compatibility) == ("gpu-wrong-results", "suspect")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ecc", "words"),
     [
         ({"ecc_enabled": True}, "counts no error"),

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import Missing, Snapshot, TrainingStep
 
 from ..judging import run
 from ..proof.stories import STEP, Board, loads, machine, proven
+from ..rows import for_each
 
 CAPPED: dict[str, Any] = {"reasons_percent": {"power-cap": 100.0}}
 BOARDS = {
@@ -61,20 +60,20 @@ def alarms(s: Snapshot) -> list[tuple[str, str]]:
     return [(check_id, status) for check_id, status in found if status in ("warn", "fail")]
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@for_each("name", BOARDS)
 def test_a_healthy_board_at_its_power_limit(name: str) -> None:
     board = BOARDS[name]
     assert alarms(proven(board, machine(board), loads=loads(board, **CAPPED))) == []
 
 
-@pytest.mark.parametrize("name", sorted(set(BOARDS) - {"a10"}))  # its products reach half of its peak at 150 W
+@for_each("name", sorted(set(BOARDS) - {"a10"}))  # its products reach half of its peak at 150 W
 def test_the_same_where_nvml_tells_no_reason(name: str) -> None:
     board = BOARDS[name]
     for load in (loads(board), Missing("denied")):
         assert alarms(proven(board, machine(board), loads=load)) == []
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@for_each("name", BOARDS)
 def test_half_of_that_is_no_health(name: str) -> None:
     """The bands are not so wide that nothing is seen."""
     board = BOARDS[name]
@@ -83,9 +82,7 @@ def test_half_of_that_is_no_health(name: str) -> None:
     assert [check_id for check_id, _ in alarms(proven(slower, machine(board)))] == list(CHECKS[:3])
 
 
-@pytest.mark.parametrize(
-    "rest", [{}, {"precision": "fp32", "bytes_per_parameter": 16.01, "expected_bytes_per_parameter": 16.0}]
-)
+@for_each("rest", [{}, {"precision": "fp32", "bytes_per_parameter": 16.01, "expected_bytes_per_parameter": 16.0}])
 def test_memory_of_a_training_as_torch_takes_it(rest: dict[str, Any]) -> None:
     """Blocks of 512 bytes for each tensor, AdamW's steps, a scaler: some percent at most."""
     facts: dict[str, Any] = {name: getattr(STEP, name) for name in STEP.__struct_fields__}
@@ -93,9 +90,7 @@ def test_memory_of_a_training_as_torch_takes_it(rest: dict[str, Any]) -> None:
     assert alarms(proven(BOARDS["h200"], machine(BOARDS["h200"]), training=(step,))) == []
 
 
-@pytest.mark.parametrize(
-    ("gen", "width", "gb_s"), [(3, 16, 11.0), (3, 8, 5.4), (4, 8, 11.8), (2, 16, 5.5), (4, 4, 5.8)]
-)
+@for_each(("gen", "width", "gb_s"), [(3, 16, 11.0), (3, 8, 5.4), (4, 8, 11.8), (2, 16, 5.5), (4, 4, 5.8)])
 def test_a_board_in_a_lesser_slot(gen: int, width: int, gb_s: float) -> None:
     """NVML's maximum is that of board and slot together."""
     board = BOARDS["4090"]

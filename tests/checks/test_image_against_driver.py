@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, EnvVar, Snapshot, TorchRun
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import COMPAT, compat_loaded, cuda_says
 
 REQUIRE, IMAGE = "container-require-cuda-unsatisfied", "image-cuda-newer-than-driver"
@@ -32,7 +31,7 @@ def preflight(s: Snapshot) -> Snapshot:
     return s.replace({"driver.cu_init": NOT_ASKED, "driver.cuda_devices": NOT_ASKED, "torch_run": TorchRun()})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "model"),
     [("cuda>=12.8", "rtx4090"), (CUDA_13, "rtx4090"), ("brand=tesla,driver>=535", "rtx4090"), ("driver>=560", "h100")],
 )
@@ -54,7 +53,7 @@ def test_what_works_all_the_same_is_a_remark_and_is_warned_of_where_only_the_dri
     assert run(REQUIRE, cuda_says(s, 100))[0] == "fail"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "model"),
     [("cuda>=12.4", "rtx4090"), ("cuda>=13.0 brand=nvidia,driver>=550,driver<551", "h100"), ("arch>=8.0", "h100")],
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 
 ID = "image-torch-replaced"
 
@@ -20,12 +20,12 @@ def image(stated: str) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("stated", ["2.8.0", "2.8.0+cu128"])
+@for_each("stated", ["2.8.0", "2.8.0+cu128"])
 def test_the_stated_version_passes(stated: str) -> None:
     assert ids(image(stated)) == []
 
 
-@pytest.mark.parametrize("stated", ["2.9.0", "2.8.0+cu126", "2.8.0a0+34c6371d24.nv25.8"])
+@for_each("stated", ["2.9.0", "2.8.0+cu126", "2.8.0a0+34c6371d24.nv25.8"])
 def test_another_one_is_a_warning_and_each_fix_works(stated: str) -> None:
     sick = image(stated)
     assert ids(sick) == [ID]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from ..rows import for_each
 from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
 
 ID = "input-pipeline-bottleneck"
@@ -13,7 +12,7 @@ def test_a_machine_does_not_show_it() -> None:
     assert_silent_on_machines(ID)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "command"),
     [
         ("Epoch: [0][10/5005] Time 0.50 Data 0.45", "num_workers="),
@@ -24,7 +23,7 @@ def test_words_that_decide(text: str, command: str) -> None:
     assert command in commands(the_only_failure(text, ID))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Epoch: [0][10/5005] Time 0.50 Data 0.01",

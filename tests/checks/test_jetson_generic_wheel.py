@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import DeviceNode, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..torches import no_kernel_image, not_asked, with_other_build
 from .test_triton import on
 
@@ -57,7 +56,7 @@ def test_nvidias_build_is_not_judged_by_the_list() -> None:
     assert run(ID, orin().replace({"torch.version": "2.5.0a0+872d972e41.nv24.8"}))[0] == "pass"
 
 
-@pytest.mark.parametrize("model", ["h100", "rtx4090"])
+@for_each("model", ["h100", "rtx4090"])
 def test_other_machines_are_no_jetson(model: str) -> None:
     assert run(ID, healthy(model))[0] == "skipped"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from ..rows import for_each
 from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
 
 ID = "k8s-gpu-not-advertised"
@@ -13,7 +12,7 @@ def test_a_machine_does_not_show_it() -> None:
     assert_silent_on_machines(ID)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "command"),
     [
         (
@@ -31,7 +30,7 @@ def test_words_that_decide(text: str, command: str) -> None:
     assert command in commands(the_only_failure(text, ID))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Warning  FailedScheduling  0/3 nodes are available: 3 Insufficient cpu.",

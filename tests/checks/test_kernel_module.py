@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import bound_to, not_installed, not_loaded
 
 BUILT, SIGNED = "kernel-module-not-built-for-kernel", "secure-boot-unsigned-module"
@@ -17,10 +16,10 @@ def unloaded(built: bool, secure_boot: object = False) -> Snapshot:
     return not_loaded(healthy()).replace({"driver.module_built": built, "host.secure_boot": secure_boot})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "sick"), [(BUILT, unloaded(False)), (BUILT, unloaded(False, True)), (SIGNED, unloaded(True, True))]
 )
-@pytest.mark.parametrize("system", ["ubuntu", "debian", "rocky"])
+@for_each("system", ["ubuntu", "debian", "rocky"])
 def test_the_cause_comes_before_the_module_that_is_not_loaded(check_id: str, sick: Snapshot, system: str) -> None:
     sick = sick.replace({"host.os_id": system})
     found = ids(sick)
@@ -31,7 +30,7 @@ def test_the_cause_comes_before_the_module_that_is_not_loaded(check_id: str, sic
     assert_fix_works(sick, finding)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fine", [healthy(), healthy().replace({"host.secure_boot": True}), unloaded(True, False), unloaded(True, ABSENT)]
 )
 def test_neither_is_said_where_it_is_not_so(fine: Snapshot) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, BatchPoint, CpuScore, Missing, Rate
 
 from ..judging import ids, report, run
 from ..proof.stories import BOARDS, WELL_FED, assert_every_fix_is_looked_at_again, point, proven, rates, watched
+from ..rows import for_each
 
 ID = "launch-bound"
 
@@ -20,7 +19,7 @@ def test_a_well_fed_gpu_passes() -> None:
     assert run(ID, proven("h200", batches=WELL_FED)) == ("pass", "", [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("device_ms", "up_to", "crossover"),
     [((0.2, 0.3, 0.8, 5.0, 20.0), 1024, 4096), ((0.2, 5.0, 20.0), 64, 256), ((0.1, 0.2, 0.4, 0.9), 4096, None)],
 )
@@ -67,17 +66,13 @@ def test_python_between_few_launches_is_no_launching() -> None:
     assert run(ID, s)[2] == []
 
 
-@pytest.mark.parametrize(
-    ("flops", "least_bytes", "bound"), [(1e12, 1e9, "compute"), (1e9, 1e9, "memory"), (0, 0, "compute")]
-)
+@for_each(("flops", "least_bytes", "bound"), [(1e12, 1e9, "compute"), (1e9, 1e9, "memory"), (0, 0, "compute")])
 def test_memory_or_arithmetic_by_the_measured_ridge(flops: float, least_bytes: float, bound: str) -> None:
     done = report(proven("h200", batches=(point(1024, 9.0, 8.9, 1.0, flops=flops, bytes=least_bytes),))).measured
     assert done is not None and done.batches[0].bound == bound
 
 
-@pytest.mark.parametrize(
-    ("device", "issue", "bound"), [(4.0, 3.0, "compute"), (3.0, 4.0, "launch"), (4.6, 5.0, "compute")]
-)
+@for_each(("device", "issue", "bound"), [(4.0, 3.0, "compute"), (3.0, 4.0, "launch"), (4.6, 5.0, "compute")])
 def test_the_slower_of_host_and_device_bounds_a_step(device: float, issue: float, bound: str) -> None:
     """Also where they overlap badly, and a step of 6 ms is longer than either; 77 % of it is work enough."""
     done = report(proven("h200", batches=(point(1024, 6.0, device, issue, copy_ms=0.0, load_ms=0.1),))).measured

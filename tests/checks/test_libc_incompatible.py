@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import import_fails, not_asked
 
 ID = "torch-import-broken"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         "ImportError: /lib64/libc.so.6: version `GLIBC_2.28' not found (required by libtorch_cpu.so)",

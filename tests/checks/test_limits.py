@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.checks._bad_variables import VARIABLES
 from doctor.findings import Policy
 from doctor.patient.env_names import wanted
@@ -11,6 +9,7 @@ from doctor.snapshot import ABSENT, NOT_ASKED, GpuPair, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import env
 
 SHM, LOCK, FILES, CORES, MEMORY, VARIABLE = (
@@ -25,7 +24,7 @@ def machine(*models: str, container: bool = True, **host: object) -> Snapshot:
     return healthy(*models, container=container).replace(facts)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "sick"),
     [
         (SHM, machine(shm_mib=64)),
@@ -51,7 +50,7 @@ def test_a_limit_that_is_too_low_is_the_only_finding_and_can_be_mended(check_id:
     assert_fix_works(sick, finding)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "fine", "said"),
     [
         (SHM, machine(shm_mib=65), 0),
@@ -88,7 +87,7 @@ def test_limits_that_are_no_fault(check_id: str, fine: Snapshot, said: int) -> N
     assert status in ("pass", "skipped") and len(findings) == said
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "path"),
     [
         (SHM, "host.shm_mib"),

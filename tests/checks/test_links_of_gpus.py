@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Policy
@@ -12,6 +11,7 @@ from doctor.snapshot import Missing, NvLinkErrors, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from .gpu_readings import monitored, one, only
 
 FABRIC, ERRORS, REPLAYS = "nvlink-fabric-unhealthy", "nvlink-errors-climbing", "pcie-replays-climbing"
@@ -19,7 +19,7 @@ SOUND = 0x1AA
 """Bandwidth full, no recovery, routes healthy, configuration right."""
 
 
-@pytest.mark.parametrize("container", [False, True])
+@for_each("container", [False, True])
 def test_each_fault_is_the_only_finding_and_its_fix_works(container: bool) -> None:
     for check_id, status, facts in (
         (FABRIC, "fail", {"fabric_health": 0x19A}),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import compat_loaded, cuda_says, env, not_given, without_libcuda
 from .test_driver_library_version_mismatch import upgraded
 
@@ -74,7 +73,7 @@ CAUSES = [
 ]
 
 
-@pytest.mark.parametrize(("check_id", "sick"), CAUSES)
+@for_each(("check_id", "sick"), CAUSES)
 def test_it_comes_first_and_can_be_mended(check_id: str, sick: Snapshot) -> None:
     assert ids(sick)[0] == check_id
     finding = run(check_id, sick)[2][0]
@@ -119,7 +118,7 @@ def test_predicted_from_the_versions_where_cuda_was_not_asked() -> None:
     assert run(CLASH, blind.replace({"driver.kernel_version": Missing("denied")}))[0] == "unknown"
 
 
-@pytest.mark.parametrize("code", [803, 804])
+@for_each("code", [803, 804])
 def test_the_same_codes_without_compat_are_a_mismatch(code: int) -> None:
     sick = cuda_says(upgraded(healthy()), code)
     assert ids(sick)[0] == "driver-library-version-mismatch"

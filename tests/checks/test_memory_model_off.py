@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Policy
@@ -10,11 +9,12 @@ from doctor.snapshot import NOT_ASKED, EnvVar, Missing
 
 from ..judging import ids, run
 from ..proof.stories import KEY, STEP, assert_every_fix_is_looked_at_again, machine, proven
+from ..rows import for_each
 
 ID = "memory-model-off"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("now", "status"), [(18.0, "pass"), (22.4, "pass"), (22.6, "warn"), (13.6, "pass"), (13.0, "warn"), (40.0, "warn")]
 )
 def test_the_band_around_the_rule(now: float, status: str) -> None:
@@ -42,7 +42,7 @@ def test_missing_measurements() -> None:
     assert run(ID, proven("h100", training=Missing("error", "out of memory")))[0] == "unknown"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "words"),
     [
         ({"optimizer_mib": 290.0}, "optimizer's state takes 16.0"),

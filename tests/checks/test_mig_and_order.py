@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED, MigInstance, Snapshot
 
 from ..healthy import NOT_SUPPORTED, healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import cuda_says, env
 from .gpu_readings import NOT_READ, one, only
 
@@ -23,7 +22,7 @@ def in_mig(*instances: MigInstance, code: int = 0, models: tuple[str, ...] = ("h
     return cuda_says(s, code) if code else s
 
 
-@pytest.mark.parametrize("container", [False, True])
+@for_each("container", [False, True])
 def test_mig_without_an_instance_comes_first_and_can_be_mended(container: bool) -> None:
     sick = in_mig(code=100).replace({"container.kind": "docker" if container else "none"})
     assert ids(sick)[0] == MIG and set(ids(sick)) <= {MIG, "cuda-init-failed", "gpu-path-not-available"}
@@ -39,7 +38,7 @@ def test_mig_without_an_instance_beside_a_gpu_that_works_is_a_warning() -> None:
     assert_fix_works(s, only(MIG, s))
 
 
-@pytest.mark.parametrize("value", [None, "0", UUIDS[0]])
+@for_each("value", [None, "0", UUIDS[0]])
 def test_healthy_mig_has_no_finding(value: str | None) -> None:
     s = in_mig(*TWO)
     assert ids(s if value is None else env(s, CUDA_VISIBLE_DEVICES=value)) == []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import ABSENT, CollectiveProof, LoaderLibrary, Missing, Snapshot
 
 from ..extensions import library, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import env
 from ..torches import import_fails, with_version
 
@@ -46,7 +45,7 @@ def test_one_gpu_needs_no_nccl() -> None:
     assert ids(with_nccl(healthy("t4"), "8.0", "9.0")) == []
 
 
-@pytest.mark.parametrize(("models", "sass"), [(("h100", "h100"), ("7.0", "9.0")), (("t4", "t4"), ("7.0", "8.0"))])
+@for_each(("models", "sass"), [(("h100", "h100"), ("7.0", "9.0")), (("t4", "t4"), ("7.0", "8.0"))])
 def test_binary_compatible_code_is_enough(models: tuple[str, ...], sass: tuple[str, ...]) -> None:
     assert run(ARCH, with_nccl(healthy(*models), *sass))[0] == "pass"
 
@@ -87,9 +86,7 @@ def test_mixed_wheels_and_the_loaders_path_have_checks_of_their_own() -> None:
     assert run(CONFLICT, import_fails(healthy(), error).replace({"cuda.libraries": (item,)}))[0] == "pass"
 
 
-@pytest.mark.parametrize(
-    ("path", "status"), [("/opt/nccl/libnccl.so.2.18.5", "warn"), ("/opt/nccl/libnccl.so.2.29.1", "pass")]
-)
+@for_each(("path", "status"), [("/opt/nccl/libnccl.so.2.18.5", "warn"), ("/opt/nccl/libnccl.so.2.29.1", "pass")])
 def test_a_variable_that_names_another_nccl(path: str, status: str) -> None:
     sick = env(healthy(), LD_PRELOAD=f"/usr/lib/libtcmalloc.so.4:{path}")
     assert run(CONFLICT, sick)[0] == status

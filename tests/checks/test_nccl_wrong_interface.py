@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from ..rows import for_each
 from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
 
 ID = "nccl-wrong-interface"
@@ -13,7 +12,7 @@ def test_a_machine_does_not_show_it() -> None:
     assert_silent_on_machines(ID)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "command"),
     [
         ("node1:12:12 [0] NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>", "NCCL_SOCKET_IFNAME"),
@@ -28,7 +27,7 @@ def test_words_that_decide(text: str, command: str) -> None:
     assert command in commands(the_only_failure(text, ID))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "node1:12:12 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.5<0>",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.snapshot import NOT_ASKED, Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..sickness import bound_to, not_installed
 
 
-@pytest.mark.parametrize("driver", ["nouveau", "nova_core", "vfio-pci"])
-@pytest.mark.parametrize("container", [False, True])
+@for_each("driver", ["nouveau", "nova_core", "vfio-pci"])
+@for_each("container", [False, True])
 def test_it_comes_first_and_can_be_mended(driver: str, container: bool) -> None:
     sick = bound_to(healthy(container=container), driver)
     assert ids(sick)[0] == "other-kernel-driver-bound"

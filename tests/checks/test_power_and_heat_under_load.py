@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import NOT_ASKED, Missing, Snapshot
 
 from ..judging import ids, run
 from ..proof.stories import BOARDS, KEY, assert_every_fix_is_looked_at_again, load, loads, machine, proven, watched
+from ..rows import for_each
 
 CAPPED, HOT = "power-capped", "thermally-throttled"
 B = BOARDS["4090"]
@@ -23,7 +22,7 @@ def seen(reasons: dict[str, float], limit_w: float = 450.0, **more: Any) -> Snap
     return proven(B, s, loads=loads(B, reasons_percent=reasons, power_limit_w=limit_w, **more))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reasons", "limit_w", "status", "said"),
     [
         ({}, 450, "pass", 0),
@@ -51,7 +50,7 @@ def test_a_lowered_limit_stands_above_what_it_does() -> None:
     assert ids(seen({"power-cap": 90.0}, 270)) == ["power-limit-lowered", CAPPED]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reasons", "status"),
     [
         ({"sw-thermal": 9.0}, "pass"),
@@ -77,7 +76,7 @@ def test_the_worst_phase_is_told_and_a_watched_run_counts() -> None:
     assert ids(s) == [HOT]
 
 
-@pytest.mark.parametrize("check_id", [CAPPED, HOT])
+@for_each("check_id", [CAPPED, HOT])
 def test_what_proves_nothing(check_id: str) -> None:
     reasons = {"sw-thermal": 90.0, "power-brake": 90.0}
     assert run(check_id, proven(B, loads=(load("proof", B, reasons_percent=reasons),)))[0] == "skipped"

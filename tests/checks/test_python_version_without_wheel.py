@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Policy
 from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import with_other_build, without_torch
 
 ID = "python-version-without-wheel"
@@ -19,12 +18,12 @@ def on_python(s: Snapshot, version: str) -> Snapshot:
     return without_torch(s).replace({"python.patient.version": version})
 
 
-@pytest.mark.parametrize("version", ["3.10.12", "3.11.9", "3.13.1", "3.15.0"])
+@for_each("version", ["3.10.12", "3.11.9", "3.13.1", "3.15.0"])
 def test_pythons_with_wheels_pass(version: str) -> None:
     assert run(ID, on_python(healthy(), version))[0] == "pass"
 
 
-@pytest.mark.parametrize(("model", "version"), [("h100", "3.5.2"), ("rtx5090", "3.8.10"), ("h100", "3.7.9")])
+@for_each(("model", "version"), [("h100", "3.5.2"), ("rtx5090", "3.8.10"), ("h100", "3.7.9")])
 def test_no_wheel_for_this_python_leads_and_the_fix_brings_another(model: str, version: str) -> None:
     sick = on_python(healthy(model), version)
     assert ids(sick) == [ID, "torch-not-installed"]

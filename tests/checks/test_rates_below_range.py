@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.snapshot import NOT_ASKED, Missing, Rate, Snapshot, StepEnd
@@ -23,19 +22,20 @@ from ..proof.stories import (
     rates,
     torch_proof,
 )
+from ..rows import for_each
 
 MATMUL, MEMORY, H2D = "matmul-below-range", "memory-bandwidth-below-range", "h2d-below-range"
 CHECKS = (MATMUL, MEMORY, H2D)
 B = BOARDS["h100"]
 
 
-@pytest.mark.parametrize("check_id", CHECKS)
-@pytest.mark.parametrize("board", BOARDS)
+@for_each("check_id", CHECKS)
+@for_each("board", BOARDS)
 def test_a_gpu_within_its_range(check_id: str, board: str) -> None:
     assert run(check_id, proven(board)) == ("pass", "", [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "part", "share", "status"),
     [
         (MATMUL, "speed", 0.86, "pass"),
@@ -59,7 +59,7 @@ def test_the_band_of_a_measured_model(check_id: str, part: str, share: float, st
         assert_every_fix_is_looked_at_again(s, finding)
 
 
-@pytest.mark.parametrize("others", [Missing("denied"), 1])
+@for_each("others", [Missing("denied"), 1])
 def test_only_a_gpu_that_is_seen_to_be_free_can_fail(others: Any) -> None:
     slow = rates(B, speed=0.5)
     assert run(MATMUL, proven(B, rates=slow))[0] == "fail"
@@ -98,7 +98,7 @@ def test_one_slow_type_is_the_librarys() -> None:
     assert "Only this data type is slow" in finding.detail and [r["what"] for r in finding.facts["rates"]] == ["bf16"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("nvml", "words"),
     [
         ({"clock_sm_mhz": 600.0}, "600 MHz of at most 1980 MHz"),
@@ -122,7 +122,7 @@ def test_memory_clocks() -> None:
     assert_every_fix_is_looked_at_again(proven(B, rates=rates(B, memory=0.5)), high)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("facts", "words"),
     [
         ({"pcie_width": 4}, "generation 5 with 4 lanes"),
@@ -152,7 +152,7 @@ def test_a_virtual_machine_is_told() -> None:
     assert "virtual machine" in run(H2D, s)[2][0].detail
 
 
-@pytest.mark.parametrize(("lanes", "share", "status"), [(8, 0.48, "pass"), (8, 0.2, "warn"), (16, 0.48, "warn")])
+@for_each(("lanes", "share", "status"), [(8, 0.48, "pass"), (8, 0.2, "warn"), (16, 0.48, "warn")])
 def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: str) -> None:
     s = proven(B, machine(B, virtualization="kvm"), rates=rates(B, h2d=share), loads=loads(B, pcie_width=lanes))
     got, _, findings = run(H2D, s)
@@ -161,7 +161,7 @@ def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: 
     assert run(H2D, bare)[0] == "warn"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "lanes", "share", "status"),
     [
         ("4090", 8, 0.48, "pass"),
@@ -225,7 +225,7 @@ EXCUSES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("excuse", EXCUSES)
+@for_each("excuse", EXCUSES)
 def test_what_excuses_a_low_rate(excuse: str) -> None:
     s = proven(B, rates=rates(B, speed=0.5), **EXCUSES[excuse])
     status, _, findings = run(MATMUL, s)
@@ -246,7 +246,7 @@ def test_a_max_q_workstation_board_is_no_laptop() -> None:
     assert run(MEMORY, proven(board, machine(board), rates=rates(board, memory=0.7)))[0] == "warn"
 
 
-@pytest.mark.parametrize("check_id", CHECKS)
+@for_each("check_id", CHECKS)
 def test_missing_measurements(check_id: str) -> None:
     assert run(check_id, proven(B, rates=NOT_ASKED))[:2] == (
         "skipped",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import run
+from ..rows import for_each
 
 READ_BY_NVML = ("gpu-too-hot", "gpu-hardware-ecc-fault", "gpu-power-or-thermal-limited", "power-limit-lowered")
 NO_NVML = {"gpus": Missing("absent", "libnvidia-ml.so.1: no such file"), "driver.nvml_init": Missing("absent")}
 
 
-@pytest.mark.parametrize("check_id", READ_BY_NVML)
+@for_each("check_id", READ_BY_NVML)
 def test_only_a_jetson_needs_no_nvml(check_id: str) -> None:
     board = healthy().replace({**NO_NVML, "host.kernel": "5.15.148-tegra"})
     status, reason, found = run(check_id, board)

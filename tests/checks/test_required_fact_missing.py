@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Expect, Policy
 from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, Torch, TorchRun
 
 from ..healthy import healthy
 from ..judging import POLICY, ids, report, run
+from ..rows import for_each
 from ..sickness import gvisor, not_given, not_installed, without_nvml
 from .test_no_nvidia_gpu import without_gpu
 from .test_wsl import wsl1
@@ -27,8 +26,8 @@ def test_healthy_machines_lack_nothing() -> None:
         assert run(ID, s)[0] == "pass"
 
 
-@pytest.mark.parametrize("reason", ["denied", "timeout", "error", "not-asked", "absent"])
-@pytest.mark.parametrize("path", ["driver.cu_init", "torch.build", "torch.sass"])
+@for_each("reason", ["denied", "timeout", "error", "not-asked", "absent"])
+@for_each("path", ["driver.cu_init", "torch.build", "torch.sass"])
 def test_each_required_fact(path: str, reason: str) -> None:
     sick = healthy().replace({path: Missing(reason), **NO_LIST})  # type: ignore[arg-type]
     assert subjects(sick) == [path]
@@ -48,7 +47,7 @@ def test_an_empty_list_is_no_answer() -> None:
     assert subjects(without_nvml(healthy()).replace({"driver.cuda_devices": ()})) == ["gpus"]
 
 
-@pytest.mark.parametrize("reason", ["denied", "timeout", "error", "conflict"])
+@for_each("reason", ["denied", "timeout", "error", "conflict"])
 def test_whether_torch_is_installed_was_asked_and_could_not_be_told(reason: str) -> None:
     unread = healthy().replace({"torch": Torch(version=Missing(reason)), "torch_run": TorchRun()})  # type: ignore[arg-type]
     assert subjects(unread) == ["torch.version"]

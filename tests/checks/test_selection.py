@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
@@ -10,6 +9,7 @@ from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapsho
 
 from ..healthy import gpu, healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..sickness import cuda_says, env, not_given, not_installed, without_nvml
 
 WRONG, MODE, EXPECT = "cuda-visible-devices-wrong", "exclusive-compute-mode", "gpu-expectation-unmet"
@@ -22,7 +22,7 @@ def selecting(value: str, *models: str, works: bool = False) -> Snapshot:
     return s if works else cuda_says(s, 100)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value", ["", " ", "-1", "7", "2,0", "abc", "cuda:0", "0,0", "GPU-ffffffff", "MIG-ffffffff", "MIG-GPU-ffffffff/1/0"]
 )
 def test_a_value_that_hides_every_gpu_comes_first_and_can_be_mended(value: str) -> None:
@@ -33,7 +33,7 @@ def test_a_value_that_hides_every_gpu_comes_first_and_can_be_mended(value: str) 
     assert_fix_works(sick, finding)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     ["0", "1", "1,0", " 0 , 1 ", "GPU-00000000-0000-4000-8000-233000000000", "GPU-00000001", "MIG-11111111", MIG.uuid],
 )
@@ -76,8 +76,8 @@ def test_selection_unknown_without_the_deciding_facts() -> None:
     assert run(WRONG, selecting("7").replace({"gpus": NOT_ASKED}))[0] == "unknown"
 
 
-@pytest.mark.parametrize("entry", [MIG.uuid, "GPU-00000000-0000-4000-8000-233000000000", "MIG-GPU-00000000/7/0"])
-@pytest.mark.parametrize("why", ["error", "not-asked"])
+@for_each("entry", [MIG.uuid, "GPU-00000000-0000-4000-8000-233000000000", "MIG-GPU-00000000/7/0"])
+@for_each("why", ["error", "not-asked"])
 def test_an_identifier_is_unknown_where_nobody_could_read_what_it_names(entry: str, why: str) -> None:
     s = selecting(f"{entry},7")
     assert isinstance(s.gpus, tuple)
@@ -94,7 +94,7 @@ def moded(mode: str, *processes: GpuProcess) -> Snapshot:
     return s.replace({"gpus": (replace(gpu(), compute_mode=mode, processes=processes),)})
 
 
-@pytest.mark.parametrize("sick", [moded("prohibited"), moded("exclusive-process", GpuProcess(pid=4711))])
+@for_each("sick", [moded("prohibited"), moded("exclusive-process", GpuProcess(pid=4711))])
 def test_a_refusing_compute_mode_comes_first_and_can_be_mended(sick: Snapshot) -> None:
     assert ids(sick)[0] == MODE
     assert_fix_works(sick, run(MODE, sick)[2][0])
@@ -118,7 +118,7 @@ def test_compute_mode_unknown_without_it() -> None:
     assert run(MODE, healthy().replace({"gpus": (replace(gpu(), compute_mode=Missing("denied")),)}))[0] == "unknown"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expect", "models", "status"),
     [
         ("2xH100", ("h100", "h100"), "pass"),

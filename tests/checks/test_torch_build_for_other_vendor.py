@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import with_other_build
 from .test_no_nvidia_gpu import without_gpu
 
@@ -18,7 +17,7 @@ def test_a_cuda_build_passes() -> None:
     assert run(ID, healthy())[0] == "pass"
 
 
-@pytest.mark.parametrize(("kind", "local"), [("rocm", "rocm6.4"), ("xpu", "xpu")])
+@for_each(("kind", "local"), [("rocm", "rocm6.4"), ("xpu", "xpu")])
 def test_the_wrong_vendor_is_the_one_failure_and_the_fix_works(kind: str, local: str) -> None:
     sick = with_other_build(healthy(), kind, local)
     assert ids(sick, status="fail") == [ID]

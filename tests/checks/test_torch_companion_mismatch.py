@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.snapshot import Missing, Snapshot, known
@@ -10,6 +9,7 @@ from doctor.snapshot import Missing, Snapshot, known
 from ..extensions import TORCH, TORCH_CUDA, library, with_extension
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import with_other_build, with_version
 
 ID = "torch-companion-mismatch"
@@ -31,7 +31,7 @@ def test_the_matching_set_passes() -> None:
     assert run(ID, healthy())[0] == "pass"
 
 
-@pytest.mark.parametrize("requires", [("torch==2.7.1",), ("torch (==2.7.1)", "numpy"), Missing("error")])
+@for_each("requires", [("torch==2.7.1",), ("torch (==2.7.1)", "numpy"), Missing("error")])
 def test_another_torchs_torchvision_is_the_one_finding(requires: tuple[str, ...] | Missing) -> None:
     sick = with_torchvision(healthy(), "0.22.1", requires)
     assert ids(sick) == [ID]
@@ -41,7 +41,7 @@ def test_another_torchs_torchvision_is_the_one_finding(requires: tuple[str, ...]
     assert_fix_works(sick, finding)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "found"), [("0.23.0+cu128", []), ("0.23.0+cu126", []), ("0.23.0+cu118", [ID]), ("0.23.0+cpu", [ID])]
 )
 def test_build_tags(version: str, found: list[str]) -> None:
@@ -98,7 +98,7 @@ def test_the_right_number_of_a_cuda_build_beside_a_cpu_torch() -> None:
     assert_fix_works(sick, finding)
 
 
-@pytest.mark.parametrize(("needed", "found"), [((*TORCH_CUDA, "libcudart.so.12"), []), (TORCH_CUDA, []), (TORCH, [ID])])
+@for_each(("needed", "found"), [((*TORCH_CUDA, "libcudart.so.12"), []), (TORCH_CUDA, []), (TORCH, [ID])])
 def test_the_libraries_that_it_links_decide(needed: tuple[str, ...], found: list[str]) -> None:
     assert ids(linked(healthy(), *needed)) == found
 

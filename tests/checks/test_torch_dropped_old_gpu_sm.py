@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import ABSENT, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import no_kernel_image, with_torch
 
 ID = "torch-dropped-old-gpu-sm"
@@ -18,7 +17,7 @@ def old_gpu(model: str, version: str, tag: str) -> Snapshot:
     return no_kernel_image(with_torch(healthy(model), version, tag))
 
 
-@pytest.mark.parametrize(("model", "tag"), [("gtx1080", "cu128"), ("v100", "cu128"), ("v100", "cu130")])
+@for_each(("model", "tag"), [("gtx1080", "cu128"), ("v100", "cu128"), ("v100", "cu130")])
 def test_torch_2_11_left_pascal_and_volta_out(model: str, tag: str) -> None:
     sick = old_gpu(model, "2.11.0", tag)
     found = ids(sick, status="fail")
@@ -26,7 +25,7 @@ def test_torch_2_11_left_pascal_and_volta_out(model: str, tag: str) -> None:
     assert "torch-lacks-new-gpu-sm" not in found
 
 
-@pytest.mark.parametrize("model", ["gtx1080", "v100"])
+@for_each("model", ["gtx1080", "v100"])
 def test_the_fix_names_a_cuda_12_6_build(model: str) -> None:
     """A rival prescribes cu130 for a V100, which has no code for it."""
     sick = old_gpu(model, "2.11.0", "cu130")
@@ -35,7 +34,7 @@ def test_the_fix_names_a_cuda_12_6_build(model: str) -> None:
     assert "https://download.pytorch.org/whl/cu126" in finding.fixes[0].steps[-1].command
 
 
-@pytest.mark.parametrize("model", ["gtx1080", "v100"])
+@for_each("model", ["gtx1080", "v100"])
 def test_the_cuda_12_6_build_serves_them(model: str) -> None:
     assert run(ID, with_torch(healthy(model), "2.11.0", "cu126"))[0] == "pass"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import import_fails, not_asked, without_torch
 
 ID = "torch-import-broken"
@@ -15,7 +14,7 @@ def test_a_torch_that_imports_passes() -> None:
     assert run(ID, healthy())[0] == "pass"
 
 
-@pytest.mark.parametrize("fault", ["raised", "crash", "hang"])
+@for_each("fault", ["raised", "crash", "hang"])
 def test_a_failure_without_a_known_cause_is_the_one_finding(fault: str) -> None:
     sick = import_fails(healthy(), "ImportError: something nobody has seen", fault)
     assert ids(sick) == [ID]

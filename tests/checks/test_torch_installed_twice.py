@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Distribution, Missing, Snapshot, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import SITE, import_fails, without_torch
 
 ID = "torch-installed-twice"
@@ -23,7 +22,7 @@ def test_one_torch_passes() -> None:
     assert run(ID, healthy())[0] == "pass"
 
 
-@pytest.mark.parametrize("location", [SITE, "/usr/lib/python3/dist-packages"])
+@for_each("location", [SITE, "/usr/lib/python3/dist-packages"])
 def test_two_are_a_warning(location: str) -> None:
     sick = with_second_torch(healthy(), location)
     assert ids(sick) == [ID]

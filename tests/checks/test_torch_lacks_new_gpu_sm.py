@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Fix
 from doctor.snapshot import ABSENT, Missing, Snapshot, known
 from doctor.text import read
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
+from ..rows import for_each
 from ..torches import no_kernel_image, not_asked, with_torch
 
 ID = "torch-lacks-new-gpu-sm"
@@ -20,7 +19,7 @@ def blackwell_with_old_torch() -> Snapshot:
     return no_kernel_image(with_torch(healthy("rtx5090"), "2.6.0", "cu124"))
 
 
-@pytest.mark.parametrize("model", ["h100", "a100", "l4", "t4", "v100", "rtx4090", "rtx5090", "rtx3060"])
+@for_each("model", ["h100", "a100", "l4", "t4", "v100", "rtx4090", "rtx5090", "rtx3060"])
 def test_torch_2_8_serves_volta_to_blackwell(model: str) -> None:
     assert run(ID, healthy(model))[0] == "pass"
 
@@ -89,7 +88,7 @@ def test_an_unlisted_gpu_is_unknown() -> None:
     assert run(ID, not_asked(healthy("rtx5090")).replace({"gpus": future}))[0] == "unknown"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gpu", "cuda", "found"),
     [
         ("RTX 3090", "10.2", ID),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import LibraryFile, Missing, Snapshot, Toolkit, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import env
 from ..torches import with_torch, with_version
 
@@ -31,7 +30,7 @@ def on(s: Snapshot, capability: str) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("capability", "triton", "status"),
     [
         ("9.0", "2.1.0", "pass"),
@@ -95,7 +94,7 @@ def libcuda(*names: tuple[str, str], s: Snapshot | None = None) -> Snapshot:
     return (s or healthy()).replace({"driver.libcuda_candidates": files})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("triton", "files", "status"),
     [
         ("3.4.0", [(f"{LIB}/libcuda.so.1", "ld.so.cache")], "pass"),
@@ -137,7 +136,7 @@ def test_nvrtc_wheel_newer_than_torchs_cuda() -> None:
     assert run(NVRTC, with_version(gb10, nvidia_cuda_nvrtc_cu12="12.9.86"))[0] == "pass"
 
 
-@pytest.mark.parametrize("model", ["h100", "t4", "v100", "rtx5090", "l4"])
+@for_each("model", ["h100", "t4", "v100", "rtx5090", "l4"])
 def test_nvrtc_knows_what_its_toolkit_knows(model: str) -> None:
     assert run(NVRTC, healthy(model))[0] == "pass"
     assert run(NVRTC, healthy(model).replace({"python.distributions": Missing("denied")}))[0] == "unknown"
@@ -158,7 +157,7 @@ def test_compiler_and_headers() -> None:
         assert_fix_works(serving, run(JIT, serving)[2][0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         "RuntimeError: Failed to find C compiler. Please specify via CC",

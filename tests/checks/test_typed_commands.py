@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from doctor.fixes.install import executable, quoted
 from doctor.snapshot import ABSENT, EnvVar, LibraryFile, Snapshot
 
 from ..healthy import healthy
 from ..judging import report, run
+from ..rows import for_each
 from ..sickness import compat_loaded, cuda_says, nvml_says
 from ..torches import no_kernel_image, with_torch
 
@@ -21,9 +20,7 @@ def volta(**changes: object) -> Snapshot:
     return no_kernel_image(with_torch(healthy("v100"), "2.11.0", "cu130")).replace(dict(changes))
 
 
-@pytest.mark.parametrize(
-    "path", ["/opt/venv/bin/python", "/opt/my envs/x/bin/python", "~/venv-gpu/bin/python", "~/a b/p"]
-)
+@for_each("path", ["/opt/venv/bin/python", "/opt/my envs/x/bin/python", "~/venv-gpu/bin/python", "~/a b/p"])
 def test_a_shell_reads_the_path_that_was_meant(path: str, tmp_path: Path) -> None:
     line = f"printf %s {quoted(path)}"
     told = subprocess.run(["sh", "-c", line], env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True)
@@ -73,7 +70,7 @@ def test_a_compat_folder_that_is_named_by_a_link_is_taken_off_the_path() -> None
     assert [step.command for step in fix.steps] == ["export LD_LIBRARY_PATH=/opt/lib"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "provider", "begin"),
     [
         ("docker", ABSENT, "docker run --gpus all "),

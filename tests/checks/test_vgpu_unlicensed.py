@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import NOT_ASKED
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import cuda_says
 from .gpu_readings import NOT_READ, monitored, one
 
 ID = "vgpu-unlicensed"
 
 
-@pytest.mark.parametrize("container", [False, True])
+@for_each("container", [False, True])
 def test_a_virtual_gpu_without_a_licence(container: bool) -> None:
     sick = one("l4", container=container, virtualization_mode=2, vgpu_licensed=False)
     assert ids(sick) == [ID]

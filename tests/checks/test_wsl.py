@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.findings import Expect, Policy
 from doctor.snapshot import ABSENT, NOT_ASKED, DeviceNode, LibraryFile, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..sickness import cuda_says, not_installed, nvml_says, without_libcuda, without_nvml
 
 VERSION, LINUX = "wsl-version-without-gpu", "wsl-linux-driver-installed"
@@ -71,7 +70,7 @@ def linux_driver() -> Snapshot:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check_id", "sick"),
     [(VERSION, wsl1()), (VERSION, without_dxg()), (VERSION, without_windows_driver()), (LINUX, linux_driver())],
 )

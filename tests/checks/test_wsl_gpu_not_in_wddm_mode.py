@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from ..rows import for_each
 from .told_texts import assert_not_told, assert_silent_on_machines, commands, the_only_failure
 
 ID = "wsl-gpu-not-in-wddm-mode"
@@ -13,7 +12,7 @@ def test_a_machine_does_not_show_it() -> None:
     assert_silent_on_machines(ID)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "command"),
     [
         ("wsl: 2\n|   0  Tesla T4    TCC  | 00000000:01:00.0 Off |\nNo devices were found", "nvidia-smi -g 0 -dm 0"),
@@ -28,7 +27,7 @@ def test_words_that_decide(text: str, command: str) -> None:
     assert command in commands(the_only_failure(text, ID))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "wsl: 2\n|   0  Quadro RTX 6000   WDDM  | 00000000:01:00.0 Off |\nNo devices were found",

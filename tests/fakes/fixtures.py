@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from ..shared import made_once
 from . import Machine, build_fakes
 
 
 @pytest.fixture(scope="session")
 def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled fakes, built once in a test run."""
-    return build_fakes(tmp_path_factory.mktemp("fakes"))
+    """The folder of the compiled fakes, built once in a test run for all workers."""
+    return made_once(tmp_path_factory, "fakes", build_fakes)
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from compat_matrix import Matrix
+
+from ..rows import for_each
 
 FIRST: list[tuple[dict[str, Any], str, str, str]] = [
     # Volta, Pascal and Maxwell keep cu126 until 2.14
@@ -43,13 +43,13 @@ FIRST: list[tuple[dict[str, Any], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("question", "torch", "tag", "grade"), FIRST)
+@for_each(("question", "torch", "tag", "grade"), FIRST)
 def test_first_choice(m: Matrix, question: dict[str, Any], torch: str, tag: str, grade: str) -> None:
     best = m.best_builds(**question).builds[0]
     assert (best.torch, best.tag, best.grade) == (torch, tag, grade)
 
 
-@pytest.mark.parametrize(("question", "torch", "tag", "grade"), FIRST)
+@for_each(("question", "torch", "tag", "grade"), FIRST)
 def test_no_choice_is_one_that_the_questions_would_reject(
     m: Matrix, question: dict[str, Any], torch: str, tag: str, grade: str
 ) -> None:
@@ -91,7 +91,7 @@ def test_plain_pypi_is_never_offered_on_windows(m: Matrix) -> None:
     assert all(build.index_url for build in m.best_builds(["8.6"], "581.15", os="windows", limit=1000))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "words"),
     [
         ({"gpus": ["3.5"], "driver": "470.256.02"}, "3.5"),

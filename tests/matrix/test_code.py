@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
 from compat_matrix.versions import arch
+
+from ..rows import for_each
 
 SASS = [
     ("8.9", ["8.6"], "sass", "8.6"),
@@ -57,7 +57,7 @@ SASS = [
 ]
 
 
-@pytest.mark.parametrize(("device", "sass", "kind", "by"), SASS)
+@for_each(("device", "sass", "kind", "by"), SASS)
 def test_sass(m: Matrix, device: str, sass: list[str], kind: str, by: str) -> None:
     answer = m.code_for_gpu(device, sass)
     assert (answer.kind, answer.by) == (kind, by)
@@ -89,7 +89,7 @@ PTX = [
 ]
 
 
-@pytest.mark.parametrize(("device", "ptx", "driver_cuda", "build_cuda", "kind"), PTX)
+@for_each(("device", "ptx", "driver_cuda", "build_cuda", "kind"), PTX)
 def test_ptx(
     m: Matrix, device: str, ptx: list[str], driver_cuda: str | None, build_cuda: str | None, kind: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_sass_is_preferred_to_ptx(m: Matrix) -> None:
     assert m.code_for_gpu("12.0", ["12.0"], ["12.0"], "12.8").kind == "sass"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "parts"),
     [
         ("8.6", (8, 6, "")),
@@ -121,12 +121,12 @@ def test_target_spelling(text: str, parts: tuple[int, int, str]) -> None:
     assert found is not None and (found.major, found.minor, found.variant) == parts
 
 
-@pytest.mark.parametrize("text", ["", "sm_", "8", "8.6b", "gfx90a", "sm_8.66", "8.6 8.9"])
+@for_each("text", ["", "sm_", "8", "8.6b", "gfx90a", "sm_8.66", "8.6 8.9"])
 def test_no_target(text: str) -> None:
     assert arch(text) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("capability", "architecture", "last_toolkit", "first_driver", "last_driver"),
     [
         ("3.5", "Kepler", "11.8", None, 470),

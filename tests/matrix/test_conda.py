@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
 
+from ..rows import for_each
 
-@pytest.mark.parametrize(
+
+@for_each(
     ("gpus", "driver", "python", "torch", "first"),
     [
         (["9.0"], "580.82.07", "3.12", None, "pytorch=2.13.0=cuda130*"),

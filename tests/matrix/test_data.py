@@ -14,6 +14,7 @@ import pytest
 from compat_matrix import Matrix, MatrixError
 from compat_matrix.tables import TABLES
 
+from ..rows import for_each
 from .conftest import Edit
 
 
@@ -22,7 +23,7 @@ def test_the_shipped_matrix_is_sound(m: Matrix) -> None:
     assert m.version == "2026.11.20" and m.schema_version == 1
 
 
-@pytest.mark.parametrize("table", TABLES)
+@for_each("table", TABLES)
 def test_one_row_per_line(m: Matrix, table: str) -> None:
     lines = (Path(m.directory) / f"{table}.json").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "[" and lines[-1] == "]"
@@ -158,7 +159,7 @@ MEANINGLESS = [
 ]
 
 
-@pytest.mark.parametrize("text", MEANINGLESS)
+@for_each("text", MEANINGLESS)
 def test_meaningless_text_gives_an_unknown_answer(m: Matrix, text: str) -> None:
     assert m.driver_for_cuda("535.129.03", text).grade in ("unknown", "native" if text.startswith("1.") else "unknown")
     assert m.driver_for_gpu(text, text).grade == "unknown"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
+
+from ..rows import for_each
 
 LINUX = [
     # the driver's own CUDA and below
@@ -49,12 +49,12 @@ LINUX = [
 ]
 
 
-@pytest.mark.parametrize(("driver", "cuda", "grade"), LINUX)
+@for_each(("driver", "cuda", "grade"), LINUX)
 def test_driver_against_cuda(m: Matrix, driver: str, cuda: str, grade: str) -> None:
     assert m.driver_for_cuda(driver, cuda).grade == grade
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("driver", "cuda", "grade"),
     [
         ("572.61", "12.8", "native"),
@@ -87,7 +87,7 @@ FULL_FLOORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("cuda", "floor"), FULL_FLOORS.items())
+@for_each(("cuda", "floor"), FULL_FLOORS.items())
 def test_full_feature_floor(m: Matrix, cuda: str, floor: str) -> None:
     assert m.driver_for_cuda("999.99", cuda).floor_full == floor
 
@@ -100,7 +100,7 @@ REPORTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("branch", "cuda"), REPORTED.items())
+@for_each(("branch", "cuda"), REPORTED.items())
 def test_branch_reports_cuda(m: Matrix, branch: int, cuda: str) -> None:
     answer = m.driver_branch(f"{branch}.1.1")
     assert answer.status == "known" and answer.row is not None and answer.row.cuda == cuda
@@ -117,7 +117,7 @@ def test_a_driver_newer_than_the_matrix_never_fails(m: Matrix) -> None:
     assert m.forward_compat("13.0", "999.10.01", segment="datacenter").grade == "unknown"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("driver", "capability", "flavour", "grade"),
     [
         ("570.86.16", "12.0", "open", "ok"),
@@ -163,7 +163,7 @@ def test_windows_driver_against_gpu(m: Matrix) -> None:
     assert m.driver_for_gpu("566.36", "12.0", platform="windows").grade == "too-old"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cuda", "driver", "about", "grade"),
     [
         ("13.0", "535.129.03", {"gpu_name": "NVIDIA H100 80GB HBM3"}, "possible"),

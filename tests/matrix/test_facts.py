@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
 from compat_matrix.versions import numbers
+
+from ..rows import for_each
 
 OLD = "3.7 5.0 6.0 7.0"
 MAXWELL_UP = "5.0 6.0 7.0 7.5 8.0 8.6 9.0"
@@ -145,7 +145,7 @@ FLOORS = """10.1.243 418.39 418.96; 11.0.3 450.51.06 451.82; 11.1.1 455.32 456.8
 12.9.1 575.57.08 576.57; 13.0.1 580.82.07 -; 13.0.2 580.95.05 -; 13.1.1 590.48.01 -; 13.2.1 595.58.03 -"""
 
 
-@pytest.mark.parametrize("line", FLOORS.replace("\n", " ").split("; "))
+@for_each("line", FLOORS.replace("\n", " ").split("; "))
 def test_floor_of_an_update(m: Matrix, line: str) -> None:
     version, linux, windows = line.split()
     row = m.toolkit(version)
@@ -198,7 +198,7 @@ NVIDIA L40S=26B9; NVIDIA H100 80GB HBM3=2330; NVIDIA H100 PCIe=2331; NVIDIA H100
 NVIDIA B200=2901; NVIDIA GeForce RTX 5090=2B85; NVIDIA GeForce RTX 5080=2C02"""
 
 
-@pytest.mark.parametrize("pair", IDS.replace("\n", " ").split("; "))
+@for_each("pair", IDS.replace("\n", " ").split("; "))
 def test_pci_id(m: Matrix, pair: str) -> None:
     name, device = pair.split("=")
     assert name in {row.name for row in m.gpu(pci_device_id=device).rows}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pynvml
-import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.versions import numbers
+
+from ..rows import for_each
 
 SAME_NAME = """3 NOT_INITIALIZED InitializationError; 34 STUB_LIBRARY; 36 CALL_REQUIRES_NEWER_DRIVER; 46 DEVICE_UNAVAILABLE DevicesUnavailable;
 2 OUT_OF_MEMORY MemoryAllocation; 35 - InsufficientDriver; 98 - InvalidDeviceFunction; 100 NO_DEVICE; 101 INVALID_DEVICE;
@@ -198,7 +199,7 @@ def test_toolkits_their_updates_their_ptx_and_their_gcc(m: Matrix) -> None:
     assert counted == {cuda: UPDATES.get(cuda, 3) for cuda in counted} and len(counted) == 31
 
 
-@pytest.mark.parametrize("package", EXACT)
+@for_each("package", EXACT)
 def test_extensions_that_pin_one_torch(m: Matrix, package: str) -> None:
     found = {
         row.version: row.torch[2:] for row in m.extensions if row.package == package and row.torch.startswith("==")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
+
+from ..rows import for_each
 
 RELEASES = """1.8.0 1.8.1 1.9.0 1.9.1 1.10.0 1.10.1 1.10.2 1.11.0 1.12.0 1.12.1 1.13.0 1.13.1 2.0.0 2.0.1 2.1.0 2.1.1 2.1.2 2.2.0 2.2.1 2.2.2
 2.3.0 2.3.1 2.4.0 2.4.1 2.5.0 2.5.1 2.6.0 2.7.0 2.7.1 2.8.0 2.9.0 2.9.1 2.10.0 2.11.0 2.12.0 2.12.1 2.13.0 2.14.0 2.14.1 2.15.0""".split()  # noqa: SIM905
@@ -107,7 +107,7 @@ def test_other_platforms_have_the_pythons_of_linux_but_for_these(m: Matrix) -> N
         assert row.pythons_linux_aarch64 == odd.get(row.torch, usual), row.torch
 
 
-@pytest.mark.parametrize("package", COMPANIONS)
+@for_each("package", COMPANIONS)
 def test_companions_by_torch(m: Matrix, package: str) -> None:
     rows = [row for row in m.companion_rows if row.package == package]
     if package in ("torchtext", "triton"):
@@ -120,7 +120,7 @@ def test_companions_by_torch(m: Matrix, package: str) -> None:
     assert found == COMPANIONS[package]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("package", "last", "twice", "loose"),
     [
         ("torchvision", "2.14.0", ("1.10.0", "2.0.0"), [("2.14.0", ">=")] * 2),
@@ -137,7 +137,7 @@ def test_vision_and_audio_are_pinned_to_their_torch_but_for_the_newest(
     ]
 
 
-@pytest.mark.parametrize("package", EXTENSIONS)
+@for_each("package", EXTENSIONS)
 def test_which_releases_of_an_extension_are_known(m: Matrix, package: str) -> None:
     assert " ".join(row.version for row in m.extensions if row.package == package) == EXTENSIONS[package]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
 from compat_matrix.gpus import pci_id, subsystem_id
 
+from ..rows import for_each
 
-@pytest.mark.parametrize(
+
+@for_each(
     ("name", "capability"),
     [
         ("NVIDIA A10", "8.6"),
@@ -101,7 +101,7 @@ def test_unlisted_hardware(m: Matrix) -> None:
     assert new_id.capability == "9.0" and not new_id.exact
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "wanted"),
     [
         ("0x2330", "2330"),
@@ -129,7 +129,7 @@ def test_by_capability(m: Matrix) -> None:
     assert m.gpu_by_capability("99.9") == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "capability"),
     [
         ("NVIDIA GeForce MX150", "6.1"),

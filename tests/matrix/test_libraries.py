@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
 from compat_matrix.libraries import cudnn_numbers
 
+from ..rows import for_each
 
-@pytest.mark.parametrize(
+
+@for_each(
     ("version", "capability", "cuda_major", "grade"),
     [
         ("9.10.2.21", "7.0", 12, "ok"),
@@ -33,7 +33,7 @@ def test_cudnn_against_gpu(m: Matrix, version: str, capability: str, cuda_major:
     assert m.cudnn_for_gpu(version, capability, cuda_major).grade == grade
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "numbers"),
     [("91002", (9, 10, 2)), ("8907", (8, 9, 7)), ("90100", (9, 1, 0)), ("9.10.2.21", (9, 10, 2)), ("x", ())],
 )
@@ -48,7 +48,7 @@ def test_cudnn_ranges_and_wheels(m: Matrix) -> None:
     assert m.cudnn("6.0") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "capability", "major", "grade"),
     [
         ("2.32.3", "7.0", 12, "ok"),
@@ -64,7 +64,7 @@ def test_nccl_against_gpu(m: Matrix, version: str, capability: str, major: int, 
     assert m.nccl_for_gpu(version, capability, major).grade == grade
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "exact", "gcc", "ptx"),
     [
         ("12.8.1", "12.8.1", 14, "8.7"),

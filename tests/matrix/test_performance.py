@@ -9,6 +9,7 @@ import pytest
 from compat_matrix import Matrix
 from compat_matrix.performance import Expectation
 
+from ..rows import for_each
 from .conftest import Edit
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
@@ -49,7 +50,7 @@ def test_nothing_that_was_measured_is_below_its_own_floor(m: Matrix) -> None:
     assert judged > 150
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@for_each("dtype", DTYPES)
 def test_the_share_of_a_peak_fits_every_measured_board(m: Matrix, dtype: str) -> None:
     """As if none of them had been measured: boards with one power setting all reach the low share."""
     unmeasured = of(m, "NVIDIA RTX PRO 4000 Blackwell", what=dtype)
@@ -119,14 +120,14 @@ def test_boards_on_a_slots_power_may_fall_to_their_base_clock(m: Matrix) -> None
     assert of(m, "Tesla T4", "memory").low > 0.5 * of(m, "Tesla T4", "memory").peak
 
 
-@pytest.mark.parametrize("name", ["NVIDIA Thor", "Orin (nvgpu)", "Xavier"])
+@for_each("name", ["NVIDIA Thor", "Orin (nvgpu)", "Xavier"])
 def test_a_module_with_power_modes_has_no_expectation(m: Matrix, name: str) -> None:
     for kind, what in (("matmul", "fp16"), ("memory", "copy")):
         e = of(m, name, kind, what)
         assert e.basis == "unknown" and "power mode" in e.reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "profile", "compute", "memory"),
     [
         ("NVIDIA H100 80GB HBM3", "1g.10gb", 16 / 132, 1 / 8),
@@ -149,7 +150,7 @@ def test_a_slice_gets_its_share(m: Matrix, name: str, profile: str, compute: flo
     assert of(m, name, "h2d", mig_profile=profile).basis == "unknown"
 
 
-@pytest.mark.parametrize("profile", ["9z", "1g", "1g.10gb; rm", "MIG", "1c.1g", "c.1g.10gb"])
+@for_each("profile", ["9z", "1g", "1g.10gb; rm", "MIG", "1c.1g", "c.1g.10gb"])
 def test_a_slice_that_is_none(m: Matrix, profile: str) -> None:
     assert of(m, "NVIDIA H100 80GB HBM3", mig_profile=profile).basis == "unknown"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_matrix import Matrix
 from compat_matrix.versions import torch_version
 
+from ..rows import for_each
 
-@pytest.mark.parametrize(
+
+@for_each(
     ("text", "status", "base", "tag"),
     [
         ("2.6.0+cu124", "known", "2.6.0", "cu124"),
@@ -45,7 +45,7 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("torch", "tag"), DEFAULTS.items())
+@for_each(("torch", "tag"), DEFAULTS.items())
 def test_what_a_plain_install_gives(m: Matrix, torch: str, tag: str) -> None:
     assert m.pypi_tag(torch) == tag
     assert m.pypi_tag(torch, "windows") == "cpu"
@@ -59,7 +59,7 @@ def test_plain_install_on_arm(m: Matrix) -> None:
     assert m.pypi_tag("2.99.0") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("torch", "tag", "sass"),
     [
         ("1.12.1", "cu102", "3.7 5.0 6.0 7.0"),
@@ -99,7 +99,7 @@ def test_builds_not_known_to_be_published(m: Matrix) -> None:
     assert m.torch_for("3.5") == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("torch", "python", "platform", "grade"),
     [
         ("2.15.0", "3.11", "linux_x86_64", "ok"),
@@ -132,7 +132,7 @@ def test_torch_for_python(m: Matrix) -> None:
     assert m.torch_for_python("2.7") == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("torch", "package", "versions"),
     [
         ("2.6.0", "torchvision", ("0.21.0",)),
@@ -154,7 +154,7 @@ def test_companions(m: Matrix, torch: str, package: str, versions: tuple[str, ..
     assert found[package] == versions
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("torch", "package", "version", "grade"),
     [
         ("2.6.0", "torchvision", "0.21.0", "match"),

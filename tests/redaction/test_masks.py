@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from doctor.snapshot import EnvVar
 from doctor.snapshot.redact import LocalNames, Redactor, redact
 
 from ..healthy import healthy
+from ..rows import for_each
 from .planted import NAMES, planted
 
 A, B = "GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab", "GPU-5f3b0000-77aa-4b1c-9d2e-0123456789ab"
@@ -30,8 +29,8 @@ def test_a_uuid_has_one_mask_everywhere_and_stays_a_uuid() -> None:
     assert masked(A) == first, "also in another report"
 
 
-@pytest.mark.parametrize("device", [A, B])
-@pytest.mark.parametrize("length", range(5, 41))
+@for_each("device", [A, B])
+@for_each("length", range(5, 41))
 def test_a_beginning_means_the_same_gpus_as_before(device: str, length: int) -> None:
     snapshot = healthy("l4", "l4")
     gpus = tuple(g.with_(key=u, uuid=u) for g, u in zip(snapshot.gpus, (A, B), strict=True))  # type: ignore[arg-type]
@@ -57,7 +56,7 @@ def test_a_beginning_of_no_gpu_still_picks_none() -> None:
     assert not any(uuid.startswith(value) for value in values)
 
 
-@pytest.mark.parametrize("user", ["root", "nvidia", "cuda", "torch", "python", "lib", "ubuntu", "x", "42"])
+@for_each("user", ["root", "nvidia", "cuda", "torch", "python", "lib", "ubuntu", "x", "42"])
 def test_a_user_named_like_a_thing_breaks_nothing(user: str) -> None:
     names = LocalNames(user=user, host=user, home=f"/home/{user}")
     snapshot = healthy().replace({"cuda.cuda_home": "/usr/local/cuda", "torch_run.import_error": f"no {user} x"})
@@ -103,7 +102,7 @@ def test_a_command_can_still_be_typed() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "typed"),
     [
         ("'/home/zaphod/my envs/gpu/bin/python' -m pip list", "~/'my envs/gpu/bin/python' -m pip list"),
@@ -126,7 +125,7 @@ def test_masking_twice_changes_nothing_more() -> None:
     assert redact(once, NAMES) == once
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "cuDNN version 9.10.2.21",

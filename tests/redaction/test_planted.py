@@ -17,6 +17,7 @@ from doctor.snapshot.redact import redact
 from ..cli.command import gpudoctor
 from ..healthy import healthy
 from ..judging import report
+from ..rows import for_each
 from .planted import NAMES, SECRETS, planted
 
 
@@ -48,7 +49,7 @@ def leaks(secret: str, text: str) -> bool:
     return any(form in text for form in (secret, json.dumps(secret)[1:-1])) or secret in "".join(text.split())
 
 
-@pytest.mark.parametrize("kind", sorted(SECRETS))
+@for_each("kind", sorted(SECRETS))
 def test_no_secret_is_written(kind: str, original: Report, written: str) -> None:
     assert leaks(SECRETS[kind], every_format(original)), "the secret must be in the original, or nothing is tested"
     assert not leaks(SECRETS[kind], written)

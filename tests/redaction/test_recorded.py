@@ -13,6 +13,7 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.recording import Recording, read_recording, write_recording
 
 from ..cli.command import gpudoctor
+from ..rows import for_each
 from .planted import GPU, MIG, NAMES, SECRETS, sentences
 from .test_planted import leaks
 
@@ -86,7 +87,7 @@ def written(folder: Path) -> str:
     return "\n".join(path.read_text("utf-8") for path in sorted(folder.iterdir()))
 
 
-@pytest.mark.parametrize("kind", sorted(SECRETS))
+@for_each("kind", sorted(SECRETS))
 def test_no_secret_is_in_a_recorded_folder(kind: str, folders: tuple[Path, Path]) -> None:
     plain, masked = map(written, folders)
     assert leaks(SECRETS[kind], plain), "the secret must be in the original, or nothing is tested"
@@ -119,7 +120,7 @@ def test_a_masked_recording_is_the_same_machine(folders: tuple[Path, Path]) -> N
         assert masked.fact(fact) == plain.fact(fact), fact
 
 
-@pytest.mark.parametrize("user", ["root", "nvidia", "cuda", "torch", "python3"])
+@for_each("user", ["root", "nvidia", "cuda", "torch", "python3"])
 def test_keys_ids_and_versions_stay_when_the_user_is_called_like_a_thing(user: str) -> None:
     names = LocalNames(user=user, host=user, home=f"/home/{user}" if user != "root" else "/root")
     lines = [

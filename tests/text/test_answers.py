@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import known
 from doctor.text import read
 from doctor.text.answers import joined
@@ -11,6 +9,7 @@ from doctor.text.blocks import lshw
 from doctor.text.clean import lines_of
 
 from ..judging import report
+from ..rows import for_each
 
 SMI_FAILED = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
 ROW = "|   3  NVIDIA A100-SXM4-40GB          On  |   00000000:47:00.0 Off | {:>20} |\n"
@@ -28,8 +27,8 @@ def failed(text: str) -> list[str]:
     return [f.id for f in report(read(text)).findings if f.status == "fail"]
 
 
-@pytest.mark.parametrize("prompt", ["$ ", "# ", "user@laptop:~$ ", "[user@laptop ~]$ ", "", "> ", "➜  ~ "])
-@pytest.mark.parametrize(
+@for_each("prompt", ["$ ", "# ", "user@laptop:~$ ", "[user@laptop ~]$ ", "", "> ", "➜  ~ "])
+@for_each(
     ("command", "answer"),
     [
         ("prime-select query", "intel"),
@@ -43,7 +42,7 @@ def test_the_mode_of_a_switcher(prompt: str, command: str, answer: str) -> None:
     assert failed(f"{prompt}{command}\n{answer}\n{prompt}nvidia-smi\n{SMI_FAILED}\n") == ["dgpu-hidden-by-switcher"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "$ prime-select query\nnvidia\n",
@@ -75,7 +74,7 @@ def test_the_state_of_the_fabric_manager() -> None:
     assert failed("● nvidia-fabricmanager.service - x\n" + other + boards.format(False)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "lspci | grep -i nvidia\n(no output)\n",
@@ -92,7 +91,7 @@ def test_a_bus_without_nvidia(text: str) -> None:
     assert "no-nvidia-gpu" not in failed("Windows 11, WSL2\n" + text + NO_DRIVER)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "$ lspci | grep -i nvidia\n$ lsmod | grep nvidia\n$ nvidia-smi\n$ python train.py\n",
@@ -150,7 +149,7 @@ def test_words_after_wsl() -> None:
     assert known(read("WSL: no\n").host.wsl) in (None, 0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "$ modinfo nvidia | grep license\nlicense:        {}\n",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,11 +12,13 @@ from doctor.text import judgeable, read
 from doctor.text.messages import catalogue
 from tests.text.test_readers import BANNER, COLLECT_ENV, CSV, QUERY
 
+from ..rows import for_each
+
 WORDS = ["driver", "torch", "2.5.1+cu121", "==", ":", "GPU 0", "NVIDIA", "RTX 5090", "570.86.10", "\n", "CUDA", "N/A", "|", "(", "[pip3]",
          "is unset", "=", ",", "sm_120", "None", "True", "\x00", "\x1b[31m", "٣", "９９９", "> ", "x 4294967296", "cuda_error_unknown"]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import EnvVar, known
 from doctor.text import read
+
+from ..rows import for_each
 
 SAID = {
     "The installed NVIDIA driver is 535.104.05 and the GPU is an RTX 3090.": {"driver.nvml_driver_version": "535.104.05"},
@@ -27,13 +27,13 @@ NOT_SAID = (
 )
 
 
-@pytest.mark.parametrize("sentence", SAID)
+@for_each("sentence", SAID)
 def test_what_a_sentence_says(sentence: str) -> None:
     s = read(sentence)
     assert {path: s.fact(path) for path in SAID[sentence]} == SAID[sentence]
 
 
-@pytest.mark.parametrize("sentence", NOT_SAID)
+@for_each("sentence", NOT_SAID)
 def test_what_a_sentence_asks_for_or_supposes(sentence: str) -> None:
     assert known(read(sentence).driver.nvml_driver_version) is None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import known
 from doctor.text import read
 from doctor.text.names import typed
+
+from ..rows import for_each
 
 NAMES = {
     "1080ti": "GTX 1080 Ti", "RTX4090": "RTX 4090", "4080 RTX": "RTX 4080", "rtx3080ti": "RTX 3080 Ti",
@@ -16,17 +16,17 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_typed_name_is_the_boards(name: str) -> None:
     assert typed(name).name == NAMES[name]
 
 
-@pytest.mark.parametrize("name", ["2x RTX 3090", "RTX 3090 x2", "2*3090 24G", "dual RTX 3090"])
+@for_each("name", ["2x RTX 3090", "RTX 3090 x2", "2*3090 24G", "dual RTX 3090"])
 def test_how_many(name: str) -> None:
     assert typed(name)[:2] == ("RTX 3090", 2)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "hardware: RTX 4090\nstack: torch=2.1.0+cu118, driver=525.60.13",
@@ -43,7 +43,7 @@ def test_the_value_tells_what_an_unknown_key_holds(text: str) -> None:
     assert (known(s.driver.nvml_driver_version), known(s.torch.version)) == ("525.60.13", "2.1.0+cu118")
 
 
-@pytest.mark.parametrize("key", ["before", "works_on", "expected", "requirement", "tested with", "previous gpu"])
+@for_each("key", ["before", "works_on", "expected", "requirement", "tested with", "previous gpu"])
 def test_a_key_of_something_else_tells_nothing(key: str) -> None:
     s = read(f"{key}: RTX 4090, driver 525.60.13, torch 2.1.0+cu118\n{key} 2: torch=2.1.0, driver=525.60.13")
     assert known(s.gpus) is known(s.driver.nvml_driver_version) is known(s.torch.version) is None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import known
 from doctor.text import read
 
 from ..judging import report
+from ..rows import for_each
 
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system."
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "my card: RX570",
@@ -28,7 +27,7 @@ def test_boards_of_other_makers(line: str) -> None:
     assert known(read(f"{line}\ndriver: 535.104.05\n").driver.pci_devices) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "card: GTX 1080 Ti",
@@ -42,7 +41,7 @@ def test_boards_of_nvidia(line: str) -> None:
     assert [known(gpu.name) for gpu in known(read(line + "\n").gpus) or ()] == [line.partition(": ")[2]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "name", "kernel"),
     [
         ("os_name: openSUSE Leap 15.2", "openSUSE Leap 15.2", None),
@@ -88,7 +87,7 @@ def test_errors_that_ecc_could_not_correct_are_counted_per_gpu() -> None:
     assert not [f for f in report(read(QUERY.format(0))).findings if f.status == "fail"]
 
 
-@pytest.mark.parametrize("name", ["GTX 1660 Ti Mobile", "GeForce RTX 3070 Max-Q / Mobile", "RTX 4060 Laptop GPU"])
+@for_each("name", ["GTX 1660 Ti Mobile", "GeForce RTX 3070 Max-Q / Mobile", "RTX 4060 Laptop GPU"])
 def test_the_open_module_drives_what_is_new_enough(name: str) -> None:
     text = f"gpu: {name}\ndriver: 550.40.07 open\nnvidia-smi: No devices were found\n"
     assert "open-kernel-module-required" not in report(read(text)).possible

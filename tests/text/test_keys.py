@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing
 from doctor.text import read
 from doctor.text.keys import kind_of
+
+from ..rows import for_each
 
 MEAN = {
     "driver": ("nvidia_driver", "driverVersion", "nvidia-driver-version", "Display driver", "driver (nvidia-smi)", "facts.driver",
@@ -25,7 +25,7 @@ MEAN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, keys in MEAN.items() for key in keys])
+@for_each(("kind", "key"), [(kind, key) for kind, keys in MEAN.items() for key in keys])
 def test_a_key_is_read_by_its_words(kind: str, key: str) -> None:
     assert kind_of(key).replace("gpus_line", "gpu_name") == kind
 
@@ -38,7 +38,7 @@ def test_blanks_and_signs_of_mail_and_other_keyboards() -> None:
     assert not isinstance(s.gpus, Missing) and s.gpus[0].name == "RTX 4090"
 
 
-@pytest.mark.parametrize("version", ["2.4.13.0", "1.2.5.0", "0.70.5.0"])
+@for_each("version", ["2.4.13.0", "1.2.5.0", "0.70.5.0"])
 def test_a_version_of_the_wsl_package_is_no_generation(version: str) -> None:
     assert read(f"wsl_version: {version}").fact("host.wsl") == 2, "what a distribution is where nothing else is said"
     assert read(f"wsl_version: {version}\nkernel: 4.4.0-19041-Microsoft").fact("host.wsl") == 1

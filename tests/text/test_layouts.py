@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from benchmarks.cases import ask_here
 from doctor.snapshot import Missing
 from doctor.text import read
+
+from ..rows import for_each
 
 Facts = dict[str, Any]
 
@@ -108,8 +108,8 @@ FORMS: dict[str, Callable[[Facts, list[str]], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("cause", STORIES)
+@for_each("form", FORMS)
+@for_each("cause", STORIES)
 def test_one_story_in_every_layout(cause: str, form: str) -> None:
     facts, error = STORIES[cause]
     report = ask_here(FORMS[form](facts, error))
@@ -121,6 +121,6 @@ def test_nothing_is_read_out_of_a_list_of_packages_of_the_system() -> None:
     assert read(f"{text}Nvidia driver version: 535.183.01\n").driver.nvml_driver_version == "535.183.01"
 
 
-@pytest.mark.parametrize("words", ["other build", "latest", "from source"])
+@for_each("words", ["other build", "latest", "from source"])
 def test_words_are_no_version_of_a_package(words: str) -> None:
     assert isinstance(read(f"flash_attn=={words}\n").python.distributions, Missing)

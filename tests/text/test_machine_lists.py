@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import known
 from doctor.text import read
 
 from ..judging import report
+from ..rows import for_each
 
 
 def decided(text: str) -> str:
@@ -33,13 +32,13 @@ GGML = """  Device 0: NVIDIA GeForce RTX 4090, compute capability 8.9, VMM: yes
 ORDER = "cuda-device-order-mismatch"
 
 
-@pytest.mark.parametrize("smi", [SMI, ROWS])
-@pytest.mark.parametrize("cuda", [PROMPT.format(0, 4090) + PROMPT.format(1, 3060), GGML])
+@for_each("smi", [SMI, ROWS])
+@for_each("cuda", [PROMPT.format(0, 4090) + PROMPT.format(1, 3060), GGML])
 def test_both_lists_in_another_order(smi: str, cuda: str) -> None:
     assert decided(cuda + smi) == decided(smi + cuda) == ORDER
 
 
-@pytest.mark.parametrize(
+@for_each(
     "cuda",
     [
         PROMPT.format(0, 4090),
@@ -53,7 +52,7 @@ def test_one_name_allows_another_order(cuda: str) -> None:
     assert ORDER not in hinted("CUDA_VISIBLE_DEVICES=1 python\n" + cuda + SMI)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "cuda",
     [
         PROMPT.format(0, 3060),
@@ -74,7 +73,7 @@ SLOW = "\t\tLnkSta: Speed 2.5GT/s (downgraded), Width x16\n"
 LINK = "pcie-link-or-topology-slow"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected", "hint"),
     [
         (GPU + NARROW, LINK, True),
@@ -95,7 +94,7 @@ QUERY = "            Link Width\n                Max                       : {}x
 WIDTHS = "name, pcie.link.gen.current, pcie.link.width.current, pcie.link.width.max\n{}, 1, {}, {}\n"
 
 
-@pytest.mark.parametrize(("now", "most", "expected"), [(1, 16, LINK), (4, 16, LINK), (8, 16, ""), (16, 16, "")])
+@for_each(("now", "most", "expected"), [(1, 16, LINK), (4, 16, LINK), (8, 16, ""), (16, 16, "")])
 def test_widths_of_nvidia_smi(now: int, most: int, expected: str) -> None:
     assert decided(QUERY.format(most, now)) == expected
     assert decided(WIDTHS.format("NVIDIA GeForce RTX 3090", now, most)) == expected
@@ -116,7 +115,7 @@ def test_nodes_that_this_user_may_not_open() -> None:
     assert DENIED in hinted(wrong_mode) and decided(wrong_mode + ID.format(1000, "")) == DENIED
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         NODES + ID.format(1000, ",44(video)"),
@@ -137,7 +136,7 @@ PENDING = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.\n"
 NODE = "k8s-gpu-not-advertised"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         (OFFER.format(0), NODE),
@@ -158,7 +157,7 @@ def test_parts_of_a_nodes_description(text: str, expected: str) -> None:
 SEGMENT = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-NzwJ7O (size 9637888)\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "mib", "expected"),
     [
         ("tmpfs           252G  1.2G  251G   1% /dev/shm", 258048, ""),
@@ -185,7 +184,7 @@ REASONS = """    Clocks Throttle Reasons
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         (HEAT.format(56, "Max Operating", 57), True),
@@ -207,7 +206,7 @@ def test_heat_and_reasons(text: str, expected: bool) -> None:
 RUN = "$ docker run -it --rm \\\n    {} \\\n    pytorch/pytorch:2.1.0 python t.py\nRuntimeError: Found no NVIDIA driver on your system.\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("flag", "expected"),
     [
         ("--gpus all", ""),
@@ -224,7 +223,7 @@ def test_a_command_that_is_cut_says_nothing() -> None:
     assert decided("docker run -it \\\n") == "" and decided("docker run -it \\\n  -p 80:80 \\\n") == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "kind"),
     [
         ("Singularity> nvidia-smi", "apptainer"),

@@ -15,6 +15,7 @@ from doctor.text import read
 from doctor.text.messages import Message, catalogue
 from doctor.text.shapes import Shape, shapes
 
+from ..rows import for_each
 from ..soundness.sound import assert_fixes_are_sound
 
 try:
@@ -25,7 +26,7 @@ except ImportError:  # Python 3.10
 SAMPLES = json.loads((Path(__file__).parent / "samples.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("message", catalogue(), ids=lambda m: m.id)
+@for_each("message", catalogue(), ids=lambda m: m.id)
 def test_entries_are_well_formed(message: Message) -> None:
     assert message.means and message.source and message.find
     assert all(text == text.lower() and len(text) >= 2 for text in message.find)
@@ -41,13 +42,13 @@ def test_ids_are_unique_and_are_no_checks() -> None:
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
+@for_each("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
 def test_what_a_text_decides(sample: dict[str, str]) -> None:
     decided = [symptom.decides for symptom in read(sample["text"]).symptoms if symptom.decides]
     assert decided[:1] == ([sample["decides"]] if sample["decides"] else [])
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
+@for_each("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
 def test_fixes_of_what_a_text_decides_are_sound(sample: dict[str, str]) -> None:
     assert_fixes_are_sound(read(sample["text"]))
 
@@ -67,7 +68,7 @@ def _repeats(node: object, outer: int = 1) -> Iterator[int]:
             yield from _repeats(argument[-1], outer)
 
 
-@pytest.mark.parametrize("message", catalogue(), ids=lambda m: m.id)
+@for_each("message", catalogue(), ids=lambda m: m.id)
 def test_patterns_cannot_backtrack_badly(message: Message) -> None:
     """Every repeat is bounded, and so is a repeat within a repeat: lines are cut at 2000 characters."""
     if message.pattern is not None:
@@ -75,7 +76,7 @@ def test_patterns_cannot_backtrack_badly(message: Message) -> None:
         assert all(bound <= 1000 for bound in _repeats(parsed))
 
 
-@pytest.mark.parametrize("shape", shapes(), ids=lambda shape: f"{shape.tool}: {shape.find[0]}")
+@for_each("shape", shapes(), ids=lambda shape: f"{shape.tool}: {shape.find[0]}")
 def test_shapes_are_well_formed_and_bounded(shape: Shape) -> None:
     parsed = parser.parse(shape.pattern, re.I)
     assert all(bound <= 2000 for bound in _repeats(parsed))
@@ -89,14 +90,27 @@ def test_a_judge_of_patterns_sees_a_bomb() -> None:
     assert max(_repeats(parser.parse(r"x{0,20}y"))) == 20
 
 
-@pytest.mark.parametrize(
-    "filler", [" ", "a", "0", "/", "_", "=", ".", "sm_80 ", "utility,", "A1.", "'", ":", "GPU 0: ", "> ", "&amp;"]
-)
-def test_hostile_lines_are_read(filler: str) -> None:
-    """Would not come to an end if a pattern or reader backtracked badly."""
+FILLERS = (
+    "utility,", "a", "/", "&amp;", " ", "0", "_", "=", ".", "sm_80 ", "A1.", "'", ":", "GPU 0: ", "> ",
+)  # fmt: skip
+
+
+def _read_hostile(filler: str) -> None:
     needles = " ".join(needle for message in catalogue() for needle in message.find)
     rows = [filler * 700, needles, *(message.find[0] + filler * 700 for message in catalogue())]
     assert read("\n".join(rows)).target.kind == "text"
+
+
+@for_each("filler", FILLERS[:3])
+def test_hostile_lines_are_read(filler: str) -> None:
+    """Would not come to an end if a pattern or reader backtracked badly."""
+    _read_hostile(filler)
+
+
+@pytest.mark.slow
+@for_each("filler", FILLERS[3:])
+def test_more_hostile_lines_are_read(filler: str) -> None:
+    _read_hostile(filler)
 
 
 def test_codes_of_a_kernel_log_are_told_with_who_must_act() -> None:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from doctor.commands.pages import condition, page
 from doctor.judge import check_ids
 from doctor.text.messages import catalogue
 from doctor.text.xids import table
 
 from ..judging import matrix
+from ..rows import for_each
 
 ERRORS = [f"CUDA error {row.code}" for row in matrix().cuda_errors if row.code is not None]
 ERRORS += [f"NVML error {row.code}" for row in matrix().nvml_errors if row.code is not None]
 ERRORS += [name for row in matrix().cuda_errors for name in (row.runtime_name, row.driver_name) if name]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "names",
     [check_ids(), [m.id for m in catalogue()], ERRORS, [f"xid-{code}" for code in table()]],
     ids=["checks", "messages", "errors", "xids"],
@@ -40,7 +39,7 @@ def test_pages_lead_to_pages() -> None:
             assert other in check_ids(), f"{name} leads to {other}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "check"),
     [
         ("804", "cuda-compat-on-unsupported-gpu"),
@@ -55,7 +54,7 @@ def test_an_error_leads_to_the_checks_that_judge_it(name: str, check: str) -> No
     assert f"gpudoctor explain {check}" in (page(name) or "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value", "words"),
     [
         ("container", True, "in a container"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing, Snapshot, known
 from doctor.text import read
 from doctor.text.where import marks
+
+from ..rows import for_each
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
 
@@ -15,7 +15,7 @@ def place(text: str) -> Snapshot:
     return read(f"{text}\n{ERROR}\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "provider"),
     [
         ('  File "/content/train.py", line 12, in <module>', "colab"),
@@ -41,7 +41,7 @@ def test_a_provider_is_known_by_its_marks(text: str, provider: str) -> None:
     assert place(text).host.provider == provider
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "It works on Colab, but not on my own machine.",
@@ -64,7 +64,7 @@ def test_two_providers_are_a_conflict_and_no_place() -> None:
     assert isinstance(found, Missing) and found.reason == "conflict"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         r'  File "C:\Users\me\proj\venv\Lib\site-packages\torch\cuda\__init__.py", line 1',
@@ -76,7 +76,7 @@ def test_windows_by_its_paths(text: str) -> None:
     assert place(text).host.system == "windows"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "PS C:\\proj> wsl\nme@PC:/mnt/c/proj$ python train.py",
@@ -93,14 +93,14 @@ def test_the_portable_python_of_windows_is_named() -> None:
     assert s.python.patient.executable == "./python_embeded/python.exe"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["libcuda.so.1 => /usr/lib/wsl/lib/libcuda.so.1", "ls: /dev/dxg", '  File "/mnt/c/Users/me/x.py", line 3']
 )
 def test_wsl_by_its_paths(text: str) -> None:
     assert place(text).host.wsl == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Python version: 3.12.9 | packaged by Anaconda, Inc. | (main, Feb  6 2025, 18:56:27) [GCC 11.2.0] (64-bit runtime)",
@@ -120,7 +120,7 @@ def test_a_note_on_conda_is_no_mark() -> None:
     assert known(place("If you use conda, see the docs").python.patient.kind) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "kind"),
     [
         ('docker: Error response from daemon: could not select device driver "".', "docker"),

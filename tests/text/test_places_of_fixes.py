@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from doctor.text import read
 from doctor.text.messages import catalogue
 
 from ..judging import assert_fix_works, matrix, report
+from ..rows import Faults, for_each
 
 SAMPLES = [s for s in json.loads((Path(__file__).parent / "samples.json").read_text("utf-8")) if s["decides"]]
 HOST = r"\bsudo \b|\breboot\b|modprobe|rmmod|systemctl|ubuntu-drivers|nvidia-driver-\d"
@@ -72,29 +74,44 @@ def words(fix: Fix) -> str:
     return "\n".join((fix.title, *(step.text for step in fix.steps)))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_the_first_fix_can_be_carried_out_where_the_text_comes_from(place: str) -> None:
+def wrong_at(place: str, sample: dict[str, str]) -> None:
+    """The first fix of each failure can be carried out at this place, and the failure is gone after it."""
     line, never = PLACES[place]
-    for sample in SAMPLES:
-        _, found = failures(f"{line}\n{sample['text']}")
-        for finding in found:
-            told = f"{finding.id} of {sample['text'][:60]!r}"
-            assert finding.fixes, told
-            first = finding.fixes[0]
-            assert first.possible_here or not any(fix.possible_here for fix in finding.fixes), told
-            if finding.id in ELSEWHERE.get(place, ()) or OWN_PLACE.search(sample["text"]):
-                continue
-            typed = "\n".join(row for row in commands(first).splitlines() if not row.startswith("RUN "))
-            wrong = re.search(never, typed)
-            assert wrong is None, f"{told}: {wrong and wrong[0]!r} in {typed!r}"
+    s = read(f"{line}\n{sample['text']}")
+    whole = report(s)
+    for finding in (f for f in whole.findings if f.status == "fail"):
+        told = f"{finding.id} of {sample['text'][:60]!r}"
+        assert finding.fixes, told
+        first = finding.fixes[0]
+        assert first.possible_here or not any(fix.possible_here for fix in finding.fixes), told
+        assert_fix_works(s, finding, before=whole)
+        if finding.id in ELSEWHERE.get(place, ()) or OWN_PLACE.search(sample["text"]):
+            continue
+        typed = "\n".join(row for row in commands(first).splitlines() if not row.startswith("RUN "))
+        wrong = re.search(never, typed)
+        assert wrong is None, f"{told}: {wrong and wrong[0]!r} in {typed!r}"
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_told_finding_is_gone_after_its_first_fix(place: str) -> None:
-    for sample in SAMPLES:
-        s, found = failures(f"{PLACES[place][0]}\n{sample['text']}")
-        for finding in found:
-            assert_fix_works(s, finding)
+PAIRS = [(place, sample) for number, sample in enumerate(SAMPLES) for place in (*PLACES, *PLACES)[number % 14 :][:14]]
+"""Each sample at each place, its own place of the round first: every 14th pair has all samples and, in turn, all places."""
+
+
+def _pair(value: Any) -> str:
+    return value if isinstance(value, str) else value["text"][:60]
+
+
+@for_each(("place", "sample"), PAIRS[::14], ids=_pair)
+def test_a_fix_fits_the_place_that_the_text_comes_from(place: str, sample: dict[str, str]) -> None:
+    wrong_at(place, sample)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turn", range(1, 14))
+def test_a_fix_fits_every_place(turn: int) -> None:
+    with Faults() as faults:
+        for place, sample in PAIRS[turn::14]:
+            with faults.of(f"{place}-{_pair(sample)}"):
+                wrong_at(place, sample)
 
 
 def test_every_check_that_a_message_decides_offers_its_own_fixes() -> None:
@@ -119,7 +136,7 @@ HELD = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "said"),
     [
         ("ubuntu", "sudo reboot"),
@@ -135,7 +152,7 @@ def test_a_driver_that_must_start_anew_in_the_words_of_the_place(place: str, sai
     assert said in commands(fix_of(f"{PLACES[place][0]}\n{MISMATCH}", "driver-library-version-mismatch"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "said"),
     [("colab", "Disconnect and delete runtime"), ("kaggle", "Stop the session"), ("runpod", "stop this pod")],
 )
@@ -144,7 +161,7 @@ def test_a_container_of_a_provider_starts_anew_in_its_console(place: str, said: 
     assert said in words(fix) and not commands(fix)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "said"),
     [
         ("colab", "Change runtime type"),
@@ -161,7 +178,7 @@ def test_a_lost_gpu_is_left_to_whose_machine_it_is(place: str, said: str) -> Non
     assert said in words(fix_of(f"{PLACES[place][0]}\n{FELL_OFF}", "gpu-fell-off-bus"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "said"),
     [
         ("colab", "Restart session"),
@@ -218,7 +235,7 @@ def test_an_old_gpu_gets_a_build_that_the_matrix_lists_for_it() -> None:
     assert "whl/cu126" in commands(fix)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "engine", "said"),
     [
         ("OS: Ubuntu 22.04", "docker", "apt-get install -y nvidia-container-toolkit"),
@@ -252,7 +269,7 @@ def test_an_unmet_requirement_names_image_and_driver_that_meet_it() -> None:
     assert "CUDA Versions" in words(pod) and "12.4" in words(pod)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("scheduler", "line"),
     [
         ("slurm", "--gres=gpu:1"),
@@ -275,7 +292,7 @@ def test_triton_links_what_apptainer_and_wsl_bring() -> None:
     assert wsl == "export TRITON_LIBCUDA_PATH=/usr/lib/wsl/lib"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "wheel"),
     [
         (
@@ -325,7 +342,7 @@ FACTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_odd_facts_beside_a_message_neither_break_nor_spoil_its_fix(seed: int) -> None:
     chance = Random(seed)
     lines = [line for line, _ in PLACES.values()]

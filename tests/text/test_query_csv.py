@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import Gpu, Missing, Snapshot
 from doctor.text import read
+
+from ..rows import for_each
 
 COMMAND = "$ nvidia-smi --query-gpu={} --format=csv,noheader\n"
 
@@ -16,7 +16,7 @@ def gpus(s: Snapshot) -> tuple[Gpu, ...]:
     return () if isinstance(s.gpus, Missing) else s.gpus
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "fields"),
     [
         ("NVIDIA L40S, 550.54.15, 46068 MiB, 3 MiB", {"name": "NVIDIA L40S", "memory_total_mib": 46068}),
@@ -40,7 +40,7 @@ def test_rows_by_their_values(row: str, fields: dict[str, Any]) -> None:
     assert {name: getattr(gpu, name) for name in fields} == fields
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "driver"),
     [
         ("NVIDIA L40S, 550.54.15, 46068 MiB", "550.54.15"),
@@ -78,7 +78,7 @@ def test_one_column_of_the_command_line() -> None:
     assert [gpu.name for gpu in gpus(s)] == ["NVIDIA A10"] * 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "name, age, driver_version\nAlice, 30, 7\nBob, 41, 8\n",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Gpu, Missing, Snapshot
 from doctor.text import judgeable, read
 from doctor.text.clean import lines_of
+
+from ..rows import for_each
 
 COLLECT_ENV = """\
 Collecting environment information...
@@ -112,7 +112,7 @@ def test_collect_env_of_2021() -> None:
     assert isinstance(s.cuda.nvcc_version, Missing)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrap",
     [
         lambda t: "```\n" + t + "```\n",
@@ -178,7 +178,7 @@ def test_list_and_nvcc() -> None:
     assert (gpus(s)[0].name, s.cuda.nvcc_version) == ("Tesla V100-SXM2-16GB", "11.8")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Package           Version\n----------------- ------------\nnumpy             2.1.0\ntorch             2.5.1+cu121\n",
@@ -214,7 +214,7 @@ def test_a_sentence() -> None:
     assert [g.name for g in gpus(s)] == ["RTX 5080"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sentence",
     [
         "after I upgraded to torch 2.5.1+cu121 it fails on my RTX 4090",
@@ -227,7 +227,7 @@ def test_what_a_sentence_says_is_there(sentence: str) -> None:
     assert s.torch.version == "2.5.1+cu121" and [g.name for g in gpus(s)] == ["RTX 4090"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "path", "value"),
     [
         ("host driver: 470.57.02", "driver.nvml_driver_version", "470.57.02"),
@@ -277,7 +277,7 @@ def test_nothing_to_judge() -> None:
         assert not judgeable(read(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '{\n  "driver": "570.86.10",\n  "torch": "2.6.0+cu124",\n  "cuda_available": false\n}\n',
@@ -290,7 +290,7 @@ def test_facts_in_json_tables_and_assignments(text: str) -> None:
     assert (s.driver.version, s.torch.version, s.torch_run.cuda_available) == ("570.86.10", "2.6.0+cu124", False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     [
         "Aug 12 10:38:34 fileserver unsloth[4073658]: ",
@@ -310,14 +310,12 @@ def test_what_a_log_puts_before_a_line_is_taken_off(before: str) -> None:
     assert lines_of(f"{before}Is CUDA available: True")[0].text == "Is CUDA available: True"
 
 
-@pytest.mark.parametrize(
-    "row", ["| NVIDIA-SMI 570.86.10 |", "Aug 12 10:38:34 host kernel: NVRM: Xid 79", "RTX 3090 | 2"]
-)
+@for_each("row", ["| NVIDIA-SMI 570.86.10 |", "Aug 12 10:38:34 host kernel: NVRM: Xid 79", "RTX 3090 | 2"])
 def test_rows_that_only_look_so_stay(row: str) -> None:
     assert lines_of(row)[0].text == row
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "plain"),
     [
         ("make: *** [Makefile:95: own.o] Error 127", "make: *** [Makefile:95: own.o] Error 127"),
@@ -330,7 +328,7 @@ def test_bold_is_taken_off_and_stars_of_make_stay(row: str, plain: str) -> None:
     assert lines_of(row)[0].text == plain
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("$ echo $CUDA_VISIBLE_DEVICES\n1,2", "1,2"),
@@ -345,7 +343,7 @@ def test_what_echo_answers_is_the_variable(text: str, value: str) -> None:
     assert read(text).host.env("CUDA_VISIBLE_DEVICES") == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "$ echo $CUDA_VISIBLE_DEVICES\n\n0",
@@ -358,7 +356,7 @@ def test_another_line_is_no_answer_of_echo(text: str) -> None:
     assert not isinstance(read(text).host.env("CUDA_VISIBLE_DEVICES"), str)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "named"),
     [
         ("host_cuda: 10.2\nGCC version: 9.0\ninstaller: source", True),
@@ -380,7 +378,7 @@ def test_paths_that_echo_answers() -> None:
     assert read(windows).host.env("CUDA_PATH") == "C:\\Program Files\\Toolkit\\v12.4"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("package", "ids"),
     [
         ("faiss", {"cuda-library-missing-any"}),
@@ -397,9 +395,7 @@ def test_who_could_not_load_a_library_is_told_by_the_traceback(package: str, ids
     assert {symptom.id for symptom in s.symptoms if symptom.decides} == ids
 
 
-@pytest.mark.parametrize(
-    "prompt", ["", "$ pip show torch\n", "PS C:\\> uv pip show torch\n", "(venv) C:\\work>pip show torch\n"]
-)
+@for_each("prompt", ["", "$ pip show torch\n", "PS C:\\> uv pip show torch\n", "(venv) C:\\work>pip show torch\n"])
 def test_pip_show(prompt: str) -> None:
     s = read(f"{prompt}Name: torch\nVersion: 2.7.0+cpu\nSummary: Tensors\n---\nName: torchvision\nVersion: 0.22.0\n")
     vision = s.python.distribution("torchvision")
@@ -407,7 +403,7 @@ def test_pip_show(prompt: str) -> None:
     assert vision and not isinstance(vision, Missing) and vision.version == "0.22.0"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["Name: torch\nUnit: 1\nVersion: 2.7.0+cpu", "Version: 2.7.0+cpu\nName: torch", "Name: torch\nVersion: unknown"],
 )
@@ -415,7 +411,7 @@ def test_what_is_no_pip_show(text: str) -> None:
     assert isinstance(read(text).torch.version, Missing)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("flags", "build"),
     [
         ("USE_CUDA=False, USE_EIGEN_FOR_BLAS=ON", "cpu"),
@@ -429,7 +425,7 @@ def test_build_settings_of_a_torch_without_cuda(flags: str, build: str) -> None:
     assert said == build if build else isinstance(said, Missing)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sentence", "capability"),
     [
         ("Jetson Orin Nano, JetPack 6.2, torch 2.6.0+cpu", "8.7"),
@@ -443,7 +439,7 @@ def test_a_jetson_in_a_sentence(sentence: str, capability: str) -> None:
     assert [g.compute_capability for g in gpus(read(sentence))] == [capability]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sentence", ["I plan to buy a GTX 1080 Ti for torch 2.8", "the orion nebula", "deployed on Jetsons, thor.local"]
 )
 def test_what_is_no_board_here(sentence: str) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from doctor.commands.saved import parse_report
 
 from ..cli.command import gpudoctor
+from ..rows import for_each
 from ..soundness.sound import assert_fixes_are_sound
 
 ENVIRONMENT = """\
@@ -38,7 +37,7 @@ def first(run_output: bytes) -> str:
     return str(json.loads(run_output)["findings"][0]["id"])
 
 
-@pytest.mark.parametrize("cause", STORIES)
+@for_each("cause", STORIES)
 def test_one_cause_in_three_forms(cause: str, tmp_path: Path) -> None:
     story = STORIES[cause]
     sentence = "I have a {gpu}, driver {driver}, torch {torch} and python 3.11 on Linux".format(**story)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing, known
 from doctor.text import read
 
 from ..judging import report
+from ..rows import for_each
 
 PROMPT = """>>> import torch
 >>> torch.__version__
@@ -79,7 +78,7 @@ def test_a_one_liner() -> None:
     assert facts(ONE_LINER) == ("2.6.0+cu124", "12.4", False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "torch.cuda.is_available() returns False",
@@ -95,7 +94,7 @@ def test_a_sentence(text: str) -> None:
     assert known(read(text).torch_run.cuda_available) is False
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "if torch.cuda.is_available() is False:\n    x = 1",

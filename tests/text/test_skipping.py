@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from doctor.text.statement import Line
 from doctor.text.text import READERS, Reader
 from doctor.text.words import Words
 
+from ..rows import for_each
 from .test_readers import BANNER, COLLECT_ENV, CSV, NEW_BANNER, OLD, QUERY
 from .texts import NAMES, text
 
@@ -43,7 +43,7 @@ WORDS = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.function)
+@for_each("reader", READERS, ids=lambda reader: reader.function)
 def test_a_reader_that_is_skipped_has_nothing_to_say(reader: Reader) -> None:
     said = 0
     for source in TEXTS:

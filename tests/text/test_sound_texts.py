@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.judge.text import of_program
 from doctor.report.terminal import render_terminal
 from doctor.snapshot import known
@@ -11,6 +9,7 @@ from doctor.text import judgeable, read
 
 from ..judging import ids, report
 from ..report.samples import LAYERS
+from ..rows import for_each
 
 SMI = """| NVIDIA-SMI 550.54.14              Driver Version: 550.54.14      CUDA Version: 12.4     |
 |   0  NVIDIA A100-SXM4-80GB          Off |   00000000:01:00.0 Off |                    0 |
@@ -46,8 +45,8 @@ PROGRAM = [
 ]
 
 
-@pytest.mark.parametrize("text", PROGRAM)
-@pytest.mark.parametrize(
+@for_each("text", PROGRAM)
+@for_each(
     "place", ["", "WSL2, pin_memory=True\n", "container: docker\n", "OS: Microsoft Windows 11\n", "scheduler: slurm\n"]
 )
 def test_the_program_s_own_errors_accuse_nothing(text: str, place: str) -> None:
@@ -59,7 +58,7 @@ def test_the_program_s_own_errors_accuse_nothing(text: str, place: str) -> None:
     assert own.means.split()[0] in plain and "Likely, not proven" not in plain
 
 
-@pytest.mark.parametrize("text", [OWN, NEWER])
+@for_each("text", [OWN, NEWER])
 def test_a_program_that_fills_the_gpu_shares_it_with_nobody(text: str) -> None:
     assert not ids(read(text + SMI.format(used=4, row=NONE)), status="fail")
     assert "gpu-memory-held-by-stale-process" not in report(read(text)).possible
@@ -78,7 +77,7 @@ def test_memory_that_nobody_holds_is_a_cause_where_it_is_in_use() -> None:
     assert not ids(read(error + seen), status="fail"), "who holds it is there to see"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register",
@@ -140,7 +139,7 @@ def test_a_fix_for_a_mac_can_be_made_on_it() -> None:
     assert "mps" in fix.steps[0].text and fix.steps[0].possible_here
 
 
-@pytest.mark.parametrize("build", ["2.4.0+rocm6.1", "2.6.0+xpu"])
+@for_each("build", ["2.4.0+rocm6.1", "2.6.0+xpu"])
 def test_other_makers_builds_raise_no_nvidia_cause(build: str) -> None:
     found = report(read(f"PyTorch version: {build}\nOS: Ubuntu 22.04 LTS (x86_64)\nHIP error: invalid device function"))
     assert not [f for f in found.findings if f.status == "fail"] and set(found.possible) <= {"no-nvidia-gpu"}
@@ -187,7 +186,7 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("text", LOGS.values(), ids=LOGS)
+@for_each("text", LOGS.values(), ids=LOGS)
 def test_lines_that_look_sick_in_sound_logs(text: str) -> None:
     found = report(read(text))
     assert not [f.id for f in found.findings if f.status == "fail" or f.title.startswith("Likely")]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.snapshot import Missing, Snapshot, known
 from doctor.text import read
+
+from ..rows import for_each
 
 
 def boards(s: Snapshot) -> list[str | None]:
@@ -25,7 +25,7 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("note", SAID)
+@for_each("note", SAID)
 def test_what_a_note_says(note: str) -> None:
     s = read(note)
     for path, wanted in SAID[note].items():
@@ -33,7 +33,7 @@ def test_what_a_note_says(note: str) -> None:
         assert (value[0].value if path == "host.environment" else value) == wanted, path
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("note", "names"),
     [
         ("rented a 4090 on vast, torch 2.1", ["RTX 4090"]),
@@ -49,7 +49,7 @@ def test_boards_by_the_words_that_people_use(note: str, names: list[str]) -> Non
     assert boards(read(note)) == names
 
 
-@pytest.mark.parametrize(
+@for_each(
     "note",
     [
         "training stops at step 3090, torch 2.1",
@@ -94,7 +94,7 @@ def test_the_place_and_the_verb_end_a_fragment() -> None:
     assert boards(s) == ["RTX 5070 Ti"] and s.container.kind == "docker"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "note",
     [
         "upgraded from driver 470 to 550, RTX 3090",

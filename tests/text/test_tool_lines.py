@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from doctor.text import read
 
 from ..judging import ids, report
+from ..rows import for_each
 from ..soundness.sound import assert_fixes_are_sound
 
 LINES = json.loads((Path(__file__).parent / "tool_lines.json").read_text("utf-8"))
@@ -20,7 +19,7 @@ def _name(row: dict[str, Any]) -> str:
     return f"{row.get('proves') or row.get('likely') or 'open'}: {row['text'][:40]}"
 
 
-@pytest.mark.parametrize("row", LINES, ids=_name)
+@for_each("row", LINES, ids=_name)
 def test_what_a_line_says(row: dict[str, Any]) -> None:
     s = read(row["text"])
     failing, told = ids(s, status="fail"), report(s)
@@ -35,6 +34,6 @@ def test_what_a_line_says(row: dict[str, Any]) -> None:
         assert not causes, "nothing is suspected"
 
 
-@pytest.mark.parametrize("row", [row for row in LINES if "proves" in row], ids=_name)
+@for_each("row", [row for row in LINES if "proves" in row], ids=_name)
 def test_fixes_of_what_a_line_proves_are_sound(row: dict[str, Any]) -> None:
     assert_fixes_are_sound(read(row["text"]))

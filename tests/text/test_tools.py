@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.snapshot import Gpu, Missing, PciDevice, Snapshot, Toolkit
 from doctor.text import judgeable, read
 
+from ..rows import for_each
 from ..soundness.sound import assert_fixes_are_sound
 from .texts import NAMES, text
 
@@ -157,26 +156,26 @@ def gpus(s: Snapshot) -> tuple[Gpu, ...]:
     return () if isinstance(s.gpus, Missing) else s.gpus
 
 
-@pytest.mark.parametrize("name", FACTS)
+@for_each("name", FACTS)
 def test_facts_of_a_tool(name: str) -> None:
     s = read(text(name))
     assert {path: s.fact(path) for path in FACTS[name]} == FACTS[name]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_gpus_of_a_tool(name: str) -> None:
     found = [(value(gpu.name), value(gpu.compute_capability)) for gpu in gpus(read(text(name)))]
     assert found == GPUS.get(name, [])
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@for_each("name", PACKAGES)
 def test_packages_of_a_tool(name: str) -> None:
     distributions = read(text(name)).python.distributions
     assert not isinstance(distributions, Missing)
     assert PACKAGES[name].items() <= {d.name: d.version for d in distributions}.items()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_what_a_tool_decides(name: str) -> None:
     s = read(text(name))
     assert judgeable(s)
@@ -186,7 +185,7 @@ def test_what_a_tool_decides(name: str) -> None:
     assert decided[:1] == ([DECIDED[name]] if name in DECIDED else [])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "apple"])  # for which there is no CUDA build
+@for_each("name", [name for name in NAMES if name != "apple"])  # for which there is no CUDA build
 def test_fixes_for_a_tool_are_sound(name: str) -> None:
     assert_fixes_are_sound(read(text(name)))
 
@@ -245,7 +244,7 @@ def test_a_package_that_was_removed_or_is_only_offered_is_not_there() -> None:
     assert isinstance(s.driver.version, Missing)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "row",
     [
         "nvidia-driver.x86_64      3:575.57.08-1.el9      @cuda-rhel9-x86_64",
@@ -292,7 +291,7 @@ def test_a_text_that_tells_of_a_mismatch_is_no_contradiction() -> None:
     assert (s.driver.kernel_version, s.driver.nvml_driver_version) == ("535.183.01", "550.54.14")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         "torch<2.1",
@@ -321,7 +320,7 @@ def test_bounds_never_become_the_version_of_torch(said: str) -> None:
     assert not [d for d in value(s.python.distributions) or () if d.name == "torch"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said", ["driver: >=525", "driver: 525.60.13 or newer", "needs driver 525.60.13 or newer", 'python = ">=3.9,<3.13"']
 )
 def test_other_bounds_are_no_versions(said: str) -> None:
@@ -329,7 +328,7 @@ def test_other_bounds_are_no_versions(said: str) -> None:
     assert isinstance(s.driver.version, Missing) and isinstance(s.python.patient.version, Missing)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "decides"),
     [
         ("GPU 0: NVIDIA H100\ntorch>=1.12,<2.1", "torch-lacks-new-gpu-sm"),
@@ -345,7 +344,7 @@ def test_what_a_bound_decides(said: str, decides: str) -> None:
     assert [symptom.decides for symptom in symptoms] == [decides]
 
 
-@pytest.mark.parametrize("name", ["__init__", "__nvJitLinkCreate_12_8"])
+@for_each("name", ["__init__", "__nvJitLinkCreate_12_8"])
 def test_names_with_underscores_are_not_bold_text(name: str) -> None:
     s = read(f"undefined symbol: {name}, version libnvJitLink.so.12\nRuntimeError: CUDA out of memory in {name}.py\n")
     assert any(name in symptom.text for symptom in s.symptoms)
