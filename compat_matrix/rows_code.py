@@ -1,7 +1,5 @@
 """Rows about machine code: compute capabilities, where PTX assembles, exceptions of binary compatibility."""
 
-from __future__ import annotations
-
 from .rows_driver import Row
 
 

@@ -1,7 +1,5 @@
 """Rows about drivers and toolkits: branches, toolkit releases, version floors, forward compatibility."""
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -1,7 +1,5 @@
 """Rows about GPUs: identity (small, on the check path) and specifications (apart)."""
 
-from __future__ import annotations
-
 from .rows_driver import Row
 
 

@@ -1,7 +1,5 @@
 """Rows about cuDNN, NCCL and error codes."""
 
-from __future__ import annotations
-
 import msgspec
 
 from .rows_driver import Row

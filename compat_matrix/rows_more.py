@@ -1,7 +1,5 @@
 """Rows that the check path does not open: images, extensions, MIG, links, measured performance, ROCm builds."""
 
-from __future__ import annotations
-
 import msgspec
 
 from .rows_driver import Row

@@ -1,7 +1,5 @@
 """Rows about PyTorch: releases, builds with their architectures, wheel indexes, companion packages."""
 
-from __future__ import annotations
-
 import msgspec
 
 from .rows_driver import Row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -99,6 +100,7 @@ def pypi_tag(m: Matrix, version: str, platform: str) -> str | None:
     return cast("str | None", getattr(row, f"pypi_{platform}", None))
 
 
+@cache
 def _python(text: str) -> tuple[tuple[int, int], bool] | None:
     found = re.match(r"\s*(\d+)\.(\d+)[\d.]*(t?)", text)
     return ((int(found[1]), int(found[2])), bool(found[3])) if found else None

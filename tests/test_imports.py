@@ -16,7 +16,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "doctor/formats": set(),
     "compat_matrix": {"packaging", "msgspec"},
     "doctor/snapshot": {"doctor/formats", "compat_matrix", "msgspec"},
-    "doctor/findings": {"doctor/snapshot", "msgspec"},
+    "doctor/findings": {"doctor/formats", "doctor/snapshot", "msgspec"},
     "doctor/patient": set(),
     "doctor/targets": set(),
     "doctor/probes": {"doctor/formats", "doctor/snapshot", "msgspec"},

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 ANY: Literal["*"] = "*"
 ON = ("1", "true", "yes", "on", "y", "t")
 
 
-class Bad(NamedTuple):
+class Bad(Struct, frozen=True):
     """`values`: lower-case values that have the effect; ANY: every non-empty one. `level`: warn or remark."""
 
     name: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from compat_matrix.code import CodeGrade
 from compat_matrix.versions import arch, torch_version
@@ -20,7 +22,7 @@ RUNS = ("sass", "ptx-jit")
 NO_IMAGE = "no kernel image is available"
 
 
-class Code(NamedTuple):
+class Code(Struct, frozen=True):
     """The architectures of a torch build as one witness tells them. `kind`: list, published, bytes."""
 
     witness: str
@@ -30,7 +32,7 @@ class Code(NamedTuple):
     kind: str = "bytes"
 
 
-class Judged(NamedTuple):
+class Judged(Struct, frozen=True):
     """One GPU against torch's code, by the witness that decides.
 
     `against`: what the others say to the contrary. `ran`: torch was seen to compute on this GPU, which beats them all.

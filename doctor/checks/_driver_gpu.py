@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ..findings import Skip
 from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from compat_matrix.drivers import DriverGpuGrade
 
 
-class Graded(NamedTuple):
+class Graded(Struct, frozen=True):
     """A GPU, what it is, and how the matrix grades the driver for it."""
 
     key: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from compat_matrix.versions import numbers
 
@@ -21,7 +23,7 @@ _MAIN = {
 """Where a package also ships libraries of one generation alone (FlashAttention 3 beside 2): the general ones."""
 
 
-class Reach(NamedTuple):
+class Reach(Struct, frozen=True):
     """Whether code reaches a GPU: yes, no, or unknown where the bytes do not decide; the code that is held."""
 
     verdict: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, module_loaded, nodes_of, nvidia_cards
 
 
-class Given(NamedTuple):
+class Given(Struct, frozen=True):
     """nodes: GPU nodes are there; nvml, libcuda: that library is found; host: the host has a driver (None: unknown)."""
 
     nodes: bool

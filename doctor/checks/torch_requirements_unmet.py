@@ -50,7 +50,7 @@ _BOUND = lazy(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+){0,5})$")
 _ELSEWHERE = lazy(r"(nvidia-|cuda-|triton|pytorch-triton|torch)")
 
 
-class _Unmet(Pin):
+class _Unmet(Pin, frozen=True):
     """A requirement (its `version` holds the bounds as written)."""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
@@ -59,7 +61,7 @@ def install_note(s: Snapshot) -> str:
     return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({_DOCS})."
 
 
-class Offer(NamedTuple):
+class Offer(Struct, frozen=True):
     """The branch to install; `last`: no later one drives these GPUs; `floor`: the oldest that would do, 0 where any."""
 
     branch: int

@@ -63,9 +63,10 @@ def _other_platform(s: Snapshot) -> Fix | None:
 def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
     """GPUs to choose a build for where none is known: those that the installed release has a build for."""
     parts = torch_version(known(s.torch.version) or "")
-    for gpus in (USUAL, USUAL[:3], ("7.0",)):
+    base = parts.base if parts else ""
+    for gpus in (USUAL, USUAL[:3], ("7.0",)) if base else ():
         build = choose(s, m, gpus=gpus, any_python=True, any_driver=True)
-        if build and parts and build.torch == parts.base:
+        if build and build.torch == base:
             return gpus
     return USUAL
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from compat_matrix.versions import tag_cuda, torch_version
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-class SeenGpu(NamedTuple):
+class SeenGpu(Struct, frozen=True):
     """A GPU with its compute capability ('' where nobody knows it). `hidden`: known not to be given to programs."""
 
     key: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
@@ -14,7 +16,7 @@ _EXACT = lazy(r"([A-Za-z0-9][\w.-]{0,80}) ?(?:\[([^\]]{0,400})\])? ?\(? ?== ?([^
 _CUDA_WHEEL = lazy(r"(nvidia-|cuda-(toolkit|bindings|python|pathfinder))")
 
 
-class Pin(NamedTuple):
+class Pin(Struct, frozen=True):
     """A distribution and the only version of it that torch was made for. `marker`: its condition, or ''."""
 
     name: str
@@ -75,7 +77,7 @@ def _brought(s: Snapshot, pin: Pin) -> list[Pin]:
         brought = pin_of(line)
         if brought and any(applies(brought, s, extra) for extra in pin.extras) and "extra" in brought.marker:
             marker = f"{pin.marker}" if pin.marker else ""
-            lines.setdefault(brought.name, brought._replace(marker=marker))
+            lines.setdefault(brought.name, replace(brought, marker=marker))
     return list(lines.values())
 
 
@@ -102,7 +104,7 @@ def applies(pin: Pin, s: Snapshot, extra: str = "") -> bool:
         return False
 
 
-class OffPin(NamedTuple):
+class OffPin(Struct, frozen=True):
     """A wheel that is installed in another version than torch pins."""
 
     pin: Pin

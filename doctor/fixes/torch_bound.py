@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from compat_matrix.versions import numbers, torch_version
 
@@ -25,7 +27,7 @@ _PINNED = ("xformers", "vllm", "sglang")
 _TAG_ABI = lazy(r"cxx11abi(TRUE|FALSE)", re.IGNORECASE)
 
 
-class Torch(NamedTuple):
+class Torch(Struct, frozen=True):
     """The torch to fit: its version with its tag, its CUDA version ('' for none), its C++ ABI where known."""
 
     version: str
@@ -33,7 +35,7 @@ class Torch(NamedTuple):
     cxx11_abi: bool | None
 
 
-class Misfit(NamedTuple):
+class Misfit(Struct, frozen=True):
     """Why an extension does not fit. `certain`: its binary interface differs, not only a wish in its metadata."""
 
     reason: str

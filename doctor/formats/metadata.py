@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
+from .lazy import lazy
 from .reader import FileReader
 
 _FIRST_READ = 8 << 10
 _MAX_HEADER = 1 << 20
 _MAX_REQUIREMENTS = 4096
 _MAX_RECORD_LINES = 200_000
-_SEPARATORS = re.compile(r"[-_.]+")
-_EGG_PYTHON = re.compile(r"-py\d[\d.]*(?:-.+)?$")
+_SEPARATORS = lazy(r"[-_.]+")
+_EGG_PYTHON = lazy(r"-py\d[\d.]*(?:-.+)?$")
 _SINGLE = ("name", "version", "requires-python")
 
 

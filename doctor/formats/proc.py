@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Tuple
 
+from .lazy import lazy
+
 _MAX_TEXT = 8 << 20
-_OCTAL = re.compile(r"\\([0-7]{3})")
-_MAPPED = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S{4} [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ \d+\s+(/.*)$", re.MULTILINE)
+_OCTAL = lazy(r"\\([0-7]{3})")
+_MAPPED = lazy(r"^[0-9a-f]+-[0-9a-f]+ \S{4} [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ \d+\s+(/.*)$", re.MULTILINE)
 _DELETED = " (deleted)"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-_NVRM = re.compile(r"^NVRM version:\s*(.*)$", re.MULTILINE)
-_VERSION = re.compile(r"(?<![\w.])(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)(?![\w.])", re.ASCII)
-_UNKNOWN = re.compile(r"^(?:N/A|(?:GPU-)?[?.-]+)$")
-_GTS = re.compile(r"\s*(\d+(?:\.\d+)?) ?GT/s")
+from .lazy import lazy
+
+_NVRM = lazy(r"^NVRM version:\s*(.*)$", re.MULTILINE)
+_VERSION = lazy(r"(?<![\w.])(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)(?![\w.])", re.ASCII)
+_UNKNOWN = lazy(r"^(?:N/A|(?:GPU-)?[?.-]+)$")
+_GTS = lazy(r"\s*(\d+(?:\.\d+)?) ?GT/s")
 
 
 class KernelDriver(NamedTuple):

@@ -6,6 +6,7 @@ import re
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
+from .lazy import lazy
 from .reader import FileReader, Pread
 
 _MAX_VERSION_FILE = 1 << 16
@@ -17,7 +18,7 @@ _ASSIGNMENT = (  # compiled where there is a torch: that takes milliseconds
     r"[ \t]*(None|True|False|'[^'\\\n]*'|\"[^\"\\\n]*\")[ \t]*(?:\#.*)?\r?$"
 )
 _SM, _GFX = rb"(?:sm_|compute_)\d{2,3}[af]?", rb"gfx[0-9a-f]{3,5}"
-_ARCH_LIST = re.compile(rb"(?<=\0)(%b(?: %b)*|%b(?: %b)*)(?=\0)" % (_SM, _SM, _GFX, _GFX))
+_ARCH_LIST = lazy(rb"(?<=\0)(%b(?: %b)*|%b(?: %b)*)(?=\0)" % (_SM, _SM, _GFX, _GFX))
 
 
 class TorchVersionFile(NamedTuple):

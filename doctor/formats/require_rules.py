@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any, List, Optional, Tuple
 
+from .lazy import lazy
+
 _OPERATOR_CHARACTERS = "<>=!"
 _HOOK_OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 _TOOLKIT_OPERATORS = ("!=", "<=", ">=", "=", "<", ">")
 _TOOLKIT_PROPERTIES = ("cuda", "driver", "arch", "brand")
-_SEMANTIC = re.compile(
+_SEMANTIC = lazy(
     r"v?(\d{1,18})(?:\.(\d{1,18}))?(?:\.(\d{1,18}))?(?:-([0-9A-Za-z.-]{1,64}))?(?:\+[0-9A-Za-z.-]{1,64})?", re.ASCII
 )
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional, Tuple
 
-_DRIVER = re.compile(r"\d{2,4}(?:\.\d{1,4}){1,3}", re.ASCII)
-_CUDA = re.compile(r"\d{1,3}(?:\.\d{1,3}){1,3}", re.ASCII)
-_TORCH = re.compile(
+from .lazy import lazy
+
+_DRIVER = lazy(r"\d{2,4}(?:\.\d{1,4}){1,3}", re.ASCII)
+_CUDA = lazy(r"\d{1,3}(?:\.\d{1,3}){1,3}", re.ASCII)
+_TORCH = lazy(
     r"(?P<release>\d{1,4}(?:\.\d{1,4}){1,3})(?P<pre>(?:a|b|rc|\.?dev|\.post)\d{0,12}(?:\.?dev\d{1,12})?)?"
     r"(?:\+(?P<local>[A-Za-z0-9._-]{1,80}))?",
     re.ASCII,
 )
-_CUDA_TAG = re.compile(r"cu(\d{1,2})(\d)(?:$|[^\d])", re.ASCII)
-_ROCM_TAG = re.compile(r"rocm(\d{1,2}(?:\.\d{1,2}){1,2})", re.ASCII)
+_CUDA_TAG = lazy(r"cu(\d{1,2})(\d)(?:$|[^\d])", re.ASCII)
+_ROCM_TAG = lazy(r"rocm(\d{1,2}(?:\.\d{1,2}){1,2})", re.ASCII)
 
 
 class TorchVersion(NamedTuple):

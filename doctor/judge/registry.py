@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ..findings import Check, Finding, Policy
 from ..snapshot import Snapshot
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 CheckFunction = Callable[["Snapshot", "Matrix", "Policy"], Iterator[Finding]]
 
 
-class Registered(NamedTuple):
+class Registered(Struct, frozen=True):
     """A check as it is run."""
 
     id: str
@@ -44,6 +47,7 @@ def load_all() -> list[Registered]:
     return [_load(check_id) for check_id in check_ids()]
 
 
+@cache
 def _load(check_id: str) -> Registered:
     module = import_module(f"doctor.checks.{check_id.replace('-', '_')}")
     return Registered(check_id, module.CHECK, module.check, (module.__doc__ or "").strip())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeGuard
 
+from ..formats.lazy import lazy
 from ..snapshot import CallFault, Missing
 from ..snapshot.fact import Reason
 
@@ -31,7 +31,7 @@ class AgentResult(Protocol):
     def stuck(self) -> dict[str, Any] | None: ...
 
 
-_VERSION = re.compile(r"\.so\.(\d{3,4}\.\d+(?:\.\d+)?)$")
+_VERSION = lazy(r"\.so\.(\d{3,4}\.\d+(?:\.\d+)?)$")
 
 
 def fault_missing(result: AgentResult) -> Missing:

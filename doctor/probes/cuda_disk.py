@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ..formats.lazy import lazy
 from ..formats.versions import cuda_from_int
 from ..snapshot import Cuda, LoaderLibrary, Missing, Toolkit
 from .raw import Raw, number, string, strings
 
-_DEFINE = re.compile(r"#define CUDA(?:RT)?_VERSION\s+(\d{4,6})")
-_SONAME = re.compile(r"(lib[A-Za-z_-]+)\.so")
-_FILE_VERSION = re.compile(r"\.so\.(\d+(?:\.\d+)*)$")
+_DEFINE = lazy(r"#define CUDA(?:RT)?_VERSION\s+(\d{4,6})")
+_SONAME = lazy(r"(lib[A-Za-z_-]+)\.so")
+_FILE_VERSION = lazy(r"\.so\.(\d+(?:\.\d+)*)$")
 _DRIVER_LIBRARIES = ("libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler")
 
 

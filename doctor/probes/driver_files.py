@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+from ..formats.lazy import lazy
 from ..snapshot import DeviceNode, Driver, LibraryFile, Missing, NodeKind
 from .pci import parse_pci
 from .raw import Raw, number, string
 
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem", "nvidia_fs", "nouveau", "vfio_pci")
-_VERSION = re.compile(r"\.so\.(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)$")
+_VERSION = lazy(r"\.so\.(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)$")
 _PROC = "/proc/driver/nvidia/version"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..formats.metadata import dist_info_name, normalize, parse_direct_url, parse_installer, parse_metadata
 from ..snapshot import ABSENT, NOT_ASKED, Distribution, Environment, Missing, Python
 from .raw import Raw, string, strings
 
-_STDLIB = re.compile(r"python(3\.\d+)(t?)$")
-_FULL = re.compile(r"(3\.\d+\.\d+)(?:[^\d.]|$)")
+_STDLIB = lazy(r"python(3\.\d+)(t?)$")
+_FULL = lazy(r"(3\.\d+\.\d+)(?:[^\d.]|$)")
 
 
 def parse_python(raw: Raw) -> Python:

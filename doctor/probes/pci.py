@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from ..formats.lazy import lazy
 from ..snapshot import Missing, PciDevice
 from .raw import Raw, string
 
 _BASE = "/sys/bus/pci/devices"
-_ALIAS = re.compile(
+_ALIAS = lazy(
     r"pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})sv0000([0-9A-F]{4})sd0000([0-9A-F]{4})"
     r"bc([0-9A-F]{2})sc([0-9A-F]{2})i([0-9A-F]{2})"
 )

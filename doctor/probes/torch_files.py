@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..formats.pytorch import parse_version_file
 from ..snapshot import ABSENT, CodeLibrary, Missing, Python, Torch
 from .extensions import code_libraries
@@ -12,11 +13,11 @@ from .raw import Raw, string, strings
 
 # Not a wheel's or the loader's to supply: the driver's own, which other facts speak of.
 _DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
-_CUDA_LIBRARY = re.compile(r"lib(cu[a-zA-Z_]|nv[a-zA-Z]|nccl)[A-Za-z_-]*\.so")
+_CUDA_LIBRARY = lazy(r"lib(cu[a-zA-Z_]|nv[a-zA-Z]|nccl)[A-Za-z_-]*\.so")
 # Loaded at the first use of a feature only: absent without harm to an import.
 _LAZY = ("libtorch_nvshmem.so", "libtorch_cuda_linalg.so")
-_FILE_VERSION = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
-_WHEEL = re.compile(r"nvidia-(cudnn|nccl)-cu\d+$")
+_FILE_VERSION = lazy(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
+_WHEEL = lazy(r"nvidia-(cudnn|nccl)-cu\d+$")
 
 
 def parse_torch(raw: Raw, python: Python) -> Torch:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..snapshot import Missing, UnlistedGpu
 from .agent_lines import AgentResult, Line, fault_missing, is_whole
 from .nvml_gpu import pci_address
 
 HELD = "/proc/driver/nvidia/gpus"
 _LOST = 15
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+_ADDRESS = lazy(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 def to_ask(lines: Iterable[Line], nvml: AgentResult | None) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..findings.patterns import lazy
 from ..judge.report import Report
 from .lines import Line, Span, wrap
 
@@ -32,9 +33,7 @@ _WORDS = {
     "python.extensions": "the compiled extensions",
     "cuda.libraries": "the CUDA libraries",
 }
-_REASON = re.compile(
-    r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S
-)
+_REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
 _WHY = {
     "absent": "not there", "denied": "no permission", "timeout": "no answer in time", "error": "an error",
     "not-asked": "not looked at", "conflict": "the sources disagree", "recheck": "only a new look can tell",

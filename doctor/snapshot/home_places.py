@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .spans import Place, Scan, lazily
+from ..formats.lazy import lazy
+from .spans import Place, Scan
 
 _ROOTS = ("home", "users/", "users\\", "user/", "/u/", "scratch", "homes/", "ptmp/", "nobackup", "workspaces/", "~")
-_FOLDER = lazily(
+_FOLDER = lazy(
     r"(?i)[/\\]+(?:home\d{0,2}|homes|users?|jusers|u|scratch\d{0,2}|gscratch|netscratch|[a-z]{0,8}scratch\d{0,2}|ptmp|nobackup|workspaces)[/\\]+"
 )
-_GROUPING = lazily(
+_GROUPING = lazy(
     r"(?:[a-z0-9]|\d{2,8}|users?|homes?|work|projects?|proj\w{0,12}|groups?|shared?|lab|labs|tmp|[a-z]+_\d+)[/\\]"
 )
 """Between such a folder and a name: the name's first letter, a group's number, a project."""
-_NAME = lazily(r"[^/\\\s:;,'\"<>|*?)\]}$%&{(`@]+(?=([/\\]?))")
-_WINDOWS = lazily(r"[^/\\:;,'\"<>|*?\n]{1,60}(?=\\)")
-_TILDE = lazily(r"~([A-Za-z_][\w.-]*)(?=/)")
-_MEDIA = lazily(r"(?:/run)?/media/([A-Za-z_][\w.-]*)(?=/)")
+_NAME = lazy(r"[^/\\\s:;,'\"<>|*?)\]}$%&{(`@]+(?=([/\\]?))")
+_WINDOWS = lazy(r"[^/\\:;,'\"<>|*?\n]{1,60}(?=\\)")
+_TILDE = lazy(r"~([A-Za-z_][\w.-]*)(?=/)")
+_MEDIA = lazy(r"(?:/run)?/media/([A-Za-z_][\w.-]*)(?=/)")
 
 
 def find_homes(scan: Scan) -> Iterator[Place]:
@@ -65,4 +66,4 @@ def _owner(text: str, folder: re.Match[str]) -> Iterator[Place]:
         yield Place(at, end, "owner" if home else "folder")
 
 
-_LETTER = lazily(r"(.)[/\\](.)")
+_LETTER = lazy(r"(.)[/\\](.)")

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from .spans import Place, Scan, Span, compiled, lazily, places
+from ..formats.lazy import lazy
+from .spans import Place, Scan, Span, compiled, places
 
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
 _FILES = (".service", ".so", ".socket", ".target", ".timer", ".slice")
@@ -22,11 +23,11 @@ _DASHED_IP = r"ip-(\d{1,3}(?:-\d{1,3}){3})\b"
 _INTERFACE = r"\b(?:enx|wlx)[0-9a-f]{12}\b"
 _LONG_ID = r"[0-9a-f]{64}(?![0-9a-f])"
 _IPV4 = r"(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
-_VERSION_BEFORE = lazily(
+_VERSION_BEFORE = lazy(
     r"(?i)(?:\b(?:lib|cu[a-z]{2}|nv|trt|tensorrt|npp|version|driver|release|build|package|toolkit|torch|python|"
     r"firmware|kernel|linux|vbios|bios|chrome|wsl|wddm)[\w.-]*|-cu\d\d|\bv|[=<>~!]=)[\s|:=\"',()\[\]v-]*$"
 )
-_ADDRESS_BEFORE = lazily(
+_ADDRESS_BEFORE = lazy(
     r"(?i)(?:\b\w*(?:ip|addr(?:ess)?|host|server|peer|inet|gateway|gw|dns|node|url|endpoint|master|bind|listen|src|dst|"
     r"connect|connect to|connected to|route|ssh|ping|remote|local|proxy|nfs|client|interface|subnet|cidr|worker|"
     r"rank ?\d*)"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .secret_keys import HEADER, LIKELY, NO, SURE, is_nothing, kind_of, looks_secret
-from .spans import Scan, Span, compiled, lazily
+from .spans import Scan, Span, compiled
 
 _STEMS = ("token", "secret", "pass", "pwd", "key", "credential", "auth", "cookie", "sess", "csrf", "xsrf", "jwt",
           "bearer", "dsn", "sig", "otp", "psk", "pin", "connection", "connstr", "license", "salt", "webhook", "sid",
           "creds", "mnemonic", ".pat", "_pat", "nonce", "login", "pw")  # fmt: skip
 _NAME_LEFT = 60
-_NAME_RIGHT = lazily(r"[\w.-]{0,60}")
-_SPACED = lazily(
+_NAME_RIGHT = lazy(r"[\w.-]{0,60}")
+_SPACED = lazy(
     r"(?i)(?:(?:api|access|private|secret|license|account|auth|recovery|encryption|product|shared|preshared|"
     r"signing) key|(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
 )
@@ -21,20 +22,20 @@ _FOLLOWS = frozenset("\"'`\\]) \t\r\n:=|-,")
 """After a name that has a value."""
 _OF_TWO = frozenset(("key", "keys", "token", "tokens", "secret", "connection", "license", "strings", "string"))
 """Words of a name of two words: `api key`, `connection string`."""
-_SIGN = lazily(
+_SIGN = lazy(
     rf"{_QUOTES}\s{{0,20}}(?::=|=>|->|:(?!:)|=(?!=)|\|)[ \t]{{0,40}}(?:[rbfu]{{0,2}}(?=[\"']))?"
     rf"|[\"'],?\s{{1,60}}(?:-\s)?[\"']?[Vv]alue[\"']?\s{{0,4}}[:=][ \t]{{0,8}}"
     rf"|[\"'],[ \t]{{0,4}}(?=[\"'])"
     rf"|[ \t]{{0,4}}\r?\n[ \t-]{{0,40}}[\"']?[Vv]alue[\"']?[ \t]{{0,4}}:[ \t]{{1,8}}"
 )
 """Between a name and its value: a sign; or the name is itself a value and the next line or pair is its value."""
-_BLANK = lazily(
+_BLANK = lazy(
     r"[\"'`]?[ \t]{1,20}(?:(?:is|was|are|were|set to|to be|equals|reads|of|ist|as)(?: now)?[ \t:=]{1,4}"
     r"|(?![-=|:]))"
 )
-_BLOCK = lazily(r"[|>][+-]?\d?[ \t]*\r?\n")
-_BARE = lazily(r"[^\s\"'`<>]+")
-_MORE = lazily(r"[,;&](?=\s|$|[\w.-]{1,40}[=:]|[\w.-]{1,40}\s)|\\n|\|(?=\s|$)")
+_BLOCK = lazy(r"[|>][+-]?\d?[ \t]*\r?\n")
+_BARE = lazy(r"[^\s\"'`<>]+")
+_MORE = lazy(r"[,;&](?=\s|$|[\w.-]{1,40}[=:]|[\w.-]{1,40}\s)|\\n|\|(?=\s|$)")
 _END = ".,;:!?)]}\\"
 
 

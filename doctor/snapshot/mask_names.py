@@ -7,10 +7,10 @@ where names stand.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from pkgutil import get_data
 
 from .name_places import find_places
 from .spans import Place, Scan, Span, compiled, places
@@ -88,7 +88,8 @@ Number = Callable[[str, str], int]
 
 @cache
 def _common() -> frozenset[str]:
-    return frozenset((get_data(__package__, "common_words.txt") or b"").decode().split())
+    with open(os.path.join(os.path.dirname(__file__), "common_words.txt"), encoding="utf-8") as file:  # noqa: PTH118, PTH120
+        return frozenset(file.read().split())
 
 
 class Names:

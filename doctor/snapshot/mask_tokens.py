@@ -6,12 +6,11 @@ compiled and tried. The file is read when the first text is masked, never at imp
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from pkgutil import get_data
-from typing import NamedTuple
 
 from msgspec.json import decode
 
@@ -25,23 +24,19 @@ _RUN = r"[A-Za-z0-9]{24,}"
 _DISCORD = r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"
 
 
-class _Formats(NamedTuple):
-    """`beginnings`: first two characters to (beginning of a word, pattern); `parts`: (word in it, text, pattern)."""
-
-    beginnings: dict[str, list[tuple[str, str]]]
-    parts: tuple[tuple[str, str, str], ...]
-
-
 @cache
-def _formats() -> _Formats:
+def _formats() -> tuple[dict[str, list[tuple[str, str]]], tuple[tuple[str, str, str], ...]]:
+    """First two characters to (beginning of a word, pattern), and (word in it, text, pattern)."""
     beginnings: dict[str, list[tuple[str, str]]] = {}
     parts = []
-    for row in decode(get_data(__package__, "token_formats.json") or b"{}")["formats"]:
+    with open(os.path.join(os.path.dirname(__file__), "token_formats.json"), "rb") as file:  # noqa: PTH118, PTH120
+        rows = decode(file.read())["formats"]
+    for row in rows:
         for prefix in row.get("prefixes", ()):
             beginnings.setdefault(prefix[:2], []).append((prefix, row["pattern"]))
         for part in row.get("find", ()):
             parts.append((max(re.findall(r"[\w.-]+", part), key=len), part, row["pattern"]))
-    return _Formats(beginnings, tuple(parts))
+    return beginnings, tuple(parts)
 
 
 def find_tokens(scan: Scan) -> Iterator[Span]:

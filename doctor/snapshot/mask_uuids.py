@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .spans import Scan, Span, lazily, replaced
+from ..formats.lazy import lazy
+from .spans import Scan, Span, replaced
 
-FULL = lazily(r"\b(MIG-GPU-|MIG-|GPU-)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
-_PART = lazily(r"(MIG-GPU-|MIG-|GPU-)([0-9a-fA-F][0-9a-fA-F-]{0,34})(?=$|[,\s/:'\"])")
-_BUILD = lazily(
-    r"(?:\d\.\d[\w.]*[+_-]|/[\w.-]{1,60}:|(?i:\bbuild|tag|revision|commit|image)[\w ]{0,8}[-_. :=#]{1,3})\Z"
-)
+FULL = lazy(r"\b(MIG-GPU-|MIG-|GPU-)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
+_PART = lazy(r"(MIG-GPU-|MIG-|GPU-)([0-9a-fA-F][0-9a-fA-F-]{0,34})(?=$|[,\s/:'\"])")
+_BUILD = lazy(r"(?:\d\.\d[\w.]*[+_-]|/[\w.-]{1,60}:|(?i:\bbuild|tag|revision|commit|image)[\w ]{0,8}[-_. :=#]{1,3})\Z")
 """Before the UUID of a build, which is a version."""
 _MARK = "6d61736b6564"
 """Last group of every mask: the word 'masked' in hexadecimal."""

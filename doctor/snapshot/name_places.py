@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from ..formats.lazy import lazy
 from .home_places import find_homes
 from .secret_keys import parts_of
-from .spans import Place, Scan, compiled, lazily
+from .spans import Place, Scan, compiled
 
 _USER = r"[A-Za-z_][\w.-]{0,40}"
 _HOST = r"[A-Za-z0-9][\w.-]{0,80}"
@@ -25,7 +26,7 @@ _LOOSE = (
     rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})"
     r"(?![\w@/(+-]|\.\w|:[\w.])"
 )
-_NO_HOST = lazily(
+_NO_HOST = lazy(
     r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
     r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
 )
@@ -84,14 +85,14 @@ _WORDS = (
     ("log in as", _AS, ("user",)), ("squeue", _AS, ("user",)), ("pkill", _AS, ("user",)), ("killall", _AS, ("user",)),
 )  # fmt: skip
 """A text, the pattern that is matched there, and what its groups name."""
-_SIGN = lazily(
+_SIGN = lazy(
     r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
     r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
     r"|[ \t]{0,4}\r?\n[ \t-]{0,40}[\"']?[Vv]alue[\"']?[ \t]{0,4}:[ \t]{1,8}[\"']?"
 )
-_SPOKEN = lazily(r"(\w{0,30})[ ](?:is|was|equals)[ ][\"'`]?")
-_VALUE = lazily(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
-_HOST_LIKE = lazily(
+_SPOKEN = lazy(r"(\w{0,30})[ ](?:is|was|equals)[ ][\"'`]?")
+_VALUE = lazy(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
+_HOST_LIKE = lazy(
     r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
     r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..formats.lazy import lazy
 from .fact import Missing
 from .mask_addresses import find_addresses, find_ipv4, ipv4_mask
 from .mask_names import Names
@@ -51,7 +52,7 @@ _HEAD, _LONG = 5000, 1000
 _SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 
 
-class LocalNames(NamedTuple):
+class LocalNames(Struct, frozen=True):
     """Names of the machine that was looked at; empty where they are not known (they are then learned from paths)."""
 
     user: str = ""
@@ -82,9 +83,9 @@ class Redactor:
             here = re.escape(names.home)
             word = r"^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*="
             self._typed_home = (
-                re.compile(rf"({word}){here}(?=[/:]|\s|$)"),
-                re.compile(rf"({word})'{here}/"),
-                re.compile(rf"((?:^|[\s;])[A-Za-z_]\w*=[^\s'\"]*:){here}(?=[/:]|\s|$)"),
+                lazy(rf"({word}){here}(?=[/:]|\s|$)"),
+                lazy(rf"({word})'{here}/"),
+                lazy(rf"((?:^|[\s;])[A-Za-z_]\w*=[^\s'\"]*:){here}(?=[/:]|\s|$)"),
             )
 
     def learn(self, value: Any) -> None:

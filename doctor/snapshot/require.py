@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from .fact import Missing, known
 
@@ -17,7 +19,7 @@ _BRANDS = (
 """libnvidia-container's word for each NVML brand number."""
 
 
-class Required(NamedTuple):
+class Required(Struct, frozen=True):
     """What the image asks for (variable, expression), and each tool's answer."""
 
     asked: tuple[tuple[str, str], ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import pairwise
 
-from .spans import lazily
+from ..formats.lazy import lazy
 
-_PART = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PART = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 SURE, LIKELY, HEADER, NO = "sure", "likely", "header", ""
 """A value of a SURE name is a secret whatever it looks like, that of a LIKELY one if it looks like one."""
 _WORDS = frozenset(
@@ -105,20 +105,27 @@ def kind_of(name: str) -> str:
     return LIKELY if last in _LIKELY or last.endswith("token") else NO
 
 
-_NOTHING = lazily(
-    r"(?i)(?:none|null|nil|true|false|yes|no|on|off|unset|undefined|empty|required|optional|missing|invalid|incorrect|"
-    r"wrong|expired|string|str|int|bool|bytes|any|default|not|is|was|the|an?|for|your|and|or|from|in|with|to|n/a|auto|"
-    r"must|should|can|cannot|has|will|does|be|of|environment|variable|variables|set|given|provided|found|failed|"
-    r"\*+|x{3,}|[•.]+|-+|_+|\[?\(?<?(?:redacted|masked|hidden|secret|removed|filtered|token|password|your)\b.*"
-    r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|os\.\w.*|self\.\w+|[A-Za-z_][\w.]*[(\[].*|serial-\d+|id-\d+|user-\d+|host-\d+|mail-\d+@.*)"
+_NOTHING = frozenset(
+    (  # noqa: SIM905
+        "none null nil true false yes no on off unset undefined empty required optional missing invalid "
+        "incorrect wrong expired string str int bool bytes any default not is was the a an for your and or "
+        "from in with to n/a auto must should can cannot has will does be of environment variable variables "
+        "set given provided found failed"
+    ).split()
 )
-_PLAIN = lazily(
+_STANDS_FOR_IT = lazy(
+    r"\*+|[xX]{3,}|[•.]+|-+|_+"
+    r"|\[?\(?<?(?i:redacted|masked|hidden|secret|removed|filtered|token|password|your)\b.*"
+    r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|[oO][sS]\.\w.*|[sS][eE][lL][fF]\.\w+|[A-Za-z_][\w.]*[(\[].*"
+    r"|(?i:serial|id|user|host)-\d+|(?i:mail)-\d+@.*"
+)
+_PLAIN = lazy(
     r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
     r"|[A-Za-z_]+=[^=].*"
 )
-_PATH = lazily(r"(?:~|\.{0,2})(?:/[a-z0-9_.-]+)+/?|[A-Za-z]:\\.*")
-_FILE = lazily(
+_PATH = lazy(r"(?:~|\.{0,2})(?:/[a-z0-9_.-]+)+/?|[A-Za-z]:\\.*")
+_FILE = lazy(
     r"(?:[~.]{0,2}/|[A-Za-z]:\\).*"
     r"|.*\.(?:py|so|json|ya?ml|txt|pt|pth|bin|h|cpp|cu|whl|log|safetensors|toml)\b.*"
 )
@@ -126,7 +133,7 @@ _FILE = lazily(
 
 def is_nothing(value: str) -> bool:
     """Whether a value says that there is none, stands for one that is elsewhere, or is masked."""
-    return bool(_NOTHING.fullmatch(value) or _PATH.fullmatch(value))
+    return value.lower() in _NOTHING or bool(_STANDS_FOR_IT.fullmatch(value) or _PATH.fullmatch(value))
 
 
 def looks_secret(value: str) -> bool:

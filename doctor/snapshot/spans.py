@@ -53,19 +53,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-class lazily:
-    """A pattern that is compiled when it is used first: importing it costs nothing."""
-
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
-
-    def __getattr__(self, name: str) -> Any:
-        found = re.compile(self.pattern)
-        self.match, self.search, self.fullmatch = found.match, found.search, found.fullmatch
-        self.finditer, self.findall, self.sub = found.finditer, found.findall, found.sub
-        return getattr(found, name)
-
-
 _NOISE = (
     ("\x1b", r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"),
     ("\\u001b", r"\\u001b\[[0-9;]{0,16}m"),
