@@ -37,18 +37,29 @@ class Agent:
     def kill(self) -> None:
         """SIGKILL to the child and its whole process group."""
         if self.pid and not self.done:
-            for target in (os.killpg, os.kill):
+            targets = (os.killpg, os.kill) if self.returncode is None else (os.killpg,)
+            for target in targets:
                 try:
                     target(self.pid, signal.SIGKILL)
                 except OSError:
                     continue
 
     def ended(self) -> bool:
-        """Whether the child has ended; it stays a zombie, so that its group's number is not given away."""
+        """Whether the child has ended; it stays a zombie, so that its group's number is not given away.
+
+        On macOS before Python 3.13, which has no `waitid`, it is reaped at once.
+        """
+        if self.returncode is not None:
+            return True
         try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            if hasattr(os, "waitid"):
+                return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:
             return True
+        if pid:
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return bool(pid)
 
     def read(self, fd: int) -> bool:
         """Take what a pipe holds now; False at its end."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -154,3 +156,26 @@ def test_agents_run_isolated(tmp_path: Path) -> None:
     )
     result = run_agent(agent_argv(str(tmp_path / "probe.py"), "one"), 20)
     assert result.lines == [{"a": ["one"], "flags": [1, 1]}]
+
+
+_LIKE_MACOS = "import os; [delattr(os, n) for n in ('waitid', 'WNOWAIT', 'P_PID', 'pidfd_open') if hasattr(os, n)];"
+
+
+def test_a_system_without_waitid() -> None:
+    """macOS before Python 3.13: the children's answers, exit codes and deadlines are the same."""
+    command = [sys.executable, "-c", f"{_LIKE_MACOS}from doctor.__main__ import main; main()", "check", "--format=json"]
+    done = subprocess.run([*command, "--expect=any"], capture_output=True, timeout=120, check=False)
+    assert done.returncode in (0, 1, 3) and not done.stderr, done
+    assert json.loads(done.stdout)["verdict"]
+
+    code = (
+        f"{_LIKE_MACOS}import json, sys\n"
+        "from doctor.targets.process import start_agent, wait_agents\n"
+        "def one(text, s): return start_agent([sys.executable, '-I', '-S', '-c', 'import os, time; ' + text], s)\n"
+        "told = wait_agents(one('print(1)', 60), one('os._exit(7)', 60), one('os.abort()', 60),\n"
+        "                   one('time.sleep(600)', 0.5), one('os.fork() or time.sleep(600); os._exit(0)', 60))\n"
+        "print(json.dumps([[r.returncode, r.fault] for r in told]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120, check=True)
+    expected = [[0, None], [7, "failed"], [-signal.SIGABRT, "crash"], [-signal.SIGKILL, "hang"], [0, None]]
+    assert json.loads(done.stdout) == expected
