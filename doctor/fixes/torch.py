@@ -193,7 +193,9 @@ def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]
         elif fit := next((e for e in m.companions(build.torch) if e.package == name), None):
             packages.append(f"{name}=={fit.version}")
             beside = True
-    again = tuple(name_of(package) for package in packages if name_of(package) in old and _same(s, package))
+    seen = {"torch", *(d.name for d in installed(s, old))}  # a companion that is only guessed is not written anew
+    named = [(name_of(package), package) for package in packages]
+    again = tuple(name for name, package in named if name in old and name in seen and _same(s, package))
     return Install(
         packages=tuple(packages), again=again, index="" if beside else index, extra_index=index if beside else ""
     )

@@ -328,6 +328,11 @@ def test_conda_gets_the_library_that_has_the_missing_version() -> None:
 def test_companions_go_with_torch_where_the_text_names_few_packages() -> None:
     few = "GPU 0: NVIDIA GeForce RTX 5090\ntorch==2.5.1+cu121\nCUDA error: no kernel image is available for execution on the device"
     assert "torchvision==" in commands(fix_of(few, "torch-lacks-new-gpu-sm"))
+    for version in ("1.4.0", "2.14.0", "2.5.1+cu121"):
+        for driver in ("", "Nvidia driver version: 525.60.13\n", "Nvidia driver version: 580.65.06\n"):
+            told = f"GPU 0: NVIDIA H100 PCIe\nPyTorch version: {version}\n{driver}Torch not compiled with CUDA enabled"
+            line = commands(fix_of(told, "cpu-only-torch"))
+            assert line.count("pip install") == 1, "a torchvision that is only guessed is not written anew"
     listed = f"numpy==1.26.4\ntriton==3.1.0\npillow==10.0.0\n{few}"
     assert "torchvision" not in commands(fix_of(listed, "torch-lacks-new-gpu-sm"))
 
