@@ -31,7 +31,7 @@ from ..findings import Check, Finding, Fix, Policy, Skip
 from ..fixes.driver import install_driver, install_offered, offer
 from ..fixes.fitting import fitting_torch
 from ..fixes.libcuda import remove_compat
-from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ..snapshot import Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._code import serves_any
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas
 
@@ -64,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 raise Skip("no libcuda is found")
             need("driver.libcuda_path", s.driver.libcuda_path)
             return
-        predicted = _refused(s, m, path)
+        predicted = any(refuses(s, m, path, gpu) for gpu in need("gpus", s.gpus))
         if not predicted:
             raise NeedsFact("driver.cu_init", Missing("not-asked", "whether this GPU accepts the compat library"))
     elif not path and not isinstance(s.driver.libcuda_path, Missing):
@@ -115,18 +115,15 @@ def _with_torch(s: Snapshot, m: Matrix, fix: Fix) -> Fix:
     return replace(fix, title=title, steps=(*fix.steps, *torch.steps), note=note)
 
 
-def _refused(s: Snapshot, m: Matrix, path: str) -> bool:
-    """Whether the matrix or the library's own list says that a GPU here is not eligible."""
+def refuses(s: Snapshot, m: Matrix, path: str, gpu: Gpu) -> bool:
+    """Whether the matrix or the library's own list says that this GPU is not eligible."""
     listed = next((c for c in known(s.container.compat) or () if c.path == path), None)
-    for g in need("gpus", s.gpus):
-        grade = m.forward_compat(
-            (known(listed.cuda_version) if listed else None) or "",
-            known(s.driver.version) or "",
-            gpu_name=known(g.name),
-            brand_id=known(g.brand_id),
-            note_hosts=known(listed.host_branches) if listed else None,
-            note_brands=known(listed.brand_ids) if listed else None,
-        )
-        if grade.grade == "not-on-this-gpu":
-            return True
-    return False
+    grade = m.forward_compat(
+        (known(listed.cuda_version) if listed else None) or "",
+        known(s.driver.version) or "",
+        gpu_name=known(gpu.name),
+        brand_id=known(gpu.brand_id),
+        note_hosts=known(listed.host_branches) if listed else None,
+        note_brands=known(listed.brand_ids) if listed else None,
+    )
+    return grade.grade == "not-on-this-gpu"

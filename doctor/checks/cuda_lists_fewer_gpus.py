@@ -8,13 +8,13 @@ fewer, or ends with `invalid device ordinal`.
 Why it happens: the driver could not set this GPU up for computing (a fault of the board, its link or its memory, or a
 reset that is due), although it still answers queries about it. CUDA_VISIBLE_DEVICES is not a fault: it hides GPUs on
 purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one instance and no other GPU. An
-MPS server decides which GPUs its clients see.
+MPS server decides which GPUs its clients see. A forward-compatibility libcuda (cuda-compat) supports some boards only.
 
-How to fix it: look for Xid and NVRM lines in the kernel log; reset the GPU or restart the machine; if it does not come
-back, use another machine and tell the provider.
+How to fix it: with cuda-compat, try without it first. Otherwise look for Xid and NVRM lines in the kernel log; reset
+the GPU or restart the machine; if it does not come back, use another machine and tell the provider.
 
 Source: CUDA C++ Programming Guide, environment variables; docs.nvidia.com/datacenter/tesla/mig-user-guide, device
-enumeration; docs.nvidia.com/deploy/mps, environment variables.
+enumeration; docs.nvidia.com/deploy/mps, environment variables; docs.nvidia.com/deploy/cuda-compatibility.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
+from ..fixes.libcuda import remove_compat
 from ..fixes.restart import restart
 from ..snapshot import Gpu, Snapshot, known, need
 from . import _gpu_numbers as numbers
 from ._readings import name_of
-from ._seen import ALL_CAUSES, absent, is_wsl, need_gpus
+from ._seen import ALL_CAUSES, absent, compat_in_use, is_wsl, need_gpus, real_libcudas
+from .cuda_compat_on_unsupported_gpu import refuses
 from .cuda_visible_devices_wrong import named
 
 if TYPE_CHECKING:
@@ -82,7 +84,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     make = CHECK.warn if is_wsl(s) else CHECK.fail  # which GPUs WSL can compute on is up to Windows
     title = f"CUDA lists {len(devices)} of {wanted} GPUs"
     detail = f"{numbers.words(s)} {left_out} {why}"
-    yield make(title, detail, facts=facts, subject=left[0].key if len(left) == 1 else "", fixes=restart(s))
+    fixes = restart(s)
+    if path := compat_in_use(s):
+        verb = "does" if all(refuses(s, m, path, gpu) for gpu in left) else "may"
+        it = "it" if len(left) == 1 else "them"
+        detail += f" CUDA is used through cuda-compat ({path}), which {verb} not support {it}."
+        facts["compat_path"] = path
+        fixes = (*remove_compat(s, path, next(iter(real_libcudas(s)), None)), *(fixes if verb == "may" else ()))
+    yield make(title, detail, facts=facts, subject=left[0].key if len(left) == 1 else "", fixes=fixes)
 
 
 def _mps(s: Snapshot, gpus: list[Gpu]) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
-from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapshot
+from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapshot, known
 
 from ..healthy import gpu, healthy
 from ..judging import assert_fix_works, ids, report, run
-from ..sickness import cuda_says, env
+from ..sickness import compat_loaded, cuda_says, env
 
 FEWER, EXPECT = "cuda-lists-fewer-gpus", "gpu-expectation-unmet"
 
@@ -28,6 +28,20 @@ def test_a_gpu_that_cuda_leaves_out() -> None:
         assert finding.status == "fail" and finding.subject and "is not set" in finding.detail
         assert finding.facts["gpus_of_cuda"] == finding.facts["gpus_of_session"] - 1
         assert_fix_works(sick, finding)
+
+
+def test_a_compat_library_that_supports_some_gpus_is_named_first() -> None:
+    """An RTX 4090 beside an A100: the forward-compatibility libcuda takes data-centre boards only."""
+    for models, words, restarts in ((("a100", "rtx4090"), "does not support", 0), (("a100", "a100"), "may not", 1)):
+        s = healthy(*models, driver="570.86.10", cuda="12.8", container=True)
+        sick = compat_loaded(s).replace({"driver.cuda_devices": (known(s.driver.cuda_devices) or ())[:1]})
+        finding = run(FEWER, sick)[2][0]
+        assert "/compat/libcuda.so" in finding.detail and words in finding.detail, finding.detail
+        assert finding.fixes[0].id == "drop-library-folder"
+        assert len([fix for fix in finding.fixes if "restart" in fix.id]) >= restarts
+        assert_fix_works(sick, finding)
+    plain = run(FEWER, dropped("a100", "rtx4090", container=True))[2][0]
+    assert "compat" not in plain.detail
 
 
 def test_with_an_expectation_the_dropped_gpu_is_the_cause() -> None:
