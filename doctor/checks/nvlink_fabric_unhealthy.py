@@ -14,8 +14,8 @@ How to fix it: read the log of the fabric manager, restart it while no GPU is in
 are set by whoever runs the fabric. In a container or on a rented machine, take another host.
 
 A fault that breaks traffic fails where several GPUs are listed; with one GPU here, reduced bandwidth, or a recovery in
-progress, it is a warning. Hopper and later; the flags came with driver 550 (bandwidth), 570 (routes, timeouts) and 580
-(configuration, summary).
+progress, it is a warning. GPUs in MIG mode are left out: their instances use no NVLink. Hopper and later; the flags
+came with driver 550 (bandwidth), 570 (routes, timeouts) and 580 (configuration, summary).
 
 Source: NVML, nvmlDeviceGetGpuFabricInfoV and NVML_GPU_FABRIC_HEALTH_MASK_*, docs.nvidia.com/deploy/nvml-api, Fabric
 definitions; DCGM fails on the same flags (DcgmHealthWatch, MonitorFabricFields); a GPU that joined with the status
@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Policy, Skip
 from ..fixes.links import repair_fabric
 from ..snapshot import Gpu, Snapshot, known
 from ._readings import Readings, listed, name_of
@@ -57,7 +57,9 @@ _CONFIGURATION = {
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Judges the health mask, its summary, and whether a GPU has joined the fabric as its peers have."""
     seen = Readings()
-    gpus = listed(s)
+    gpus = [gpu for gpu in listed(s) if gpu.mig_enabled is not True]
+    if not gpus:
+        raise Skip("every GPU is in MIG mode, which uses no NVLink")
     joined = any(known(gpu.fabric_state) == _COMPLETED for gpu in gpus)
     for gpu in gpus:
         mask = seen.of("fabric_health", gpu.fabric_health) or 0

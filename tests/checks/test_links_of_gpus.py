@@ -48,6 +48,15 @@ def test_a_sound_fabric_passes_by_any_driver() -> None:
         assert run(FABRIC, one("h100", "h100", fabric_health=health, fabric_health_summary=summary))[0] == "pass"
 
 
+def test_a_gpu_in_mig_mode_uses_no_nvlink() -> None:
+    facts = {"fabric_health": 0x4AA, "mig_enabled": True, "mig_instances": ()}
+    sick = one("h100", "h100", nth=1, **facts)
+    assert isinstance(sick.gpus, tuple)
+    sick = sick.replace({"gpus": (replace(sick.gpus[0], fabric_state=3, fabric_health=SOUND), sick.gpus[1])})
+    assert run(FABRIC, sick)[0] == "pass"
+    assert run(FABRIC, one("h100", **facts))[0] == "skipped"
+
+
 def test_a_report_from_before_these_were_asked_leaves_them_open() -> None:
     for check_id in (FABRIC, ERRORS, REPLAYS, "sram-ecc-threshold-exceeded"):
         status, reason, _ = run(check_id, healthy())
