@@ -47,7 +47,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     for gpu in listed(s):
         exceeded = gpu.sram_threshold_exceeded
         if isinstance(exceeded, Missing) and exceeded.reason == "denied":
-            exceeded = Missing("denied", "NVML tells this only to root")
+            root = s.host.user_is_root is True  # not root on the host: a container's
+            exceeded = Missing("denied", f"only root may ask{'' if root else ' (sudo gpudoctor check)'}")
         if not seen.of("sram_threshold_exceeded", exceeded):
             continue
         errors = known(gpu.sram_uncorrected_aggregate)

@@ -8,31 +8,6 @@ from ..findings.patterns import lazy
 from ..judge.report import Report
 from .lines import Line, Span, wrap
 
-_WORDS = {
-    "gpus": "the list of GPUs",
-    "driver.kernel_version": "the driver's version",
-    "driver.cu_init": "whether CUDA starts (cuInit)",
-    "driver.nvml_init": "whether NVML starts",
-    "driver.cuda_devices": "CUDA's list of GPUs",
-    "driver.pci_devices": "the PCI list",
-    "driver.device_nodes": "the device nodes",
-    "driver.modules": "the kernel modules",
-    "driver.libcuda_path": "where libcuda is",
-    "driver.libcuda_candidates": "which libcuda files there are",
-    "driver.nvml_library_path": "where libnvidia-ml is",
-    "container.kind": "whether this is a container",
-    "host.environment": "the environment variables",
-    "torch.version": "whether torch is installed",
-    "torch.build": "which build of torch is installed",
-    "torch.requires": "what torch requires",
-    "torch.sass": "the GPU architectures that torch was built for",
-    "torch_run.imported": "whether torch can be imported",
-    "torch_run.cuda_available": "whether torch finds the GPU",
-    "torch_run.kernel_ran": "whether torch computes on the GPU",
-    "python.distributions": "the installed packages",
-    "python.extensions": "the compiled extensions",
-    "cuda.libraries": "the CUDA libraries",
-}
 _REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
 _WHY = {
     "absent": "not there", "denied": "no permission", "timeout": "no answer in time", "error": "an error",
@@ -56,7 +31,11 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
     count = len(waits) + len(follow)
     texts = [f"{_checks(count, 'waits', 'wait')} for the fix above."] if count else []
     others = sorted(grouped.values(), key=len, reverse=True)
-    texts += [f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}." for same in others[:_MOST]]
+    for same in others[:_MOST]:
+        by_root = len(same) == 1 and _by_root(same[0])
+        texts.append(
+            f"{reason_words(same[0])}." if by_root else f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}."
+        )
     if rest := sum(map(len, others[_MOST:])):
         texts.append(f"{_checks(rest, 'is', 'are')} open for other reasons: -v shows them.")
     return [row for text in texts for row in wrap(text, width, first=Span("? ", "unknown"))]
@@ -78,9 +57,19 @@ def reason_words(reason: str) -> str:
     found = _REASON.fullmatch(reason)
     if not found:
         return reason.rstrip(".")
+    from .fact_words import WORDS
+
     path, kind, detail = found.groups()
-    name = _WORDS.get(path) or path
+    name = WORDS.get(path) or path
+    if _by_root(reason):
+        return f"{name.removeprefix('the ')}: {detail}"
     return f"{name} ({_WHY[kind]}{f': {detail}' if detail else ''})"
+
+
+def _by_root(reason: str) -> bool:
+    """Whether the reason says that only root is told: then it says all, with what to type."""
+    found = _REASON.fullmatch(reason)
+    return bool(found and found[2] == "denied" and (found[3] or "").startswith("only root"))
 
 
 def _checks(count: int, one: str, many: str) -> str:

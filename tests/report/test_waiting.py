@@ -1,0 +1,42 @@
+"""What keeps checks from a verdict is said in words, never by the name of a fact."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from doctor.report.lines import plain
+from doctor.report.waiting import reason_words, waiting_lines
+from doctor.snapshot import Missing, Snapshot
+
+from ..checks.gpu_readings import monitored, one
+from ..healthy import healthy
+from ..judging import report
+
+DENIED = Missing("denied", "EACCES")
+
+
+def waits(s: Snapshot) -> str:
+    return " ".join(plain(waiting_lines(report(s), 400), False).split())
+
+
+def test_the_sram_limit_says_who_may_ask_and_what_to_type() -> None:
+    denied = one("h100", sram_threshold_exceeded=Missing("denied", "No permission"))
+    by_user, by_root = (waits(denied.replace({"host.user_is_root": root})) for root in (False, True))
+    assert "? SRAM error limit: only root may ask (sudo gpudoctor check)." in by_user, by_user
+    assert "? SRAM error limit: only root may ask." in by_root, by_root
+
+
+def test_every_fact_that_a_check_lacks_has_words() -> None:
+    s = monitored(healthy("h100", container=True))
+    assert isinstance(s.gpus, tuple)
+    sick = [s.replace({"gpus": (replace(s.gpus[0], **{name: DENIED}),)}) for name in s.gpus[0].__struct_fields__[1:]]
+    for section in ("host", "container", "driver", "cuda", "python", "torch", "torch_run"):
+        facts = getattr(s, section)
+        sick += [s.replace({f"{section}.{name}": DENIED}) for name in facts.__struct_fields__]
+    raw = set()
+    for denied in sick:
+        reasons = [check.reason for check in report(denied).checks if check.status == "unknown"]
+        raw |= {words for words in map(reason_words, reasons) if re.match(r"[a-z_]+\.[\w.]+ \(|[a-z]+_\w+ \(", words)}
+    assert not raw, sorted(raw)
