@@ -23,8 +23,8 @@ from collections import Counter
 from pathlib import Path
 
 from doctor.formats.elf import ElfError, parse_elf
-from doctor.formats.fatbin import SECTIONS, Target, walk
-from doctor.formats.fatbin_summary import summarize_file
+from doctor.formats.fatbin import SECTIONS, Target, decode, walk
+from doctor.formats.fatbin_summary import summarize
 from doctor.formats.reader import FileReader
 
 WHEELS = ("bitsandbytes", "nvidia-nccl-cu12", "nvidia-cudnn-cu12")
@@ -37,7 +37,12 @@ CHILD = """
 {work}
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 """
-WALK = "from doctor.formats.fatbin_summary import summarize_file\nsummarize_file({path!r})"
+WALK = """
+from doctor.formats.fatbin_summary import summarize
+from doctor.formats.reader import FileReader
+with FileReader({path!r}) as reader:
+    summarize(reader.pread)
+"""
 
 
 def fetch(names: list[str], cache: Path) -> list[Path]:
@@ -75,7 +80,8 @@ def entries_by_walker(path: Path) -> Counter[str]:
         for section in parse_elf(reader.pread).sections:
             if section.name in SECTIONS:
                 for container in walk(reader.pread, section.offset, section.size):
-                    found.update(Target(e.kind, e.arch, e.variant.replace("f", "")).name for e in container.entries)
+                    entries = (decode(header) for header in container.headers)
+                    found.update(Target(e.kind, e.arch, e.variant.replace("f", "")).name for e in entries)
     return found
 
 
@@ -91,6 +97,12 @@ def entries_by_cuobjdump(cuobjdump: Path, path: Path) -> tuple[Counter[str], flo
         found[(name if kind == "cubin" else name.replace("sm_", "compute_")).rstrip("f")] += 1
     complaint = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
     return found, seconds, complaint.replace(str(path), path.name) if done.returncode else ""
+
+
+def summarize_file(path: str) -> None:
+    """The whole walk, opening the file included."""
+    with FileReader(path) as reader:
+        summarize(reader.pread)
 
 
 def walk_seconds(path: Path) -> float:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from doctor.formats.elf import SHT_NOBITS, Elf, ElfError, parse_elf
 from doctor.formats.elf_dynamic import read_dynamic
-from doctor.formats.fatbin import SECTIONS, Raw, walk_raw
+from doctor.formats.fatbin import SECTIONS, Container, walk
 from doctor.formats.reader import FileReader
 
 PYTHONS = ("3.12", "3.11", "3.10", "3.9")
@@ -167,7 +167,7 @@ def _fatbins(reader: FileReader, elf: Elf) -> list[dict[str, Any]]:
             containers: list[Any] = []
             row = {"name": section.name, "offset": section.offset, "size": section.size, "containers": containers}
             try:
-                for raw in walk_raw(reader.pread, section.offset, section.size):
+                for raw in walk(reader.pread, section.offset, section.size):
                     containers.append(_container(reader, raw, section.offset))
             except Exception as error:
                 row["problem"] = str(error)
@@ -175,7 +175,7 @@ def _fatbins(reader: FileReader, elf: Elf) -> list[dict[str, Any]]:
     return found
 
 
-def _container(reader: FileReader, raw: Raw, start: int) -> dict[str, Any]:
+def _container(reader: FileReader, raw: Container, start: int) -> dict[str, Any]:
     """All headers as bytes, and of each entry what decides whether it holds a kernel."""
     head = reader.pread(raw.offset, 16)
     position = raw.offset + struct.unpack_from("<H", head, 6)[0]

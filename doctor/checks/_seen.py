@@ -155,9 +155,3 @@ def real_libcudas(s: Snapshot) -> list[LibraryFile]:
     """libcuda files on the loader's path that are neither stubs nor forward-compatibility ones."""
     files = known(s.driver.libcuda_candidates) or ()
     return [f for f in files if not f.stub and f.found_by != "elsewhere" and not is_compat(s, f.real_path or f.path)]
-
-
-def capabilities(s: Snapshot) -> list[str]:
-    """Compute capability of each GPU, by NVML, else by CUDA."""
-    found = [cc for g in known(s.gpus) or () if (cc := known(g.compute_capability))]
-    return found or [cc for d in known(s.driver.cuda_devices) or () if (cc := known(d.compute_capability))]

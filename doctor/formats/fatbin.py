@@ -62,14 +62,6 @@ class Entry(NamedTuple):
     compressed: bool
 
 
-class Container(NamedTuple):
-    """One container; ``problem`` is empty, or one line on why its entries were not all read."""
-
-    offset: int
-    entries: List[Entry]
-    problem: str
-
-
 class FatbinError(Exception):
     """The walk of a section ended early; the message is one line."""
 
@@ -78,8 +70,8 @@ Header = Tuple[int, int, int, int, int, int]
 """An entry header as it lies in the file: kind, header size, payload size, architecture, flags, unpacked size."""
 
 
-class Raw(NamedTuple):
-    """One container and its entry headers as numbers; ``decode`` names them.
+class Container(NamedTuple):
+    """One container and its entry headers as numbers (see ``decode``); ``problem``: why not all were read, or "".
 
     ``has_code``: of the small cubins among them that can be read, by their place: whether a section of code is named.
     """
@@ -108,12 +100,6 @@ def walk(read: Pread, offset: int, size: int) -> Iterator[Container]:
 
     Raises FatbinError at bytes that are no container (after all containers before them), OSError from ``read``.
     """
-    for raw in walk_raw(read, offset, size):
-        yield Container(raw.offset, [decode(header) for header in raw.headers], raw.problem)
-
-
-def walk_raw(read: Pread, offset: int, size: int) -> Iterator[Raw]:
-    """As ``walk``, without an object for each entry: a library may have thousands."""
     window = _Window(read)
     position, end = offset, offset + size
     containers = entries = 0
@@ -131,7 +117,7 @@ def walk_raw(read: Pread, offset: int, size: int) -> Iterator[Raw]:
         found, problem, has_code = _headers(window, position + header, min(stop, end), MAX_ENTRIES - entries)
         if stop > end and not problem:
             problem = "container is longer than its section"
-        yield Raw(position, found, problem, has_code)
+        yield Container(position, found, problem, has_code)
         containers += 1
         entries += len(found)
         if containers >= MAX_CONTAINERS or entries >= MAX_ENTRIES:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
-from .fatbin import PTX, SASS, SECTIONS, FatbinError, Header, Raw, Target, decode, walk_raw
-from .reader import FileReader, Pread
+from .fatbin import PTX, SASS, SECTIONS, Container, FatbinError, Header, Target, decode, walk
+from .reader import Pread
 
 _MAX_PATTERNS = 4096
 _MAX_SECTIONS = 16
@@ -80,12 +80,6 @@ class FatbinSummary(NamedTuple):
         return next((section for section in self.sections if section.name == name), None)
 
 
-def summarize_file(path: str) -> FatbinSummary:
-    """Count the fat binaries of the library at ``path``. Raises ElfError, OSError."""
-    with FileReader(path) as reader:
-        return summarize(reader.pread)
-
-
 def summarize(read: Pread) -> FatbinSummary:
     """Count the fat binaries of an ELF file. Raises ElfError; OSError from ``read``."""
     elf = parse_elf(read)
@@ -148,7 +142,7 @@ def _shapes(read: Pread, offset: int, size: int) -> Tuple[Dict[Shape, int], str]
     table = _Table({}, [])
     problem = ""
     try:
-        for raw in walk_raw(read, offset, size):
+        for raw in walk(read, offset, size):
             problem = problem or raw.problem
             key = _shape(raw, table)
             counts[key] = counts.get(key, 0) + 1
@@ -170,7 +164,7 @@ class _Table(NamedTuple):
     held: List[_Held]
 
 
-def _shape(raw: Raw, table: _Table) -> Tuple[int, ...]:
+def _shape(raw: Container, table: _Table) -> Tuple[int, ...]:
     """What each entry of one container adds, as rows of the table."""
     shape: List[int] = []
     unsure: List[int] = []

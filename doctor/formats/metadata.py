@@ -5,16 +5,12 @@ METADATA (dist-info) and PKG-INFO (egg-info) are header lines up to the first em
 
 from __future__ import annotations
 
-import re
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from .lazy import lazy
-from .reader import FileReader
 
-_FIRST_READ = 8 << 10
 _MAX_HEADER = 1 << 20
 _MAX_REQUIREMENTS = 4096
-_MAX_RECORD_LINES = 200_000
 _SEPARATORS = lazy(r"[-_.]+")
 _EGG_PYTHON = lazy(r"-py\d[\d.]*(?:-.+)?$")
 _SINGLE = ("name", "version", "requires-python")
@@ -35,13 +31,6 @@ class DirectUrl(NamedTuple):
     url: str
     editable: bool
     vcs: str
-
-
-class RecordLine(NamedTuple):
-    """One file of RECORD, path relative to site-packages; ``size`` in bytes or None."""
-
-    path: str
-    size: Optional[int]
 
 
 def parse_metadata(text: str) -> Metadata:
@@ -71,15 +60,6 @@ def parse_metadata(text: str) -> Metadata:
     return Metadata(single.get("name"), single.get("version"), tuple(requires), single.get("requires-python"))
 
 
-def read_metadata(path: str) -> Metadata:
-    """Read METADATA or PKG-INFO at ``path``, only as far as its header goes. Raises OSError."""
-    with FileReader(path) as reader:
-        data = reader.pread(0, _FIRST_READ)
-        if len(data) == _FIRST_READ and b"\n\n" not in data and b"\r\n\r\n" not in data:
-            data += reader.pread(_FIRST_READ, _MAX_HEADER)
-    return parse_metadata(data.decode("utf-8", "replace"))
-
-
 def dist_info_name(folder: str) -> Optional[Tuple[str, Optional[str]]]:
     """``torch-2.13.0+cpu.dist-info`` -> (``torch``, ``2.13.0+cpu``); also egg-info. None for any other name.
 
@@ -98,28 +78,6 @@ def dist_info_name(folder: str) -> Optional[Tuple[str, Optional[str]]]:
 def normalize(name: str) -> str:
     """The name by which distributions are compared: ``Nvidia_CUDNN.cu12`` -> ``nvidia-cudnn-cu12``."""
     return _SEPARATORS.sub("-", name).lower()
-
-
-def requirement_name(requirement: str) -> str:
-    """The normalised name a Requires-Dist string starts with; "" where it starts with none."""
-    match = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", requirement)
-    return normalize(match.group(1)) if match else ""
-
-
-def parse_record(text: str) -> Iterator[RecordLine]:
-    """Lines of RECORD; those that are no line of it are skipped."""
-    for number, line in enumerate(text.splitlines()):
-        if number >= _MAX_RECORD_LINES:
-            return
-        parts = line.rsplit(",", 2)
-        if len(parts) != 3 or not parts[0]:
-            continue
-        path = parts[0]
-        if len(path) > 1 and path[0] == path[-1] == '"':
-            path = path[1:-1].replace('""', '"')
-        yield RecordLine(
-            path, int(parts[2]) if parts[2].isascii() and parts[2].isdecimal() and len(parts[2]) < 19 else None
-        )
 
 
 def parse_installer(text: str) -> Optional[str]:

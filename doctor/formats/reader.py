@@ -62,17 +62,6 @@ class FileReader:
         self.close()
 
 
-def bytes_reader(data: bytes) -> Pread:
-    """A reader over bytes in memory, for recordings and tests."""
-
-    def pread(offset: int, size: int) -> bytes:
-        if offset < 0 or size <= 0:
-            return b""
-        return data[offset : offset + size]
-
-    return pread
-
-
 def read_bounded(path: str, limit: int) -> bytes:
     """The first ``limit`` bytes of a regular file. Raises OSError."""
     with FileReader(path) as reader:

@@ -7,8 +7,6 @@ from typing import NamedTuple, Optional, Tuple
 
 from .lazy import lazy
 
-_DRIVER = lazy(r"\d{2,4}(?:\.\d{1,4}){1,3}", re.ASCII)
-_CUDA = lazy(r"\d{1,3}(?:\.\d{1,3}){1,3}", re.ASCII)
 _TORCH = lazy(
     r"(?P<release>\d{1,4}(?:\.\d{1,4}){1,3})(?P<pre>(?:a|b|rc|\.?dev|\.post)\d{0,12}(?:\.?dev\d{1,12})?)?"
     r"(?:\+(?P<local>[A-Za-z0-9._-]{1,80}))?",
@@ -33,16 +31,6 @@ class TorchVersion(NamedTuple):
     toolkit: Optional[str]
 
 
-def parse_driver(text: str) -> Optional[Tuple[int, ...]]:
-    """``570.86.10`` -> (570, 86, 10), for comparing field by field."""
-    return _numbers(_DRIVER, text)
-
-
-def parse_cuda(text: str) -> Optional[Tuple[int, ...]]:
-    """``12.8`` -> (12, 8); ``12.8.1`` -> (12, 8, 1)."""
-    return _numbers(_CUDA, text)
-
-
 def cuda_from_int(number: int) -> Optional[str]:
     """The driver's and runtime's integer, 1000 * major + 10 * minor: 12080 -> ``12.8``."""
     if not 1000 <= number < 1_000_000 or number % 10:
@@ -55,15 +43,6 @@ def cudnn_from_int(number: int) -> Optional[str]:
     if 1000 <= number < 10_000:
         return "%d.%d.%d" % (number // 1000, number % 1000 // 100, number % 100)
     if 90_000 <= number < 1_000_000:
-        return "%d.%d.%d" % (number // 10_000, number % 10_000 // 100, number % 100)
-    return None
-
-
-def nccl_from_int(number: int) -> Optional[str]:
-    """``NCCL_VERSION_CODE``: 22703 -> ``2.27.3``; up to NCCL 2.8 the major counted thousands: 2708 -> ``2.7.8``."""
-    if 1000 <= number < 10_000:
-        return "%d.%d.%d" % (number // 1000, number % 1000 // 100, number % 100)
-    if 10_000 <= number < 1_000_000:
         return "%d.%d.%d" % (number // 10_000, number % 10_000 // 100, number % 100)
     return None
 
@@ -86,12 +65,6 @@ def parse_torch(text: str) -> Optional[TorchVersion]:
     )
 
 
-def cuda_tag(cuda: str) -> Optional[str]:
-    """The tag of the PyTorch index: ``12.8`` -> ``cu128``."""
-    numbers = parse_cuda(cuda)
-    return "cu%d%d" % numbers[:2] if numbers else None
-
-
 def _torch_build(local: str) -> Tuple[str, Optional[str]]:
     tag = local.lower()
     cuda = _CUDA_TAG.match(tag)
@@ -104,8 +77,3 @@ def _torch_build(local: str) -> Tuple[str, Optional[str]]:
         if tag == name or tag.startswith(name + "."):
             return name, None
     return ("vendor" if tag else ""), None
-
-
-def _numbers(pattern: "re.Pattern[str]", text: str) -> Optional[Tuple[int, ...]]:
-    text = text.strip()
-    return tuple(int(part) for part in text.split(".")) if pattern.fullmatch(text) else None

@@ -26,6 +26,11 @@ def with_answers(snapshot: Snapshot, agents: Mapping[str, AgentResult], manifest
             said, spoke = _parse(name, agents[name])
             changes = merge_changes(changes, said)
             witnesses.update(spoke)
+    gpus, devices = changes.get("gpus"), changes.get("driver.cuda_devices")
+    if isinstance(gpus, tuple) and isinstance(devices, tuple):
+        from .cuda_driver import with_cuda
+
+        changes["gpus"] = with_cuda(gpus, devices)
     for path in _FROM_FILES:
         if path in changes and isinstance(changes[path], Missing) and changes[path].reason != "absent":
             del changes[path]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from ..formats.proc import Mount, parse_mountinfo
 from ..snapshot import NOT_ASKED, CompatLibrary, Container, EnvVar, Missing
 from ..snapshot.host import ContainerKind
 from .driver_files import file_version, loaded_library
@@ -19,6 +19,14 @@ _MOUNT_WORDS: tuple[tuple[str, ContainerKind], ...] = (
     ("/docker/overlay2", "docker"), ("/docker/containers", "docker"), ("containers/storage/overlay", "podman"),
     ("io.containerd.snapshotter", "containerd"), ("/kubelet/pods", "kubernetes"),
 )  # fmt: skip
+_PUT_IN = (
+    "/etc/hosts",
+    "/etc/hostname",
+    "/etc/resolv.conf",
+    "/dev/termination-log",
+    "/run/secrets/",
+    "/var/run/secrets/",
+)
 # gVisor presents one fixed kernel, whatever the host's is.
 _GVISOR = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
 
@@ -79,9 +87,10 @@ def _kind(raw: Raw) -> tuple[ContainerKind | Missing, str | Missing]:
         for words, kind in _CGROUP_WORDS if isinstance(text, str) else ():
             if words in str(text):
                 return kind, path
-    mounts = raw.text("/proc/self/mountinfo")
-    for words, kind in _MOUNT_WORDS if isinstance(mounts, str) else ():
-        if words in str(mounts):
+    text = raw.text("/proc/self/mountinfo")
+    mounts = parse_mountinfo(text) if isinstance(text, str) else []
+    for words, kind in _MOUNT_WORDS:
+        if any(words in told for told in map(_of_this_container, mounts)):
             return kind, "/proc/self/mountinfo"
     if raw.exists("/.dockerenv") is True:
         return "docker", "/.dockerenv"
@@ -93,9 +102,19 @@ def _kind(raw: Raw) -> tuple[ContainerKind | Missing, str | Missing]:
         return by_word.get(told, "other"), "container"
     if isinstance(version, Missing):
         return (version if version.reason != "absent" else NOT_ASKED), version  # an unpacked root runs nowhere yet
-    if isinstance(mounts, str) and re.search(r"^\d+ \d+ \S+ \S+ / .* - overlay ", mounts, re.M):
+    if any(mount.mount_point == "/" and mount.fstype == "overlay" for mount in mounts):
         return "other", "/proc/self/mountinfo"
     return "none", Missing("absent", "no sign of a container")
+
+
+def _of_this_container(mount: Mount) -> str:
+    """What names an engine where it stands for this container: the root's layers, and the files that engines put in.
+
+    A host lists the same folders as places of the containers that it runs.
+    """
+    if mount.mount_point == "/":
+        return mount.options
+    return mount.root if mount.mount_point.startswith(_PUT_IN) else ""
 
 
 def _compat(raw: Raw) -> tuple[CompatLibrary, ...] | Missing:

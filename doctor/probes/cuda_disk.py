@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from ..formats.lazy import lazy
-from ..formats.versions import cuda_from_int
 from ..snapshot import Cuda, LoaderLibrary, Missing, Toolkit
 from .raw import Raw, number, string, strings
 
@@ -59,6 +58,8 @@ def _versions(raw: Raw, path: str, real: str) -> tuple[str | Missing, str | Miss
         kit, nvcc = _member(text, "cuda"), _member(text, "cuda_nvcc")
         if kit:
             return kit, nvcc or kit
+    from ..formats.versions import cuda_from_int
+
     line = raw.match(path + "/include/cuda.h")
     define = _DEFINE.search(line) if isinstance(line, str) else None
     by_header = cuda_from_int(int(define.group(1))) if define else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..formats.lazy import lazy
 from ..formats.metadata import dist_info_name, normalize, parse_direct_url, parse_installer, parse_metadata
+from ..formats.proc import parse_pyvenv_cfg
 from ..snapshot import ABSENT, NOT_ASKED, Distribution, Environment, Missing, Python
 from .raw import Raw, string, strings
 
@@ -43,7 +44,7 @@ def parse_python(raw: Raw) -> Python:
 
 def _environment(row: dict[str, Any]) -> Environment:
     prefix, cfg = string(row.get("prefix")), row.get("cfg")
-    values = _cfg(cfg) if isinstance(cfg, str) else None
+    values = parse_pyvenv_cfg(cfg) if isinstance(cfg, str) else None
     stdlib = _STDLIB.search(string(row.get("stdlib")))
     implementation = (values or {}).get("implementation", "CPython").lower()
     torch = row.get("torch")
@@ -63,16 +64,6 @@ def _environment(row: dict[str, Any]) -> Environment:
         writable=row.get("writable") is True,
         headers=headers if isinstance(headers := row.get("headers"), bool) else NOT_ASKED,
     )
-
-
-def _cfg(text: str) -> dict[str, str]:
-    """pyvenv.cfg: `key = value` lines, keys in lower case."""
-    values = {}
-    for line in text.splitlines()[:64]:
-        key, sign, value = line.partition("=")
-        if sign:
-            values[key.strip().lower()] = value.strip()
-    return values
 
 
 def _version(row: dict[str, Any], cfg: dict[str, str] | None, short: str | None) -> str | Missing:

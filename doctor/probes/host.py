@@ -1,11 +1,11 @@
-"""Host facts from /proc, /sys, /etc/os-release and the process line."""
+"""Host facts from /proc, /sys, /etc/os-release and the process line, with the limits of control groups."""
 
 from __future__ import annotations
 
 import re
 
+from ..formats import proc
 from ..snapshot import ABSENT, NOT_ASKED, Disk, EnvVar, Host, Missing
-from .limits import cpu_quota, memory_limit, process_limit
 from .provider import provider, scheduler, virtualization
 from .raw import Raw, number, string
 
@@ -16,6 +16,7 @@ _LOADERS = (
     ("/lib/ld-musl-aarch64.so.1", "aarch64"),
 )
 _LIBC_PATHS = ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
+_CGROUPS = "/sys/fs/cgroup"
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
@@ -40,13 +41,13 @@ def parse_host(raw: Raw) -> Host:
         virtualization=virtualization(raw),
         cpu_model=_cpu_model(raw),
         cpu_cores=cores if cores is not None else raw.unasked,
-        cpu_quota_cores=cpu_quota(raw),
+        cpu_quota_cores=_cpu_quota(raw),
         memory_total_mib=_meminfo(raw),
-        memory_limit_mib=memory_limit(raw),
+        memory_limit_mib=_memory_limit(raw),
         shm_mib=_mib(shm.get("total_mib")) if shm else raw.gap("/dev/shm"),
         disks=_disks(raw) if live else NOT_ASKED,
-        memlock_kib=process_limit(raw, "Max locked memory", 1024) if live else NOT_ASKED,
-        open_files=process_limit(raw, "Max open files", 1) if live else NOT_ASKED,
+        memlock_kib=_process_limit(raw, "max locked memory", 1024) if live else NOT_ASKED,
+        open_files=_process_limit(raw, "max open files", 1) if live else NOT_ASKED,
         rdma_devices=_rdma(raw),
         provider=provider(raw),
         scheduler=scheduler(raw),
@@ -61,19 +62,14 @@ def _system(told: str) -> str:
 
 
 def os_release(raw: Raw) -> dict[str, str] | Missing:
-    """/etc/os-release as a table (shell quoting removed)."""
+    """/etc/os-release, else the one in /usr/lib, as a table."""
     text = raw.text("/etc/os-release")
     if isinstance(text, Missing):
         other = raw.text("/usr/lib/os-release")
         if isinstance(other, Missing):
             return text
         text = other
-    table = {}
-    for line in text.splitlines()[:256]:
-        name, sign, value = line.strip().partition("=")
-        if sign and not name.startswith("#"):
-            table[name] = value.strip().strip("\"'")
-    return table
+    return proc.parse_os_release(text)
 
 
 def _kernel(raw: Raw) -> str | Missing:
@@ -111,9 +107,9 @@ def _wsl(raw: Raw) -> int | Missing:
     text = raw.text("/proc/version")
     if isinstance(text, Missing):
         return text
-    lower = text.lower()
-    if "microsoft" not in lower:
+    if not proc.is_wsl(text):
         return 0
+    lower = text.lower()
     return 2 if "wsl2" in lower or "microsoft-standard" in lower or raw.exists("/usr/lib/wsl/lib") is True else 1
 
 
@@ -121,19 +117,15 @@ def _cpu_model(raw: Raw) -> str | Missing:
     text = raw.text("/proc/cpuinfo")
     if isinstance(text, Missing):
         return text
-    for key in ("model name", "Model", "cpu model", "Hardware"):
-        match = re.search(rf"^{key}\s*:\s*(\S.*)$", text, re.M)
-        if match:
-            return match.group(1).strip()
-    return ABSENT
+    return proc.parse_cpuinfo(text).model or ABSENT
 
 
 def _meminfo(raw: Raw) -> int | Missing:
     text = raw.text("/proc/meminfo")
     if isinstance(text, Missing):
         return text
-    match = re.search(r"^MemTotal:\s*(\d{1,15}) kB", text, re.M)
-    return int(match.group(1)) // 1024 if match else Missing("error", "/proc/meminfo has no MemTotal")
+    total = proc.parse_meminfo(text).get("MemTotal")
+    return Missing("error", "/proc/meminfo has no MemTotal") if total is None else total // 1024
 
 
 def _disks(raw: Raw) -> tuple[Disk, ...] | Missing:
@@ -164,3 +156,56 @@ def _secure_boot(raw: Raw) -> bool | Missing:
     if isinstance(data, Missing):
         return data
     return data[4] == 1 if len(data) == 5 else Missing("error", "the SecureBoot variable is not 5 bytes")
+
+
+def _cpu_quota(raw: Raw) -> float | Missing:
+    """The smallest quota of this control group and those above it, in cores."""
+    found = []
+    for folder in _groups(raw, "cpu"):
+        text = raw.text(folder + "/cpu.max")
+        quota, period = raw.text(folder + "/cpu.cfs_quota_us"), raw.text(folder + "/cpu.cfs_period_us")
+        if isinstance(text, str):
+            found.append(proc.parse_cpu_max(text))
+        elif isinstance(quota, str) and isinstance(period, str):
+            found.append(proc.parse_cpu_quota(quota, period))
+    return _smallest(raw, found)
+
+
+def _memory_limit(raw: Raw) -> int | Missing:
+    """The smallest memory limit of this control group and those above it, in MiB."""
+    paths = (folder + leaf for folder in _groups(raw, "memory") for leaf in ("/memory.max", "/memory.limit_in_bytes"))
+    found = [proc.parse_memory_limit(text) for text in map(raw.text, paths) if isinstance(text, str)]
+    limit = _smallest(raw, found)
+    return limit if isinstance(limit, Missing) else int(limit) >> 20
+
+
+def _smallest(raw: Raw, limits: list[float | None]) -> float | Missing:
+    known = [limit for limit in limits if limit is not None]
+    if known and min(known) < proc.UNLIMITED:
+        return min(known)
+    if limits:
+        return Missing("absent", "no limit")
+    return raw.unasked if raw.unasked.reason == "timeout" else Missing("absent", "no control group limits here")
+
+
+def _groups(raw: Raw, controller: str) -> list[str]:
+    """Folders of this process's control group and of those above it, v2 and v1."""
+    found = [_CGROUPS, f"{_CGROUPS}/{controller}"]
+    text = raw.text("/proc/self/cgroup")
+    for controllers, path in proc.parse_cgroup(text)[:64] if isinstance(text, str) else ():
+        if not controllers or controller in controllers:
+            top = f"{_CGROUPS}/{controller}" if controllers else _CGROUPS
+            parts = [part for part in path.split("/") if part][:32]
+            found += [top + "".join(f"/{part}" for part in parts[: n + 1]) for n in range(len(parts))]
+    return found
+
+
+def _process_limit(raw: Raw, name: str, unit: int) -> int | Missing:
+    """A soft limit of /proc/self/limits divided by `unit`; -1 is unlimited."""
+    text = raw.text("/proc/self/limits")
+    if isinstance(text, Missing):
+        return text
+    soft, _ = proc.parse_limits(text).get(name, (None, None))
+    if soft is None:
+        return ABSENT
+    return -1 if soft == proc.UNLIMITED else int(soft) // unit

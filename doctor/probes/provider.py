@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..formats.proc import is_wsl, parse_cpuinfo
 from ..snapshot import Missing
 from .raw import Raw
 
@@ -61,7 +62,7 @@ def scheduler(raw: Raw) -> str | Missing:
 def virtualization(raw: Raw) -> str | Missing:
     """none, kvm, vmware, hyperv, xen, amazon ...; `vm` where only the processor says that there is a hypervisor."""
     version = raw.text("/proc/version")
-    if isinstance(version, str) and "microsoft" in version.lower():
+    if isinstance(version, str) and is_wsl(version):
         return "hyperv"
     dmi = _dmi(raw)
     words = " ".join(dmi).lower()
@@ -73,7 +74,7 @@ def virtualization(raw: Raw) -> str | Missing:
         if part in words:
             return name
     cpuinfo = raw.text("/proc/cpuinfo")
-    if isinstance(cpuinfo, str) and _flagged(cpuinfo):
+    if isinstance(cpuinfo, str) and parse_cpuinfo(cpuinfo).hypervisor:
         return "vm"
     if dmi and isinstance(cpuinfo, str):
         return "none"
@@ -83,7 +84,3 @@ def virtualization(raw: Raw) -> str | Missing:
 def _dmi(raw: Raw) -> list[str]:
     texts = [raw.text(f"/sys/class/dmi/id/{name}") for name in _DMI]
     return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
-
-
-def _flagged(cpuinfo: str) -> bool:
-    return any(line.startswith("flags") and " hypervisor" in line for line in cpuinfo.splitlines())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
 
 from .agent import AgentResult, Fault, OnLine
 
@@ -18,7 +17,7 @@ else:
     from .process_posix import Agent, start_agent, wait_agents
 
 __all__ = [
-    "Agent", "AgentResult", "Fault", "OnLine", "agent_argv", "run_agent", "script_argv", "start_agent", "wait_agents",
+    "Agent", "AgentResult", "Fault", "OnLine", "agent_argv", "script_argv", "start_agent", "wait_agents",
 ]  # fmt: skip
 
 _PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH120
@@ -46,14 +45,3 @@ def script_argv(python: str, agent: str, *arguments: str, how: str = "script") -
     become instead.
     """
     return [python, "-c", SCRIPT_BOOT, f"{_PATIENT}/agent_boot.py", how, agent, *arguments]
-
-
-def run_agent(
-    argv: Sequence[str],
-    deadline_s: float,
-    env: Mapping[str, str] | None = None,
-    on_line: OnLine | None = None,
-    cwd: str | None = None,
-) -> AgentResult:
-    """Start a child and wait for its end or its deadline (seconds). `env` replaces the environment."""
-    return wait_agents(start_agent(argv, deadline_s, env, on_line, cwd))[0]

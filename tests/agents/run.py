@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pynvml
 
 import doctor.patient
-from doctor.targets.process import AgentResult, agent_argv, run_agent
+from doctor.targets.process import AgentResult, OnLine, agent_argv, start_agent, wait_agents
 
 PATIENT = Path(doctor.patient.__file__).parent
 DEADLINE_S = 20.0
 SHORT_S = 1.5
 """Deadline of children that hang: they are all waited for."""
+
+
+def run_agent(
+    argv: Sequence[str],
+    deadline_s: float,
+    env: Mapping[str, str] | None = None,
+    on_line: OnLine | None = None,
+    cwd: str | None = None,
+) -> AgentResult:
+    """Start a child and wait for its end or its deadline (seconds). `env` replaces the environment."""
+    return wait_agents(start_agent(argv, deadline_s, env, on_line, cwd))[0]
 
 
 def run_nvml(env: dict[str, str], deadline_s: float = DEADLINE_S) -> AgentResult:

@@ -64,8 +64,8 @@ def test_a_child_in_a_call_that_never_returns_ends_with_its_parent(tmp_path: Pat
     agent.write_text(_AGENT)
     which = f"agent_argv({str(agent)!r}, 'hang')" if own else f"script_argv(sys.executable, {str(agent)!r}, 'hang')"
     parent = (
-        "import sys\nfrom doctor.targets.process import agent_argv, run_agent, script_argv\n"
-        f"run_agent({which}, 60, on_line=lambda line: print(line['pid'], flush=True))\n"
+        "import sys\nfrom doctor.targets.process import agent_argv, script_argv, start_agent, wait_agents\n"
+        f"wait_agents(start_agent({which}, 60, None, lambda line: print(line['pid'], flush=True)))\n"
     )
     with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, cwd=_ROOT) as running:
         assert running.stdout is not None

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from doctor.probes.agent_lines import merge_changes
-from doctor.probes.cuda_driver import parse_cuda_driver, with_cuda
+from doctor.probes.agents import with_answers
+from doctor.probes.cuda_driver import parse_cuda_driver
 from doctor.probes.nvml import parse_nvml
 from doctor.snapshot import CallFault, CudaDevice, Driver, Missing, Snapshot
 from doctor.targets.agent import AgentResult
@@ -124,8 +125,9 @@ def test_one_device_that_gives_no_name(on_machine: OnMachine) -> None:
 
 def test_gb10_is_integrated_by_libcuda_while_nvml_has_no_memory(on_machine: OnMachine) -> None:
     env = on_machine("gb10")
-    nvml, cuda = parse_nvml(run_nvml(env))[0], parse_cuda_driver(run_cuda(env))[0]
-    (gpu,) = with_cuda(nvml["gpus"], cuda["driver.cuda_devices"])
+    snapshot = with_answers(Snapshot(), {"nvml": run_nvml(env), "cuda_driver": run_cuda(env)}, {})
+    assert not isinstance(snapshot.gpus, Missing)
+    (gpu,) = snapshot.gpus
     assert gpu.integrated is True
     assert gpu.pci_address == "000f:01:00.0"
     assert gpu.memory_total_mib == Missing("absent", "not supported")

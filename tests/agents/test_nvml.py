@@ -11,7 +11,7 @@ from doctor.probes.nvml import parse_nvml
 from doctor.snapshot import CallFault, Gpu, MigInstance, Missing, Snapshot
 from tests.fakes import Machine, machine_names
 
-from .run import SHORT_S, run_nvml
+from .run import SHORT_S, run_agent, run_nvml
 
 OnMachine = Callable[..., dict[str, str]]
 NOT_SUPPORTED = Missing("absent", "not supported")
@@ -255,7 +255,7 @@ def test_a_library_that_is_no_library(on_machine: OnMachine, tmp_path: Any) -> N
 
 
 def test_the_binding_is_not_there(on_machine: OnMachine, tmp_path: Any) -> None:
-    from doctor.targets.process import agent_argv, run_agent
+    from doctor.targets.process import agent_argv
 
     from .run import PATIENT
 

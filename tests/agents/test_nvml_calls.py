@@ -8,11 +8,11 @@ from pathlib import Path
 
 from doctor.probes.nvml import parse_nvml
 from doctor.snapshot import Missing, NvLinkErrors, Snapshot
-from doctor.targets.process import AgentResult, agent_argv, run_agent
+from doctor.targets.process import AgentResult, agent_argv
 from tests.fakes import Machine
 
 from ..machines.fields import fields
-from .run import PATIENT, run_nvml
+from .run import PATIENT, run_agent, run_nvml
 
 OnMachine = Callable[..., dict[str, str]]
 EVERY_KIND = (

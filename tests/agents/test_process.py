@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import agent_argv, run_agent, start_agent, wait_agents
+from doctor.targets.process import agent_argv, start_agent, wait_agents
+
+from .run import run_agent
 
 
 def python(code: str) -> list[str]:

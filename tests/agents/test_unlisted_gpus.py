@@ -12,9 +12,8 @@ from doctor.probes.agents import own_agent
 from doctor.probes.unlisted import parse_unlisted, to_ask
 from doctor.snapshot import Driver, Missing, Snapshot, UnlistedGpu
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import run_agent
 
-from .run import DEADLINE_S, SHORT_S
+from .run import DEADLINE_S, SHORT_S, run_agent
 
 ADDRESSES = [f"0000:{bus:02x}:00.0" for bus in range(0x10, 0x17)]
 LOG = """6,100,5000000,-;nvidia-nvlink: Nvlink Core is being initialized

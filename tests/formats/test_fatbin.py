@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from doctor.formats.elf import parse_elf
-from doctor.formats.fatbin import Target, walk
-from doctor.formats.fatbin_summary import summarize, summarize_file
-from doctor.formats.reader import FileReader, Pread, bytes_reader
+from doctor.formats.fatbin import Entry, Target, decode, walk
+from doctor.formats.fatbin_summary import summarize
+from doctor.formats.reader import FileReader, Pread
+from tests.readers import bytes_reader, summarize_file
 
 from ..fixtures.fatbins import generate, synthetic
 from ..fixtures.fatbins.recipes import NVCC_LIBRARIES, RECIPES
@@ -29,9 +30,13 @@ def containers_of(path: Path) -> list[list[str]]:
         section = parse_elf(reader.pread).section(".nv_fatbin")
         assert section is not None
         return [
-            [Target(e.kind, e.arch, e.variant).name for e in container.entries]
-            for container in walk(reader.pread, section.offset, section.size)
+            [Target(e.kind, e.arch, e.variant).name for e in entries]
+            for entries in entries_of(reader.pread, section.offset, section.size)
         ]
+
+
+def entries_of(read: Pread, offset: int, size: int) -> list[list[Entry]]:
+    return [[decode(header) for header in container.headers] for container in walk(read, offset, size)]
 
 
 def check_folder(folder: Path) -> None:
@@ -75,7 +80,7 @@ def test_packed_entries_are_told_from_plain_ones(name: str, packed: bool) -> Non
     with FileReader(str(FATBINS / f"{name}.so")) as reader:
         section = parse_elf(reader.pread).section(".nv_fatbin")
         assert section is not None
-        entries = [e for c in walk(reader.pread, section.offset, section.size) for e in c.entries]
+        entries = [e for box in entries_of(reader.pread, section.offset, section.size) for e in box]
     assert {e.compressed for e in entries} == {packed}
     assert all((e.unpacked > e.size) == packed for e in entries)
 
@@ -105,8 +110,8 @@ def test_payloads_are_not_read(tmp_path: Path) -> None:
         file.truncate(size)
     with FileReader(str(path)) as reader:
         read, sizes = counting(reader.pread)
-        (container,) = walk(read, 0, size)
-    assert [e.size for e in container.entries] == [payload] * 8
+        (entries,) = entries_of(read, 0, size)
+    assert [e.size for e in entries] == [payload] * 8
     assert sum(sizes) < 8192
 
 

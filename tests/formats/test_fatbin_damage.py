@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from doctor.formats.elf import ElfError
 from doctor.formats.fatbin_summary import FatbinSummary, summarize, summarize_section
-from doctor.formats.reader import bytes_reader
+from tests.readers import bytes_reader
 
 from ..fixtures.fatbins import synthetic
 from .test_fatbin import FATBINS, counting

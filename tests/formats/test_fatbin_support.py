@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from doctor.formats.fatbin import Target
-from doctor.formats.fatbin_summary import FatbinSummary, summarize, summarize_file
+from doctor.formats.fatbin_summary import FatbinSummary, summarize
 from doctor.formats.fatbin_support import _OWN_CODE_ONLY, Share, coverage, loaded_section, served, supported
-from doctor.formats.reader import bytes_reader
+from tests.readers import bytes_reader, summarize_file
 
 from ..fixtures.fatbins.synthetic import fatbin_library
 from ..judging import matrix

@@ -9,7 +9,7 @@ import pytest
 
 from doctor.formats.elf import parse_elf
 from doctor.formats.notes import ForwardCompatibility, NoteError, forward_compatibility, iter_notes
-from doctor.formats.reader import bytes_reader
+from tests.readers import bytes_reader
 
 NOTE = """
 .section .note.cuda.fwd_compatibility,"a",@note

@@ -81,11 +81,9 @@ def metadata() -> list[bytes]:
     needs = (
         'Requires-Dist: filelock\nRequires-Dist: nvidia-cublas-cu12==12.8.4.1; platform_system == "Linux"\n  and x\n'
     )
-    record = 'torch/__init__.py,sha256=abc,123\n"a,b.py",sha256=x,\ntorch-2.8.0.dist-info/RECORD,,\n'
     return [
         (head + needs + "\nWords.\n").encode(),
         (head + needs).replace("\n", "\r\n").encode(),
-        record.encode(),
         b"uv\n",
         b"~orch-2.0.dist-info\nx-1-py3.11.egg-info\n",
     ]
@@ -122,24 +120,6 @@ def driver_versions() -> list[bytes]:
     ]
 
 
-def gpu_informations() -> list[bytes]:
-    return [
-        b"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ: 1\nGPU UUID: \t GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab\nVideo BIOS: \t 96.00.30\nBus Location: \t 0000:65:00.0\nDevice Minor: \t 0\nGPU Firmware: \t 570.86.10\nGPU Excluded:\t No\n"
-    ]
-
-
-def modules() -> list[bytes]:
-    return [
-        b"nvidia_uvm 4923392 0 - Live 0x0000000000000000 (OE)\nnvidia 56823808 2 nvidia_uvm,nvidia_modeset, Live 0xffffffffc0 (POE)\n"
-    ]
-
-
-def pci_devices() -> list[bytes]:
-    return [
-        b"vendor=0x10de\ndevice=0x2330\nclass=0x030200\nrevision=0xa1\nDRIVER=nvidia\nnuma_node=-1\ncurrent_link_speed=16.0 GT/s PCIe\ncurrent_link_width=16\nmax_link_speed=32 GT/s\nmax_link_width=16\n"
-    ]
-
-
 def cpuinfos() -> list[bytes]:
     return [
         b"processor\t: 0\nmodel name\t: AMD EPYC 9654\nphysical id\t: 0\ncore id\t\t: 3\nflags\t\t: fpu vme\n\nprocessor\t: 1\n",
@@ -156,12 +136,6 @@ def meminfos() -> list[bytes]:
 def mountinfos() -> list[bytes]:
     return [
         b"22 27 0:21 / /proc rw,relatime - proc proc rw\n24 27 0:5 /a\\040b /usr/lib/x86_64-linux-gnu/libcuda.so.1 ro shared:1 - ext4 /dev/sda1 rw,errors=x\n"
-    ]
-
-
-def maps() -> list[bytes]:
-    return [
-        b"7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /usr/lib/libcuda.so.570.86.10 (deleted)\n7f0000002000-7f0000003000 rw-p 00000000 00:00 0\n7f1000000000-7f1000001000 r--p 00000000 08:01 9   /a b/libx.so\n"
     ]
 
 

@@ -15,13 +15,12 @@ from doctor.commands.refusal import Refusal
 from doctor.commands.saved import read_report
 from doctor.findings import Policy
 from doctor.formats import elf as elf_file
-from doctor.formats import elf_dynamic, notes, proc, proc_nvidia, proc_system, pytorch, require
+from doctor.formats import elf_dynamic, notes, proc, proc_nvidia, pytorch, require
 from doctor.formats import metadata as dists
 from doctor.formats import versions as spelling
 from doctor.formats.fatbin_summary import FatbinSummary, summarize
 from doctor.formats.fatbin_support import supported
 from doctor.formats.ldcache import parse_ldcache
-from doctor.formats.reader import bytes_reader
 from doctor.judge import judge, load, run_check
 from doctor.probes.collect import snapshot_of
 from doctor.probes.cuda_driver import parse_cuda_driver
@@ -34,13 +33,13 @@ from doctor.snapshot import Snapshot
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import Output
 from doctor.targets.recording import PROOF, RecordingError, read_recording
+from tests.readers import bytes_reader
 
 from ..healthy import healthy
 from ..judging import matrix
 
 JUDGED_EVERY = 60
 """A Snapshot in so many is also judged, redacted and rendered: that costs a hundred times as much as parsing it."""
-SYMBOLS = ("sin", "f", "nothing")
 HOSTS = (
     require.RequireHost(None, None, None),
     require.RequireHost("12.8", "570.86.10", ()),
@@ -51,10 +50,7 @@ HOSTS = (
 def elf(data: bytes) -> object:
     try:
         found = elf_file.parse_elf(bytes_reader(data))
-        dynamic = elf_dynamic.read_dynamic(found)
-        if dynamic is not None:
-            elf_dynamic.max_version(dynamic, "GLIBC")
-        return dynamic, elf_dynamic.defined_symbols(found, SYMBOLS)
+        return elf_dynamic.read_dynamic(found)
     except elf_file.ElfError as error:
         return _one_line(error)
 
@@ -136,9 +132,8 @@ def agent_output(data: bytes) -> object:
 def metadata(data: bytes) -> object:
     text = _text(data)
     found = dists.parse_metadata(text)
-    names = [dists.requirement_name(line) for line in found.requires_dist]
     folders = [dists.dist_info_name(line) for line in text.splitlines()[:50]]
-    return found, names, folders, sum(1 for _ in dists.parse_record(text)), dists.parse_installer(text)
+    return found, folders, dists.parse_installer(text)
 
 
 def direct_url(data: bytes) -> object:
@@ -177,57 +172,37 @@ def driver_version(data: bytes) -> object:
     return proc_nvidia.parse_driver_version(_text(data))
 
 
-def gpu_information(data: bytes) -> object:
-    return proc_nvidia.parse_gpu_information(_text(data))
-
-
-def modules(data: bytes) -> object:
-    return proc_nvidia.parse_modules(_text(data))
-
-
-def pci_device(data: bytes) -> object:
-    """`file=text` lines; the whole is the uevent too."""
-    text = _text(data)
-    files = dict(line.partition("=")[::2] for line in text.splitlines())
-    return proc_nvidia.pci_device("0000:65:00.0", {**files, "uevent": text}).is_display
-
-
 def cpuinfo(data: bytes) -> object:
-    return proc_system.parse_cpuinfo(_text(data))
+    return proc.parse_cpuinfo(_text(data))
 
 
 def meminfo(data: bytes) -> object:
-    return proc_system.parse_meminfo(_text(data))
+    return proc.parse_meminfo(_text(data))
 
 
 def mountinfo(data: bytes) -> object:
-    mounts = proc.parse_mountinfo(_text(data))
-    return proc.mount_of(mounts, "/usr/lib/x86_64-linux-gnu/libcuda.so.1"), [mount.read_only for mount in mounts]
-
-
-def maps(data: bytes) -> object:
-    return proc.mapped_libraries(_text(data))
+    return proc.parse_mountinfo(_text(data))
 
 
 def limits(data: bytes) -> object:
-    return proc_system.parse_limits(_text(data))
+    return proc.parse_limits(_text(data))
 
 
 def cgroup(data: bytes) -> object:
     text = _text(data)
     line = text.partition("\n")[0]
     return (
-        proc_system.parse_cgroup(text),
-        proc_system.parse_cpu_max(line),
-        proc_system.parse_memory_limit(line),
-        proc_system.parse_cpu_quota(line, line.partition(" ")[2]),
-        proc_system.parse_cpu_quota("100", line),
+        proc.parse_cgroup(text),
+        proc.parse_cpu_max(line),
+        proc.parse_memory_limit(line),
+        proc.parse_cpu_quota(line, line.partition(" ")[2]),
+        proc.parse_cpu_quota("100", line),
     )
 
 
 def os_release(data: bytes) -> object:
     text = _text(data)
-    return proc_system.parse_os_release(text), proc_system.is_wsl(text)
+    return proc.parse_os_release(text), proc.is_wsl(text)
 
 
 def pyvenv_cfg(data: bytes) -> object:
@@ -238,16 +213,11 @@ def versions(data: bytes) -> object:
     """Every spelling, and the matrix's answers to them."""
     found: list[object] = []
     for word in _text(data).splitlines()[:20]:
-        found += [
-            spelling.parse_driver(word),
-            spelling.parse_cuda(word),
-            spelling.parse_torch(word),
-            spelling.cuda_tag(word),
-        ]
+        found += [spelling.parse_torch(word)]
         found += [matrix().driver_branch(word).status, matrix().torch_release(word).status]
         if word.isascii() and word.isdigit() and len(word) < 20:
             number = int(word)
-            found += [spelling.cuda_from_int(number), spelling.cudnn_from_int(number), spelling.nccl_from_int(number)]
+            found += [spelling.cuda_from_int(number), spelling.cudnn_from_int(number)]
     return found
 
 

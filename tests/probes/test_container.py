@@ -14,6 +14,17 @@ from doctor.snapshot import CompatLibrary, EnvVar, Missing
 from .tree import Tree
 
 OVERLAY = "1 0 0:50 / / rw - overlay overlay rw,lowerdir={folder}/l/AB,upperdir={folder}/x/diff\n"
+IN_A_POD = (
+    "1 0 0:50 / / rw - overlay overlay rw,lowerdir=/somewhere\n"
+    "9 1 8:1 /var/lib/kubelet/pods/1f/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+)
+HOST_OF_CONTAINERS = (
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+    "90 22 0:50 / /var/lib/docker/overlay2/1f/merged rw - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/AB\n"
+    "91 22 0:51 / /run/containerd/x/rootfs rw - overlay overlay rw,upperdir=/x/io.containerd.snapshotter.v1/1/fs\n"
+    "92 22 0:52 / /var/lib/kubelet/pods/1f/volumes/x rw - tmpfs tmpfs rw\n"
+    "93 22 8:1 /var/lib/docker/containers/1f/mounts/shm /var/lib/docker/containers/1f/mounts/shm rw - ext4 /dev/sda1 rw\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +55,8 @@ OVERLAY = "1 0 0:50 / / rw - overlay overlay rw,lowerdir={folder}/l/AB,upperdir=
         ({}, {"SINGULARITY_NAME": "x.sif"}, "apptainer", "SINGULARITY_NAME"),
         ({}, {"container": "systemd-nspawn"}, "systemd-nspawn", "container"),
         ({"/proc/self/mountinfo": OVERLAY.format(folder="/somewhere")}, {}, "other", "/proc/self/mountinfo"),
+        ({"/proc/self/mountinfo": IN_A_POD}, {}, "kubernetes", "/proc/self/mountinfo"),
+        ({"/proc/self/mountinfo": HOST_OF_CONTAINERS}, {}, "none", None),
     ],
 )
 def test_kind(tree: Tree, files: dict[str, str], env: dict[str, str], kind: str, evidence: str | None) -> None:

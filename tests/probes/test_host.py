@@ -42,6 +42,11 @@ def test_os_release_and_kernel(tree: Tree) -> None:
     assert host.cpu_model == "AMD EPYC 9654"
 
 
+def test_the_cpu_of_a_grace_is_named_by_its_part(tree: Tree) -> None:
+    tree.kernel().file("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n")
+    assert tree.look().host.cpu_model == "Neoverse-V2"
+
+
 def test_os_release_in_usr_lib_serves_where_etc_has_none(tree: Tree) -> None:
     tree.file("/usr/lib/os-release", "ID=fedora\n")
     assert tree.look().host.os_id == "fedora"

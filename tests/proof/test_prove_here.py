@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from doctor.probes.commands import torch_command
-from doctor.targets.process import run_agent
+from tests.agents.run import run_agent
 
 from ..parts import NEEDS
 from .proving import environment, report, run

@@ -15,8 +15,9 @@ from doctor.probes import tools
 from doctor.probes.agents import driver_commands, own_agent
 from doctor.probes.unlisted import to_ask
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import run_agent, start_agent, wait_agents
+from doctor.targets.process import start_agent, wait_agents
 from doctor.targets.recording import Recording, write_recording
+from tests.agents.run import run_agent
 from tests.fakes import MACHINES, Machine
 
 from .machine_files import PYTHON, SITE, Scenario, lay_out

@@ -1,0 +1,106 @@
+"""Every function and class of the product is used by the product: nothing is kept alive by its tests alone.
+
+Read from the syntax trees: what a file does when it is imported or run is the start, and everything that a used
+function or class names is used too. A name is followed through imports and packages to the file that defines it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from .test_imports import ROOT, sources
+
+Definition = tuple[str, str]
+"""(file, name), such as ("doctor/formats/elf.py", "parse_elf"); the name is "" where the file itself is meant."""
+
+BY_NAME: dict[str, str] = {
+    "doctor/checks/*.py:check": "judge/registry.py runs this function of every check's file",
+    "doctor/text/*.py:read_*": "text/tools.json names the readers",
+    "doctor/commands/*.py:*": "cli.py imports the file of a subcommand when it is called",
+    "doctor/snapshot/snapshot.py:join": "the door that a container image and its host will come in by",
+    "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
+    "doctor/patient/agent_boot.py:*": "called by name in the boot lines of targets/process.py",
+}
+"""Definitions that are looked up by a string, and where."""
+PUBLIC = "compat_matrix/__init__.py"
+"""What this package exports is for others to use."""
+
+
+class File:
+    """What one file defines, what each definition names (`names`), and what its other lines name (`own`)."""
+
+    def __init__(self, path: str, known: dict[str, str]) -> None:
+        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        self.path = path
+        self.imported: dict[str, set[Definition]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    found = _target(path, node, alias.name, known)
+                    self.imported.setdefault(alias.asname or alias.name, set()).update(found)
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        self.lines = {node.name: node.lineno for node in tree.body if isinstance(node, kinds)}
+        self.names = {node.name: list(self._named(node)) for node in tree.body if isinstance(node, kinds)}
+        rest = [node for node in tree.body if not isinstance(node, (*kinds, ast.ImportFrom))]
+        self.own = [found for node in rest if path == PUBLIC or not _is_all(node) for found in self._named(node)]
+
+    def _named(self, node: ast.AST) -> Iterator[Definition]:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                yield from self.means(inner.id)
+            elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+                yield from ((file, inner.attr) for file, name in self.imported.get(inner.value.id, ()) if not name)
+            elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
+                yield from self.means(inner.value)  # an annotation in quotes
+
+    def means(self, name: str) -> set[Definition]:
+        """What a name of this file stands for: what it imports, and what it defines itself."""
+        return self.imported.get(name, set()) | ({(self.path, name)} if name in self.lines else set())
+
+
+def _target(path: str, node: ast.ImportFrom, name: str, known: dict[str, str]) -> set[Definition]:
+    words = list(Path(path).parent.parts)
+    words = words[: len(words) - node.level + 1] if node.level else []
+    module = ".".join([*words, *(node.module.split(".") if node.module else [])])
+    inner = known.get(f"{module}.{name}")  # `from ..findings import told`: the function, or the file of that name
+    return {(inner, ""), (known.get(module, ""), name)} if inner else {(known.get(module, ""), name)}
+
+
+def _is_all(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
+
+
+def unused(paths: list[str]) -> list[str]:
+    """`file:line name` of every definition that nothing in these files leads to."""
+    known = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in paths}
+    files = {path: File(path, known) for path in paths}
+    todo = [found for file in files.values() for found in file.own]
+    todo += [(path, name) for path, file in files.items() for name in file.names if _by_name(path, name)]
+    seen: set[Definition] = set()
+    while todo:
+        path, name = todo.pop()
+        if (path, name) not in seen and path in files:
+            seen.add((path, name))
+            todo += [*files[path].names.get(name, ()), *(files[path].means(name) - {(path, name)})]
+    return [
+        f"{path}:{file.lines[name]} {name}"
+        for path, file in files.items()
+        for name in file.lines
+        if (path, name) not in seen
+    ]
+
+
+def _by_name(path: str, name: str) -> bool:
+    return any(Path(f"{path}:{name}").match(pattern) for pattern in BY_NAME)
+
+
+def test_nothing_is_kept_alive_by_its_tests_alone() -> None:
+    assert unused([str(path) for path in sources()]) == []
+
+
+def test_every_reason_is_needed() -> None:
+    paths = [str(path) for path in sources()]
+    for pattern in BY_NAME:
+        assert any(Path(path).match(pattern.partition(":")[0]) for path in paths), f"no file is meant by {pattern}"
