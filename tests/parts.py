@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 TORCH = "2.13.0"
@@ -84,12 +85,41 @@ NEEDS: dict[str, Callable[[], str]] = {
 """Marker to a function that says why its tests cannot run here; an empty text where they can."""
 
 
+PAGE = Path(__file__).parents[1] / "benchmarks" / "parts.md"
+
+
+def record(ran: list[str], commit: str, day: str) -> None:
+    """Note in the page on which commit these parts ran: `MARKER=SECONDS`, each in its row. The others stay."""
+    head, rows = [], {}
+    for line in PAGE.read_text("utf-8").splitlines():
+        name = line.split("|")[1].strip(" `") if line.startswith("| `") else ""
+        if name:
+            rows[name] = line
+        else:
+            head.append(line)
+    for part in ran:
+        name, _, seconds = part.partition("=")
+        rows[name] = f"| `{name}` | {commit} | {day} | {seconds} |"
+    PAGE.write_text("\n".join([*head, *(rows[name] for name in NEEDS if name in rows)]) + "\n", "utf-8")
+
+
 def main() -> None:
-    """Print the markers whose parts are here on stdout, the others with their reasons on stderr."""
+    """Print the markers whose parts are here on stdout, the others with their reasons on stderr.
+
+    `--names`: all markers, as an expression of `pytest -m`. `--record MARKER=SECONDS ...`: see record.
+    """
+    if sys.argv[1:2] == ["--names"]:
+        print(" or ".join(NEEDS))
+        return
+    if sys.argv[1:2] == ["--record"]:
+        git = ["git", "-C", str(PAGE.parent), "describe", "--always", "--abbrev=12", "--dirty=, with changes"]
+        commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        record(sys.argv[2:], commit, date.today().isoformat())
+        return
     reasons = {name: why() for name, why in NEEDS.items()}
     for name, reason in reasons.items():
         if reason:
-            print(f"{name}: skipped: {reason}", file=sys.stderr)
+            print(f"{name}: {reason}", file=sys.stderr)
     print(",".join(name for name, reason in reasons.items() if not reason))
 
 
