@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .rows import Faults, for_each
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -26,10 +28,10 @@ def examples() -> list[str]:
     return [line for line in lines if line]
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All examples run here, in their order: one may read what another one wrote."""
-    return tmp_path_factory.mktemp("readme")
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder to type in."""
+    return tmp_path
 
 
 def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -39,16 +41,19 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("line", examples())
-def test_example(line: str, folder: Path) -> None:
-    done = _run(line, folder)
-    judged = line.startswith(("gpudoctor check", "gpudoctor fix", "gpudoctor prove", "gpudoctor explain"))
-    assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
-    assert done.stdout or "-o " in line
-    assert "Traceback" not in done.stderr
+def test_examples(folder: Path) -> None:
+    """All of them in their order: one may read what another one wrote."""
+    with Faults() as faults:
+        for line in examples():
+            with faults.of(line):
+                done = _run(line, folder)
+                judged = line.startswith(("gpudoctor check", "gpudoctor fix", "gpudoctor prove", "gpudoctor explain"))
+                assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
+                assert done.stdout or "-o " in line
+                assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", re.findall(r'\["(?:CMD", ")?/opt/gpudoctor/bin/(gpudoctor.*?)\]', README))
+@for_each("words", re.findall(r'\["(?:CMD", ")?/opt/gpudoctor/bin/(gpudoctor.*?)\]', README))
 def test_health_check_lines(words: str, folder: Path) -> None:
     command = json.loads(f'["{words}]')
     done = _run(" ".join(command), folder)

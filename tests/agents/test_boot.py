@@ -18,6 +18,8 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.process import agent_argv, script_argv, start_agent, wait_agents
 from doctor.targets.process_posix import stuck
 
+from ..rows import for_each
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lifeline is Linux's")
 _ROOT = Path(__file__).parents[2]
 _AGENT = """
@@ -57,7 +59,7 @@ def gone(pid: int) -> bool:
     return not alive(pid)
 
 
-@pytest.mark.parametrize("own", [True, False], ids=["own", "patient"])
+@for_each("own", [True, False], ids=["own", "patient"])
 def test_a_child_in_a_call_that_never_returns_ends_with_its_parent(tmp_path: Path, own: bool) -> None:
     """The parent is killed with SIGKILL; the child holds the interpreter's lock in C."""
     agent = tmp_path / "hung.py"

@@ -14,6 +14,7 @@ import pytest
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import agent_argv, start_agent, wait_agents
 
+from ..rows import for_each
 from .run import run_agent
 
 
@@ -54,7 +55,7 @@ def test_a_child_that_ignores_sigterm_is_killed() -> None:
     assert (result.fault, result.returncode) == ("hang", -signal.SIGKILL)
 
 
-@pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGSEGV)", "os.abort()"])
+@for_each("how", ["os.kill(os.getpid(), signal.SIGSEGV)", "os.abort()"])
 def test_a_crash_names_the_call(how: str) -> None:
     result = run_agent(python('say(\'{"begin": "nvmlInit"}\\n\'); ' + how), 20)
     assert (result.fault, result.guilty) == ("crash", "nvmlInit")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import pytest
-
 from doctor.targets import process_threads
+
+from ..rows import for_each
 
 
 def run(code: str, deadline_s: float) -> process_threads.AgentResult:
@@ -14,7 +14,7 @@ def run(code: str, deadline_s: float) -> process_threads.AgentResult:
     return process_threads.wait_agents(process_threads.start_agent(argv, deadline_s))[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "deadline_s", "fault"),
     [
         ("", 20.0, None),

@@ -6,12 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from doctor.probes.torch_run import cudnn_version, nccl_version, parse_torch_run
 from doctor.snapshot import ABSENT, Missing, Snapshot, TorchRun
 from doctor.targets.agent import AgentResult
 
+from ..rows import for_each
 from .run import SHORT_S, run_torch
 
 WORKING = '''
@@ -108,7 +107,7 @@ def test_a_kernel_that_raises(tmp_path: Path) -> None:
     assert run.first_call_code == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "code"),
     [
         (
@@ -147,7 +146,7 @@ def test_a_build_without_cuda(tmp_path: Path) -> None:
     assert run.arch_list == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "error"),
     [
         (
@@ -220,12 +219,12 @@ def test_a_folder_in_the_working_directory_is_never_imported(tmp_path: Path) -> 
     assert parsed(run_torch(env, cwd=tmp_path / "work")).file == str(tmp_path / "site" / "torch" / "__init__.py")
 
 
-@pytest.mark.parametrize(("number", "text"), [(91002, "9.10.2"), (8902, "8.9.2"), (7605, "7.6.5")])
+@for_each(("number", "text"), [(91002, "9.10.2"), (8902, "8.9.2"), (7605, "7.6.5")])
 def test_cudnn_numbers(number: int, text: str) -> None:
     assert cudnn_version(number) == text
 
 
-@pytest.mark.parametrize(("number", "text"), [(2 << 32 | 27 << 16 | 3, "2.27.3"), (21003, "2.10.3"), (2708, "2.7.8")])
+@for_each(("number", "text"), [(2 << 32 | 27 << 16 | 3, "2.27.3"), (21003, "2.10.3"), (2708, "2.7.8")])
 def test_nccl_numbers(number: int, text: str) -> None:
     assert nccl_version(number) == text
 

@@ -12,6 +12,7 @@ from doctor.judge import check_ids, load
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
+from ..rows import for_each
 from .command import gpudoctor, save
 
 
@@ -32,27 +33,27 @@ def test_explain_prints_the_manual_page() -> None:
 
 
 @pytest.fixture(scope="module")
-def schema() -> dict[str, object]:
-    found: dict[str, object] = json.loads(gpudoctor("schema").stdout)
+def schema() -> jsonschema.Draft202012Validator:
+    found = json.loads(gpudoctor("schema").stdout)
     jsonschema.Draft202012Validator.check_schema(found)
-    return found
+    return jsonschema.Draft202012Validator(found)
 
 
-def test_reports_fit_the_schema(schema: dict[str, object], tmp_path: Path) -> None:
+def test_reports_fit_the_schema(schema: jsonschema.Draft202012Validator, tmp_path: Path) -> None:
     for snapshot in (healthy(), healthy("h100", "l4"), without_gpu(healthy()), healthy(torch=False, container=True)):
         for flags in ([], ["--no-redact"], ["--expect", "none"]):
             done = gpudoctor("check", "--from", save(tmp_path, snapshot), "--format", "json", *flags)
-            jsonschema.validate(json.loads(done.stdout), schema)
+            schema.validate(json.loads(done.stdout))
 
 
-def test_this_machine_fits_the_schema(schema: dict[str, object]) -> None:
-    jsonschema.validate(json.loads(gpudoctor("check", "--no-import", "--format", "json").stdout), schema)
+def test_this_machine_fits_the_schema(schema: jsonschema.Draft202012Validator) -> None:
+    schema.validate(json.loads(gpudoctor("check", "--no-import", "--format", "json").stdout))
 
 
-@pytest.mark.parametrize(
-    "path", ["findings.0.fixes.0.steps.0.where", "verdict", "checks.0.status", "snapshot.gpus", "tool.name"]
-)
-def test_the_schema_refuses_what_is_no_report(schema: dict[str, object], tmp_path: Path, path: str) -> None:
+@for_each("path", ["findings.0.fixes.0.steps.0.where", "verdict", "checks.0.status", "snapshot.gpus", "tool.name"])
+def test_the_schema_refuses_what_is_no_report(
+    schema: jsonschema.Draft202012Validator, tmp_path: Path, path: str
+) -> None:
     report = json.loads(gpudoctor("check", "--from", save(tmp_path, without_gpu(healthy())), "--format", "json").stdout)
     *way, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     node = report
@@ -60,7 +61,7 @@ def test_the_schema_refuses_what_is_no_report(schema: dict[str, object], tmp_pat
         node = node[part]
     node[last] = {"of another": "shape"}
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(report, schema)
+        schema.validate(report)
 
 
 def test_the_keys_of_a_report_are_always_there(tmp_path: Path) -> None:

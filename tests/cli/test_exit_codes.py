@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from doctor.snapshot import Missing, Snapshot
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
+from ..rows import for_each
 from .command import gpudoctor, one_line, save
 
 
@@ -20,7 +19,7 @@ def test_nothing_failed_is_0(tmp_path: Path) -> None:
     assert b"PASS" in done.stdout
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+@for_each("form", ["text", "json", "markdown"])
 def test_a_failure_is_1_in_every_format(tmp_path: Path, form: str) -> None:
     done = gpudoctor("check", "--from", save(tmp_path, without_gpu(healthy())), "--format", form)
     assert (done.returncode, done.stderr) == (1, b"")
@@ -61,7 +60,7 @@ def test_a_skipped_check_does_not_fail(tmp_path: Path) -> None:
     assert {check["status"] for check in found["checks"]} == {"skipped"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "says"),
     [
         (["chek"], "did you mean check"),

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jsonschema
-import pytest
 
+from ..rows import for_each
 from . import command
 
 
@@ -28,7 +28,7 @@ def gpudoctor(*words: str, stdin: str = "") -> Done:
 SICK = "RTX 5080, driver 576.40, torch 2.5.1+cu121 on WSL"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "804",
@@ -79,7 +79,7 @@ def test_an_open_cause_exits_3_with_what_would_decide() -> None:
     jsonschema.validate(report, json.loads(gpudoctor("schema").out))
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "at com.example.Main.run(Main.java:12)\nnothing of ours\n"])
+@for_each("text", ["", "\n\n", "at com.example.Main.run(Main.java:12)\nnothing of ours\n"])
 def test_nothing_to_judge(text: str) -> None:
     done = gpudoctor("explain", "-", stdin=text)
     assert done.code == 3 and done.out.startswith("Nothing in this text that I can judge")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import click
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.commands.check import check
 from doctor.commands.flags import CHECK, HEALTHCHECK, Flag, read_flags
 from doctor.commands.healthcheck import healthcheck
+
+from ..rows import for_each
 
 WORDS = st.sampled_from(
     [name for flag in CHECK + HEALTHCHECK for name in flag.names]
@@ -49,7 +50,7 @@ def by_click(command: click.Command, arguments: list[str]) -> dict[str, object] 
         return None
 
 
-@pytest.mark.parametrize(("command", "flags"), [(check, CHECK), (healthcheck, HEALTHCHECK)])
+@for_each(("command", "flags"), [(check, CHECK), (healthcheck, HEALTHCHECK)])
 def test_every_flag_is_known_to_click_in_the_same_way(command: click.Command, flags: tuple[Flag, ...]) -> None:
     assert [(p.name, list(p.opts)) for p in command.params] == [(f.dest, list(f.names)) for f in flags]
     assert by_click(command, []) == read_flags(flags, [])

@@ -13,6 +13,7 @@ from doctor.findings import Expect, Policy
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
+from ..rows import for_each
 from .command import COMMAND, gpudoctor, one_line, save
 
 
@@ -55,14 +56,14 @@ def test_fields_of_a_newer_minor_version_are_ignored(tmp_path: Path) -> None:
     assert gpudoctor("check", "--from", path).returncode == 0
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@for_each("encoding", ["utf-8-sig", "utf-16"])
 def test_what_powershell_writes_is_read(tmp_path: Path, encoding: str) -> None:
     path = save(tmp_path, healthy())
     path.write_bytes(path.read_bytes().decode().encode(encoding))
     assert gpudoctor("check", "--from", path).returncode == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "content",
     [
         b"",
@@ -87,7 +88,7 @@ def test_what_powershell_writes_is_read(tmp_path: Path, encoding: str) -> None:
         b'{"schema_version":1,"snapshot":{"\xff":1}}',
     ],
 )
-@pytest.mark.parametrize("by_pipe", [False, True])
+@for_each("by_pipe", [False, True])
 def test_what_is_no_report_is_refused(tmp_path: Path, content: bytes, by_pipe: bool) -> None:
     path = tmp_path / "other"
     path.write_bytes(content)

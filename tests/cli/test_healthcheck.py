@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from doctor.snapshot import Missing, Snapshot
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
+from ..rows import for_each
 from .command import gpudoctor, one_line, save
 
 
@@ -54,7 +53,7 @@ def test_what_is_not_ascii_stays_out(tmp_path: Path) -> None:
     assert "\x1b" not in answer(odd, tmp_path)[1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [["--nope"], ["--from", "/nonexistent"], ["--timeout", "x"], ["--skip", "nothing"], ["extra"], ["--expect", "?"]],
 )

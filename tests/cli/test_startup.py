@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from doctor import __version__
 
 from ..healthy import healthy
+from ..rows import for_each
 from .command import COMMAND, gpudoctor, save
 
 _TELL = """
@@ -52,7 +51,7 @@ def heavy(names: set[str]) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("flag", ["--version", "-V"])
+@for_each("flag", ["--version", "-V"])
 def test_the_version_is_answered_before_click_is_imported(flag: str) -> None:
     assert not {"click", "msgspec", "doctor.cli"} & imported(flag)
     assert gpudoctor(flag).stdout.decode() == f"gpudoctor {__version__}\n"

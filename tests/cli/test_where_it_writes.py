@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ..rows import for_each
 from .command import COMMAND, gpudoctor, one_line
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/dev/full, pipes and mounts of Linux")
@@ -46,7 +47,7 @@ def test_a_full_disk_is_told() -> None:
     assert not faults
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@for_each("unbuffered", ["", "1"])
 def test_a_pipe_that_does_not_block_gets_all_of_it(unbuffered: str) -> None:
     for words in (("schema",), ("list-checks", "--format", "json"), CHECK):
         ours, theirs = os.pipe()

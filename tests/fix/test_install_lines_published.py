@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ..install_lines import PYTORCH, unpublished
+from ..rows import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "problem"),
     [
         (f"pip install torch==2.8.0 torchvision==0.23.0 --index-url {PYTORCH}cu126", ""),

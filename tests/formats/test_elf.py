@@ -15,6 +15,8 @@ from doctor.formats.elf_dynamic import read_dynamic
 from doctor.formats.reader import FileReader
 from tests.readers import bytes_reader
 
+from ..rows import for_each
+
 C_SOURCE = """
 #include <math.h>
 #include <string.h>
@@ -50,7 +52,7 @@ def test_sections_are_those_readelf_lists(folder: Path) -> None:
     assert len(found) > 20
 
 
-@pytest.mark.parametrize("style", ["gnu", "sysv"])
+@for_each("style", ["gnu", "sysv"])
 def test_the_dynamic_section(folder: Path, style: str) -> None:
     dynamic = read_dynamic(elf_of(folder / f"{style}.so"))
     assert dynamic is not None
@@ -72,7 +74,7 @@ def test_a_program_without_sections_still_has_its_segments(folder: Path) -> None
 HEAD = b"\x7fELF\x02\x01\x01" + bytes(57)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "message"),
     [
         (b"", "not an ELF"),

@@ -15,6 +15,7 @@ from tests.readers import bytes_reader, summarize_file
 
 from ..fixtures.fatbins import generate, synthetic
 from ..fixtures.fatbins.recipes import NVCC_LIBRARIES, RECIPES
+from ..rows import for_each
 
 FATBINS = Path(generate.__file__).parent
 
@@ -75,7 +76,7 @@ def test_libraries_made_now_hold_the_same(tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in FATBINS.glob("*.so")}
 
 
-@pytest.mark.parametrize(("name", "packed"), [("uncompressed", False), ("old_packing", True), ("multi_arch", True)])
+@for_each(("name", "packed"), [("uncompressed", False), ("old_packing", True), ("multi_arch", True)])
 def test_packed_entries_are_told_from_plain_ones(name: str, packed: bool) -> None:
     with FileReader(str(FATBINS / f"{name}.so")) as reader:
         section = parse_elf(reader.pread).section(".nv_fatbin")

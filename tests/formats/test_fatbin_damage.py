@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from doctor.formats.fatbin_summary import FatbinSummary, summarize, summarize_se
 from tests.readers import bytes_reader
 
 from ..fixtures.fatbins import synthetic
+from ..rows import for_each
 from .test_fatbin import FATBINS, counting
 
 MULTI_ARCH = (FATBINS / "multi_arch.so").read_bytes()
@@ -31,7 +31,7 @@ def summary_or_error(data: bytes) -> FatbinSummary | None:
     return summary
 
 
-@pytest.mark.parametrize("path", sorted(FATBINS.glob("*.so")), ids=lambda path: path.stem)
+@for_each("path", sorted(FATBINS.glob("*.so")), ids=lambda path: path.stem)
 def test_every_cut_is_survived(path: Path) -> None:
     data = path.read_bytes()
     whole = summarize(bytes_reader(data))
@@ -55,7 +55,7 @@ def test_a_cut_inside_the_last_payload_is_seen() -> None:
     assert (section.kernel_containers, section.problem) == (1, "file ends inside the section")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("content", "containers", "problem"),
     [
         (b"\xff" * 64, 0, "no container"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doctor.formats.fatbin import Target
 from doctor.formats.fatbin_summary import FatbinSummary, summarize
 from doctor.formats.fatbin_support import _OWN_CODE_ONLY, Share, coverage, loaded_section, served, supported
@@ -11,6 +9,7 @@ from tests.readers import bytes_reader, summarize_file
 
 from ..fixtures.fatbins.synthetic import fatbin_library
 from ..judging import matrix
+from ..rows import for_each
 from .test_fatbin import FATBINS
 
 GENERIC = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
@@ -67,7 +66,7 @@ def test_containers_of_one_generation_each_count_among_themselves() -> None:
     assert names(summary) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("library", "expected"),
     [
         ("special_kernels", ["sm_80", "sm_90"]),

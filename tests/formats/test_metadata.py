@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.formats import metadata
+
+from ..rows import for_each
 
 TORCH = """Metadata-Version: 2.4
 Name: torch
@@ -63,12 +64,12 @@ def test_a_long_header_is_read_to_its_end() -> None:
     assert metadata.parse_metadata(text) == metadata.Metadata("a", "1", ("last",), None)
 
 
-@pytest.mark.parametrize("text", ["", "\0\ufffd" * 100, "Name\nVersion\n", "<html>Name: x</html>", "Name:\n"])
+@for_each("text", ["", "\0\ufffd" * 100, "Name\nVersion\n", "<html>Name: x</html>", "Name:\n"])
 def test_a_broken_file_has_no_name(text: str) -> None:
     assert metadata.parse_metadata(text) == metadata.Metadata(None, None, (), None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("folder", "expected"),
     [
         ("torch-2.13.0+cpu.dist-info", ("torch", "2.13.0+cpu")),

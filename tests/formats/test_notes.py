@@ -11,6 +11,8 @@ from doctor.formats.elf import parse_elf
 from doctor.formats.notes import ForwardCompatibility, NoteError, forward_compatibility, iter_notes
 from tests.readers import bytes_reader
 
+from ..rows import for_each
+
 NOTE = """
 .section .note.cuda.fwd_compatibility,"a",@note
 .balign 4
@@ -58,9 +60,7 @@ def test_an_ordinary_driver_library_has_no_note(tmp_path: Path) -> None:
     assert read(library(tmp_path, CUDA_12_9, owner="Somebody Else")) is None
 
 
-@pytest.mark.parametrize(
-    "text", ['{"format":1,"CUDA version":"13.2",}', "[1, 2]", '{"format":1,"driver":["535"]}', "[" * 5000]
-)
+@for_each("text", ['{"format":1,"CUDA version":"13.2",}', "[1, 2]", '{"format":1,"driver":["535"]}', "[" * 5000])
 def test_a_note_that_makes_no_sense_is_one_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(NoteError):
         read(library(tmp_path, text))

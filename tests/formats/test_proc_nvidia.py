@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.formats import proc_nvidia as nv
 
+from ..rows import for_each
+
 GCC = "\nGCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "version", "flavour"),
     [
         ("NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023", "535.129.03", "proprietary"),
@@ -31,7 +32,7 @@ def test_driver_version(line: str, version: str | None, flavour: str) -> None:
     assert nv.parse_driver_version(f"NVRM version: {line}{GCC}") == nv.KernelDriver(version, flavour, line)
 
 
-@pytest.mark.parametrize("text", ["", GCC, "NVIDIA-SMI has failed", "\0\0"])
+@for_each("text", ["", GCC, "NVIDIA-SMI has failed", "\0\0"])
 def test_what_is_not_the_version_file(text: str) -> None:
     assert nv.parse_driver_version(text) is None
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from doctor.formats.elf import ElfError
 from doctor.formats.pytorch import TorchVersionFile, compiled_arch_list, parse_version_file
 
+from ..rows import for_each
+
 CUDA_2_15 = """from typing import Optional
 
 __all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'rocm', 'xpu']
@@ -33,7 +35,7 @@ def test_a_cuda_build() -> None:
     assert found is not None and found.build == "cuda"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "build"),
     [
         ("__version__ = '1.8.0'\ndebug = False\ncuda = '10.2'\ngit_version = 'x'\nhip = None\n", "cuda"),

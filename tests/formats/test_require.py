@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,8 @@ from doctor.formats.require import (
     evaluate_libnvidia_container,
     requirements,
 )
+
+from ..rows import for_each
 
 A100_550 = RequireHost("12.4", "550.54.15", (RequireGpu("8.0", "tesla"),))
 CUDA_12_8 = (
@@ -43,7 +44,7 @@ def test_the_toolkit_is_never_told_brand_or_driver() -> None:
     assert toolkit("brand!=geforce").satisfied is True  # it compares with an empty brand
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "by_hook", "by_toolkit"),
     [
         ("", True, True),

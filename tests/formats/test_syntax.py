@@ -6,14 +6,14 @@ import ast
 import sys
 from pathlib import Path
 
-import pytest
-
 import doctor.formats
+
+from ..rows import for_each
 
 FILES = sorted(Path(doctor.formats.__file__).parent.glob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each("path", FILES, ids=lambda path: path.stem)
 def test_python_3_8_and_the_standard_library_suffice(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 8))
     for node in ast.walk(tree):

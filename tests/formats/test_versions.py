@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.formats import versions
+
+from ..rows import for_each
 
 
 def test_cuda() -> None:
@@ -26,7 +27,7 @@ def test_cudnn_changed_its_arithmetic() -> None:
     assert versions.cudnn_from_int(12345) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "public", "build", "toolkit", "prerelease"),
     [
         ("2.6.0+cu124", "2.6.0", "cuda", "12.4", False),

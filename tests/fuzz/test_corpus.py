@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 import sys
@@ -12,16 +13,21 @@ import pytest
 from doctor.formats.ldcache import parse_ldcache
 from doctor.text.text import READERS
 
+from ..rows import Faults, for_each, share
 from .fuzz import fuzz, run_once
 from .targets import CORPUS, TARGETS, corpus
 
 FOUND = [(name, path) for name in TARGETS for path in corpus(name)]
 ROOT = Path(__file__).parent.parent.parent
+WHOLE = ("text", "text-messages")
+"""All the way from a text to its reports, a hundred times as dear as one reader: in the slow run alone."""
+INPUTS = int(os.environ.get("GPUDOCTOR_FUZZ_INPUTS", "300"))
+"""Mutated inputs of each target in the slow run."""
 PATIENCE_S = 20.0
 """On a busy machine; alone each takes milliseconds."""
 
 
-@pytest.mark.parametrize(("name", "path"), FOUND, ids=[f"{name}-{path.name}" for name, path in FOUND])
+@for_each(("name", "path"), FOUND, ids=[f"{name}-{path.name}" for name, path in FOUND])
 def test_what_was_found_is_survived(name: str, path: Path) -> None:
     run_once(TARGETS[name], path.read_bytes(), PATIENCE_S)
 
@@ -30,12 +36,26 @@ def test_every_input_of_the_corpus_belongs_to_a_target() -> None:
     assert {path.name for path in CORPUS.iterdir()} <= TARGETS.keys()
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_valid_inputs_are_survived_and_a_short_run_finds_nothing(name: str) -> None:
-    result = fuzz(name, TARGETS[name], 300, seed=2, limit_s=PATIENCE_S)
-    assert result.inputs == 300
+def short_run(name: str, inputs: int) -> None:
+    """Valid inputs are survived, and so many mutated ones find nothing."""
+    result = fuzz(name, TARGETS[name], inputs, seed=2, limit_s=PATIENCE_S)
+    assert result.inputs == inputs
     assert result.found == []
     assert result.steps > 2, "the parser was never reached"
+
+
+@for_each("name", [name for name in TARGETS if name not in WHOLE])
+def test_valid_inputs_are_survived_and_a_few_mutated_ones_find_nothing(name: str) -> None:
+    short_run(name, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_a_short_run_finds_nothing(part: int) -> None:
+    with Faults() as faults:
+        for name in share(TARGETS, part, 4):
+            with faults.of(name):
+                short_run(name, INPUTS)
 
 
 BAD = """

@@ -22,6 +22,7 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.local import Gathering
 from doctor.targets.recording import Recording, RecordingError, read_recording
 
+from ..rows import for_each
 from .tree import OPEN_DRIVER, Tree, fatbin
 
 SITE = "/venv/lib/python3.11/site-packages"
@@ -221,7 +222,7 @@ def _gathered() -> list[dict[str, Any]]:
 GATHERED = _gathered()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "content"),
     [
         (None, b""),

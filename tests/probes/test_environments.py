@@ -13,6 +13,7 @@ import pytest
 from doctor.probes.collect import Options, collect
 from doctor.snapshot import Missing, Python
 
+from ..rows import for_each
 from .tree import Tree
 
 SITE = "/venv/lib/python3.11/site-packages"
@@ -28,7 +29,7 @@ def names(python: Python) -> list[tuple[str, str]]:
     return [(d.name, d.version) for d in python.distributions]
 
 
-@pytest.mark.parametrize("system_site", [False, True])
+@for_each("system_site", [False, True])
 def test_real_venv_has_the_folders_that_its_own_python_says(tmp_path: Path, system_site: bool) -> None:
     venv.create(tmp_path / "env", with_pip=False, system_site_packages=system_site)
     interpreter = tmp_path / "env" / "bin" / "python"

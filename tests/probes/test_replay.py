@@ -6,14 +6,13 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-
 from doctor.probes.collect import Options, gather_all, snapshot_of
 from doctor.snapshot import Missing
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import AgentResult
 from doctor.targets.recording import Recording, read_recording, write_recording
 
+from ..rows import for_each
 from .tree import OPEN_DRIVER, Tree, fatbin
 
 SITE = "/home/jane/venv/lib/python3.11/site-packages"
@@ -56,7 +55,7 @@ def test_replay_is_the_same_snapshot(tree: Tree, tmp_path: Path) -> None:
     assert replayed.agents["nvml"].guilty == "nvmlInit_v2" and replayed.agents["cuda_driver"].noise == ["hello"]
 
 
-@pytest.mark.parametrize("import_torch", [False, True])
+@for_each("import_torch", [False, True])
 def test_replay_of_this_machine(tmp_path: Path, import_torch: bool) -> None:
     recording = gather_all(Options(python=sys.prefix, import_torch=import_torch))
     assert set(recording.agents) >= {"cuda_driver", "nvml"}

@@ -18,6 +18,7 @@ from doctor.snapshot import Missing
 from doctor.snapshot.measured import CollectiveProof, Measured, PairProof
 from doctor.targets.agent import AgentResult
 
+from ..rows import for_each
 from .fake_site import PATIENT, environment, fields, rows, run
 
 ILLEGAL = "CUDA error: an illegal memory access was encountered"
@@ -117,7 +118,7 @@ def test_only_the_devices_asked_for(tmp_path: Path) -> None:
     assert (step["step"], step["fault"]) == ("devices", "failed") and "offers 4" in step["detail"]
 
 
-@pytest.mark.parametrize("devices", [0, 1])
+@for_each("devices", [0, 1])
 def test_fewer_than_two_devices(tmp_path: Path, devices: int) -> None:
     result = run("collective_proof", environment(tmp_path, devices=devices))
     assert (result.fault, rows(result, "pair"), rows(result, "collective")) == (None, [], [])
@@ -158,7 +159,7 @@ def test_a_pair_that_fails(tmp_path: Path) -> None:
     assert well.right is True
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fault", "ending", "words"),
     [
         ("hang", "hang", "no answer in pair"),
@@ -193,7 +194,7 @@ def test_slow_pairs_are_not_called_hanging(tmp_path: Path) -> None:
     assert ("pairs", left) in [(step["step"], step["detail"]) for step in rows(result, "ended")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fault", "ending", "words"),
     [
         ("crash", "crash", "rank 1 ended with signal 6 in all_reduce"),
@@ -241,7 +242,7 @@ def test_an_import_that_ends_the_process(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("number", "left"), [(signal.SIGTERM, 0), (signal.SIGKILL, 1)])
+@for_each(("number", "left"), [(signal.SIGTERM, 0), (signal.SIGKILL, 1)])
 def test_ranks_do_not_outlive_it(tmp_path: Path, number: signal.Signals, left: int) -> None:
     env = environment(tmp_path, devices=2, ranks={"1": "hang"})
     argv = [sys.executable, str(PATIENT / "collective_proof.py"), "--seconds", "60"]
@@ -260,7 +261,7 @@ def test_ranks_do_not_outlive_it(tmp_path: Path, number: signal.Signals, left: i
     assert len(list((tmp_path / "tmp").iterdir())) == left  # nobody can tidy up behind SIGKILL
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [("--seconds", "0"), ("--seconds", "nan"), ("--ranks", "65"), ("--devices", "0,x"), ("--device", "tpu")],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.json import encode
@@ -16,6 +15,8 @@ from doctor.snapshot.measured import Measured
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import AgentResult
 from doctor.targets.recording import Recording, read_recording, write_recording
+
+from ..rows import for_each
 
 UUID = "GPU-5f3a9c1e-1111-2222-3333-444455556666"
 RATE = {"kind": "matmul", "device": "cuda:0", "what": "bf16", "value": 700.5, "unit": "TFLOP/s", "detail": {"m": 8192}}
@@ -44,7 +45,7 @@ def test_results_become_facts() -> None:
     assert found.ended == () and found.batches == Missing("not-asked")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "row",
     [
         {},
@@ -70,9 +71,7 @@ def test_a_result_that_cannot_be_read_is_told_and_costs_no_other(row: Any) -> No
     assert (step.agent, step.step, step.fault) == ("torch_speed", "rate", "failed") and "cannot be read" in step.detail
 
 
-@pytest.mark.parametrize(
-    ("idle", "percents", "busy"), [(20, [100] * 8, False), (0, [40] * 28, True), (28, [], False), (0, [], False)]
-)
+@for_each(("idle", "percents", "busy"), [(20, [100] * 8, False), (0, [40] * 28, True), (28, [], False), (0, [], False)])
 def test_others_at_work_before_the_proof(idle: int, percents: list[int], busy: bool) -> None:
     """Not a GPU that the driver woke for NVML a moment ago."""
     told = [*percents, *[0] * idle]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ..rows import for_each
 from .proving import command, environment, report, run, variables
 
 
@@ -144,7 +145,7 @@ def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_p
     assert of(found, "driver")["missing"] == "timeout"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("torch", "words"),
     [
         (

@@ -15,6 +15,7 @@ from doctor.probes.commands import torch_command
 from tests.agents.run import run_agent
 
 from ..parts import NEEDS
+from ..rows import for_each
 from .proving import environment, report, run
 
 pytestmark = pytest.mark.skipif(not NEEDS["gpu"](), reason="this machine has an NVIDIA driver: see tests/gpu")
@@ -76,7 +77,7 @@ def test_without_torch_there_is_nothing_to_draw(tmp_path: Path) -> None:
     assert not (tmp_path / "x.svg").exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "told"),
     [
         (["prove", "--device", "tpu"], "--device 'tpu'"),
@@ -100,7 +101,7 @@ def test_what_cannot_be_is_refused_before_anything_is_measured(tmp_path: Path, w
     assert told in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("agent", ["torch_proof", "torch_speed", "training_speed", "collective_proof"])
+@for_each("agent", ["torch_proof", "torch_speed", "training_speed", "collective_proof"])
 def test_no_agent_takes_the_torch_of_the_working_directory(tmp_path: Path, agent: str) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('of the working directory')")
     (tmp_path / "src").mkdir()

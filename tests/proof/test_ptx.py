@@ -14,6 +14,7 @@ import pytest
 from compat_matrix import Matrix
 from doctor.patient.driver_proof import BLOCKS, PTX, ROUNDS, THREADS, mixed
 
+from ..rows import for_each
 from .ptx import run, statements
 
 TEXT = PTX.decode("ascii")
@@ -26,7 +27,7 @@ def data(blocks: int = 3) -> list[int]:
     return edges + [random.getrandbits(32) for _ in range((blocks - 1) * SIZE)]
 
 
-@pytest.mark.parametrize("rounds", [1, 2, ROUNDS])
+@for_each("rounds", [1, 2, ROUNDS])
 def test_the_kernel_computes_what_the_cpu_computes(rounds: int) -> None:
     source, seed = data(), random.getrandbits(32)
     assert run(TEXT, source, seed, rounds, SIZE) == list(mixed(array("I", source), seed, rounds, SIZE))
@@ -41,7 +42,7 @@ def test_one_block_of_the_size_that_is_launched() -> None:
 NEEDED = [line for line in statements(TEXT) if not line.startswith(("cvta", "ret")) and not line.endswith(":")]
 
 
-@pytest.mark.parametrize("line", sorted(set(NEEDED)))
+@for_each("line", sorted(set(NEEDED)))
 def test_no_instruction_is_idle(line: str) -> None:
     """A GPU on which one of them did nothing gives a wrong result (or none)."""
     source, seed = data(), random.getrandbits(32)

@@ -8,6 +8,7 @@ from doctor.judge.report import MeasuredVerdict, Report
 from doctor.snapshot import BatchPoint, CpuScore, Snapshot, known
 
 from ..judging import ids, report
+from ..rows import for_each
 from .stories import (
     BOARDS,
     UNKNOWN,
@@ -94,7 +95,7 @@ def test_pro_6000_is_no_faster_than_a_3060_ti_until_the_batch_is_large() -> None
         assert CLEARED in said(done)["launch-bound"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("board", "busy", "cores", "percent"), [("a10", 15.0, 3.0, 33), ("a5000", 7.0, 1.5, 70), ("pro6000", 16.0, 8.0, 13)]
 )
 def test_the_same_trainings_watched(board: str, busy: float, cores: float, percent: int) -> None:
@@ -114,7 +115,7 @@ def test_the_same_trainings_watched(board: str, busy: float, cores: float, perce
     assert_every_fix_is_looked_at_again(s, done.findings[0])
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@for_each("board", BOARDS)
 def test_a_well_fed_gpu_has_no_finding(board: str) -> None:
     s = proven(board)
     done = report(s)
@@ -127,7 +128,7 @@ def test_a_well_fed_gpu_has_no_finding(board: str) -> None:
     assert unknown == [] and not said(done).keys() & MEASURED
 
 
-@pytest.mark.parametrize("board", ["h100", "3090"])
+@for_each("board", ["h100", "3090"])
 def test_a_well_fed_run_has_no_finding(board: str) -> None:
     s = watched(board)
     assert ids(s) == [] and verdict(report(s)).watch_bound == "gpu"
@@ -159,7 +160,7 @@ MEASURED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("s", [machine("h100"), machine(UNKNOWN), Snapshot()], ids=["known", "unlisted", "empty"])
+@for_each("s", [machine("h100"), machine(UNKNOWN), Snapshot()], ids=["known", "unlisted", "empty"])
 def test_without_measurements_all_of_them_are_skipped(s: Snapshot) -> None:
     done = report(s)
     found = {c.id: (c.status, c.reason) for c in done.checks if c.id in MEASURED}
@@ -167,7 +168,7 @@ def test_without_measurements_all_of_them_are_skipped(s: Snapshot) -> None:
     assert set(found.values()) == {("skipped", "nothing was measured: gpudoctor prove")}
 
 
-@pytest.mark.parametrize("board", ["h200", "4090"])
+@for_each("board", ["h200", "4090"])
 def test_at_its_default_power_limit_a_gpu_is_healthy(board: str) -> None:
     b = BOARDS[board]
     s = proven(b, loads=loads(b, reasons_percent={"power-cap": 88.0}, clock_sm_mhz=1400.0), rates=rates(b, speed=0.75))
@@ -248,7 +249,7 @@ def test_an_unlisted_gpu_is_unknown_with_its_figures() -> None:
     assert verdict(done).expected == () and verdict(done).cuda_compatibility == "cleared"
 
 
-@pytest.mark.parametrize("speed", [1.0, 0.3])
+@for_each("speed", [1.0, 0.3])
 def test_a_mig_slice_is_held_against_its_share(speed: float) -> None:
     """1g.10gb of an H100: 16 of 132 SMs, an eighth of the memory."""
     from doctor.snapshot import MigInstance
@@ -300,7 +301,7 @@ def test_of_a_sick_or_shared_gpu_no_speed_is_advised() -> None:
     assert any("faster GPU would help" in line for line in verdict(report(proven(board))).advice)
 
 
-@pytest.mark.parametrize(("busy", "words"), [(20.0, "waited for something else"), (65.0, "take turns")])
+@for_each(("busy", "words"), [(20.0, "waited for something else"), (65.0, "take turns")])
 def test_a_run_that_nothing_bounds_gets_a_hint(busy: float, words: str) -> None:
     done = report(watched("h100", gpu_busy_percent=busy, main_cores=0.3, cpu_cores=0.4, busiest_thread=0.3))
     assert verdict(done).watch_bound == "unclear" and words in verdict(done).advice[0]

@@ -14,6 +14,7 @@ from doctor.probes.measured import parse_measured
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import TorchProof
 
+from ..rows import for_each
 from .fake_site import environment, fields, rows, run
 
 NO_IMAGE = "CUDA error: no kernel image is available for execution on the device"
@@ -79,7 +80,7 @@ def test_a_torch_without_the_older_name_of_tf32(tmp_path: Path) -> None:
     assert proof.right is True and proof.matmul_error < 1e-9 and proof.conv_error < 1e-9  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "found"),
     [
         (("cuda", "--first", "1"), ["cuda:1", "cuda:2"]),
@@ -127,7 +128,7 @@ def test_a_wrong_product_is_told_though_the_convolution_fails(tmp_path: Path) ->
     assert (proof.right, proof.failed_step) == (False, "convolution")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("step", "text", "code", "failed_step"),
     [
         ("context", BUSY, 46, "context"),
@@ -176,7 +177,7 @@ def test_no_memory_at_all(tmp_path: Path) -> None:
     assert isinstance(proof.right, Missing) and proof.error.startswith("OutOfMemoryError: CUDA out of memory")
 
 
-@pytest.mark.parametrize(("fault", "ending", "gap"), [("hang", "hang", "timeout"), ("crash", "crash", "error")])
+@for_each(("fault", "ending", "gap"), [("hang", "hang", "timeout"), ("crash", "crash", "error")])
 def test_what_was_measured_before_a_kernel_that_never_ends_is_kept(
     tmp_path: Path, fault: str, ending: str, gap: str
 ) -> None:
@@ -190,7 +191,7 @@ def test_what_was_measured_before_a_kernel_that_never_ends_is_kept(
     assert isinstance(sick.right, Missing) and sick.right.reason == gap
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("archs", "capability", "code"),
     [
         (["sm_80", "sm_86", "compute_86"], [8, 9], "native"),
@@ -225,7 +226,7 @@ def test_ptx_forced_by_its_variable(tmp_path: Path) -> None:
     assert proofs(run("torch_proof", env, "--device", "cuda"))["cuda:0"].code == "ptx-jit"
 
 
-@pytest.mark.parametrize("variables", [{"CUDA_CACHE_DISABLE": "1"}, {}], ids=["switched off", "cannot be written"])
+@for_each("variables", [{"CUDA_CACHE_DISABLE": "1"}, {}], ids=["switched off", "cannot be written"])
 def test_no_jit_cache(tmp_path: Path, variables: dict[str, str]) -> None:
     env = environment(tmp_path, archs=["compute_70"]) | variables
     proof = proofs(run("torch_proof", env, "--device", "cuda"))["cuda:0"]
@@ -244,7 +245,7 @@ def test_the_key_of_the_gpu(tmp_path: Path, on_machine: Callable[..., dict[str, 
     assert all(line["key"].startswith("GPU-") for line in result.lines if "phase" in line)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "field", "error"),
     [
         ("raise ImportError('libcudnn.so.9: cannot open shared object file')", "import", "ImportError"),
@@ -268,7 +269,7 @@ def test_no_torch(tmp_path: Path) -> None:
     assert (line["error"], line["text"]) == ("ModuleNotFoundError", "No module named 'torch'")
 
 
-@pytest.mark.parametrize("arguments", [("--device", "tpu"), ("--device", "cuda", "--first", "-1"), ()])
+@for_each("arguments", [("--device", "tpu"), ("--device", "cuda", "--first", "-1"), ()])
 def test_wrong_arguments(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     result = run("torch_proof", environment(tmp_path), *arguments)
     assert (result.returncode, result.lines) == (2, []) and "usage: torch_proof" in result.stderr_tail

@@ -20,6 +20,8 @@ from doctor.snapshot.measured import Rate, StepEnd, TrainingStep
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
 
+from ..rows import for_each
+
 HERE = Path(__file__).parent
 AGENT = str(Path(agent.__file__))
 GUARD_S = 200.0
@@ -136,7 +138,7 @@ def test_without_torch() -> None:
     assert fault == "failed" and detail == "ModuleNotFoundError: No module named 'torch'"
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+@for_each("device", ["cpu", "cuda:0"])
 def test_a_package_that_is_no_torch(tmp_path: Path, device: str) -> None:
     (tmp_path / "torch.py").write_text("hello = 1")
     found = speed(sys.executable, AGENT, "--device", device, env={**ENVIRONMENT, "PYTHONPATH": str(tmp_path)})
@@ -154,7 +156,7 @@ def test_the_benchmark_says_where_it_cannot_measure(with_torch: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gpu_speed.py: {why}; nothing was measured\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         (),
@@ -258,7 +260,7 @@ def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Ca
 # ---- Arithmetic ----
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("what", "capability", "name", "units"),
     [
         ("fp32", None, "", "cpu"),
@@ -285,7 +287,7 @@ def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, nam
     assert agent.units_of(what, capability, name) == units
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("capability", "lacking", "mixed"),
     [
         ((5, 0), {"fp16", "bf16", "tf32", "fp8", "int8"}, "fp32"),
@@ -328,7 +330,7 @@ def test_percentiles() -> None:
     assert agent.spread_percent([2.0]) == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tflops", "edge"),
     [(790.0, 8192), (8.1, 2560), (0.1, 1024), (60.0, 4864)],
     ids=str,
@@ -344,7 +346,7 @@ def test_matrices_fit_into_free_memory() -> None:
         assert edge % 256 == 0 and taken[0] <= 0.4 * free < taken[1]
 
 
-@pytest.mark.parametrize("sms", [2, 14, 40, 72, 108, 132, 148, 170])
+@for_each("sms", [2, 14, 40, 72, 108, 132, 148, 170])
 def test_tiles_fill_every_sm_in_whole_waves(sms: int) -> None:
     m, n = agent.wave_shape(sms, 8192)
     assert m % 128 == n % 256 == 0 and (m // 128) * (n // 256) % sms == 0
@@ -355,9 +357,7 @@ def test_a_small_square_stays_one_where_no_wave_comes_near() -> None:
     assert agent.wave_shape(131, 1024) == (1024, 1024)
 
 
-@pytest.mark.parametrize(
-    ("sms", "factor"), [(1, 1), (4, 1), (14, 4), (40, 8), (58, 16), (84, 16), (132, 32), (170, 32), (2000, 64)]
-)
+@for_each(("sms", "factor"), [(1, 1), (4, 1), (14, 4), (40, 8), (58, 16), (84, 16), (132, 32), (170, 32), (2000, 64)])
 def test_the_batch_grows_with_the_chip(sms: int, factor: int) -> None:
     assert agent.batch_factor(sms) == factor
 
@@ -366,7 +366,7 @@ class OutOfMemoryError(RuntimeError):
     """As torch names its own."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "memory", "refusal"),
     [
         (OutOfMemoryError("tried"), True, False),

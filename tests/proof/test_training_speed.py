@@ -21,6 +21,7 @@ from doctor.snapshot.measured import Measured
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
 
+from ..rows import for_each
 from .fake_site import PATIENT, fields, rows, run
 
 HERE = Path(__file__).parent
@@ -322,7 +323,7 @@ def ended(fault: str, detail: str) -> dict[str, Any]:
     return {"ended": {"agent": "training_speed", "step": "sweep 7", "device": "cpu", "fault": fault, "detail": detail}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bad_luck", "line"),
     [
         (lambda: os.kill(os.getpid(), signal.SIGKILL), ended("crash", "signal 9")),
@@ -350,7 +351,7 @@ def test_a_child_that_does_not_end(tmp_path: Path) -> None:
     assert supervised(tmp_path, work, 0.1)[1:] == [ended("skipped", "cut off: its time was over")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("result", "left_out"),
     [
         ({"batch": {"batch": 7, "step_ms": 1.5}}, []),
@@ -392,7 +393,7 @@ def test_long_silence_is_a_hang(tmp_path: Path) -> None:
         assert json.loads(file.read()) == ended("hang", "no answer for 7 s")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "said"),
     [
         (
@@ -418,7 +419,7 @@ def test_a_torch_that_cannot_be_imported(tmp_path: Path, source: str, said: str)
     assert 0 < found.cpu.under_load <= 1.5 * found.cpu.single_core  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "said"),
     [
         ((), "the following arguments are required: --device"),
@@ -444,7 +445,7 @@ def tree(root: Path, files: dict[str, str]) -> str:
 V1 = "sys/fs/cgroup/cpu,cpuacct"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("files", "cores"),
     [
         ({}, None),
@@ -498,7 +499,7 @@ CPUINFO = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40G
 CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("files", "found"),
     [
         ({}, {}),

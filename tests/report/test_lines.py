@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from doctor.report.lines import plain, wrap
 
 from ..healthy import healthy
 from ..judging import report
+from ..rows import for_each
 from ..sickness import without_nvml
 from .samples import finding, hostile, sick
 
@@ -49,9 +49,7 @@ def test_wrapping_loses_no_word(text: str, width: int, indent: str) -> None:
     assert said == " ".join(printable(text).split())
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("a\x1b[0m", "a\\x1b[0m"), ("a\tb\nc", "a b c"), ("\u202e", "\\u202e"), ("ü", "ü")]
-)
+@for_each(("text", "expected"), [("a\x1b[0m", "a\\x1b[0m"), ("a\tb\nc", "a b c"), ("\u202e", "\\u202e"), ("ü", "ü")])
 def test_control_characters_are_shown(text: str, expected: str) -> None:
     assert printable(text) == expected
 

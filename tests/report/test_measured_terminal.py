@@ -25,6 +25,7 @@ from doctor.snapshot.measured import Measured, PairProof, StepEnd
 
 from ..healthy import healthy
 from ..judging import report
+from ..rows import for_each
 from .measured_mutants import by_an_enemy, with_holes
 from .measured_samples import (
     KEY,
@@ -78,7 +79,7 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
         assert words in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "words"),
     [
         ({"torch_devices": (), "torch": ()}, "✗ GPU path not used torch offers no GPU"),
@@ -208,7 +209,7 @@ def test_what_is_between_gpus_is_told() -> None:
     assert "✗ all-reduce by nccl over 2 devices: no answer within 20 s" in text
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
+@for_each("verbose", [0, 1])
 def test_every_step_that_did_not_end_well_is_told(verbose: int) -> None:
     ends = (
         StepEnd(agent="torch_speed", step="matmul fp8", device="cuda:0", fault="skipped", detail="needs compute capability 8.9"),
@@ -272,9 +273,9 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
     assert "hw-thermal in 40 % of the samples" in flat(hot) and "idle in" not in flat(hot)
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
-@pytest.mark.parametrize("width", [40, 60, 80, 110])
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("verbose", [0, 1])
+@for_each("width", [40, 60, 80, 110])
+@for_each("name", SAMPLES)
 def test_no_line_is_wider_than_the_terminal(reports: dict[str, Report], name: str, width: int, verbose: int) -> None:
     rows = measured_lines(reports[name], width, verbose)
     for ascii_ in (False, True):
@@ -282,7 +283,7 @@ def test_no_line_is_wider_than_the_terminal(reports: dict[str, Report], name: st
             assert len(row) <= width or len(row.split()) == 1, row
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_in_ascii_no_sign_is_lost(reports: dict[str, Report], name: str) -> None:
     text = plain(measured_lines(reports[name], 100, 1), ascii_=True)
     assert text.isascii() and "?" not in text.replace("? not proven", "")
@@ -301,7 +302,7 @@ def test_holes_are_stepped_around(name: str, seed: int, share: float, verbose: i
 BASE = told(full_measured())
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_no_control_character_of_an_agent_reaches_the_terminal(name: str) -> None:
     enemy = told(by_an_enemy(SAMPLES[name]()))
     text = plain(measured_lines(enemy, 80, 1))

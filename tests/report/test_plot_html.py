@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -21,6 +20,7 @@ from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import report
+from ..rows import for_each
 from .measured_mutants import by_an_enemy, with_holes
 from .measured_samples import cpu_measured, full_measured, machine, no_gpu_path, told, two_gpus, watched
 from .samples import COMMAND, HOSTILE, LAYERS, finding, hostile, sick
@@ -113,7 +113,7 @@ def test_the_page_tells_verdict_findings_fixes_pictures_figures_and_what_did_not
     assert seen.tags.count("svg") == 2
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_the_page_needs_nothing_from_outside_and_runs_nothing(name: str) -> None:
     text = render_html(told(SAMPLES[name]()))
     seen = Page(text)
@@ -172,7 +172,7 @@ def test_a_watched_run_has_its_table() -> None:
     assert sheets(told(watched()))[0].rows[0][0] == "python"
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_tables_are_whole(name: str) -> None:
     found = sheets(told(SAMPLES[name]()))
     assert found and found[0].title == "GPU path"
@@ -202,7 +202,7 @@ def test_every_figure_is_in_a_table() -> None:
         assert what in cells
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_markdown_has_the_measurements_as_tables(name: str) -> None:
     text = render_markdown(sick_with(SAMPLES[name]()), LAYERS)
     assert text.count("<details>") == text.count("</details>")

@@ -20,6 +20,7 @@ from doctor.report.plot_svg import drawable, render_svg
 from doctor.report.svg import escape, shorten, text_width
 from doctor.snapshot.measured import Measured
 
+from ..rows import for_each
 from .measured_mutants import by_an_enemy, with_holes
 from .measured_samples import cpu_measured, full_measured, machine, operation, rate, sweep, told, two_gpus, watched
 from .samples import HOSTILE
@@ -84,7 +85,7 @@ def titles(root: ElementTree.Element, tag: str) -> dict[str, ElementTree.Element
     }  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_no_label_covers_another_or_leaves_the_paper(name: str) -> None:
     found = texts(picture(SAMPLES[name]()))
     assert len(found) > 15
@@ -189,7 +190,7 @@ def test_what_is_there_is_drawn_and_nothing_else() -> None:
     assert "Roofline" in words_of(slope) and "Matrix product" not in words_of(slope)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "measured",
     [watched(), Measured(), replace(full_measured(), rates=(), batches=sweep()[:1])],
     ids=["watched", "none", "one batch"],
@@ -208,7 +209,7 @@ def test_a_device_is_drawn_by_name() -> None:
         render_svg(report, "cuda:7")
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_words_of_an_enemy_stay_words(name: str) -> None:
     report = told(by_an_enemy(SAMPLES[name]()))
     root = ElementTree.fromstring(render_svg(report))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Fix, Step
@@ -18,6 +17,7 @@ from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import report
+from ..rows import for_each
 from .samples import COMMAND, LAYERS, finding, hostile, sick, steps
 
 PLAIN = Look(width=80)
@@ -63,7 +63,7 @@ def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
         assert text.count("no cuDNN for it") == 1 and ", 8 of them" in text
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 300])
+@for_each("width", [40, 60, 80, 100, 300])
 def test_commands_stand_alone_and_whole_at_every_width(width: int) -> None:
     lines = [row.strip(" ") for row in rows(Look(width=width))]
     for step in steps():
@@ -72,8 +72,8 @@ def test_commands_stand_alone_and_whole_at_every_width(width: int) -> None:
                 assert command.replace("\t", " ").strip() in lines
 
 
-@pytest.mark.parametrize("verbose", [0, 1, 2])
-@pytest.mark.parametrize("width", [60, 80, 100])
+@for_each("verbose", [0, 1, 2])
+@for_each("width", [60, 80, 100])
 def test_nothing_but_commands_and_long_words_is_wider_than_the_terminal(width: int, verbose: int) -> None:
     commands = {line.strip() for step in steps() for line in step.command.replace("\t", " ").split("\n")}
     for row in rows(Look(width=width, verbose=verbose)):
@@ -189,13 +189,13 @@ def test_nvidia_smi_s_cuda_version_is_explained_where_it_differs() -> None:
     assert "nvidia-smi" not in text("12.8"), "torch's CUDA and the driver's are the same here"
 
 
-@pytest.mark.parametrize("verbose", [0, 2])
+@for_each("verbose", [0, 2])
 def test_ascii_is_ascii(verbose: int) -> None:
     for found in (sick(), hostile()):
         assert render_terminal(found, LAYERS, Look(verbose=verbose, ascii_=True)).isascii()
 
 
-@pytest.mark.parametrize("verbose", [0, 1, 2])
+@for_each("verbose", [0, 1, 2])
 def test_no_control_character_of_a_fact_reaches_the_terminal(verbose: int) -> None:
     text = render_terminal(hostile(), LAYERS, Look(verbose=verbose))
     assert not [c for c in text if not c.isprintable() and c != "\n"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from doctor.judge.registry import load_all
 from doctor.judge.report import Report
 from doctor.report.markdown import render_markdown
@@ -14,6 +12,7 @@ from doctor.snapshot import Snapshot, Symptom, Target
 from doctor.text import read
 
 from ..judging import report
+from ..rows import for_each
 
 ABOUT = {check.id: check.about for check in load_all()}
 LAYERS = {name: about.layer for name, about in ABOUT.items()}
@@ -61,7 +60,7 @@ def test_a_contradiction_of_the_text_is_told_beside_the_open_cause() -> None:
     assert shown.index("does not decide") < shown.index("535.54.03") < shown.index("UNKNOWN  exit 3")
 
 
-@pytest.mark.parametrize("text", [BLOCK, NO_IMAGE, "RTX 3090, driver 570.86.10, torch 2.6.0+cu124"])
+@for_each("text", [BLOCK, NO_IMAGE, "RTX 3090, driver 570.86.10, torch 2.6.0+cu124"])
 def test_what_the_text_does_not_tell_is_not_listed_unless_asked_for(text: str) -> None:
     assert not re.search("not looked at|unknown$|GPUs unknown|driver unknown|torch unknown", terminal(text), re.M)
     assert "checks" in terminal(text).split("\n")[-3] + terminal(text).split("\n")[-4]
@@ -86,7 +85,7 @@ def test_a_place_alone_makes_no_cause_likely() -> None:
     assert found.possible and all(f.id not in found.possible for f in found.findings)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "denied"),
     [
         (f"GPU 0: NVIDIA GeForce RTX 5090\n{NO_IMAGE}", "torch-dropped-old-gpu-sm"),
@@ -111,7 +110,7 @@ def test_a_kernel_that_is_missing_rules_out_what_comes_before_it() -> None:
     assert not {"driver-too-old-for-cuda-build", "cpu-only-torch"} & set(found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gpu", "torch", "found"),
     [
         ("RTX 5090", "2.5.1", "torch-lacks-new-gpu-sm"),

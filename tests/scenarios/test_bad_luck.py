@@ -18,6 +18,7 @@ import pytest
 from tests.fakes import Machine
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
+from ..rows import Faults, share
 from .torch_build import Workshop, install
 
 SHORT = ("--timeout", "2")
@@ -154,22 +155,6 @@ TROUBLES: dict[str, Trouble] = {
 Ran = tuple[dict[str, Any], subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytest.FixtureRequest) -> dict[str, Ran]:  # noqa: F811
-    """Every trouble that this run asks for, side by side: most of the time they wait for deadlines."""
-    wanted = [
-        item.callspec.params["name"]
-        for item in request.session.items
-        if hasattr(item, "callspec") and item.fspath == request.fspath
-    ]
-    folder = tmp_path_factory.mktemp("troubles")
-    workshop = Workshop(folder / "workshop")
-    with ThreadPoolExecutor(4) as pool:
-        return dict(
-            zip(wanted, pool.map(lambda n: _run(TROUBLES[n], folder / n, fakes, workshop), wanted), strict=True)
-        )
-
-
 def _run(trouble: Trouble, folder: Path, fakes: Path, workshop: Workshop) -> Ran:  # noqa: F811
     prefix = folder / "venv"
     venv.create(prefix, with_pip=False, symlinks=True)
@@ -197,12 +182,37 @@ def _fact(report: dict[str, Any], path: str) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", TROUBLES)
-def test_there_is_a_report(ran: dict[str, Ran], name: str) -> None:
-    trouble = TROUBLES[name]
-    report, run = ran[name]
-    if name == "no-network" and "unshare" in run.stderr:
+PARTS = 4
+"""The first part is quick."""
+NAMES = [name for name in TROUBLES if name != "no-network"]
+
+
+def side_by_side(names: list[str], folder: Path, fakes: Path) -> dict[str, Ran]:  # noqa: F811
+    """These troubles, four at a time: most of the time they wait for deadlines."""
+    workshop = Workshop(folder / "workshop")
+    with ThreadPoolExecutor(4) as pool:
+        done = pool.map(lambda name: _run(TROUBLES[name], folder / name, fakes, workshop), names)
+        return dict(zip(names, done, strict=True))
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
+def test_there_is_a_report(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F811
+    ran = side_by_side(share(NAMES, part, PARTS), tmp_path, fakes)
+    with Faults() as faults:
+        for name, (report, run) in ran.items():
+            with faults.of(name):
+                there_is_a_report(name, report, run)
+
+
+def test_there_is_a_report_without_a_network(tmp_path: Path, fakes: Path) -> None:  # noqa: F811
+    ((report, run),) = side_by_side(["no-network"], tmp_path, fakes).values()
+    if "unshare" in run.stderr:
         pytest.skip("this user may not make a network namespace")
+    there_is_a_report("no-network", report, run)
+
+
+def there_is_a_report(name: str, report: dict[str, Any], run: subprocess.CompletedProcess[str]) -> None:
+    trouble = TROUBLES[name]
     assert report, run.stderr
     assert run.stderr == "", "nothing but the report"
     assert run.returncode == report["exit_code"]

@@ -10,10 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.fakes import Machine
 from tests.fakes.fixtures import fakes, on_machine  # noqa: F401 (fixtures)
 
 from ..machines.fields import Field, fields
+from ..rows import share
 from . import take
 from .machine_files import Scenario
 from .torch_build import Workshop
@@ -57,8 +60,12 @@ def _links(finding: dict[str, object]) -> set[str]:
     return {str(pair[0]) for pair in links}
 
 
-def test_every_fault_is_found_on_its_gpu_alone(fakes: Path, tmp_path: Path) -> None:  # noqa: F811
-    machines = sick_machines()
+PARTS = 3
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
+def test_every_fault_is_found_on_its_gpu_alone(part: int, fakes: Path, tmp_path: Path) -> None:  # noqa: F811
+    machines = share(sick_machines(), part, PARTS)
 
     def judged(number: int) -> list[set[str]]:
         folder = tmp_path / f"m{number}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.fakes import Machine
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
@@ -20,11 +22,19 @@ GH200_FILES = {PCI + "device": "0x2342\n", PCI + "subsystem_device": "0x1809\n"}
 WHEELS = {"2.5.1+cu124": "torch-2.5.1-x86_64", "2.6.0+cu124": "torch-2.6.0-x86_64"}
 
 
-def test_hopper_is_healthy_with_torch_of_cuda_12_4(tmp_path: Path, fakes: Path) -> None:  # noqa: F811
+@pytest.mark.parametrize(
+    "boards",
+    [("gh200",), pytest.param(("healthy-h100", "h200x8"), marks=pytest.mark.slow)],
+)
+def test_hopper_is_healthy_with_torch_of_cuda_12_4(
+    boards: tuple[str, ...],
+    tmp_path: Path,
+    fakes: Path,  # noqa: F811
+) -> None:
     """36 of the 341 containers of libtorch_cuda.so hold nothing: by sizes 9.0 was missing from them, the rest not."""
     workshop = Workshop(tmp_path / "workshop")
     faults = []
-    for board in ("healthy-h100", "h200x8", "gh200"):
+    for board in boards:
         for build, wheel in WHEELS.items():
             scenario = replace(take.load("healthy-h100" if board == "gh200" else board), name=board, torch=build)
             scenario = replace(scenario, build={"skeleton": wheel})

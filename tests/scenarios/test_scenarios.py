@@ -15,24 +15,19 @@ from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
 from ..fix.hostile import faults
 from ..install_lines import of_fixes, unpublished
+from ..rows import Faults, share
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
 from .contradictions import LAYERS, contradictions
 from .torch_build import Workshop
 
 Judged = dict[str, tuple[dict[str, Any], int, str]]
+PARTS = 6
+"""The first part is quick; each part has machines and cases of all kinds."""
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytest.FixtureRequest) -> Judged:  # noqa: F811
-    """All scenarios that this run asks for, judged; two at a time and more, since they mostly wait for children."""
-    wanted = {
-        item.callspec.params["name"]
-        for item in request.session.items
-        if hasattr(item, "callspec") and item.fspath == request.fspath
-    }
-    wanted = wanted or set(take.names())
-    folder = tmp_path_factory.mktemp("scenarios")
+def judge_all(names: list[str], folder: Path, fakes: Path) -> Judged:  # noqa: F811
+    """These scenarios, judged; two at a time and more, since they mostly wait for children."""
     workshop = Workshop(folder / "workshop")
 
     def one(name: str) -> tuple[dict[str, Any], int, str]:
@@ -41,12 +36,23 @@ def judged(tmp_path_factory: pytest.TempPathFactory, fakes: Path, request: pytes
         return take.check(recording, *scenario.check)
 
     with ThreadPoolExecutor(4) as pool:
-        return dict(zip(sorted(wanted), pool.map(one, sorted(wanted)), strict=True))
+        return dict(zip(names, pool.map(one, names), strict=True))
 
 
-@pytest.mark.parametrize("name", take.names())
-def test_scenario(judged: Judged, name: str) -> None:
-    report, code, stderr = judged[name]
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
+def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F811
+    judged = judge_all(share(take.names(), part, PARTS), tmp_path, fakes)
+    quoted: set[Any] = set()
+    with Faults() as found:
+        for name, (report, code, stderr) in judged.items():
+            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction):
+                with found.of(f"{name}: {test.__name__}"):
+                    test(name, report, code, stderr)
+            with found.of(f"{name}: facts in commands are quoted"):
+                assert not faults(msgspec.convert(report, Report, strict=False), quoted)
+
+
+def as_expected(name: str, report: dict[str, Any], code: int, stderr: str) -> None:
     assert report, stderr
     found = [[finding["id"], finding["status"]] for finding in report["findings"]]
     told = {"verdict": report["verdict"], "exit_code": code, "findings": found}
@@ -57,22 +63,21 @@ def test_scenario(judged: Judged, name: str) -> None:
     assert not [row for row in report["checks"] if "itself failed" in row["reason"]]
 
 
-@pytest.mark.parametrize("name", take.names())
-def test_fixes_are_sound(judged: Judged, name: str) -> None:
+def fixes_are_sound(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> None:
     """Judged as the replay judged it: the same Snapshot and Policy, by the saved report."""
-    saved = msgspec.convert(judged[name][0], Report, strict=False)
+    saved = msgspec.convert(report, Report, strict=False)
     assert_fixes_are_sound(saved.snapshot, saved.policy)
 
 
-def test_install_lines_name_what_is_published(judged: Judged) -> None:
-    """Over all scenarios: torch, its companions and their indexes as the matrix has them."""
-    lines = {line for report, _, _ in judged.values() for f in report["findings"] for line in of_fixes(f["fixes"])}
+def lines_are_published(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> None:
+    """Torch, its companions and their indexes as the matrix has them."""
+    lines = {line for f in report["findings"] for line in of_fixes(f["fixes"])}
     assert [problem for line in sorted(lines) for problem in unpublished(line)] == []
 
 
-@pytest.mark.parametrize("name", take.names())
-def test_a_report_does_not_contradict_itself(judged: Judged, name: str) -> None:
-    report = msgspec.convert(judged[name][0], Report, strict=False)
+def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """The report does not contradict itself, and its first and last screens say what is wrong and what to do."""
+    report = msgspec.convert(saved, Report, strict=False)
     assert not contradictions(report)
     rows = render_terminal(report, LAYERS, Look(width=80)).splitlines()
     for failed in report.findings[:1]:
@@ -85,12 +90,3 @@ def test_a_report_does_not_contradict_itself(judged: Judged, name: str) -> None:
             step = failed.fixes[0].steps[0]
             to_do = (step.command.partition("\n")[0] or step.text, step.text)
             assert any(" ".join(words.split()) in ending for words in to_do), "and what to do"
-
-
-def test_facts_in_commands_are_quoted(judged: Judged) -> None:
-    """A report or a recording may come from anybody: shell code in a fact never runs where a step is pasted."""
-    done: set[Any] = set()
-    found = []
-    for name in sorted(judged):
-        found += faults(msgspec.convert(judged[name][0], Report, strict=False), done)
-    assert not found, "\n".join(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -88,9 +89,23 @@ def _tools(draw: DrawFn, s: Snapshot) -> Snapshot:
     return s.replace(changes)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@FEW
 @given(crowded(), st.booleans())
 def test_first_fixes_are_sound_among_extensions(machine: Snapshot, building: bool) -> None:
+    first_fixes_are_sound(machine, building)
+
+
+@pytest.mark.slow
+@settings(FEW, max_examples=EXAMPLES)
+@given(crowded(), st.booleans())
+def test_first_fixes_are_sound_among_many_extensions(machine: Snapshot, building: bool) -> None:
+    first_fixes_are_sound(machine, building)
+
+
+def first_fixes_are_sound(machine: Snapshot, building: bool) -> None:
     dists = machine.python.distributions
     assert isinstance(dists, tuple)
     required = tuple(d.name for d in dists if d.name in _REQUIRED)

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import jsonschema
-import pytest
 
+from ..rows import for_each
 from .run import COMMAND, environment, python, run
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "expected"),
     [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139)],
 )
@@ -104,7 +104,7 @@ def _one_line(done: subprocess.CompletedProcess[bytes]) -> str:
     return text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "code", "said"),
     [
         (["--", "no-such-command-here", "x"], 127, "no-such-command-here: command not found"),
@@ -181,7 +181,7 @@ def test_a_full_or_closed_stderr_does_not_change_the_exit_code(tmp_path: Path) -
     assert done.returncode == 5
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@for_each("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{COMMAND} watch -- sh -c 'exit 5' {closed}"],

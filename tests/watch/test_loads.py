@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from doctor.proof.loads import Phase, Sample, loads_of, parse_phases, parse_samples, process_on_gpu
 from doctor.snapshot import Missing
+
+from ..rows import for_each
 
 A, B = "GPU-aaaa", "GPU-bbbb"
 
@@ -84,7 +84,7 @@ def test_all_figures_in_the_units_of_a_load() -> None:
     assert load.others == 0, "one other process in one of two samples is a passer-by"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("listed", "others"),
     [([], None), ([4711], None), ([7], 0), ([7, 4711], 1)],
     ids=["hidden", "numbers of the host", "alone", "beside another"],
@@ -116,7 +116,7 @@ def test_what_nvml_does_not_tell_is_missing_and_nonsense_too() -> None:
     assert load.reasons_percent == {}
 
 
-@pytest.mark.parametrize("odd", [None, True, "x", [], {}, {"time": "x"}, {"time": 1, "processes": [["x"]]}])
+@for_each("odd", [None, True, "x", [], {}, {"time": "x"}, {"time": 1, "processes": [["x"]]}])
 def test_hostile_lines_are_no_samples(odd: Any) -> None:
     assert parse_samples([{"sample": odd}, {"begin": "x"}]) == []
     lines = [

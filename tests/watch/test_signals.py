@@ -13,8 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
+from ..rows import for_each
 from .run import COMMAND, environment, python, start
 
 HEARS = (
@@ -40,7 +39,7 @@ def wait_for(child: subprocess.Popen[bytes], word: bytes) -> None:
     assert line, "it ended before it said so"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1], ids=lambda n: n.name)
+@for_each("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1], ids=lambda n: n.name)
 def test_a_signal_sent_to_gpudoctor_reaches_the_command_once(number: signal.Signals) -> None:
     with start("--", *python(HEARS)) as child:
         wait_for(child, b"ready")
@@ -119,7 +118,7 @@ def has_child(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "its end"])
+@for_each("how", ["ctrl-c", "its end"])
 def test_a_running_process_is_watched_and_left_alone(how: str, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     with subprocess.Popen(["sleep", "600"]) as process:
