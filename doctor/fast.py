@@ -24,6 +24,9 @@ def run_fast(arguments: Sequence[str]) -> int | None:
     flags = read_flags(_FLAGS[command], rest)
     if flags is None:
         return None
+    from .finder import find_our_modules
+
+    find_our_modules()
     from .guard import guarded
 
     gc.disable()  # a process that lives for a tenth of a second: looking for cycles costs more than it frees
