@@ -40,7 +40,7 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
         version = need("driver.kernel_version", s.driver.version)
     devices = known(s.driver.cuda_devices) or ()
     working = {known(d.pci_address) for d in devices} if s.driver.cu_init == 0 else set()
-    every = s.driver.cu_init == 0 and len(devices) >= max(1, len(known(s.gpus) or ()))
+    every = s.driver.cu_init == 0 and len(devices) >= max(1, len(known(s.gpus) or ())) and not s.cap("gpus")
     seen: set[str] = set()
     lack: NeedsFact | None = None
     found = list(_gpus(s, m))

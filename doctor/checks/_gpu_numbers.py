@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from ..fixes.place import container_kind
 from ..snapshot import CudaDevice, Gpu, Missing, Snapshot, known
+from ..snapshot.cap import CapOf
 from ._seen import is_wsl, nvidia_cards
 
 MASK = "CUDA_VISIBLE_DEVICES"
@@ -25,7 +26,7 @@ def machine(s: Snapshot) -> int | None:
     held = known(s.driver.proc_gpus)
     if held and not container_kind(s):
         return held
-    cards = None if is_wsl(s) else nvidia_cards(s)
+    cards = None if is_wsl(s) or s.cap("pci-devices") else nvidia_cards(s)
     return len(cards) if cards else None
 
 
@@ -95,10 +96,16 @@ def facts(s: Snapshot) -> dict[str, int]:
     given, listed = session(s), cuda(s)
     numbers = {
         "gpus_of_machine": machine(s),
-        "gpus_of_session": None if given is None else len(given),
-        "gpus_of_cuda": None if listed is None else len(listed),
+        "gpus_of_session": None if given is None else _counted(s, "gpus", len(given)),
+        "gpus_of_cuda": None if listed is None else _counted(s, "cuda-devices", len(listed)),
     }
     return {name: number for name, number in numbers.items() if number is not None}
+
+
+def _counted(s: Snapshot, what: CapOf, looked: int) -> int | None:
+    """The count itself, where gpudoctor looked at a part only."""
+    cap = s.cap(what)
+    return cap.listed if cap else looked
 
 
 def words(s: Snapshot) -> str:

@@ -6,6 +6,7 @@ import re
 
 from ..findings import Policy, Skip
 from ..snapshot import DeviceNode, Gpu, LibraryFile, Missing, NeedsFact, PciDevice, Snapshot, known, need
+from ..snapshot.cap import CapOf
 
 DRIVERLESS = (
     "no-nvidia-gpu", "driver-not-installed", "driver-not-loaded", "other-kernel-driver-bound",
@@ -134,6 +135,14 @@ def need_gpus(s: Snapshot) -> tuple[Gpu, ...]:
     if absent(s.driver.nvml_library_path) and isinstance(s.gpus, Missing):
         raise Skip("no libnvidia-ml is found")
     return need("gpus", s.gpus)
+
+
+def need_whole(s: Snapshot, *lists: CapOf) -> None:
+    """The check is unknown where gpudoctor stopped counting one of these lists: a part of it is not its length."""
+    for name in lists:
+        if cap := s.cap(name):
+            fact = {"cuda-devices": "driver.cuda_devices"}.get(name, name)
+            raise NeedsFact(fact, Missing("not-asked", f"gpudoctor looked at {cap.words}"))
 
 
 def version_numbers(version: str) -> tuple[int, ...]:

@@ -42,7 +42,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns where quota or affinity give less than a core for each GPU that CUDA (else NVML) shows."""
     gpus = len(listed(s))
     devices = known(s.driver.cuda_devices)
-    count = len(devices) if devices else gpus
+    cap = s.cap("cuda-devices" if devices else "gpus")
+    count = (cap and cap.listed) or (len(devices) if devices else gpus)
     cores: list[float] = []
     if not absent(s.host.cpu_quota_cores):
         cores.append(need("host.cpu_quota_cores", s.host.cpu_quota_cores))

@@ -23,6 +23,7 @@ from ..findings import Check, Finding, Policy, Skip
 from ..fixes.variables import pci_order
 from ..snapshot import CudaDevice, Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._readings import listed
+from ._seen import need_whole
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -45,6 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if need("host.environment", s.host.env("CUDA_DEVICE_ORDER")) == "PCI_BUS_ID":
         return
     devices = need("driver.cuda_devices", s.driver.cuda_devices)
+    need_whole(s, "gpus", "cuda-devices")
     value = known(s.host.env("CUDA_VISIBLE_DEVICES")) or ""
     entries = [entry.strip() for entry in value.split(",") if entry.strip()]
     mine = [_gpu_of(device, gpus) for device in devices]

@@ -28,7 +28,7 @@ from ..fixes.restart import restart
 from ..snapshot import Gpu, Snapshot, known, need
 from . import _gpu_numbers as numbers
 from ._readings import name_of
-from ._seen import ALL_CAUSES, absent, compat_in_use, is_wsl, need_gpus, real_libcudas
+from ._seen import ALL_CAUSES, absent, compat_in_use, is_wsl, need_gpus, need_whole, real_libcudas
 from .cuda_compat_on_unsupported_gpu import refuses
 from .cuda_visible_devices_wrong import named
 
@@ -59,6 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     gpus = [gpu for gpu in numbers.session(s) or () if known(gpu.uuid) or known(gpu.pci_address)]
     if not devices:
         raise Skip("CUDA lists no GPU at all")
+    need_whole(s, "gpus", "cuda-devices")
     if numbers.in_mig_mode(gpus):
         raise Skip("a GPU is in MIG mode: CUDA lists one instance to a process")
     left = numbers.unlisted(gpus, devices)

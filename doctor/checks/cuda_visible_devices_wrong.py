@@ -26,7 +26,7 @@ from ..fixes.container import start_with, variable_line
 from ..fixes.place import container_kind
 from ..fixes.selection import set_variable, unset_variable
 from ..snapshot import Gpu, Missing, Snapshot, known, need
-from ._seen import nodes_of
+from ._seen import need_whole, nodes_of
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -63,6 +63,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if seen is not None and len(seen) >= len(entries) and len(set(entries)) == len(entries):
         return  # every entry became a device
     gpus = need("gpus", s.gpus)
+    need_whole(s, "gpus")
     bad = next((i for i, entry in enumerate(entries) if _problem(entry, entries[:i], gpus)), None)
     if bad is None:
         return

@@ -60,6 +60,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"Not known: whether this machine has {expected}", "The list of GPUs could not be read.", facts=facts
         )
         return
+    if cap := s.cap("gpus") or s.cap("cuda-devices"):
+        title = f"Not known: whether this machine has {expected}"
+        yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts)
+        return
     if _fits(names, p) or (by_cuda and _fits(by_cuda, p)):
         return
     hiding = _hiding(s, p, by_nvml, by_cuda, mask)

@@ -90,9 +90,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail = f"No answer in time: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
         detail += "driver is stuck: look for Xid lines in the host's kernel log."
         yield CHECK.unknown("torch was imported, but its call to the GPU did not return", detail, facts=facts)
-    elif isinstance(run.kernel_ran, Missing) and not (available and run.kernel_ran.reason == "not-asked"):
+    elif isinstance(run.kernel_ran, Missing) and not (available and _nobody_asked(s)):
         need("torch_run.cuda_available", run.cuda_available)
         need("torch_run.kernel_ran", run.kernel_ran)
+
+
+def _nobody_asked(s: Snapshot) -> bool:
+    """Whether no GPU was to compute; where torch lists more than gpudoctor asks, some were not."""
+    ran = s.torch_run.kernel_ran
+    return isinstance(ran, Missing) and ran.reason == "not-asked" and not s.cap("torch-devices")
 
 
 def _listed(s: Snapshot, m: Matrix) -> str:

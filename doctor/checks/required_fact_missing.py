@@ -13,7 +13,7 @@ tell gpudoctor what to expect: `--expect any` where a GPU is not needed, `--expe
 
 Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with PyTorch installed
 its build and the architectures that it holds; each package named by --require. An empty list does not count as an
-answer. What the user's own flags left out is never required.
+answer, and neither does one of which only a part was looked at. What the user's own flags left out is never required.
 
 Source: gpudoctor's own rules for the verdict.
 """
@@ -58,7 +58,11 @@ _WORDS = {
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """One unknown for each required fact that is Missing and whose absence is not explained by the same facts."""
-    for path in (*_of_gpu(s, p), *_of_torch(s, p)):
+    of_gpus = _of_gpu(s, p)
+    if of_gpus and (cap := s.cap("gpus") or (s.cap("cuda-devices") if isinstance(s.gpus, Missing) else None)):
+        title, facts = "Not known: how all GPUs are", {"looked": cap.looked, "listed": cap.listed}
+        yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts, subject="gpus", layer="driver")
+    for path in (*of_gpus, *_of_torch(s, p)):
         if any(path == left or path.startswith(f"{left}.") for left in p.left_out):
             continue
         fact = _value(s, m, path)

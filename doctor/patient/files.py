@@ -10,8 +10,9 @@ import base64
 import errno
 import os
 import stat
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
+T = TypeVar("T")
 Emit = Callable[[Dict[str, Any]], None]
 
 TEXT_LIMIT = 256 * 1024
@@ -29,6 +30,7 @@ class Files:
         self._texts: Dict[str, Optional[str]] = {}
         self._names: Dict[str, Optional[List[str]]] = {}
         self._parents: Dict[str, str] = {}
+        self._capped: Dict[Tuple[str, str], bool] = {}
 
     def on_disk(self, path: str) -> str:
         """The path to open for `path`. Raises OSError (ELOOP) on a chain of links without end."""
@@ -46,6 +48,8 @@ class Files:
             if data is not None and len(data) >= limit:
                 line["cut"] = True
             self.emit(line)
+            if "cut" in line and limit == TEXT_LIMIT:
+                self.cap("file-bytes", limit, None, path)
         return text
 
     def peek(self, path: str, limit: int = TEXT_LIMIT) -> Optional[str]:
@@ -76,15 +80,27 @@ class Files:
         """The sorted names in a folder, None where it cannot be listed. Only names that `keep` accepts are emitted."""
         if path not in self._names:
             try:
-                found = sorted(os.listdir(self.on_disk(path)))[:_MAX_NAMES]
+                there = sorted(os.listdir(self.on_disk(path)))
             except OSError as error:
                 self._names[path] = None
                 self.missing(path, error)
             else:
-                self._names[path] = found
+                found = self._names[path] = self.first(there, _MAX_NAMES, "folder-names", path)
                 kept = found if keep is None else [name for name in found if keep(name)]
-                self.emit({"at": "dir", "path": clean(path), "names": [clean(n) for n in kept], "total": len(found)})
+                self.emit({"at": "dir", "path": clean(path), "names": [clean(n) for n in kept], "total": len(there)})
         return self._names[path]
+
+    def first(self, items: List[T], most: int, what: str, path: str = "") -> List[T]:
+        """The first `most` of a list; where it is longer, that is emitted: who reads it may not take it for all."""
+        if len(items) > most:
+            self.cap(what, most, len(items), path)
+        return items[:most]
+
+    def cap(self, what: str, looked: int, listed: Optional[int], path: str = "") -> None:
+        """Say once that only the first `looked` of `listed` (None: not counted) are looked at."""
+        if (what, path) not in self._capped:
+            self._capped[what, path] = True
+            self.emit({"at": "cap", "what": what, "looked": looked, "listed": listed, "path": clean(path)})
 
     def real(self, path: str) -> str:
         """The path with all links resolved (emitted where it differs); the path itself where that fails."""

@@ -3,6 +3,7 @@
 Standard library only (Python 3.8). It judges nothing: it reads, follows what it read to the next file, and emits
 JSON-able lines in a fixed order, so that what was emitted before a hang is kept. Lines, by `at`:
 
+cap {what, looked, listed, path}: a list of which only the first part is looked at;
 file {path, text, cut?}, data {path, base64}, missing {path, reason, detail}, dir {path, names, total},
 exists {path, kind}, link {path, real}, match {path, line}: one line of a long file;
 built {kernel, found}: whether modprobe knows an nvidia module for the running kernel;
@@ -94,8 +95,10 @@ def gather_devices(emit: Emit, root: str = "/") -> None:
     for folder in ("/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels"):
         if folder in paths:
             paths.remove(folder)
-            paths += [folder + "/" + name for name in (files.names(folder) or [])[:256]]
-    for path in paths[:1024]:
+            paths += [
+                folder + "/" + name for name in files.first(files.names(folder) or [], 256, "device-nodes", folder)
+            ]
+    for path in files.first(paths, 1024, "device-nodes", "/dev"):
         _node(files, path)
     emit({"at": "nodes", "complete": True})
 
@@ -244,7 +247,7 @@ def _driver(files: Files) -> None:
 def _pci(files: Files) -> None:
     """Display devices of any vendor and NVIDIA's bridges; `dir` says how many devices the list has."""
     base = "/sys/bus/pci/devices"
-    for address in (files.names(base, lambda name: False) or [])[:8192]:
+    for address in files.first(files.names(base, lambda name: False) or [], 8192, "pci-devices"):
         alias = files.peek(base + "/" + address + "/modalias", 256)
         if alias is None:
             files.emit({"at": "pci", "address": clean(address), "modalias": None, "driver": None})

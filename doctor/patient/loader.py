@@ -49,7 +49,8 @@ class Loader:
 def gather_loader(files: Files, env: Optional[Mapping[str, str]], tools: Any) -> Loader:
     """Emit loader, ldcache, library, compat, toolkit, nvcc, gcc and (where the environment is known) compiler lines."""
     names = (env or {}).get("LD_LIBRARY_PATH", "")
-    library_path = [os.path.normpath(p) for p in re.split("[:;]", names) if p.startswith("/")][:_MAX_FOLDERS]
+    given = [os.path.normpath(p) for p in re.split("[:;]", names) if p.startswith("/")]
+    library_path = files.first(given, _MAX_FOLDERS, "ld-library-path")
     musl = bool(files.kind("/lib/ld-musl-x86_64.so.1") or files.kind("/lib/ld-musl-aarch64.so.1"))
     cache = _cache(files, tools)
     defaults = [f for f in (_MUSL_DEFAULTS if musl and not cache else _DEFAULTS) if files.kind(f) == "dir"]
@@ -100,7 +101,8 @@ def _cache(files: Files, tools: Any) -> Optional[List[List[str]]]:
     if found is None:
         files.missing(path, ValueError("not a loader cache that can be read"))
         return None
-    entries = [[clean(name), clean(place)] for name in found if _wanted(name) for place in found[name]][:2048]
+    every = [[clean(name), clean(place)] for name in found if _wanted(name) for place in found[name]]
+    entries = files.first(every, 2048, "loader-cache")
     files.emit({"at": "ldcache", "path": path, "entries": entries})
     return entries
 
@@ -126,9 +128,9 @@ def _library(files: Files, name: str, path: str, by: str, seen: Dict[str, bool])
 def _toolkits(files: Files, env: Mapping[str, str], tools: Any) -> None:
     homes = [env.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
     local = [n for n in files.names("/usr/local", lambda n: n.startswith("cuda")) or [] if n.startswith("cuda")]
-    folders = ["/usr/local/" + name for name in local[:32]]
+    folders = ["/usr/local/" + name for name in files.first(local, 32, "toolkits")]
     on_path = ""
-    for folder in env.get("PATH", "").split(":")[:256]:
+    for folder in files.first(env.get("PATH", "").split(":"), 256, "path"):
         if folder.startswith("/") and files.kind(folder + "/nvcc") == "file":
             on_path = folder + "/nvcc"
             break

@@ -1,7 +1,8 @@
 """Agent: what NVML says, through nvidia-ml-py; one JSON line an answer on stdout.
 
 Run alone: `python -I -S nvml.py FOLDER_OF_PYNVML`. Lines: {"begin": CALL} before each call, with "gpu": N for a
-GPU's; then {"field": NAME, "value": V} or {"field": NAME, "error": NVML_CODE, "text": T} with the same "gpu". Error -1
+GPU's; then {"field": NAME, "value": V} or {"field": NAME, "error": NVML_CODE, "text": T} with the same "gpu"; {"cap":
+WHAT, "looked": N, "listed": M} where only the first N of a list are asked (without M: nobody counted them). Error -1
 is the loader's refusal, -2 an exception in the binding. What decides the diagnosis comes first, for all GPUs, then
 details, then processes and pairs: a hang keeps what came before it. Bytes and milliwatts as NVML gives them; UUIDs and
 serial numbers are not masked. Raw: judges nothing.
@@ -301,6 +302,8 @@ class Agent:
             if not states:
                 self.emit(field="nvlink", error=getattr(error, "value", -2), text=str(error)[:500], gpu=gpu)
                 return
+        if len(states) == MAX_LINKS:
+            self.emit(cap="nvlink-links", looked=MAX_LINKS, gpu=gpu)
         self.links_of[gpu] = len(states)
         self.emit(field="nvlink", value=states, gpu=gpu)
 
@@ -394,6 +397,8 @@ class Agent:
             if found is FAILED:
                 continue
             listed = []
+            if len(found) > MAX_PROCESSES:
+                self.emit(cap="gpu-processes", looked=MAX_PROCESSES, listed=len(found), gpu=gpu)
             for process in found[:MAX_PROCESSES]:
                 memory = process.usedGpuMemory
                 listed.append({"pid": process.pid, "memory": memory, "name": self.process_name(process.pid)})

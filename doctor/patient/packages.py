@@ -77,6 +77,8 @@ def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, load
             continue
         seen[path] = True
         todo += [p for p in _needs(files, path, wheels, tools, loader) if p not in seen]
+    if any(path not in seen for path in todo):
+        files.cap("torch-needs", len(seen), None)
     for name in _KERNELS:
         if name in names:
             _code(files, lib + "/" + name, "torch", tools, always=True)
@@ -89,7 +91,9 @@ def _nvidia_folders(files: Files, site_packages: List[str]) -> List[str]:
     """nvidia/*/lib of the wheels: torch loads from them itself where its own search path fails."""
     found = []
     for site in site_packages:
-        for name in (files.names(site + "/nvidia") or [])[:64] if files.kind(site + "/nvidia") == "dir" else []:
+        if files.kind(site + "/nvidia") != "dir":
+            continue
+        for name in files.first(files.names(site + "/nvidia") or [], 64, "folder-names", site + "/nvidia"):
             if files.kind(site + "/nvidia/" + name + "/lib") == "dir":
                 found.append(site + "/nvidia/" + name + "/lib")
     return found
@@ -104,7 +108,8 @@ def _needs(files: Files, path: str, wheels: List[str], tools: Any, loader: Loade
     origin = os.path.dirname(path)
     rpath, runpath = (_expanded(line.get(key), origin) for key in ("rpath", "runpath"))
     found = {}
-    for soname in [name for name in line.get("needed", []) if _CUDA_SONAME.match(name)][:64]:
+    needed = [name for name in line.get("needed", []) if _CUDA_SONAME.match(name)]
+    for soname in files.first(needed, 64, "torch-needs", path):
         place, by = _find(files, soname, [] if runpath else rpath, runpath, loader)
         own = place if by == "rpath" else _first(files, soname, [*rpath, *runpath, origin, *wheels])
         if not place and own:
@@ -155,7 +160,10 @@ def _extensions(files: Files, site_packages: List[str], tools: Any) -> None:
                     _extension(files, site + "/" + name, package, tools)
         present = set(names)
         for top, package in PACKAGES:
-            if top.split("/")[0] not in present or left <= 0:
+            if top.split("/")[0] not in present:
+                continue
+            if left <= 0:
+                files.cap("libraries", _MAX_LIBRARIES, None)
                 continue
             for path in _libraries(files, site + "/" + top, 2):
                 left -= 1
@@ -179,12 +187,14 @@ def _libraries(files: Files, folder: str, depth: int) -> List[str]:
         place, left = todo.pop(0)
         try:
             with os.scandir(files.on_disk(place)) as entries:
-                rows = sorted((entry.name, entry.is_dir()) for entry in entries)[:2048]
+                every = sorted((entry.name, entry.is_dir()) for entry in entries)
         except OSError:
             continue
-        for name, is_dir in rows:
+        for name, is_dir in files.first(every, 2048, "folder-names", place):
             if is_dir and left and name != "__pycache__":
                 todo.append((place + "/" + name, left - 1))
             elif not is_dir and re.search(r"\.so(\.\d+)*$", name):
                 found.append(place + "/" + name)
-    return found[:_MAX_PER_PACKAGE]
+    if todo and len(found) == _MAX_PER_PACKAGE:
+        files.cap("package-libraries", _MAX_PER_PACKAGE, None, folder)
+    return files.first(found, _MAX_PER_PACKAGE, "package-libraries", folder)

@@ -155,10 +155,13 @@ def _with_pth(files: Files, first: List[str], site: List[str]) -> List[str]:
     seen: Dict[str, bool] = {}
 
     def add(folder: str) -> bool:
-        if len(found) >= _MAX_SITE or files.kind(folder) != "dir":
+        if files.kind(folder) != "dir":
             return False
         real = files.resolved(folder)
         if real in seen:
+            return False
+        if len(found) >= _MAX_SITE:
+            files.cap("package-folders", _MAX_SITE, None)
             return False
         seen[real] = True
         found.append(folder)
@@ -170,8 +173,9 @@ def _with_pth(files: Files, first: List[str], site: List[str]) -> List[str]:
         if not add(folder):
             continue
         names = files.names(folder, is_package_name) or []
-        for name in [n for n in names if n.endswith(".pth")][:_MAX_PTH]:
-            for line in (files.text(folder + "/" + name, 65536) or "").splitlines()[:256]:
+        for name in files.first([n for n in names if n.endswith(".pth")], _MAX_PTH, "pth-files", folder):
+            lines = (files.text(folder + "/" + name, 65536) or "").splitlines()
+            for line in files.first(lines, 256, "pth-lines", folder + "/" + name):
                 line = line.strip()
                 if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line:
                     add(os.path.normpath(os.path.join(folder, line)))
@@ -209,13 +213,13 @@ def _others(
             base = str(options["cwd"]) + base[1:]
         if base.endswith("/*"):
             try:
-                names = sorted(os.listdir(files.on_disk(base[:-2])))[:64]
+                names = files.first(sorted(os.listdir(files.on_disk(base[:-2]))), 64, "environments", base[:-2])
             except OSError:
                 continue
             prefixes += [base[:-1] + name for name in names]
         else:
             prefixes.append(base)
-    for prefix in prefixes[:_MAX_OTHERS]:
+    for prefix in files.first(prefixes, _MAX_OTHERS, "environments"):
         if not _maybe_python(files, prefix):
             continue
         real = files.resolved(prefix)

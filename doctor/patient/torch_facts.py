@@ -2,7 +2,8 @@
 
 Run under the patient's Python: `python torch_facts.py [--no-kernel]`. Lines: {"begin": STEP} before each
 step, then {"field": NAME, "value": V} or {"field": NAME, "error": TYPE, "text": T}, with "device": N for a device's.
-Errors of CUDA calls have "code" where a number could be had. This file's own folder is taken off the path.
+Errors of CUDA calls have "code" where a number could be had. {"cap": WHAT, "looked": N, "listed": M} says that only the
+first N are asked. This file's own folder is taken off the path.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 2000
 MAX_DEVICES = 64
 MAX_LIBRARIES = 200
+MAX_WARNINGS = 20
 CODE_NAMES = {
     "cudaErrorInsufficientDriver": 35,
     "cudaErrorDevicesUnavailable": 46,
@@ -122,18 +124,33 @@ class Agent:
                 count = self.ask("device_count", lambda: int(torch.cuda.device_count()))
                 self.ask("cudnn_version", torch.backends.cudnn.version)
                 self.ask("nccl_version", lambda: nccl_version(torch))
-                self.ask("libraries", mapped_libraries)
+                self.libraries()
                 if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
                     return
                 self.ask("runtime_code", runtime_code)
                 first = self.ask("first_call", lambda: first_call(torch))
-                for device in range(min(count or 0, MAX_DEVICES) if first == 0 and available else 0):
+                count = count or 0 if first == 0 and available else 0
+                self.capped("torch-devices", count, MAX_DEVICES)
+                for device in range(min(count, MAX_DEVICES)):
                     self.device(device, kernel)
-                self.ask("libraries", mapped_libraries)
+                self.libraries()
             except Exception as error:  # a package named torch that is no torch
                 self.fail("torch", error)
             finally:
-                self.emit(field="warnings", value=[str(entry.message)[:TEXT_LIMIT] for entry in caught[:20]])
+                self.capped("torch-warnings", len(caught), MAX_WARNINGS)
+                told = [str(entry.message)[:TEXT_LIMIT] for entry in caught[:MAX_WARNINGS]]
+                self.emit(field="warnings", value=told)
+
+    def libraries(self) -> None:
+        """What is mapped so far; the cap is told with it."""
+        found = self.ask("libraries", lambda: mapped_libraries()[:MAX_LIBRARIES])
+        if found is not None and len(found) == MAX_LIBRARIES:
+            self.capped("torch-libraries", len(mapped_libraries()), MAX_LIBRARIES)
+
+    def capped(self, what: str, listed: int, most: int) -> None:
+        """Say where only the first `most` are looked at."""
+        if listed > most:
+            self.emit(cap=what, looked=most, listed=listed)
 
     def device(self, device: int, kernel: bool) -> None:
         """One device: name, capability, and a small computation."""
@@ -213,7 +230,7 @@ def mapped_libraries() -> List[str]:
                     found.add(path)
     except OSError:
         pass
-    return sorted(found)[:MAX_LIBRARIES]
+    return sorted(found)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -125,6 +125,8 @@ class Agent:
         self.emit(begin="torch_devices")
         count = int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
         names = ["cuda:%d" % index for index in range(min(count, MAX_DEVICES))]
+        if count > MAX_DEVICES:
+            self.emit(cap="measured-devices", looked=MAX_DEVICES, listed=count)
         self.emit(field="torch_devices", value=names)
         return names
 

@@ -46,6 +46,9 @@ class Agent:
 
     def run(self, addresses: Sequence[str]) -> None:
         """What cannot hang first, then what may."""
+        if len(addresses) > MAX_GPUS:
+            self.emit(cap="unlisted-gpus", looked=MAX_GPUS, listed=len(addresses))
+        addresses = addresses[:MAX_GPUS]
         fallen = self.fallen()
         for address in addresses:
             value = fallen if isinstance(fallen, str) else address[:-2] in fallen
@@ -117,7 +120,7 @@ def name_of(error: OSError) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once."""
-    Agent(arguments[0]).run(arguments[1 : 1 + MAX_GPUS])
+    Agent(arguments[0]).run(arguments[1:])
     os._exit(0)
 
 

@@ -10,6 +10,7 @@ from ..snapshot import Missing, Snapshot, Target
 from ..targets.recording import Recording
 from .agents import with_answers
 from .begin import Begun, Options
+from .caps import caps
 from .container import parse_container
 from .cuda_disk import parse_cuda
 from .driver_files import parse_driver_files
@@ -68,6 +69,9 @@ def snapshot_of(recording: Recording) -> Snapshot:
             witnesses=file_witnesses(raw),
         )
     snapshot = with_answers(snapshot, recording.agents, manifest)
+    found = caps(recording.files or (), recording.agents, recording.proof)
+    if found:
+        snapshot = replace(snapshot, caps=found)
     if not recording.proof:
         return snapshot
     from .measured import parse_measured

@@ -120,6 +120,9 @@ def _devices(devices: dict[str, dict[int, Line]], facts: dict[str, Any], gap: Mi
     facts_of_kernels: dict[str, Any] = {"kernel_ran": why, "kernel_error": why}
     if wrong:
         facts_of_kernels = {"kernel_ran": False, "kernel_error": "; ".join(wrong)[:2000]}
+    elif kernels and count > MAX_DEVICES:
+        rest = Missing("not-asked", f"torch lists {count} GPUs, and {MAX_DEVICES} of them were asked")
+        facts_of_kernels = {"kernel_ran": rest, "kernel_error": rest}
     elif kernels and len(kernels) == len(names):
         facts_of_kernels = {"kernel_ran": True, "kernel_error": ABSENT}
     whole = names and all(isinstance(name, str) for name in names)

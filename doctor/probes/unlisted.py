@@ -8,6 +8,7 @@ from typing import Any
 from ..formats.lazy import lazy
 from ..snapshot import Missing, UnlistedGpu
 from .agent_lines import AgentResult, Line, fault_missing, is_whole
+from .caps import MAX_GPUS
 from .nvml_gpu import pci_address
 
 HELD = "/proc/driver/nvidia/gpus"
@@ -22,6 +23,9 @@ def to_ask(lines: Iterable[Line], nvml: AgentResult | None) -> list[str]:
     begun = [line for line in nvml.lines if line.get("field") == "init"]
     if not begun or (begun[0].get("value") != 0 and begun[0].get("error") != _LOST):
         return []
+    count = next((line.get("value") for line in nvml.lines if line.get("field") == "count"), 0)
+    if is_whole(count) and count > MAX_GPUS:
+        return []  # it lists more than were asked: one that was not asked is not one that it does not list
     held = next((line.get("names") for line in lines if line.get("at") == "dir" and line.get("path") == HELD), None)
     told = [line.get("value") for line in nvml.lines if line.get("field") == "pci"]
     listed = {pci_address(str(value.get("bus_id"))) for value in told if isinstance(value, dict)}

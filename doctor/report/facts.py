@@ -27,8 +27,15 @@ def gpus(s: Snapshot) -> str:
         name += _mig(gpu) if isinstance(gpu, Gpu) else ""
         counts[name] = counts.get(name, 0) + 1
     listed = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
-    fewer = listed is not None and 0 < len(listed) < len(found) and not any(" (MIG: " in name for name in counts)
+    fewer = (
+        not s.cap("cuda-devices")
+        and listed is not None
+        and 0 < len(listed) < len(found)
+        and not any(" (MIG: " in name for name in counts)
+    )
     said = f" (CUDA lists {len(listed or ())})" if fewer else ""
+    cap = s.cap("gpus" if given else "cuda-devices")
+    said += f" (the first {cap.looked} of {cap.listed or 'more'})" if cap else ""
     return ", ".join(f"{count}x {name}" for name, count in counts.items()) + said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cap import Cap
 from .cuda import Cuda, LoaderLibrary, Toolkit
 from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, NodeKind, PciDevice, UnlistedGpu
 from .fact import ABSENT, NOT_ASKED, Missing, NeedsFact, Reason, known, need
@@ -27,7 +28,8 @@ from .symptom import Symptom
 from .torch import Torch, TorchRun
 
 __all__ = [
-    "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "BatchPoint", "CallFault", "CodeEntry", "CodeLibrary", "CodeSection",
+    "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "BatchPoint", "CallFault", "Cap", "CodeEntry", "CodeLibrary",
+    "CodeSection",
     "CollectiveProof", "CompatLibrary", "Container", "CpuScore", "Cuda", "CudaDevice", "DeviceNode", "Disk",
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
     "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace as struct_replace
 
+from .cap import Cap, CapOf
 from .cuda import Cuda
 from .driver import Driver
 from .fact import NOT_ASKED, Missing, Section
@@ -48,6 +49,12 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Fact path (`driver.kernel_version`) to the files, calls or lines of text that speak of it."""
     symptoms: tuple[Symptom, ...] = ()
     """Messages of a pasted text; empty on a machine that was looked at."""
+    caps: tuple[Cap, ...] = ()
+    """Lists of which only the first part was looked at: their length is no count of what is there."""
+
+    def cap(self, what: CapOf) -> Cap | None:
+        """Where gpudoctor stopped counting; None where it looked at all of them."""
+        return next((cap for cap in self.caps if cap.what == what), None)
 
     def replace(self, changes: dict[str, Any]) -> Snapshot:
         """A copy with facts changed by path: `{'torch.cuda': '12.6', 'gpus': (...)}`. Unknown paths raise KeyError."""

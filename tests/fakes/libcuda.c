@@ -8,7 +8,8 @@ enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 10
 
 static int initialised;
 static int broken; /* after an error of a kernel every further call of the process answers with it, as in the driver */
-static int visible[64], visible_mig[64], visible_count; /* visible_mig: slot of a MIG device, -1 for a whole GPU */
+enum { MOST_DEVICES = 512 };
+static int visible[MOST_DEVICES], visible_mig[MOST_DEVICES], visible_count; /* visible_mig: slot of a MIG device, -1 for a whole GPU */
 
 static const struct { int code; const char *name, *text; } errors[] = {
     {0, "CUDA_SUCCESS", "no error"},
@@ -73,14 +74,14 @@ static void choose_visible(void) {
     const char *list = getenv("CUDA_VISIBLE_DEVICES");
     visible_count = 0;
     if (!list) {
-        for (int gpu = 0; gpu < count && gpu < 64; gpu++) /* one MIG instance hides all else */
+        for (int gpu = 0; gpu < count && gpu < MOST_DEVICES; gpu++) /* one MIG instance hides all else */
             if (gpu_number(gpu, "mig", 0) == 1 && gpu_text(gpu, "mig.0.uuid")) {
                 visible[0] = gpu;
                 visible_mig[0] = 0;
                 visible_count = 1;
                 return;
             }
-        for (int gpu = 0; gpu < count && gpu < 64; gpu++) {
+        for (int gpu = 0; gpu < count && gpu < MOST_DEVICES; gpu++) {
             if (gpu_number(gpu, "mig", 0) == 1) continue; /* without an instance it is not listed */
             visible_mig[visible_count] = -1;
             visible[visible_count++] = gpu;
@@ -89,7 +90,7 @@ static void choose_visible(void) {
     }
     char copy[1024], *rest = copy, *word;
     snprintf(copy, sizeof copy, "%s", list);
-    while (visible_count < 64 && (word = strsep(&rest, ","))) {
+    while (visible_count < MOST_DEVICES && (word = strsep(&rest, ","))) {
         int gpu = named(trim(word), count, &visible_mig[visible_count]);
         if (gpu < 0) return;
         visible[visible_count++] = gpu;
@@ -219,7 +220,7 @@ typedef struct { struct timespec at; } *Event;
 typedef unsigned long long u64;
 
 static Context current;
-static size_t taken[64];
+static size_t taken[MOST_DEVICES];
 
 #define IN_CONTEXT(function) \
     READY(function, current ? current->device : -1); \

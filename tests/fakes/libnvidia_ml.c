@@ -8,7 +8,7 @@
 enum {
     UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
     FUNCTION_NOT_FOUND = 13, VERSION_MISMATCH = 25,
-    MAX_GPUS = 64, MAX_MIG = 8, MAX_LINKS = 32, COUNTERS = 6
+    MAX_GPUS = 512, MAX_MIG = 8, MAX_LINKS = 32, COUNTERS = 6
 };
 
 typedef struct { int gpu, mig; } *Device;
@@ -491,7 +491,7 @@ int nvmlDeviceGetNvLinkState(Device handle, unsigned link, unsigned *active) {
 /* process.N = KIND PID MIB NAME; MIB is - where NVML does not tell */
 static int processes_of(Device handle, const char *kind, unsigned *count, Process *list) {
     unsigned found = 0, room = *count;
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 512; i++) {
         char field[32], its_kind[16], mib[24];
         unsigned pid;
         snprintf(field, sizeof field, "process.%d", i);

@@ -1,0 +1,65 @@
+"""Where gpudoctor stops counting: a list of which only the first part was looked at."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+CapOf = Literal[
+    "gpus", "gpu-pairs", "mig-instances", "nvlink-links", "gpu-processes", "unlisted-gpus", "cuda-devices",
+    "torch-devices", "torch-libraries", "torch-warnings", "measured-devices", "collective-devices", "folder-names",
+    "file-bytes", "device-nodes", "pci-devices", "ld-library-path", "path", "loader-cache", "toolkits",
+    "package-folders", "pth-files", "pth-lines", "environments", "torch-needs", "package-libraries", "libraries",
+]  # fmt: skip
+
+
+class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`looked` is a cap, and no count of what is there."""
+
+    what: CapOf
+    looked: int
+    """How many were looked at, the first ones."""
+    listed: int | None = None
+    """How many there are; None where nobody counted them: more than `looked`."""
+    place: str = ""
+    """The folder or file, `GPU 3`; empty where there is only one such list."""
+
+    @property
+    def words(self) -> str:
+        """`64 of 80 GPUs that torch lists`, `the first 64 folders of PATH`."""
+        place = f" ({self.place})" if self.place else ""
+        if self.listed is None:
+            return f"the first {self.looked} {WORDS[self.what]}{place}, and there are more"
+        return f"{self.looked} of {self.listed} {WORDS[self.what]}{place}"
+
+
+WORDS: dict[CapOf, str] = {
+    "gpus": "GPUs that NVML lists",
+    "gpu-pairs": "GPUs as to how they are linked to each other",
+    "mig-instances": "places for MIG instances",
+    "nvlink-links": "NVLink links",
+    "gpu-processes": "processes on a GPU",
+    "unlisted-gpus": "GPUs that the driver holds and NVML does not list",
+    "cuda-devices": "GPUs that CUDA lists",
+    "torch-devices": "GPUs that torch lists",
+    "torch-libraries": "libraries that torch loaded",
+    "torch-warnings": "warnings of torch",
+    "measured-devices": "GPUs that torch lists, in the proof",
+    "collective-devices": "GPUs, in the collective",
+    "folder-names": "names in a folder",
+    "file-bytes": "bytes of a file",
+    "device-nodes": "NVIDIA nodes in /dev",
+    "pci-devices": "PCI devices",
+    "ld-library-path": "folders of LD_LIBRARY_PATH",
+    "path": "folders of PATH",
+    "loader-cache": "CUDA libraries in the loader's cache",
+    "toolkits": "CUDA folders in /usr/local",
+    "package-folders": "folders of Python packages",
+    "pth-files": ".pth files",
+    "pth-lines": "lines of a .pth file",
+    "environments": "folders that may hold other Python environments",
+    "torch-needs": "libraries that torch needs",
+    "package-libraries": "libraries of a package",
+    "libraries": "libraries of packages with GPU code",
+}
