@@ -1,4 +1,8 @@
-"""The error catalogue: messages to what they prove, decide and suggest. All patterns are data, each bounded."""
+"""The catalogue of messages: what each proves, decides and suggests. Written in catalogue/*.toml, read from one file.
+
+catalogue.json, which `training/catalogue.py` builds: how many there are, a line for each with what finds it, then a
+line for each with all else, which is parsed when it is needed: a text holds few of them.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,30 @@ from pkgutil import get_data
 from typing import Any, NamedTuple
 
 from . import values
+from .compare import agrees
 from .search import Haystack
 from .statement import Line, Statement
 
+FILE = "catalogue.json"
 _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
 
 
+class Entry(NamedTuple):
+    """What finds a message. `find`: lower-case texts, one of which is in the line; `expression`: on that line."""
+
+    id: str
+    find: tuple[str, ...]
+    expression: str
+    limit: str
+    words: bool
+    """People's words: `dockerfile_installs` is read as `dockerfile installs`."""
+    number: int
+    """Its place in the file."""
+
+
 class Message(NamedTuple):
-    """One entry. `find`: lower-case texts one of which must stand in the line; `expression`: on that line."""
+    """One message, with all that is known of it."""
 
     id: str
     find: tuple[str, ...]
@@ -34,12 +53,13 @@ class Message(NamedTuple):
     where: str
     source: str
     limit: str
-    words: bool = False
-    """People's words: `dockerfile_installs` is read as `dockerfile installs`."""
-    hints: tuple[tuple[str, dict[str, Any]], ...] = ()
+    words: bool
+    hints: tuple[tuple[str, dict[str, Any]], ...]
     """What it suggests, beside the other words of the text."""
-    mention: bool = False
+    mention: bool
     """It speaks of a thing and does not say that it fails."""
+    people: bool
+    """People say it, not a program."""
 
     @property
     def command(self) -> str:
@@ -64,98 +84,54 @@ class Hit(NamedTuple):
     groups: tuple[str, ...]
 
 
-def _rows(file: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(get_data(__package__, file) or b"[]")
-    return rows
-
-
 @lru_cache(maxsize=1)
+def _file() -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    rows = (get_data(__package__, FILE) or b"0").decode().split("\n")
+    count = int(rows[0])
+    listed = json.loads(f"[{','.join(rows[1 : count + 1])}]")
+    entries = [Entry(r[0], tuple(r[1]), r[2], r[3], r[4], number) for number, r in enumerate(listed)]
+    return tuple(entries), tuple(rows[count + 1 : 2 * count + 1])
+
+
+@lru_cache(maxsize=2048)
+def _message(entry: Entry) -> Message:
+    row = json.loads(_file()[1][entry.number])
+    return Message(
+        entry.id,
+        entry.find,
+        entry.expression,
+        row.get("proves", {}),
+        tuple((check, when) for check, when in row.get("decides", ())),
+        tuple(row.get("suggests", ())),
+        row["means"],
+        row.get("fix", ""),
+        row.get("command", ""),
+        row.get("where", "host"),
+        row["source"],
+        entry.limit,
+        entry.words,
+        tuple((check, when) for check, when in row.get("hints", ())),
+        row.get("mention", False),
+        entry.words or row.get("people", False),
+    )
+
+
 def catalogue() -> tuple[Message, ...]:
-    """All entries, in the order of the files: what programs print, tool by tool, then what people tell."""
-    rows = []
-    printed = [row for file in ("messages.json", "tools.json") for row in _rows(file)]
-    told = _rows("told.json")
-    for row in [*printed, *told]:
-        find = row["find"]
-        decides = row.get("decides", [])
-        rows.append(
-            Message(
-                row["id"],
-                tuple([find] if isinstance(find, str) else find),
-                row.get("pattern", ""),
-                row.get("proves", {}),
-                ((decides, {}),)
-                if isinstance(decides, str)
-                else tuple((d["check"], d.get("when", {})) for d in decides),
-                tuple(row.get("suggests", ())),
-                row["means"],
-                row.get("fix", ""),
-                row.get("command", ""),
-                row.get("where", "host"),
-                row.get("source", ""),
-                row.get("compare", ""),
-                row in told,
-                tuple((d["check"], d["when"]) for d in row.get("hints", ())),
-                row.get("mention", False),
-            )
-        )
-    return tuple(rows)
+    """All messages, in the order of the file."""
+    return tuple(_message(entry) for entry in _file()[0])
 
 
 def find_hits(haystack: Haystack) -> list[Hit]:
     """Every entry's first hits, in the order of the text; of equal lines the first counts."""
     found: list[Hit] = []
-    for message in catalogue():
+    for entry in _file()[0]:
         hits = (
-            Hit(message, line, groups)
-            for line, groups in haystack.lines_with(message.find, message.expression, message.words)
-            if _compare(message.limit, groups)
+            Hit(_message(entry), line, groups)
+            for line, groups in haystack.lines_with(entry.find, entry.expression, entry.words)
+            if agrees(entry.limit, groups)
         )
         found += islice(hits, _MOST_HITS)
     return sorted(found, key=lambda hit: hit.line.number)
-
-
-def _compare(how: str, groups: tuple[str, ...]) -> bool:
-    """Conditions on numbers that a pattern cannot say."""
-    if not how:
-        return True
-    try:
-        numbers = [float(group) for group in groups]
-    except ValueError:
-        numbers = []
-    if how == "differ":
-        return len(groups) >= 2 and groups[0] != groups[1]
-    if how == "second-over-0.8-of-first":
-        return len(numbers) >= 2 and numbers[0] > 0 and 0.8 <= numbers[1] / numbers[0] <= 1
-    if how == "most-of-second":
-        return len(numbers) >= 2 and numbers[1] > 1 and 0.5 <= numbers[0] / numbers[1] <= 1
-    if how == "first-less":
-        return len(numbers) >= 2 and numbers[0] < numbers[1]
-    if how == "lanes-below":
-        return len(numbers) >= 2 and numbers[0] < numbers[1] and {*numbers[:2]} <= _LANES
-    if how == "most-held-elsewhere":  # total GiB, allocated MiB, free MiB
-        return (
-            len(numbers) >= 3
-            and numbers[0] * 1024 > 0
-            and (numbers[0] * 1024 - numbers[1] - numbers[2]) > 0.6 * numbers[0] * 1024
-        )
-    if how == "most-held-here" and len(groups) >= 4:
-        try:
-            total, own = (float(groups[i]) * _UNITS.get(groups[i + 1].lower(), 0.0) for i in (0, 2))
-        except ValueError:
-            return False
-        return total > 0 and own > 0.5 * total
-    if how == "most-held-elsewhere-units" and len(groups) >= 6:
-        try:
-            total, free, own = (float(groups[i]) * _UNITS.get(groups[i + 1].lower(), 0.0) for i in (0, 2, 4))
-        except ValueError:
-            return False
-        return total > 0 and total - free - own > 0.6 * total
-    return False
-
-
-_LANES = {1.0, 2.0, 4.0, 8.0, 16.0}
-_UNITS = {"gib": 1024.0, "mib": 1.0}
 
 
 def proven(hits: list[Hit]) -> Iterator[Statement]:
@@ -165,7 +141,7 @@ def proven(hits: list[Hit]) -> Iterator[Statement]:
             if isinstance(value, str) and value.startswith("$"):
                 group, _, kind = value[1:].partition(":")
                 text = hit.groups[int(group) - 1]
-                value = _CONVERT[kind](text)
+                value = CONVERT[kind](text)
                 if value is None or value == ():
                     continue
             yield Statement(
@@ -179,8 +155,9 @@ def _cuda_int(text: str) -> str | None:
     return cuda_from_int(int(text)) if text.isdecimal() and len(text) < 7 else None
 
 
-_CONVERT: dict[str, Callable[[str], Any]] = {
+CONVERT: dict[str, Callable[[str], Any]] = {
     "cuda-int": _cuda_int, "archs": values.archs, "driver": values.driver, "cuda": values.cuda, "int": values.number,
     "capability": values.capability,
     "": str,
 }  # fmt: skip
+"""What a group's text becomes: `$1:cuda`."""

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from doctor.judge import check_ids
-from doctor.snapshot import Snapshot
 from doctor.text import read
-from doctor.text.messages import Message, catalogue
+from doctor.text.messages import catalogue
 from doctor.text.shapes import Shape, shapes
 
 from ..rows import for_each
@@ -24,22 +22,6 @@ except ImportError:  # Python 3.10
     import sre_parse as parser
 
 SAMPLES = json.loads((Path(__file__).parent / "samples.json").read_text("utf-8"))
-
-
-@for_each("message", catalogue(), ids=lambda m: m.id)
-def test_entries_are_well_formed(message: Message) -> None:
-    assert message.means and message.source and message.find
-    assert all(text == text.lower() and len(text) >= 2 for text in message.find)
-    assert {check for check, _ in message.decides} | set(message.suggests) <= set(check_ids())
-    for path in message.proves:
-        assert path.startswith("gpu.") or Snapshot().fact(path) is not None
-    if message.decides:
-        assert message.fix, "what decides says what to do"
-
-
-def test_ids_are_unique_and_are_no_checks() -> None:
-    ids = [message.id for message in catalogue()]
-    assert len(ids) == len(set(ids))
 
 
 @for_each("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
@@ -68,12 +50,10 @@ def _repeats(node: object, outer: int = 1) -> Iterator[int]:
             yield from _repeats(argument[-1], outer)
 
 
-@for_each("message", catalogue(), ids=lambda m: m.id)
-def test_patterns_cannot_backtrack_badly(message: Message) -> None:
+def test_patterns_cannot_backtrack_badly() -> None:
     """Every repeat is bounded, and so is a repeat within a repeat: lines are cut at 2000 characters."""
-    if message.pattern is not None:
-        parsed = parser.parse(message.pattern.pattern, message.pattern.flags)
-        assert all(bound <= 1000 for bound in _repeats(parsed))
+    bounds = {m.id: max(_repeats(parser.parse(m.expression, re.I)), default=0) for m in catalogue()}
+    assert {name: bound for name, bound in bounds.items() if bound > 1000} == {}
 
 
 @for_each("shape", shapes(), ids=lambda shape: f"{shape.tool}: {shape.find[0]}")

@@ -1,0 +1,93 @@
+"""The catalogue of messages as people write it: every row hits what it is for, and the built file is the rows."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from doctor.judge import check_ids
+from doctor.text import read
+from doctor.text.messages import catalogue
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("catalogue_builder", ROOT / "training" / "catalogue.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def faults(builder: ModuleType, folder: Path) -> list[str]:
+    return list(builder.faults(builder.rows(folder), set(builder.topics()), set(check_ids())))
+
+
+def test_rows_have_no_fault_and_the_built_file_is_fresh(builder: ModuleType) -> None:
+    assert faults(builder, builder.TABLES) == []
+    assert builder.built(builder.rows()) == builder.TARGET.read_text("utf-8"), "run training/catalogue.py"
+    assert [message.id for message in catalogue()] == [row.id for row in builder.rows()]
+
+
+def test_every_row_hits_what_it_is_for_and_nothing_that_it_is_not_for(builder: ModuleType) -> None:
+    wrong = []
+    for row in builder.rows():
+        for key, wanted in (("says", True), ("not", False)):
+            for text, _ in row.examples(key):
+                if (row.id in {symptom.id for symptom in read(text).symptoms}) is not wanted:
+                    wrong.append(f"{row.file.name}:{row.line}: [{row.id}] {key}: {text!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_topics_are_those_that_readers_tell(builder: ModuleType) -> None:
+    """Each word of a topic stands in the readers or the table of marks, and the other way round."""
+    wing = ROOT / "doctor" / "text"
+    told = set()
+    for path in (*wing.glob("*.py"), wing / "marks.json"):
+        told |= set(re.findall(r"\"(raised\.[a-z-]+)\"", path.read_text("utf-8")))
+    assert told == {topic for topic in builder.topics() if topic.startswith("raised.")}
+
+
+GOOD = """\
+[a-row]
+find = ['nothing works']
+pattern = 'nothing (\\w+)'
+means = 'it fails'
+fix = 'Start it again.'
+source = 'a page'
+says = ['nothing works']
+"""
+BAD = {
+    "decides = 'no-such-check'": "8: [a-row] decides: there is no check 'no-such-check'",
+    "decides = [{ check = 'cpu-only-torch', when = { said = ['nobody'] } }]": "8: [a-row] decides: said: nothing is called 'nobody'",
+    "hints = [{ check = 'cpu-only-torch', when = { unsaid = ['cpu-only-torch'] } }]": "8: [a-row] hints: unsaid: nothing is called 'cpu-only-torch'",
+    "hints = [{ check = 'cpu-only-torch', when = { sayd = ['a-row'] } }]": "8: [a-row] hints: sayd: there is no such operator",
+    "hints = [{ check = 'cpu-only-torch', when = { gpus-at-least = '8' } }]": "8: [a-row] hints: gpus-at-least: a whole number is expected",
+    "hints = [{ check = 'cpu-only-torch', when = { 'torch.cudda' = '12' } }]": "8: [a-row] hints: torch.cudda: the Snapshot has no fact 'torch.cudda'",
+    "hints = [{ check = 'cpu-only-torch', when = { 'torch.cuda =<' = '12' } }]": "8: [a-row] hints: torch.cuda =<: there is no operator '=<'",
+    "compare = 'smaller'": "8: [a-row] compare: there is no operator 'smaller'",
+    "compare = 'differ'": "8: [a-row] compare: differ needs more groups than the pattern's 1",
+    "proves = { 'torch.cuda' = '$2:cuda' }": "8: [a-row] proves: torch.cuda: '$2:cuda' is no group of the pattern with a known kind",
+    "where = 'moon'": "8: [a-row] where: 'moon' is no place",
+    "wher = 'host'": "8: [a-row] there is no key 'wher'",
+}
+
+
+def test_a_fault_is_told_with_its_file_and_line(builder: ModuleType, tmp_path: Path) -> None:
+    found = {}
+    for row in ("", *BAD):
+        (tmp_path / "rows.toml").write_text(f"{GOOD}{row}\n", "utf-8")
+        found[row] = faults(builder, tmp_path)
+    assert found == {"": [], **{row: [f"rows.toml:{told}"] for row, told in BAD.items()}}
+
+
+def test_a_pattern_in_several_lines_is_put_together(builder: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "rows.toml").write_text("[a-row]\npattern = '''\n  one\n    |two (?:a\n      |b)\n'''\n", "utf-8")
+    (row,) = builder.rows(tmp_path)
+    assert row.expression == "one|two (?:a|b)" and row.line == 1

@@ -1,0 +1,205 @@
+"""Writes `doctor/text/catalogue.json`, which the product reads, from `doctor/text/catalogue/*.toml`, which people read.
+
+    python training/catalogue.py [--check]
+
+Every row is checked first, and a fault is told with its file and line: an unknown key, operator or place, a condition
+on a message or topic that there is none of, a check that does not exist, a pattern that does not compile or has fewer
+groups than the row takes. --check writes nothing and exits with 1 where the file is not what the script would write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from doctor.snapshot import Snapshot  # noqa: E402
+from doctor.text.compare import COMPARE, DIFFER  # noqa: E402
+from doctor.text.messages import CONVERT, FILE  # noqa: E402
+from doctor.text.operators import fault  # noqa: E402
+
+TABLES = ROOT / "doctor" / "text" / "catalogue"
+TARGET = ROOT / "doctor" / "text" / FILE
+TOPICS, PEOPLE = "topics.toml", "people.toml"
+PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
+LISTS, WORDS, FLAGS = ("find", "suggests"), ("pattern", "means", "fix", "source"), ("words", "people", "mention")
+BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "where", "source", "people", "mention")
+"""What the second line of a row holds, in this order."""
+KEYS = {*LISTS, *WORDS, *FLAGS, *BODY, "compare", "says", "not"}
+
+
+class Row(NamedTuple):
+    """A row as it is written, and where: `line` counts from 1."""
+
+    id: str
+    fields: dict[str, Any]
+    file: Path
+    line: int
+
+    @property
+    def expression(self) -> str:
+        """The pattern in one line: what is written in several is put together without the blanks around each."""
+        text: str = self.fields.get("pattern", "")
+        return "".join(part.strip() for part in text.split("\n")) if "\n" in text else text
+
+    def examples(self, key: str) -> list[tuple[str, str]]:
+        """(text, where it comes from) of `says` or `not`; a plain text comes from the row's own source."""
+        found = self.fields.get(key, [])
+        return [(e, self.fields.get("source", "")) if isinstance(e, str) else (e[0], e[1]) for e in found]
+
+    def checks(self, key: str) -> list[tuple[str, dict[str, Any]]]:
+        """(check, when) of `decides` or `hints`."""
+        found = self.fields.get(key, [])
+        return [(found, {})] if isinstance(found, str) else [(each["check"], each.get("when", {})) for each in found]
+
+
+def rows(tables: Path = TABLES) -> list[Row]:
+    """All rows, file by file; people's words come last: of one line, what a program prints is told first."""
+    found = []
+    for path in sorted(tables.glob("*.toml"), key=lambda path: (path.name == PEOPLE, path.name)):
+        if path.name == TOPICS:
+            continue
+        text = path.read_text("utf-8")
+        lines = {name: number for number, line in enumerate(text.split("\n"), 1) if (name := _header(line))}
+        found += [Row(name, fields, path, lines.get(name, 1)) for name, fields in tomllib.loads(text).items()]
+    return found
+
+
+def _header(line: str) -> str:
+    found = re.fullmatch(r"\[([\w.-]+)\]\s*", line)
+    return found[1] if found else ""
+
+
+def topics(tables: Path = TABLES) -> dict[str, str]:
+    """What readers tell beside the messages, by name, with the meaning."""
+    found: dict[str, str] = tomllib.loads((tables / TOPICS).read_text("utf-8"))["topics"]
+    return found
+
+
+def faults(table: list[Row], names: set[str], checks: set[str]) -> Iterator[str]:
+    """`file:line: [id] what is wrong`, for each fault of each row. `names`: of topics; `checks`: ids of all checks."""
+    names = names | {row.id for row in table}
+    seen: dict[str, Row] = {}
+    for row in table:
+        wrong = [*_shape(row), *_references(row, names, checks)]
+        if row.id in seen:
+            wrong.append(f"a row in {seen[row.id].file.name} has the same name")
+        seen.setdefault(row.id, row)
+        for what in wrong:
+            yield f"{row.file.name}:{_line_of(row, what)}: [{row.id}] {what}"
+
+
+def _shape(row: Row) -> Iterator[str]:
+    for key in row.fields.keys() - KEYS:
+        yield f"there is no key {key!r}"
+    for key in ("find", "means", "source"):
+        if not row.fields.get(key):
+            yield f"{key} is missing"
+    for key, kind in (*((k, list) for k in LISTS), *((k, str) for k in WORDS), *((k, bool) for k in FLAGS)):
+        if not isinstance(row.fields.get(key, kind()), kind):
+            yield f"{key}: a {kind.__name__} is expected"
+    for text in row.fields.get("find", []):
+        if text != text.lower() or len(text) < 2:
+            yield f"find: {text!r} is not in lower case, or too short"
+    if row.fields.get("where", "host") not in PLACES:
+        yield f"where: {row.fields['where']!r} is no place"
+    if row.fields.get("decides") and not row.fields.get("fix"):
+        yield "decides: what decides says what to do (fix)"
+    try:
+        groups = re.compile(row.expression, re.I).groups
+    except re.error as error:
+        yield f"pattern: {error}"
+        return
+    compare = row.fields.get("compare", "")
+    if compare and compare != DIFFER and compare not in COMPARE:
+        yield f"compare: there is no operator {compare!r}"
+    elif compare and groups < (2 if compare == DIFFER else COMPARE[compare].groups):
+        yield f"compare: {compare} needs more groups than the pattern's {groups}"
+    for path, value in row.fields.get("proves", {}).items():
+        if isinstance(value, str) and value.startswith("$"):
+            number, _, kind = value[1:].partition(":")
+            if not number.isdecimal() or not 0 < int(number) <= groups or kind not in CONVERT:
+                yield f"proves: {path}: {value!r} is no group of the pattern with a known kind"
+
+
+def _references(row: Row, names: set[str], checks: set[str]) -> Iterator[str]:
+    for check in row.fields.get("suggests", []):
+        if check not in checks:
+            yield f"suggests: there is no check {check!r}"
+    for key in ("decides", "hints"):
+        for check, when in row.checks(key):
+            if check not in checks:
+                yield f"{key}: there is no check {check!r}"
+            for condition, value in when.items():
+                if wrong := fault(condition, value, names):
+                    yield f"{key}: {wrong}"
+    for path in row.fields.get("proves", {}):
+        try:
+            if not path.startswith("gpu."):
+                Snapshot().fact(path)
+        except KeyError:
+            yield f"proves: the Snapshot has no fact {path!r}"
+
+
+def _line_of(row: Row, what: str) -> int:
+    """The line that holds the word in quotes, or the key; else that of the row's name."""
+    lines = row.file.read_text("utf-8").split("\n")[row.line :]
+    end = next((n for n, line in enumerate(lines) if _header(line)), len(lines))
+    for word in (*re.findall(r"'([^']+)'", what), what.partition(":")[0]):
+        for number, line in enumerate(lines[:end]):
+            if word in line:
+                return row.line + 1 + number
+    return row.line
+
+
+def built(table: list[Row]) -> str:
+    """The file's text: how many rows, a line for each with what finds it, then one for each with all else."""
+    index, bodies = [], []
+    for row in table:
+        limit, words = row.fields.get("compare", ""), row.fields.get("words", False)
+        index.append([row.id, row.fields["find"], row.expression, limit, words])
+        body = {key: row.fields[key] for key in BODY if key in row.fields}
+        body |= {key: row.checks(key) for key in ("decides", "hints") if key in body}
+        bodies.append(body)
+    return "\n".join([str(len(table)), *map(_json, index), *map(_json, bodies)]) + "\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def main() -> int:
+    """Check the rows, and write the file or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where something would change")
+    given = parser.parse_args()
+    from doctor.judge import check_ids
+
+    table = rows()
+    if wrong := list(faults(table, set(topics()), set(check_ids()))):
+        print("\n".join(wrong), file=sys.stderr)
+        return 1
+    text = built(table)
+    if not given.check:
+        TARGET.write_text(text, "utf-8")
+    elif TARGET.read_text("utf-8") != text:
+        print(f"{TARGET.name} is not what {Path(__file__).name} would write: run it", file=sys.stderr)
+        return 1
+    print(f"{len(table)} messages in {len({row.file for row in table})} files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
