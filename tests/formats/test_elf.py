@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.formats.elf import Elf, ElfError, parse_elf
@@ -15,6 +15,7 @@ from doctor.formats.elf_dynamic import read_dynamic
 from doctor.formats.reader import FileReader
 from tests.readers import bytes_reader
 
+from ..drawn import drawn
 from ..rows import for_each
 
 C_SOURCE = """
@@ -98,7 +99,7 @@ def test_a_32_bit_header_is_read() -> None:
     assert (elf.bits, elf.machine, elf.type) == (32, "arm", "shared")
 
 
-@settings(max_examples=400, deadline=None)
+@drawn(400)
 @given(st.data())
 def test_flipped_bytes_give_a_result_or_an_elf_error(folder: Path, data: st.DataObject) -> None:
     original = (folder / data.draw(st.sampled_from(["gnu.so", "sysv.so"]))).read_bytes()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.formats.elf import ElfError
 from doctor.formats.fatbin_summary import FatbinSummary, summarize, summarize_section
 from tests.readers import bytes_reader
 
+from ..drawn import drawn
 from ..fixtures.fatbins import synthetic
 from ..rows import for_each
 from .test_fatbin import FATBINS, counting
@@ -87,7 +88,7 @@ def test_a_section_without_bytes_in_the_file_is_no_fat_binary() -> None:
     assert summarize(bytes_reader(bytes(data))).sections == ()
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(st.data())
 def test_flipped_bytes_are_survived(data: st.DataObject) -> None:
     original = data.draw(st.sampled_from([MULTI_ARCH, RELOCATABLE]))

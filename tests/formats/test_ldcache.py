@@ -10,10 +10,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.formats.ldcache import parse_ldcache, read_ldcache
+
+from ..drawn import drawn
 
 LDCONFIG = shutil.which("ldconfig", path="/sbin:/usr/sbin:/bin:/usr/bin")
 MACHINE = platform.machine()
@@ -82,7 +84,7 @@ def test_damage(made: Path) -> None:
     assert parse_ldcache(b"x" * 100, MACHINE).problem == "not a loader cache"
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.data())
 def test_flipped_bytes_are_survived(made: Path, data: st.DataObject) -> None:
     changed = bytearray((made / "cache").read_bytes())

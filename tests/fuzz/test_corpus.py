@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from doctor.formats.ldcache import parse_ldcache
 from doctor.text.text import READERS
 
+from ..drawn import SHARE
 from ..rows import Faults, for_each, share
 from .fuzz import fuzz, run_once
 from .targets import CORPUS, TARGETS, corpus
@@ -21,7 +21,7 @@ FOUND = [(name, path) for name in TARGETS for path in corpus(name)]
 ROOT = Path(__file__).parent.parent.parent
 WHOLE = ("text", "text-messages")
 """All the way from a text to its reports, a hundred times as dear as one reader: in the slow run alone."""
-INPUTS = int(os.environ.get("GPUDOCTOR_FUZZ_INPUTS", "300"))
+INPUTS = round(300 * max(1.0, SHARE))
 """Mutated inputs of each target in the slow run."""
 PATIENCE_S = 20.0
 """On a busy machine; alone each takes milliseconds."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
 
@@ -22,6 +22,7 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.local import Gathering
 from doctor.targets.recording import Recording, RecordingError, read_recording
 
+from ..drawn import drawn
 from ..rows import for_each
 from .tree import OPEN_DRIVER, Tree, fatbin
 
@@ -179,13 +180,13 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(LINES)
 def test_any_lines_give_a_snapshot(lines: list[dict[str, Any]]) -> None:
     assert encode(snapshot_of(Recording(lines, {}, {})))
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.data())
 def test_damage_anywhere_in_a_real_gathering_gives_a_snapshot(data: st.DataObject) -> None:
     lines = json.loads(json.dumps(GATHERED))

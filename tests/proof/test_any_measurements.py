@@ -8,13 +8,14 @@ import typing
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from doctor.judge import judge, load
 from doctor.judge.verdict import verdict
 from doctor.snapshot import Measured, Missing, Snapshot
 
+from ..drawn import drawn
 from ..judging import POLICY, matrix
 from .stories import BOARDS, KEY, machine, proven, watched
 from .test_stories import MEASURED
@@ -76,7 +77,7 @@ def odd(draw: st.DrawFn) -> Measured:
 CATALOGUE = [load(check_id) for check_id in sorted(MEASURED)]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@drawn(150, suppress_health_check=list(HealthCheck))
 @given(odd(), st.booleans())
 def test_no_measurement_is_too_odd(measured: Measured, listed: bool) -> None:
     s = machine(BOARDS["h100"]) if listed else Snapshot()

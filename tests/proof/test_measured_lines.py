@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
 
@@ -16,6 +16,7 @@ from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import AgentResult
 from doctor.targets.recording import Recording, read_recording, write_recording
 
+from ..drawn import drawn
 from ..rows import for_each
 
 UUID = "GPU-5f3a9c1e-1111-2222-3333-444455556666"
@@ -208,7 +209,7 @@ KEYS = st.sampled_from([*KINDS, "begin", "field", "value", "phase", "device", "s
 AGENTS = st.sampled_from(["proof", "driver_proof", "torch_proof", "torch_speed", "training_speed", "nvml_sampler"])
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.dictionaries(AGENTS, st.lists(st.dictionaries(KEYS, ROWS, max_size=4), max_size=6), max_size=3), JSON)
 def test_any_lines_give_facts_that_can_be_written(lines: dict[str, list[dict[str, Any]]], about: Any) -> None:
     runs = {agent: [AgentResult(rows, -9, "hang", "matmul")] for agent, rows in lines.items()}

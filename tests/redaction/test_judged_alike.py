@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from doctor.snapshot import ABSENT, EnvVar, Missing, PciDevice, Snapshot
 from doctor.snapshot.redact import LocalNames, redact
 
+from ..drawn import drawn
 from ..healthy import MODELS, healthy
 from ..judging import report
 from .planted import NAMES, planted
@@ -82,7 +83,7 @@ def findings(snapshot: Snapshot) -> list[tuple[str, str, str]]:
     return [(f.id, f.status, f.severity) for f in found.findings] + [(c.id, c.status, "") for c in found.checks]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@drawn(150, suppress_health_check=[HealthCheck.too_slow])
 @given(machines())
 def test_the_redacted_snapshot_is_judged_like_the_original(machine: tuple[Snapshot, LocalNames]) -> None:
     snapshot, names = machine

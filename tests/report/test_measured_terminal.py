@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from doctor.report.terminal import Look, render_terminal
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import Measured, PairProof, StepEnd
 
+from ..drawn import drawn
 from ..healthy import healthy
 from ..judging import report
 from ..rows import for_each
@@ -289,7 +290,7 @@ def test_in_ascii_no_sign_is_lost(reports: dict[str, Report], name: str) -> None
     assert text.isascii() and "?" not in text.replace("? not proven", "")
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.8]), st.integers(0, 1))
 def test_holes_are_stepped_around(name: str, seed: int, share: float, verbose: int) -> None:
     holed = with_holes(SAMPLES[name](), random.Random(seed), share)

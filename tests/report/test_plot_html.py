@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from doctor.report.measured_sheets import sheets
 from doctor.report.plot_html import render_html
 from doctor.snapshot import Missing
 
+from ..drawn import drawn
 from ..healthy import healthy
 from ..judging import report
 from ..rows import for_each
@@ -221,7 +222,7 @@ def test_markdown_of_measurements_is_no_markup_of_an_enemy() -> None:
     assert "<script" not in part and "@everyone" not in part and not re.search(r"(?<!\\)\]\(", part)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.8]))
 def test_holes_are_stepped_around(name: str, seed: int, share: float) -> None:
     holed = with_holes(SAMPLES[name](), random.Random(seed), share)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from doctor.report.plot_svg import drawable, render_svg
 from doctor.report.svg import escape, shorten, text_width
 from doctor.snapshot.measured import Measured
 
+from ..drawn import drawn
 from ..rows import for_each
 from .measured_mutants import by_an_enemy, with_holes
 from .measured_samples import cpu_measured, full_measured, machine, operation, rate, sweep, told, two_gpus, watched
@@ -228,7 +229,7 @@ def test_escaped_text_is_xml_and_comes_back(text: str) -> None:
         assert (parsed.text or "") == "".join("?" if c in "\ufffe\uffff" else c for c in text)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.7]))
 def test_holes_leave_a_picture_or_one_line(name: str, seed: int, share: float) -> None:
     holed = with_holes(SAMPLES[name](), random.Random(seed), share)
@@ -245,7 +246,7 @@ def test_holes_leave_a_picture_or_one_line(name: str, seed: int, share: float) -
 BASE = told(full_measured())
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(st.lists(st.floats(1e-12, 1e17), min_size=8, max_size=8))
 def test_any_figures_make_a_picture_with_finite_places(values: list[float]) -> None:
     odd = replace(

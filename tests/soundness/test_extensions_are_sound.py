@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, given, note
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from doctor.findings import Finding, Policy
 from doctor.snapshot import Distribution, LibraryFile, Snapshot, Toolkit
 
+from ..drawn import drawn
 from ..extensions import TORCH, TORCH_CUDA, bitsandbytes, library, with_extension
 from ..torches import with_version
 from .machines import machines
 from .sound import _revealed, apply_first_fix, failures
 
-EXAMPLES = int(os.environ.get("GPUDOCTOR_SOUNDNESS_EXAMPLES", "300")) // 2
 _ARCHS = ("5.0", "6.0", "7.0", "7.5", "8.0", "8.6", "9.0", "9.0a", "10.0", "12.0")
 _PINNED = ("vllm", "xformers", "sglang", "torchao")
 _TAGGED = ("flash-attn", "natten", "torch-scatter")
@@ -89,23 +87,9 @@ def _tools(draw: DrawFn, s: Snapshot) -> Snapshot:
     return s.replace(changes)
 
 
-FEW = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@FEW
+@drawn(150, suppress_health_check=list(HealthCheck))
 @given(crowded(), st.booleans())
 def test_first_fixes_are_sound_among_extensions(machine: Snapshot, building: bool) -> None:
-    first_fixes_are_sound(machine, building)
-
-
-@pytest.mark.slow
-@settings(FEW, max_examples=EXAMPLES)
-@given(crowded(), st.booleans())
-def test_first_fixes_are_sound_among_many_extensions(machine: Snapshot, building: bool) -> None:
-    first_fixes_are_sound(machine, building)
-
-
-def first_fixes_are_sound(machine: Snapshot, building: bool) -> None:
     dists = machine.python.distributions
     assert isinstance(dists, tuple)
     required = tuple(d.name for d in dists if d.name in _REQUIRED)

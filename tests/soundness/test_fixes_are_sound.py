@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from doctor.snapshot import Snapshot
 
+from ..drawn import drawn
 from .machines import machines
 from .sound import assert_fixes_are_sound
 
-EXAMPLES = int(os.environ.get("GPUDOCTOR_SOUNDNESS_EXAMPLES", "400"))
 
-
-SOME = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@SOME
+@drawn(400, suppress_health_check=list(HealthCheck))
 @given(machines())
 def test_first_fixes_are_sound(machine: Snapshot) -> None:
-    assert_fixes_are_sound(machine)
-
-
-@pytest.mark.slow
-@settings(SOME, max_examples=EXAMPLES)
-@given(machines())
-def test_first_fixes_of_more_machines_are_sound(machine: Snapshot) -> None:
     assert_fixes_are_sound(machine)

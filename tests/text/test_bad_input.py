@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.snapshot import Missing
@@ -12,6 +12,7 @@ from doctor.text import judgeable, read
 from doctor.text.messages import catalogue
 from tests.text.test_readers import BANNER, COLLECT_ENV, CSV, QUERY
 
+from ..drawn import drawn
 from ..rows import for_each
 
 WORDS = ["driver", "torch", "2.5.1+cu121", "==", ":", "GPU 0", "NVIDIA", "RTX 5090", "570.86.10", "\n", "CUDA", "N/A", "|", "(", "[pip3]",
@@ -61,14 +62,14 @@ def test_a_banner_that_lies_is_a_conflict() -> None:
     assert isinstance(s.driver.nvml_driver_version, Missing) and s.driver.nvml_driver_version.reason == "conflict"
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.lists(st.sampled_from(WORDS), max_size=60))
 def test_words_in_any_order(words: list[str]) -> None:
     read("".join(words))
     read(" ".join(words))
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.binary(max_size=400))
 def test_any_bytes(data: bytes) -> None:
     read(data)

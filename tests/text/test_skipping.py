@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.text.clean import lines_of
@@ -13,6 +13,7 @@ from doctor.text.statement import Line
 from doctor.text.text import READERS, Reader
 from doctor.text.words import Words
 
+from ..drawn import drawn
 from ..rows import for_each
 from .test_readers import BANNER, COLLECT_ENV, CSV, NEW_BANNER, OLD, QUERY
 from .texts import NAMES, text
@@ -55,7 +56,7 @@ def test_a_reader_that_is_skipped_has_nothing_to_say(reader: Reader) -> None:
     assert said or reader.most_lines, "no text has anything for this reader"
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(st.lists(st.lists(WORDS, max_size=8).map("".join), max_size=6), st.data())
 def test_words_never_deny_what_is_there(rows: list[str], data: st.DataObject) -> None:
     words = Words([Line(number, row) for number, row in enumerate(rows, 1)])
