@@ -15,7 +15,7 @@ New = Callable[..., Patient]
 On = Callable[..., Doctor]
 
 
-@pytest.mark.parametrize("kind", ["pip", "uv"])
+@pytest.mark.parametrize("kind", [pytest.param("pip", marks=pytest.mark.slow), "uv"])
 def test_repaired_and_restored(patient: New, doctor: On, shelf: Shelf, tmp_path: Path, kind: str) -> None:
     """A CUDA library that is gone is installed again, and the file takes it away as it was."""
     sick = patient(kind)

@@ -68,6 +68,7 @@ def test_cpu_build_to_cuda_build(conda: New, doctor: On) -> None:
     assert sick.installed["torch"] == "2.8.0"
 
 
+@pytest.mark.slow
 def test_a_release_with_code_for_the_gpu(conda: New, doctor: On) -> None:
     """An RTX 5090 on driver 570: builds of 2.6.0 have only PTX for it; 2.13.0 for CUDA 13 the driver would not take."""
     on = doctor("rtx5090")
@@ -76,6 +77,7 @@ def test_a_release_with_code_for_the_gpu(conda: New, doctor: On) -> None:
     assert builds(sick)["pytorch"].startswith("cuda129_") and sick.installed["torch"] == "2.13.0"
 
 
+@pytest.mark.slow
 def test_a_build_newer_than_the_driver_is_not_solved(conda: New, doctor: On, channel: Channel) -> None:
     """`__cuda` is what libcuda answers: the channel's constraint stops what the rows rule out, too."""
     on = doctor(driver__version="550.54.15", cuda__version="12040")
@@ -86,6 +88,7 @@ def test_a_build_newer_than_the_driver_is_not_solved(conda: New, doctor: On, cha
     sick.room.run(f"{line} 'pytorch=2.13.0=cuda129*'")
 
 
+@pytest.mark.slow
 def test_an_image_without_a_driver(conda: New, doctor: On) -> None:
     """conda finds no driver and would install no CUDA build: the line names the CUDA version itself."""
     on = doctor(nvml__library="absent", cuda__library="absent")
@@ -99,6 +102,7 @@ def test_an_image_without_a_driver(conda: New, doctor: On) -> None:
     assert builds(sick)["pytorch"].startswith("cuda129_")
 
 
+@pytest.mark.slow
 def test_no_row_no_line(conda: New, doctor: On) -> None:
     """Driver 470 takes no build of conda-forge that is known: it is said, and no conda line is made up."""
     on = doctor(driver__version="470.57.02", cuda__version="11040")
@@ -109,6 +113,7 @@ def test_no_row_no_line(conda: New, doctor: On) -> None:
     assert "conda install" not in told and "No conda line is known" in told
 
 
+@pytest.mark.slow
 def test_conda_removes_what_conda_installed(conda: New, doctor: On) -> None:
     """A pip torch beside conda's: of the two copies conda's goes by conda."""
     on = doctor()
@@ -117,6 +122,7 @@ def test_conda_removes_what_conda_installed(conda: New, doctor: On) -> None:
     assert "torch" not in sick.installed and "torchvision" not in sick.installed and "python" in builds(sick)
 
 
+@pytest.mark.slow
 def test_every_row_is_a_line_that_solves(conda: New, doctor: On, channel: Channel) -> None:
     """Each spec of a row names one build of the channel, by the pattern that conda users type."""
     on = doctor()

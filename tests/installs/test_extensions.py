@@ -13,7 +13,7 @@ New = Callable[..., Patient]
 On = Callable[..., Doctor]
 
 
-@pytest.mark.parametrize("kind", ["pip", "uv"])
+@pytest.mark.parametrize("kind", [pytest.param("pip", marks=pytest.mark.slow), "uv"])
 def test_flash_attn_is_required(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
     sick.put("torch==2.9.1")
@@ -25,6 +25,7 @@ def test_flash_attn_is_required(patient: New, doctor: On, kind: str) -> None:
     assert "2.9.1+cu128" in built and sick.installed["torch"] == "2.9.1"
 
 
+@pytest.mark.slow
 def test_an_extension_keeps_the_torch_that_is_there(patient: New, doctor: On) -> None:
     """xformers pins one torch: the version is named that goes with the installed one, and torch with it."""
     sick = patient("uv")

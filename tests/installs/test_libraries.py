@@ -9,6 +9,7 @@ import pytest
 from .environments import Patient
 from .judging import Doctor
 
+pytestmark = pytest.mark.slow
 New = Callable[..., Patient]
 On = Callable[..., Doctor]
 BOTH = ("pip", "uv")

@@ -12,7 +12,7 @@ from .shelf import Shelf
 
 New = Callable[..., Patient]
 On = Callable[..., Doctor]
-BOTH = ("pip", "uv")
+SLOW = pytest.param("pip", marks=pytest.mark.slow)
 AGAIN = pytest.param("pip", marks=pytest.mark.every_install)
 """pip takes the same path here as in a test that runs always."""
 
@@ -30,7 +30,7 @@ def tags(patient: Patient) -> set[str]:
     return {have[name].partition("+")[2] or "default" for name in ("torch", "torchvision", "torchaudio")}
 
 
-@pytest.mark.parametrize("kind", [*BOTH, pytest.param("uv-seeded", marks=pytest.mark.every_install)])
+@pytest.mark.parametrize("kind", [SLOW, "uv", pytest.param("uv-seeded", marks=pytest.mark.every_install)])
 def test_cpu_build_to_cuda_build(patient: New, doctor: On, shelf: Shelf, kind: str) -> None:
     sick = put(patient(kind), shelf, "cpu")
     doctor().treat(sick, "cpu-only-torch")
@@ -38,7 +38,14 @@ def test_cpu_build_to_cuda_build(patient: New, doctor: On, shelf: Shelf, kind: s
     assert "nvidia-cublas-cu12" in sick.installed
 
 
-@pytest.mark.parametrize(("kind", "tool"), [("pip", "pip"), ("uv", "uv"), ("pip", "uv")])
+@pytest.mark.parametrize(
+    ("kind", "tool"),
+    [
+        pytest.param("pip", "pip", marks=pytest.mark.slow),
+        ("uv", "uv"),
+        pytest.param("pip", "uv", marks=pytest.mark.slow),
+    ],
+)
 def test_same_version_with_another_tag(patient: New, doctor: On, shelf: Shelf, kind: str, tool: str) -> None:
     """An RTX 5090 with a build for CUDA 12.6: to pip, 2.9.1+cu126 satisfies `torch==2.9.1`."""
     sick = put(patient(kind), shelf, "cu126")
@@ -47,6 +54,7 @@ def test_same_version_with_another_tag(patient: New, doctor: On, shelf: Shelf, k
     assert sick.installed["nvidia-cuda-runtime-cu12"] == "12.8.90"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_a_build_that_the_driver_takes(patient: New, doctor: On, shelf: Shelf, kind: str) -> None:
     """Driver 550 and a build for CUDA 13: the wheels of the other major go with it or do no harm."""
@@ -55,6 +63,7 @@ def test_a_build_that_the_driver_takes(patient: New, doctor: On, shelf: Shelf, k
     assert "cu130" not in tags(sick)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_from_an_index_of_pytorch(patient: New, doctor: On, shelf: Shelf, kind: str) -> None:
     """2.11 for CUDA 13, on a driver that takes 12.8 at most: its build is not on the default index."""
@@ -73,6 +82,7 @@ def test_no_torch(patient: New, doctor: On, kind: str) -> None:
     assert commands[0].startswith("uv pip") == (kind == "uv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AGAIN, "uv"])
 def test_companion_of_another_release(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
@@ -82,6 +92,7 @@ def test_companion_of_another_release(patient: New, doctor: On, kind: str) -> No
     assert sick.installed["torchvision"] == "0.24.1" and sick.installed["torch"] == "2.9.1"
 
 
+@pytest.mark.slow
 def test_companion_of_another_build(patient: New, doctor: On, shelf: Shelf) -> None:
     """torch for CUDA 12.6 with the torchvision of the default index: the same version, another build."""
     sick = patient("uv")

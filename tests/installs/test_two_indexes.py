@@ -32,6 +32,7 @@ torchvision = {{ index = "pytorch-{tag}" }}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.9.1+cu126", "2.9.1+cu130"])
 def test_pip_takes_the_build_that_is_pinned_by_its_local_version(patient: New, shelf: Shelf, version: str) -> None:
     here = patient("pip")
@@ -40,6 +41,7 @@ def test_pip_takes_the_build_that_is_pinned_by_its_local_version(patient: New, s
     assert here.installed["torch"] == version and "numpy" in here.installed
 
 
+@pytest.mark.slow
 def test_pip_without_the_local_version_takes_the_highest_of_all_indexes(patient: New, shelf: Shelf) -> None:
     """2.9.1+cu126 is higher than 2.9.1, and 2.11.0 than both: why printed lines pin the local version."""
     here = patient("pip")
@@ -67,6 +69,7 @@ def test_uv_asks_the_added_index_first_and_then_no_other(patient: New, shelf: Sh
     assert here.installed["torch"] == "2.9.1+cu128"
 
 
+@pytest.mark.slow
 def test_a_default_index_of_the_user_beats_index_url_in_uv(patient: New, shelf: Shelf) -> None:
     """UV_DEFAULT_INDEX is set in a room as in many companies: `--index-url` is then not heard, `--default-index` is."""
     here = patient("uv")
