@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .code import compute_capability
 from .rows_gpu import Board, Gpu
 from .versions import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .matrix import Matrix
+    from .store import Store
 
     Split = Callable[[str], tuple[str, ...]]
 
@@ -19,7 +20,7 @@ _SEGMENT = (("Quadro", "workstation"), ("RTX A", "workstation"), ("Tesla", "data
 _COMPAT = {"consumer": "no", "workstation": "selected", "datacenter": "yes"}
 
 
-def boards(m: Matrix, words: tuple[str, ...], device: str | None, split: Split) -> tuple[Gpu, ...]:
+def boards(m: Store, words: tuple[str, ...], device: str | None, split: Split) -> tuple[Gpu, ...]:
     """Rows as those of the table of GPUs, for these words of a name (as `split` makes them) or this PCI device."""
     by_words: dict[tuple[str, ...], list[Board]] = m.memo("boards by words", lambda: _index(m, split))
     named = by_words.get(words, []) if words else []
@@ -28,21 +29,21 @@ def boards(m: Matrix, words: tuple[str, ...], device: str | None, split: Split) 
     return tuple(_row(m, row) for row in both or there or named)
 
 
-def boards_like(m: Matrix, words: set[str], split: Split) -> tuple[Gpu, ...]:
+def boards_like(m: Store, words: set[str], split: Split) -> tuple[Gpu, ...]:
     """Every board whose name holds these words."""
     by_words: dict[tuple[str, ...], list[Board]] = m.memo("boards by words", lambda: _index(m, split))
     return tuple(_row(m, row) for own, rows in by_words.items() if words.issubset(own) for row in rows)
 
 
-def _index(m: Matrix, split: Split) -> dict[tuple[str, ...], list[Board]]:
+def _index(m: Store, split: Split) -> dict[tuple[str, ...], list[Board]]:
     index: dict[tuple[str, ...], list[Board]] = {}
     for row in m.boards:
         index.setdefault(split(row.name), []).append(row)
     return index
 
 
-def _row(m: Matrix, row: Board) -> Gpu:
-    level = m.compute_capability(row.cc)
+def _row(m: Store, row: Board) -> Gpu:
+    level = compute_capability(m, row.cc)
     segment = next((segment for word, segment in _SEGMENT if row.name.startswith(word)), "consumer")
     return Gpu(
         id=f"{row.name} {row.cc}",

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .code import code_for_gpu
 from .companions import expected
+from .drivers import driver_for_cuda
+from .libraries import cudnn_for_gpu
 from .rows_torch import TorchBuild
-from .torchs import python_for_torch, release_row, usable
+from .torchs import index_url, python_for_torch, release_row, usable
 from .versions import minor, numbers, tag_cuda, torch_version
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 # A native build this many torch minors behind the newest usable one (about a year) yields to minor-version
 # compatibility, which NVIDIA supports for code that ships SASS.
@@ -60,7 +63,7 @@ class BestBuilds(msgspec.Struct, frozen=True):
 
 
 def best_builds(
-    m: Matrix,
+    m: Store,
     gpus: Sequence[str],
     driver: str | None = None,
     os: str = "linux",
@@ -140,7 +143,7 @@ def _chooser(torch: str | None) -> Callable[[str], bool]:
     return lambda version: allowed.contains(version)
 
 
-def _served(m: Matrix, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
+def _served(m: Store, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
     """Capability -> target that serves it, or what the build lacks."""
     answers: dict[tuple[str, str, tuple[str, ...], str], tuple[str, str]] = m.memo("served", dict)
     release = release_row(m, build.torch)
@@ -157,21 +160,21 @@ def _served(m: Matrix, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str]
     return served
 
 
-def _serves(m: Matrix, build: TorchBuild, capability: str, library: str) -> tuple[str, str]:
+def _serves(m: Store, build: TorchBuild, capability: str, library: str) -> tuple[str, str]:
     """The target that serves it and '', or '' and what the build lacks."""
     cuda = tag_cuda(build.tag)
-    code = m.code_for_gpu(capability, build.sass, (), build_cuda=cuda)
+    code = code_for_gpu(m, capability, build.sass, (), build_cuda=cuda)
     if code.kind != "sass":
         return "", f"holds machine code for {capability}"
-    if library and m.cudnn_for_gpu(library, capability, numbers(cuda)[0] if cuda else None).grade == "dropped":
+    if library and cudnn_for_gpu(m, library, capability, numbers(cuda)[0] if cuda else None).grade == "dropped":
         return "", f"brings a cuDNN for {capability}"
     return code.by, ""
 
 
-def _driver(m: Matrix, driver: str | None, tag: str, platform: str) -> tuple[str, str]:
+def _driver(m: Store, driver: str | None, tag: str, platform: str) -> tuple[str, str]:
     if driver is None:
         return "unknown", "no driver version given"
-    answer = m.driver_for_cuda(driver, tag_cuda(tag) or "", "windows" if platform == "windows" else "linux")
+    answer = driver_for_cuda(m, driver, tag_cuda(tag) or "", "windows" if platform == "windows" else "linux")
     return answer.grade, answer.reason
 
 
@@ -192,7 +195,7 @@ def _tagged(build: TorchBuild) -> bool:
 
 
 def _build(
-    m: Matrix,
+    m: Store,
     build: TorchBuild,
     grade: str,
     why: str,
@@ -202,7 +205,7 @@ def _build(
     packages: Sequence[str],
 ) -> RankedBuild:
     url = "" if build.pypi_default else f"https://download.pytorch.org/whl/{build.tag}"
-    row = m.index_url(build.tag)
+    row = index_url(m, build.tag)
     if row and url:
         url = row.url
     there = bool(row and build.torch in row.torch and _tagged(build))

@@ -10,7 +10,8 @@ import msgspec
 from .versions import Arch, arch, minor
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .rows_code import Capability
+    from .store import Store
 
 
 class CodeGrade(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,13 @@ def parse_archs(items: Iterable[str]) -> list[Arch]:
     return [found for item in items if (found := arch(item))]
 
 
-def sass_runs(m: Matrix, code: Arch, device: tuple[int, int], build_cuda: str | None = None) -> str:
+def compute_capability(m: Store, capability: str) -> Capability | None:
+    """The row of '8.6', '9.0a' ...; None when not listed."""
+    index: dict[str, Capability] = m.memo("by cc", lambda: {row.cc: row for row in m.capabilities})
+    return index.get(capability)
+
+
+def sass_runs(m: Store, code: Arch, device: tuple[int, int], build_cuda: str | None = None) -> str:
     """'yes', 'no' or 'unknown': does SASS of `code` run on the device?"""
     if code.variant == "a":
         return "yes" if code.capability == device else "no"
@@ -54,12 +61,12 @@ def sass_runs(m: Matrix, code: Arch, device: tuple[int, int], build_cuda: str | 
     return "yes" if code.major == device[0] and code.minor <= device[1] else "no"
 
 
-def _assembles(m: Matrix, code: Arch, device: str) -> bool:
+def _assembles(m: Store, code: Arch, device: str) -> bool:
     row = next((row for row in m.ptx_targets if row.target == str(code)), None)
     return row is not None and device in row.runs_on
 
 
-def ptx_reaches(m: Matrix, code: Arch, device: tuple[int, int]) -> bool:
+def ptx_reaches(m: Store, code: Arch, device: tuple[int, int]) -> bool:
     """Whether PTX of this target can be compiled for the device: generic upward, f in its family, a on its chip."""
     if code.variant == "a":
         return code.capability == device
@@ -69,7 +76,7 @@ def ptx_reaches(m: Matrix, code: Arch, device: tuple[int, int]) -> bool:
 
 
 def code_for_gpu(
-    m: Matrix,
+    m: Store,
     capability: str,
     sass: Sequence[str],
     ptx: Sequence[str] = (),
@@ -90,7 +97,7 @@ def code_for_gpu(
         return CodeGrade(kind="unknown", by="", reason="no compiled architectures are known")
     verdicts = [(code, sass_runs(m, code, device, build_cuda)) for code in native]
     runs = [code for code, verdict in verdicts if verdict == "yes"]
-    listed = m.compute_capability(capability) is not None
+    listed = compute_capability(m, capability) is not None
     if runs and (listed or any(code.capability == device for code in runs)):
         best = max(runs, key=lambda code: (code.capability, code.variant == ""))
         why = "its own code" if best.capability == device else f"binary compatible with {best}"
@@ -98,7 +105,7 @@ def code_for_gpu(
     reach = [code for code in virtual if ptx_reaches(m, code, device)]
     if reach:
         best = max(reach, key=lambda code: code.capability)
-        row = m.compute_capability(str(best))
+        row = compute_capability(m, str(best))
         needs = max(filter(None, (minor(build_cuda), minor(row.first_toolkit) if row else None)), default=None)
         have, text = minor(driver_cuda), f"{needs[0]}.{needs[1]}" if needs else ""
         if needs and have and have < needs:

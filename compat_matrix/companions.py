@@ -11,7 +11,7 @@ from .rows_torch import Companion
 from .versions import TorchVersion, numbers, torch_version
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ def _fits(row: Companion, torch: TorchVersion) -> bool:
     return have >= wanted if row.relation == ">=" else have == wanted
 
 
-def companions(m: Matrix, torch: str, package: str | None = None) -> tuple[Expected, ...]:
+def companions(m: Store, torch: str, package: str | None = None) -> tuple[Expected, ...]:
     """Packages that go with a torch release; none for nightly, vendor and unreadable versions."""
     parts = torch_version(torch)
     if parts is None or parts.kind != "release":
@@ -64,7 +64,7 @@ def companions(m: Matrix, torch: str, package: str | None = None) -> tuple[Expec
     return tuple(_expected(name, rows) for name, rows in found if rows)
 
 
-def _by_package(m: Matrix) -> dict[str, list[Companion]]:
+def _by_package(m: Store) -> dict[str, list[Companion]]:
     """Rows that may decide, by package."""
     index: dict[str, list[Companion]] = {}
     for row in m.companion_rows:
@@ -80,13 +80,13 @@ def _expected(package: str, rows: list[Companion]) -> Expected:
     return Expected(package=package, versions=versions, relation=rows[-1].relation, sources=keys)
 
 
-def expected(m: Matrix, torch: str, package: str) -> Expected | None:
+def expected(m: Store, torch: str, package: str) -> Expected | None:
     """The versions of one package that go with a torch release."""
     key = f"companion {package} of {torch}"
     return m.memo(key, lambda: next(iter(companions(m, torch, package)), None))
 
 
-def companion_matches(m: Matrix, torch: str, package: str, version: str) -> CompanionGrade:
+def companion_matches(m: Store, torch: str, package: str, version: str) -> CompanionGrade:
     """Grade an installed companion. Unlisted, unreleased and vendor versions are unknown, never a mismatch."""
     package = package.casefold().replace("_", "-")
     parts, own = torch_version(torch), torch_version(version)

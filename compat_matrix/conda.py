@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .builds import STALE_MINORS
+from .code import code_for_gpu
+from .drivers import driver_for_cuda
+from .libraries import cudnn_for_gpu
 from .rows_torch import CondaBuild
 from .versions import minor, numbers
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 
 class CondaChoice(msgspec.Struct, frozen=True):
@@ -30,7 +33,7 @@ class CondaChoice(msgspec.Struct, frozen=True):
 
 
 def conda_builds(
-    m: Matrix,
+    m: Store,
     gpus: Sequence[str],
     driver: str | None = None,
     os: str = "linux",
@@ -63,18 +66,18 @@ def conda_builds(
     return tuple(sorted(found, key=rank))
 
 
-def _code(m: Matrix, row: CondaBuild, gpu: str) -> str:
+def _code(m: Store, row: CondaBuild, gpu: str) -> str:
     """The target that serves a GPU, '' where none does or the newest cuDNN has dropped it."""
-    code = m.code_for_gpu(gpu, row.sass, (), build_cuda=row.cuda)
+    code = code_for_gpu(m, gpu, row.sass, (), build_cuda=row.cuda)
     major = numbers(row.cuda)[0]
     rows = [cudnn for cudnn in m.cudnn_rows if major in cudnn.cuda_majors and cudnn.min_cc]
     last = max(rows, key=lambda cudnn: numbers(cudnn.version), default=None)
-    dropped = last is not None and m.cudnn_for_gpu(last.version, gpu, major).grade == "dropped"
+    dropped = last is not None and cudnn_for_gpu(m, last.version, gpu, major).grade == "dropped"
     return code.by if code.kind == "sass" and not dropped else ""
 
 
-def _driver(m: Matrix, row: CondaBuild, driver: str | None, platform: str) -> tuple[str, str]:
+def _driver(m: Store, row: CondaBuild, driver: str | None, platform: str) -> tuple[str, str]:
     if driver is None:
         return "unknown", "no driver version given"
-    answer = m.driver_for_cuda(driver, row.cuda, "windows" if platform == "windows" else "linux")
+    answer = driver_for_cuda(m, driver, row.cuda, "windows" if platform == "windows" else "linux")
     return answer.grade if answer.grade != "unknown" else "", answer.reason

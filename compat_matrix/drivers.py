@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from .code import compute_capability
 from .rows_driver import DriverBranch, Toolkit
 from .versions import minor, numbers
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .rows_gpu import Gpu
+    from .store import Store
 
 Platform = Literal["linux", "windows"]
 NEWER = "newer than this matrix"
@@ -60,7 +62,7 @@ class DriverGpuGrade(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-def driver_branch(m: Matrix, version: str, platform: Platform = "linux") -> BranchAnswer:
+def driver_branch(m: Store, version: str, platform: Platform = "linux") -> BranchAnswer:
     """The row of a driver's branch. On Windows (and WSL, whose driver carries Windows numbers) branches have ranges."""
     found = numbers(version)
     if not found:
@@ -79,7 +81,7 @@ def driver_branch(m: Matrix, version: str, platform: Platform = "linux") -> Bran
     return BranchAnswer("newer-than-matrix" if found[0] > newest else "unknown")
 
 
-def floors(m: Matrix, cuda: tuple[int, int], platform: Platform) -> tuple[str, str, list[Toolkit]]:
+def floors(m: Store, cuda: tuple[int, int], platform: Platform) -> tuple[str, str, list[Toolkit]]:
     """Full-feature floor (lowest of the minor's updates), minor-version floor, and the toolkit rows."""
     toolkits = [t for t in m.toolkits if minor(t.cuda) == cuda]
     field = "min_driver_windows" if platform == "windows" else "min_driver_linux"
@@ -88,7 +90,20 @@ def floors(m: Matrix, cuda: tuple[int, int], platform: Platform) -> tuple[str, s
     return (min(full, key=numbers) if full else "", getattr(major, field) if major else "", toolkits)
 
 
-def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "linux") -> DriverGrade:
+def compat_packages(m: Store, cuda: tuple[int, int], host_branch: int) -> list[str]:
+    """cuda-compat packages, lowest CUDA first, that bring at least this CUDA and accept this host branch."""
+    rows = [
+        (value, row.package)
+        for row in m.compat_packages
+        if (value := minor(row.cuda))
+        and value >= cuda
+        and value[0] == cuda[0]
+        and (row.hosts.get(str(host_branch)) == "compatible" or host_branch in row.image_hosts)
+    ]
+    return [package for _, package in sorted(rows)]
+
+
+def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linux") -> DriverGrade:
     """Grade a driver against the CUDA version a program was built with."""
     have, want = numbers(driver), minor(cuda)
     if not have or not want:
@@ -132,15 +147,13 @@ def driver_for_cuda(m: Matrix, driver: str, cuda: str, platform: Platform = "lin
         why = f"driver {driver} reports CUDA {reported}, meets the CUDA {want[0]}.x minimum {floor}"
         return answer("minor-version", why, limits="sass-only")
     low = f"driver {driver} is below the minimum {lowest} of CUDA {text}"
-    from .forward import compat_packages
-
     if platform == "linux" and compat_packages(m, want, have[0]):
         return answer("needs-forward-compat", low)
     return answer("impossible", f"{low} and no forward-compatibility package takes it as host")
 
 
 def driver_for_gpu(
-    m: Matrix,
+    m: Store,
     driver: str,
     capability: str,
     flavour: str | None = None,
@@ -152,7 +165,7 @@ def driver_for_gpu(
     gpu_name tells boards apart that ask for more than their capability does (Grace Hopper: open module only).
     """
     have = numbers(driver)
-    row = m.compute_capability(capability)
+    row = compute_capability(m, capability)
     if row is None:
         listed = max(numbers(c.cc) for c in m.capabilities)
         newer = numbers(capability) > listed
@@ -187,7 +200,11 @@ def driver_for_gpu(
         return answer("too-new", f"branch {row.last_driver} is the last driver for {name}")
     if flavour == "open" and row.open_module == "unsupported":
         return answer("open-module-unsupported", f"the open kernel module needs Turing (7.5) or newer, not {name}")
-    named = m.gpu(name=gpu_name).rows if gpu_name and flavour == "proprietary" else ()
+    named: tuple[Gpu, ...] = ()
+    if gpu_name and flavour == "proprietary":
+        from .gpus import gpu
+
+        named = gpu(m, gpu_name).rows
     if flavour == "proprietary" and (row.open_module == "required" or any(g.open_module == "required" for g in named)):
         return answer("needs-open-module", f"{gpu_name or name} works only with the open kernel module")
     if branch.status != "known" and row.last_driver is None:
@@ -197,13 +214,15 @@ def driver_for_gpu(
 
 
 def branch_to_install(
-    m: Matrix, capabilities: Sequence[str], floor: int, today: str, platform: Platform = "linux"
+    m: Store, capabilities: Sequence[str], floor: int = 0, today: str = "", platform: Platform = "linux"
 ) -> DriverBranch | None:
-    """The lowest branch from `floor` on that drives all these GPUs and has not ended (YYYY-MM-DD); None: there is none.
+    """The lowest branch from `floor` on that drives all these GPUs and has not ended; None: there is none.
 
-    Production and long-term branches come before the short ones. Windows: `floor` is a number of Windows drivers.
+    today: YYYY-MM-DD, else the day of the matrix. Production and long-term branches come before the short ones. On
+    Windows `floor` is a number of Windows drivers.
     """
-    gpus = [row for cc in capabilities if (row := m.compute_capability(cc))]
+    today = today or "-".join(m.version.split(".")[:3])
+    gpus = [row for cc in capabilities if (row := compute_capability(m, cc))]
     lowest = max([0, *(row.first_driver or 0 for row in gpus)])
     highest = min([9999, *(row.last_driver or 9999 for row in gpus)])
     rows = [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from .versions import numbers
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
     from .rows_more import ExtensionWheel
+    from .store import Store
 
 
 class WheelChoice(NamedTuple):
@@ -22,7 +22,7 @@ class WheelChoice(NamedTuple):
 
 
 def extension_wheel(
-    m: Matrix,
+    m: Store,
     package: str,
     *,
     torch: str,

@@ -7,24 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .drivers import NEWER, driver_branch
+from .drivers import NEWER, compat_packages, driver_branch
+from .gpus import gpu
 from .versions import minor
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
-
-
-def compat_packages(m: Matrix, cuda: tuple[int, int], host_branch: int) -> list[str]:
-    """cuda-compat packages, lowest CUDA first, that bring at least this CUDA and accept this host branch."""
-    rows = [
-        (value, row.package)
-        for row in m.compat_packages
-        if (value := minor(row.cuda))
-        and value >= cuda
-        and value[0] == cuda[0]
-        and (row.hosts.get(str(host_branch)) == "compatible" or host_branch in row.image_hosts)
-    ]
-    return [package for _, package in sorted(rows)]
+    from .store import Store
 
 
 class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +31,7 @@ _CONSUMER_BRANDS = (5, 6, 15, 16)  # GeForce, Titan, GeForceRTX, TitanRTX
 
 
 def forward_compat(
-    m: Matrix,
+    m: Store,
     cuda: str,
     host_driver: str,
     *,
@@ -72,8 +60,8 @@ def forward_compat(
     row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
     keys = (row.source,) if row else ()
     packages = tuple(compat_packages(m, want, host))
-    gpu = _eligible(m, gpu_name, brand_id, segment, note_brands)
-    if gpu == "no":
+    eligible = _eligible(m, gpu_name, brand_id, segment, note_brands)
+    if eligible == "no":
         return ForwardCompatGrade(
             grade="not-on-this-gpu",
             sources=keys,
@@ -90,7 +78,7 @@ def forward_compat(
     elif row.package not in packages:
         why = f"{row.package} does not list driver branch {host} as host"
         return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
-    if gpu == "unknown":
+    if eligible == "unknown":
         why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
         return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
     why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
@@ -98,14 +86,14 @@ def forward_compat(
 
 
 def _eligible(
-    m: Matrix, name: str | None, brand: int | None, segment: str | None, note_brands: Sequence[int] | None
+    m: Store, name: str | None, brand: int | None, segment: str | None, note_brands: Sequence[int] | None
 ) -> str:
     if brand in _CONSUMER_BRANDS:
         return "no"
     if brand is not None and brand != 0 and note_brands is not None:
         return "yes" if brand in note_brands else "no"
     if name and segment is None:
-        rows = m.gpu(name=name).rows
+        rows = gpu(m, name).rows
         found = {row.forward_compat for row in rows}
         if len(found) == 1:
             segment = {"yes": "datacenter", "no": "consumer"}.get(found.pop(), "other")

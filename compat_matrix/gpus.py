@@ -10,7 +10,7 @@ import msgspec
 from .rows_gpu import Gpu
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 _MIG = r"(?i)\s+MIG\s+\d+[cg]\.\S+$"
 _UUID = r"\s*\(UUID:[^)]*\)\s*$"
@@ -74,7 +74,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def gpu(
-    m: Matrix,
+    m: Store,
     name: str | None = None,
     pci_device_id: str | int | None = None,
     pci_subsystem_id: str | int | None = None,
@@ -89,7 +89,7 @@ def gpu(
 
 
 def _find(
-    m: Matrix,
+    m: Store,
     name: str | None,
     pci_device_id: str | int | None,
     pci_subsystem_id: str | int | None,
@@ -122,13 +122,13 @@ def _find(
     return GpuMatch(rows, exact, ", ".join(reasons) + ("" if len(rows) == 1 else f": {len(rows)} products"))
 
 
-def _others(m: Matrix, words: tuple[str, ...], device: str | None) -> tuple[Gpu, ...]:
+def _others(m: Store, words: tuple[str, ...], device: str | None) -> tuple[Gpu, ...]:
     from .boards import boards
 
     return boards(m, words, device, _words)
 
 
-def _by_name(m: Matrix, name: str) -> tuple[tuple[Gpu, ...], str]:
+def _by_name(m: Store, name: str) -> tuple[tuple[Gpu, ...], str]:
     plain = plain_name(name)
     by_name: dict[str, list[Gpu]] = m.memo("gpus by name", lambda: _index(m))
     rows = by_name.get(plain.casefold(), [])
@@ -145,7 +145,7 @@ def _board_words(name: str | None) -> tuple[str, ...]:
     return _words(board[1] if board else plain)
 
 
-def gpus_like(m: Matrix, name: str) -> GpuMatch:
+def gpus_like(m: Store, name: str) -> GpuMatch:
     """Every product whose name holds these words, never exact: 'A100' of 'NVIDIA A100-SXM4-80GB'.
 
     For what people write of a board, not for what a driver answers: enough for a capability that all of them share.
@@ -161,7 +161,12 @@ def gpus_like(m: Matrix, name: str) -> GpuMatch:
     return GpuMatch(found, False, "part of the name")
 
 
-def _word_index(m: Matrix) -> dict[tuple[str, ...], tuple[Gpu, ...]]:
+def gpu_by_capability(m: Store, capability: str) -> tuple[Gpu, ...]:
+    """Every listed GPU of a compute capability."""
+    return tuple(row for row in m.gpus if capability and row.cc == capability)
+
+
+def _word_index(m: Store) -> dict[tuple[str, ...], tuple[Gpu, ...]]:
     """Products by the words of their names and aliases, in the table's order."""
     index: dict[tuple[str, ...], tuple[Gpu, ...]] = {}
     for row in m.gpus:
@@ -170,7 +175,7 @@ def _word_index(m: Matrix) -> dict[tuple[str, ...], tuple[Gpu, ...]]:
     return index
 
 
-def _index(m: Matrix) -> dict[str, list[Gpu]]:
+def _index(m: Store) -> dict[str, list[Gpu]]:
     index: dict[str, list[Gpu]] = {}
     for row in m.gpus:
         index.setdefault(row.name.casefold(), []).append(row)

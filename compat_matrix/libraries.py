@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .code import code_for_gpu
 from .rows_driver import Toolkit
 from .rows_library import CudaError, Cudnn, Nccl, NvmlError
 from .versions import numbers
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 
 class LibraryGrade(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,12 +33,12 @@ def cudnn_numbers(version: str) -> tuple[int, ...]:
     return found[:3]
 
 
-def cudnn(m: Matrix, version: str) -> Cudnn | None:
+def cudnn(m: Store, version: str) -> Cudnn | None:
     """The row of a cuDNN version; None when not listed."""
     return m.memo(f"cudnn {version}", lambda: _cudnn(m, version))
 
 
-def _cudnn(m: Matrix, version: str) -> Cudnn | None:
+def _cudnn(m: Store, version: str) -> Cudnn | None:
     have = cudnn_numbers(version)
     if len(have) < 2:
         return None
@@ -48,7 +49,7 @@ def _cudnn(m: Matrix, version: str) -> Cudnn | None:
     return None
 
 
-def cudnn_for_gpu(m: Matrix, version: str, capability: str, cuda_major: int | None = None) -> LibraryGrade:
+def cudnn_for_gpu(m: Store, version: str, capability: str, cuda_major: int | None = None) -> LibraryGrade:
     """Grade a cuDNN version against a GPU. Newer GPUs than documented are unknown: PTX may carry them."""
     row, device = cudnn(m, version), numbers(capability)
     if row is None or row.confidence == "memory" or len(device) < 2:
@@ -67,7 +68,7 @@ def cudnn_for_gpu(m: Matrix, version: str, capability: str, cuda_major: int | No
     return LibraryGrade(grade="ok", reason=f"cuDNN {version} starts at {floor}", sources=(row.source,))
 
 
-def nccl(m: Matrix, version: str) -> Nccl | None:
+def nccl(m: Store, version: str) -> Nccl | None:
     """The row of a NCCL version; '.post1' re-spins have rows of their own."""
     wanted = version.strip().casefold()
     exact = next((row for row in m.nccl_rows if row.version == wanted), None)
@@ -77,13 +78,13 @@ def nccl(m: Matrix, version: str) -> Nccl | None:
     return next((row for row in m.nccl_rows if "post" not in row.version and numbers(row.version) == have), None)
 
 
-def nccl_for_gpu(m: Matrix, version: str, capability: str, cuda_major: int) -> LibraryGrade:
+def nccl_for_gpu(m: Store, version: str, capability: str, cuda_major: int) -> LibraryGrade:
     """Grade a NCCL wheel against a GPU by the machine code measured in it; unmeasured wheels are unknown."""
     row = nccl(m, version)
     held = row.wheel_sass.get(str(cuda_major), ()) if row else ()
     if not row or not held:
         return LibraryGrade(grade="unknown", reason=f"the code in NCCL {version} for CUDA {cuda_major} is not listed")
-    if m.code_for_gpu(capability, held).kind == "sass":
+    if code_for_gpu(m, capability, held).kind == "sass":
         return LibraryGrade(grade="ok", reason=f"NCCL {version} holds code for {capability}", sources=(row.source,))
     if numbers(capability) < min(numbers(cc) for cc in held):
         why = f"NCCL {version} for CUDA {cuda_major} starts at {held[0]}"
@@ -92,14 +93,14 @@ def nccl_for_gpu(m: Matrix, version: str, capability: str, cuda_major: int) -> L
     return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
 
 
-def toolkit(m: Matrix, version: str) -> Toolkit | None:
+def toolkit(m: Store, version: str) -> Toolkit | None:
     """A toolkit release; for a bare minor the newest update of it."""
     have = numbers(version)
     rows = [row for row in m.toolkits if have and numbers(row.version)[: len(have)] == have[:3]]
     return max(rows, key=lambda row: numbers(row.version), default=None)
 
 
-def cuda_error(m: Matrix, code: int | str) -> CudaError | None:
+def cuda_error(m: Store, code: int | str) -> CudaError | None:
     """A CUDA error by number, driver name (CUDA_ERROR_...) or runtime name (cudaError...)."""
     text = str(code).strip().casefold()
     for row in m.cuda_errors:
@@ -108,7 +109,7 @@ def cuda_error(m: Matrix, code: int | str) -> CudaError | None:
     return None
 
 
-def nvml_error(m: Matrix, code: int | str) -> NvmlError | None:
+def nvml_error(m: Store, code: int | str) -> NvmlError | None:
     """A NVML return code by number or name."""
     text = str(code).strip().casefold()
     rows = (row for row in m.nvml_errors if row.code is not None)

@@ -9,7 +9,7 @@ import msgspec
 from .tables import TABLES, MatrixError, decode, row_type
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 CONFIDENCE = ("measured", "documented", "derived", "memory")
 # What makes a row of a table unique.
@@ -49,7 +49,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def lint(m: Matrix) -> list[str]:
+def lint(m: Store) -> list[str]:
     """Problems found; empty when sound. A file that cannot be read is a problem, not an exception."""
     problems: list[str] = []
     sources: dict[str, str] = {}

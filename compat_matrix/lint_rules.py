@@ -5,16 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from .code import compute_capability
+from .libraries import toolkit
+from .torchs import torch_build
 from .versions import arch, minor, numbers, tag_cuda
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
     from .rows_driver import DriverBranch
+    from .store import Store
 
 PLATFORMS = {"min_driver_linux": "linux", "min_driver_windows": "windows"}
 
 
-def _drivers(m: Matrix) -> list[str]:
+def _drivers(m: Store) -> list[str]:
     problems = []
     rows = sorted(m.drivers, key=lambda row: row.branch)
     for row in rows:
@@ -36,7 +39,7 @@ def _drivers(m: Matrix) -> list[str]:
     return problems
 
 
-def _forward_compat(m: Matrix) -> list[str]:
+def _forward_compat(m: Store) -> list[str]:
     problems = []
     branches = {row.branch for row in m.drivers}
     for row in m.compat_packages:
@@ -60,7 +63,7 @@ def _of_branch(number: int, row: DriverBranch, platform: str) -> bool:
     return bool(row.windows_first and row.windows_last and row.windows_first <= number <= row.windows_last)
 
 
-def _floors(m: Matrix) -> list[str]:
+def _floors(m: Store) -> list[str]:
     problems = []
     majors = {row.major: row for row in m.cuda_majors}
     for field, platform in PLATFORMS.items():
@@ -82,7 +85,7 @@ def _floors(m: Matrix) -> list[str]:
     return problems
 
 
-def _capabilities(m: Matrix) -> list[str]:
+def _capabilities(m: Store) -> list[str]:
     problems = []
     listed = {row.cc for row in m.capabilities}
     branches = {row.branch for row in m.drivers}
@@ -108,7 +111,7 @@ def _capabilities(m: Matrix) -> list[str]:
     return problems + [f"compute_capability: {cc} is used but not listed" for cc in sorted(targets - listed)]
 
 
-def _torch(m: Matrix) -> list[str]:
+def _torch(m: Store) -> list[str]:
     problems = []
     releases = {row.torch: row for row in m.releases}
     indexes = {row.tag: row for row in m.index_urls}
@@ -129,7 +132,7 @@ def _torch(m: Matrix) -> list[str]:
     for row in m.releases:
         for platform in ("linux_x86_64", "linux_aarch64"):
             tag = getattr(row, f"pypi_{platform}")
-            if tag not in ("cpu", "none") and m.torch_build(row.torch, tag, platform) is None:
+            if tag not in ("cpu", "none") and torch_build(m, row.torch, tag, platform) is None:
                 problems.append(f"torch_releases {row.torch}: default {tag} of {platform} has no build row")
     for pair in m.companion_rows:
         bases = {numbers(text)[: len(numbers(pair.torch))] for text in releases}
@@ -138,14 +141,14 @@ def _torch(m: Matrix) -> list[str]:
     return problems
 
 
-def _conda(m: Matrix) -> list[str]:
+def _conda(m: Store) -> list[str]:
     problems = []
     releases = {row.torch for row in m.releases}
     for row in m.conda_rows:
         place = f"conda {row.torch} {row.cuda} {row.platform}"
         if row.torch not in releases:
             problems.append(f"{place}: release not listed")
-        if m.toolkit(row.cuda) is None:
+        if toolkit(m, row.cuda) is None:
             problems.append(f"{place}: no such toolkit")
         if row.build != f"cuda{row.cuda.replace('.', '')}*":
             problems.append(f"{place}: build {row.build} is not of this CUDA")
@@ -158,7 +161,7 @@ def _conda(m: Matrix) -> list[str]:
     return problems
 
 
-def _gpus(m: Matrix) -> list[str]:
+def _gpus(m: Store) -> list[str]:
     problems = []
     specs = {row.id for row in m.gpu_specs}
     chips: dict[str, str] = {}
@@ -166,7 +169,7 @@ def _gpus(m: Matrix) -> list[str]:
     for row in m.gpus:
         if row.id not in specs:
             problems.append(f"gpus {row.id}: no gpu_specs row")
-        listed = m.compute_capability(row.cc)
+        listed = compute_capability(m, row.cc)
         if row.cc and listed is None:
             problems.append(f"gpus {row.id}: compute capability {row.cc} is not listed")
         elif listed and not listed.architecture.startswith(row.architecture):
@@ -178,12 +181,12 @@ def _gpus(m: Matrix) -> list[str]:
     return problems + [f"gpu_specs {key}: no gpus row" for key in sorted(specs - {row.id for row in m.gpus})]
 
 
-def _boards(m: Matrix) -> list[str]:
+def _boards(m: Store) -> list[str]:
     problems = []
     names = {row.name.casefold().removeprefix("nvidia ") for row in m.gpus}
     chips: dict[str, str] = {}
     for row in m.boards:
-        if m.compute_capability(row.cc) is None:
+        if compute_capability(m, row.cc) is None:
             problems.append(f"boards {row.name}: compute capability {row.cc} is not listed")
         if row.name.casefold() in names:
             problems.append(f"boards {row.name}: listed among gpus")
@@ -195,7 +198,7 @@ def _boards(m: Matrix) -> list[str]:
     return problems
 
 
-def _cudnn(m: Matrix) -> list[str]:
+def _cudnn(m: Store) -> list[str]:
     return [
         f"cudnn {row.version}: min_cc does not name the CUDA majors it is built for"
         for row in m.cudnn_rows

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
     from .rows_gpu import Gpu, GpuSpec
     from .rows_more import Performance
+    from .store import Store
 
 Kind: TypeAlias = Literal["matmul", "memory", "h2d"]
 WARN, FAIL = 0.8, 0.6
@@ -70,7 +70,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected(
-    m: Matrix,
+    m: Store,
     gpus: Sequence[Gpu],
     kind: Kind,
     what: str = "",
@@ -107,7 +107,7 @@ def expected(
     )
 
 
-def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, width: int | None) -> Expectation:
+def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, width: int | None) -> Expectation:
     specs: dict[str, GpuSpec] = m.memo("gpu specs by id", lambda: {spec.id: spec for spec in m.gpu_specs})
     spec = specs.get(row.id)
     if spec is None:
@@ -163,7 +163,7 @@ def _one(m: Matrix, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, 
     )
 
 
-def _rows(m: Matrix) -> dict[str, list[Performance]]:
+def _rows(m: Store) -> dict[str, list[Performance]]:
     def make() -> dict[str, list[Performance]]:
         index: dict[str, list[Performance]] = {}
         for row in m.performance:
@@ -174,7 +174,7 @@ def _rows(m: Matrix) -> dict[str, list[Performance]]:
     return m.memo("performance by gpu", make)
 
 
-def _bandwidth_rows(m: Matrix, name: str) -> list[Performance]:
+def _bandwidth_rows(m: Store, name: str) -> list[Performance]:
     for pattern in _COPY_LIKE:
         if found := [r for r in _rows(m).get(name, ()) if r.pattern == pattern and _sane(r)]:
             return found
@@ -186,7 +186,7 @@ def _sane(row: Performance) -> bool:
     return row.metric == "device_memory_bw" and low <= (row.median_pct or 0.0) <= _SANE[1]
 
 
-def _shares(m: Matrix, kind: str, what: str) -> tuple[float, float, float]:
+def _shares(m: Store, kind: str, what: str) -> tuple[float, float, float]:
     """(low, typical, high) share of the peak over every listed model."""
 
     def make() -> tuple[float, float, float]:
@@ -205,13 +205,13 @@ def _shares(m: Matrix, kind: str, what: str) -> tuple[float, float, float]:
     return m.memo(f"shares of {kind} {what if kind == 'matmul' else ''}", make)
 
 
-def _power_ratio(m: Matrix, row: Gpu, limit: float | None, default: float | None) -> float:
+def _power_ratio(m: Store, row: Gpu, limit: float | None, default: float | None) -> float:
     """Of the board's default, or of the listed TDP where that is more: older laptop GPUs have the desktop's name."""
     usual = max([default or 0.0, *(spec.tdp_w or 0.0 for spec in m.gpu_specs if spec.id == row.id)])
     return min(1.0, limit / usual) if limit and usual else 1.0
 
 
-def _mig_fraction(m: Matrix, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) -> float | None:
+def _mig_fraction(m: Store, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) -> float | None:
     """Share of the board's SMs or memory that a slice such as `1g.10gb`, or `1c.3g.40gb`, a third of the SMs of one,
     has; 1 without MIG, None where not known."""
     if not profile:
@@ -229,7 +229,7 @@ def _mig_fraction(m: Matrix, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) 
     return part * min(1.0, float(parts[3]) / row.mig_max_instances)
 
 
-def _link(m: Matrix, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: int | None) -> Expectation:
+def _link(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: int | None) -> Expectation:
     if mig:
         return Expectation(basis="unknown", reason="a MIG slice has a share of the copy engines that is not listed")
     chip = [r for r in _rows(m).get(row.name, ()) if r.metric == "h2d_bw" and "C2C" in r.pattern]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import msgspec
 
-from .tables import DATA, MatrixError, Table, decode, row_type
+from .tables import DATA, MatrixError, decode, row_type
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -28,6 +28,22 @@ class Meta(msgspec.Struct, frozen=True):
 
     schema_version: int
     version: str
+
+
+class Table(Generic[T]):
+    """An attribute of the store that reads its file when first touched."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, matrix: None, owner: type) -> Table[T]: ...
+    @overload
+    def __get__(self, matrix: Store, owner: type) -> tuple[T, ...]: ...
+    def __get__(self, matrix: Store | None, owner: type) -> Table[T] | tuple[T, ...]:
+        return self if matrix is None else cast("tuple[T, ...]", matrix.rows(self.name))
 
 
 class Store:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import Any, cast
 
 import msgspec
 
-if TYPE_CHECKING:
-    from .store import Store
-
-T = TypeVar("T")
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")  # noqa: PTH100, PTH118, PTH120
 _MAX_BYTES = 16 << 20
 
@@ -78,19 +74,3 @@ def row_type(name: str) -> type[msgspec.Struct]:
     """The row type of a table; KeyError for an unknown name."""
     module, row = TABLES[name]
     return cast("type[msgspec.Struct]", getattr(import_module(f".{module}", __package__), row))
-
-
-class Table(Generic[T]):
-    """An attribute of the store that reads its file when first touched."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, matrix: None, owner: type) -> Table[T]: ...
-    @overload
-    def __get__(self, matrix: Store, owner: type) -> tuple[T, ...]: ...
-    def __get__(self, matrix: Store | None, owner: type) -> Table[T] | tuple[T, ...]:
-        return self if matrix is None else cast("tuple[T, ...]", matrix.rows(self.name))

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from .rows_torch import TorchBuild, TorchRelease
+from .code import code_for_gpu
+from .rows_torch import IndexUrl, TorchBuild, TorchRelease
 from .versions import TorchVersion, numbers, tag_cuda, torch_version
 
 if TYPE_CHECKING:
-    from .matrix import Matrix
+    from .store import Store
 
 
 class TorchAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,13 +36,13 @@ class PythonGrade(msgspec.Struct, frozen=True):
     sources: tuple[str, ...] = ()
 
 
-def release_row(m: Matrix, base: str) -> TorchRelease | None:
+def release_row(m: Store, base: str) -> TorchRelease | None:
     """The row of a release by its bare version '2.6.0'."""
     index: dict[str, TorchRelease] = m.memo("torch by version", lambda: {row.torch: row for row in m.releases})
     return index.get(base)
 
 
-def torch_release(m: Matrix, version: str) -> TorchAnswer:
+def torch_release(m: Store, version: str) -> TorchAnswer:
     """What the matrix knows of a torch version."""
     parts = torch_version(version)
     if parts is None:
@@ -56,12 +57,12 @@ def torch_release(m: Matrix, version: str) -> TorchAnswer:
     return TorchAnswer(status=status, base=parts.base, tag=parts.tag, local=parts.local, release=row)
 
 
-def newest(m: Matrix) -> tuple[int, ...]:
+def newest(m: Store) -> tuple[int, ...]:
     """The newest torch release listed."""
     return max(numbers(row.torch) for row in m.releases)
 
 
-def torch_builds(m: Matrix, version: str, platform: str | None = None) -> tuple[TorchBuild, ...]:
+def torch_builds(m: Store, version: str, platform: str | None = None) -> tuple[TorchBuild, ...]:
     """Builds of a release; none for nightly, vendor and other unreleased versions (their lists differ)."""
     parts = torch_version(version)
     if parts is None or parts.kind != "release":
@@ -70,7 +71,7 @@ def torch_builds(m: Matrix, version: str, platform: str | None = None) -> tuple[
     return tuple(b for b in index.get(parts.base, ()) if platform is None or b.platform == platform)
 
 
-def _by_torch(m: Matrix) -> dict[str, list[TorchBuild]]:
+def _by_torch(m: Store) -> dict[str, list[TorchBuild]]:
     index: dict[str, list[TorchBuild]] = {}
     for row in m.builds:
         index.setdefault(row.torch, []).append(row)
@@ -82,19 +83,29 @@ def usable(build: TorchBuild) -> bool:
     return build.published == "yes" and build.confidence != "memory"
 
 
-def torch_for(m: Matrix, capability: str, platform: str) -> tuple[TorchBuild, ...]:
+def torch_build(m: Store, version: str, tag: str, platform: str = "linux_x86_64") -> TorchBuild | None:
+    """One build, e.g. ('2.8.0', 'cu128')."""
+    return next((row for row in torch_builds(m, version, platform) if row.tag == tag), None)
+
+
+def index_url(m: Store, tag: str) -> IndexUrl | None:
+    """The PyTorch wheel index of a tag ('cu126', 'cpu', 'rocm6.4')."""
+    return next((row for row in m.index_urls if row.tag == tag), None)
+
+
+def torch_for(m: Store, capability: str, platform: str = "linux_x86_64") -> tuple[TorchBuild, ...]:
     """Published builds with SASS for a capability, newest torch first."""
     found = [
         build
         for build in m.builds
         if build.platform == platform
         and usable(build)
-        and m.code_for_gpu(capability, build.sass, (), build_cuda=tag_cuda(build.tag)).kind == "sass"
+        and code_for_gpu(m, capability, build.sass, (), build_cuda=tag_cuda(build.tag)).kind == "sass"
     ]
     return tuple(sorted(found, key=lambda build: numbers(build.torch), reverse=True))
 
 
-def pypi_tag(m: Matrix, version: str, platform: str) -> str | None:
+def pypi_tag(m: Store, version: str, platform: str = "linux_x86_64") -> str | None:
     """The CUDA tag of a plain PyPI install: 'cu130', 'cpu', 'none' where PyPI has no wheel, None when not listed."""
     row = torch_release(m, version).release
     return cast("str | None", getattr(row, f"pypi_{platform}", None))
@@ -106,7 +117,7 @@ def _python(text: str) -> tuple[tuple[int, int], bool] | None:
     return ((int(found[1]), int(found[2])), bool(found[3])) if found else None
 
 
-def python_for_torch(m: Matrix, torch: str, python: str, platform: str = "linux_x86_64") -> PythonGrade:
+def python_for_torch(m: Store, torch: str, python: str, platform: str = "linux_x86_64") -> PythonGrade:
     """Grade a Python version against the wheels of a torch release."""
     parts: TorchVersion | None = torch_version(torch)
     row = release_row(m, parts.base) if parts and parts.kind == "release" else None
@@ -130,7 +141,7 @@ def python_for_torch(m: Matrix, torch: str, python: str, platform: str = "linux_
     return PythonGrade("no-wheel", f"{span}, not for {name}", *answer)
 
 
-def torch_for_python(m: Matrix, python: str, platform: str = "linux_x86_64") -> tuple[TorchRelease, ...]:
+def torch_for_python(m: Store, python: str, platform: str = "linux_x86_64") -> tuple[TorchRelease, ...]:
     """Releases with a wheel for this Python, newest first."""
     rows = [row for row in m.releases if python_for_torch(m, row.torch, python, platform).grade == "ok"]
     return tuple(sorted(rows, key=lambda row: numbers(row.torch), reverse=True))

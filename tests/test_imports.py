@@ -124,6 +124,51 @@ def test_what_the_patient_runs_is_python_3_8(path: Path) -> None:
     ast.parse((ROOT / path).read_text("utf-8"), feature_version=(3, 8))
 
 
+def files_imported(path: Path) -> Iterator[Path]:
+    """The files of the product that a file imports, wherever the import stands (for types alone, or in a function)."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        base = Path(*path.parts[: len(path.parts) - node.level] if node.level else ())
+        base = base.joinpath(*(node.module.split(".") if node.module else ()))
+        face = [base.with_suffix(".py"), base / "__init__.py"]
+        for alias in node.names:
+            inner = [base / f"{alias.name}.py", base / alias.name / "__init__.py"]
+            yield from (file for file in inner if (ROOT / file).is_file())
+            if not any((ROOT / file).is_file() for file in inner):
+                yield from (file for file in face if (ROOT / file).is_file())
+
+
+def circles(edges: dict[Path, set[Path]]) -> list[list[str]]:
+    """The files that lead back to themselves, by circle."""
+
+    def reached(start: Path) -> set[Path]:
+        seen: set[Path] = set()
+        todo = list(edges[start])
+        while todo:
+            place = todo.pop()
+            if place not in seen:
+                seen.add(place)
+                todo += edges.get(place, ())
+        return seen
+
+    reach = {path: reached(path) for path in edges}
+    found = {frozenset(b for b in reach[a] if a in reach.get(b, ())) for a in edges if a in reach[a]}
+    return sorted(sorted(map(str, circle)) for circle in found)
+
+
+def test_no_circle_is_in_the_imports() -> None:
+    """A file may import from its own package's face only where the face does not import it: imports lead one way."""
+    assert circles({path: set(files_imported(path)) - {path} for path in sources()}) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    a, b, c = (Path(f"{name}.py") for name in "abc")
+    assert circles({a: {b}, b: {a, c}, c: set()}) == [["a.py", "b.py"]]
+    assert Path("compat_matrix/gpus.py") in set(files_imported(Path("compat_matrix/matrix.py")))
+    assert Path("doctor/snapshot/__init__.py") in set(files_imported(Path("doctor/checks/_boards.py")))
+
+
 def test_the_catalogue_is_the_only_room_that_reports_do_not_see() -> None:
     names = {name for path in sources() if room_of(str(path)) == "doctor/report" for name, _, _ in imports(path)}
     assert not names & {"doctor/checks", "doctor/fixes", "doctor/probes", "doctor/targets", "subprocess", "socket"}
