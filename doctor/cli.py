@@ -8,8 +8,7 @@ from importlib import import_module
 import click
 
 from . import __version__
-from .commands.refusal import Refusal
-from .guard import guarded
+from .guard import Refusal, guarded
 
 COMMANDS = {
     "check": "Diagnose this machine (or a saved report) and print the fix.",

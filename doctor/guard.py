@@ -8,9 +8,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from .commands.refusal import Refusal
-
 _POOR = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+
+
+class Refusal(Exception):
+    """What a command refuses: wrong usage or unreadable input; the message is one line for stderr."""
 
 
 class Late(BaseException):

@@ -29,8 +29,7 @@ from ..fixes.extensions import without_libraries
 from ..fixes.fitting import fitting_torch
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
-from ..fixes.place import RECHECK
-from ..fixes.torch import recheck_run
+from ..fixes.place import RECHECK, recheck_run
 from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
 from ._extensions import reaches
 from ._torch import NO_CODE, cuda_build, gpus

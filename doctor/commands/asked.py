@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .refusal import Refusal
+from ..guard import Refusal
 
 if TYPE_CHECKING:
     from typing import Any

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..findings import Policy
+from ..guard import Refusal
 from .options import make_policy
-from .refusal import Refusal
 from .suggest import did_you_mean
 
 OWN, SHARED = "gpudoctor.toml", "pyproject.toml"

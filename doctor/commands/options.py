@@ -10,8 +10,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..findings import Expect, Policy
+from ..guard import Refusal
 from ..judge.registry import check_ids
-from .refusal import Refusal
 from .suggest import did_you_mean
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"

@@ -6,8 +6,8 @@ import os
 import sys
 from typing import Any
 
+from ..guard import Refusal
 from ..judge.report import Report
-from .refusal import Refusal
 from .write import write
 
 KINDS = ("svg", "html")

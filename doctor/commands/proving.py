@@ -6,10 +6,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ..guard import Refusal
 from ..proof.plan import TOTAL_S, Level, Plan
 from ..snapshot import Missing, Snapshot, known
 from .ended import ending_children
-from .refusal import Refusal
 
 if TYPE_CHECKING:
     from ..probes.collect import Options

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 
-from .refusal import Refusal
+from ..guard import Refusal
 
 _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """Names of streams that somebody has opened for us, as a shell's `<(command)` does: they are read to their end."""

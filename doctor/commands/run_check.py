@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ..findings import Policy
+from ..guard import Refusal
 from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
 from .config import base_policy
 from .options import make_policy
-from .refusal import Refusal
 from .sources import Say, gather
 from .write import write
 

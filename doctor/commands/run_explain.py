@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..guard import Refusal
 from .read import read_bounded
-from .refusal import Refusal
 from .write import write
 
 _TRIED_WORDS = 200

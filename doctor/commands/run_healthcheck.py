@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..guard import Refusal
 from ..judge.report import Report
 from ..report.healthline import healthline
 from ..snapshot import Snapshot
 from .asked import MARGIN_S, health_flags
 from .config import base_policy
 from .options import make_policy
-from .refusal import Refusal
 from .sources import gather, read
 
 PROVE_S = 60.0

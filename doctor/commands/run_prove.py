@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..findings import Policy
+from ..guard import Refusal
 from ..proof.plan import Level, device_of
 from ..report.progress import Progress
 from ..snapshot import Missing, Snapshot
 from .config import base_policy
 from .options import make_policy
 from .pictures import kind_of, writable
-from .refusal import Refusal
 from .run_check import print_report
 
 

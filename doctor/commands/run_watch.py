@@ -9,13 +9,12 @@ import sys
 from typing import Any
 
 from ..findings import Policy
-from ..guard import say
+from ..guard import Refusal, say
 from ..snapshot import Snapshot
 from ..snapshot.measured import Measured
 from .config import base_policy
 from .options import make_policy
 from .pictures import writable
-from .refusal import Refusal
 
 _FACTS_S = 10.0
 """How long the machine is looked at in the end: whoever sent a signal may not wait for long."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from ..findings import Policy
+from ..guard import Refusal
 from ..judge.report import REPORT_SCHEMA_VERSION, Tool
 from ..snapshot import Snapshot, Target
 from .read import read_bounded
-from .refusal import Refusal
 
 MAX_BYTES = 64 << 20
 """Larger than any report: the largest known are near 1 MiB."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..findings import Policy
+from ..guard import Refusal
 from ..snapshot import Missing, Snapshot
 from .asked import options
-from .refusal import Refusal
 
 __all__ = ["gather", "options", "read", "replay"]
 

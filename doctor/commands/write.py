@@ -8,7 +8,7 @@ import stat
 import sys
 
 from ..findings.patterns import lazy
-from .refusal import Refusal
+from ..guard import Refusal
 
 _STREAM = lazy(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
 _NUMBERS = {"stdout": 1, "stderr": 2}

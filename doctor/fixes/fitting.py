@@ -12,9 +12,9 @@ from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .driver import install_offered, offer, other_host
 from .machine import capabilities, driver_platform, seen_gpus
-from .place import RECHECK, driver_changes
+from .place import RECHECK, driver_changes, recheck_run
 from .python import fitting_python, new_python_fix
-from .torch import choose, install_torch, is_installed, recheck_run
+from .torch import choose, install_torch, is_installed
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

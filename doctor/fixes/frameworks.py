@@ -11,8 +11,7 @@ from ..findings import Fix, Step
 from ..snapshot import Distribution, Snapshot, known
 from .install import Install, environment_line, step, ways
 from .packages import site_packages, uninstall_command, with_distributions
-from .place import RECHECK
-from .torch import recheck_run
+from .place import RECHECK, recheck_run
 
 LLAMA_CPP = Install(
     packages=("llama-cpp-python",),

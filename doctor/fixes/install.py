@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ..findings import Alternative, Step
 from ..snapshot import Snapshot, known
-from .place import notebook
+from .place import lasting, notebook
 
 if TYPE_CHECKING:
     from compat_matrix.builds import RankedBuild
@@ -233,3 +233,9 @@ def environment_line(s: Snapshot, place: str, python: str = "") -> str:
 def new_venv(python: str, seed: bool = False) -> str:
     """A virtual environment of this Python version, which uv fetches; `seed`: with pip in it."""
     return f"uv venv {'--seed ' if seed else ''}--python {shlex.quote(python)}"
+
+
+def note(s: Snapshot, request: Install, why: str = "") -> str:
+    """Why this, and how it lasts where this is a container or notebook."""
+    words = [f"{why[0].upper()}{why[1:]}."] if why else []
+    return "\n".join([*words, *lasting(s, image_line(s, request))])

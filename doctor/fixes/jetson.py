@@ -6,8 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot
-from .place import RECHECK
-from .torch import recheck_run
+from .place import RECHECK, recheck_run
 
 
 def jetson_build(s: Snapshot) -> Fix:

@@ -10,12 +10,11 @@ from compat_matrix.versions import torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
-from .install import Install, step
+from .install import Install, note, step
 from .machine import wheel_platform
 from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import Pin, absent_pins, applies, cuda_pins, library_of, requires
-from .place import RECHECK
-from .torch import note, recheck_run
+from .place import RECHECK, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

@@ -164,3 +164,9 @@ def on_host(s: Snapshot, text: str, command: str = "", changes: dict[str, Any] |
         changes=changes or {},
         **{"needs_root": True, **more},
     )
+
+
+def recheck_run(s: Snapshot) -> dict[str, Any]:
+    """torch's own answers, all to be asked again."""
+    fields: dict[str, Any] = {f"torch_run.{name}": RECHECK for name in s.torch_run.__struct_fields__}
+    return {**fields, "torch_run.warnings": ()}

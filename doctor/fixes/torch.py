@@ -13,7 +13,8 @@ from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .conda import NO_LINE, install_from_conda
 from .conda import choose as choose_from_conda
 from .extensions import cuda_majors, refit, without_libraries
-from .install import Install, image_line, name_of, step
+from .install import Install, name_of, step
+from .install import note as note
 from .machine import capabilities, driver_platform, driver_version, python_version, torch_cuda
 from .packages import (
     installed,
@@ -24,7 +25,8 @@ from .packages import (
     uninstall_command,
     with_distributions,
 )
-from .place import RECHECK, lasting
+from .place import RECHECK
+from .place import recheck_run as recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -219,12 +221,6 @@ def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
     return f"{build.why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else build.why
 
 
-def note(s: Snapshot, request: Install, why: str = "") -> str:
-    """Why this, and how it lasts where this is a container or notebook."""
-    words = [f"{why[0].upper()}{why[1:]}."] if why else []
-    return "\n".join([*words, *lasting(s, image_line(s, request))])
-
-
 def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) -> dict[str, Any]:
     """Every fact that changes when this build and its companions have been installed."""
     row = m.torch_build(build.torch, build.tag, build.platform)
@@ -267,12 +263,6 @@ _RECHECKED = (
     "git_version", "cxx11_abi", "requires_python", "requires", "libraries", "linked_libraries", "cudnn_path",
     "nccl_bundled", "nccl_path",
 )  # fmt: skip
-
-
-def recheck_run(s: Snapshot) -> dict[str, Any]:
-    """torch's own answers, all to be asked again."""
-    fields: dict[str, Any] = {f"torch_run.{name}": RECHECK for name in s.torch_run.__struct_fields__}
-    return {**fields, "torch_run.warnings": ()}
 
 
 def replaced_wheels(s: Snapshot, tag: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pkgutil import get_data
 
-from . import meanings
+from . import meanings, values
 from .keyed import split
 from .keys import kind_of
 from .names import is_board
@@ -64,12 +64,6 @@ def pairs(value: str) -> list[tuple[str, str]]:
     return found if len(found) > 1 or "=" in first[0] else []
 
 
-def items(value: str) -> list[str]:
-    """The members of a list: `RTX 3090, RTX 4090`, `K80 + 2x K40c`, `torch 2.1 | torchvision 0.16`."""
-    parts = re.split(r"\s{0,4}(?:[,;|]|\s[+&/]\s|\sand\s)\s{0,4}", value[:400])
-    return [part.strip() for part in parts[:40] if part.strip()]
-
-
 def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
     if many := pairs(value):
         boards = bool(_BOARDS.intersection(key.lower().replace("_", " ").split()))
@@ -90,7 +84,7 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
     elif not kind_of(key):
         if (package := _package_of(key)) and (version := _VERSION.match(value)):
             yield from package_statements(package, version[0], "", line)
-        parts = items(value)
+        parts = values.items(value)
         if len(parts) > 1 and all(map(is_board, parts)):
             yield from meanings.statements("gpu_name", value, line)
         for part in parts:
@@ -147,4 +141,4 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-__all__ = ["items", "of_here", "package_named", "pairs", "read_free"]
+__all__ = ["of_here", "package_named", "pairs", "read_free"]

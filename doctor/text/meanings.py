@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..formats.versions import cuda_from_int, cudnn_from_int, parse_torch
+from ..formats.versions import cuda_from_int, cudnn_from_int
 from . import places, values
+from .packages import package_statements, torch_statements
 from .statement import Line, Statement, say
 
 Reader = Callable[[str, Line], Iterator[Statement]]
@@ -28,20 +29,6 @@ def statements(kind: str, value: str, line: Line) -> Iterator[Statement]:
     reader = _READERS.get(kind)
     if reader:
         yield from reader(value, line)
-
-
-def _torch(value: str, line: Line) -> Iterator[Statement]:
-    version = values.torch(value)
-    if version is None:
-        if value.lower() in ("not installed", "none"):
-            yield say("torch.version", values.GONE, line)
-        return
-    yield say("torch.version", version, line)
-    parts = parse_torch(version)
-    if parts and parts.build in ("cuda", "cpu", "rocm", "xpu"):
-        yield say("torch.build", parts.build, line, weak=True)
-        if parts.build == "cuda" and parts.toolkit:
-            yield say("torch.cuda", parts.toolkit, line, weak=True)
 
 
 def _torch_cuda(value: str, line: Line) -> Iterator[Statement]:
@@ -111,13 +98,12 @@ def _mig(value: str, line: Line) -> Iterator[Statement]:
 
 
 def _gpu_name(value: str, line: Line) -> Iterator[Statement]:
-    from .free import items
     from .gpus import gpu_statements
 
     rows = list(gpu_statements(value, line))
     yield from rows
     if rows and rows[0].value["index"] is None:  # a list of boards; a bare word behind a comma is none
-        for part in items(value)[1:]:
+        for part in values.items(value)[1:]:
             for row in gpu_statements(part, line):
                 if re.search(r"\d", row.value["name"] or ""):
                     yield row
@@ -153,8 +139,6 @@ def _driver_cuda(value: str, line: Line) -> Iterator[Statement]:
 
 
 def _package(value: str, line: Line) -> Iterator[Statement]:
-    from .packages import package_statements
-
     name, _, version = value.partition(" ")
     yield from package_statements(name, version, "", line)
 
@@ -241,7 +225,8 @@ _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
 }  # fmt: skip
 
 _READERS: dict[str, Reader] = {
-    "torch": _torch, "torch_cuda": _torch_cuda, "hip": _hip, "torch_build": _torch_build, "os": places.os_name,
+    "torch": torch_statements, "torch_cuda": _torch_cuda, "hip": _hip, "torch_build": _torch_build,
+    "os": places.os_name,
     "platform": places.platform, "kernel": places.kernel, "wsl": places.wsl, "container": places.container,
     "container_runtime": places.runtime, "image": places.image, "kubernetes": places.kubernetes,
     "scheduler": places.scheduler, "flavour": _flavour, "modules": _modules, "arch_list": _arch_list,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.versions import parse_torch
 from . import values
 from .statement import Line, Statement, say
 
@@ -82,7 +83,20 @@ def package_statements(name: str, version: str, build: str, line: Line) -> Itera
         name = "torch"
     yield say("package", (name, number), line)
     if name == "torch":
-        from .meanings import statements
-
-        for said in statements("torch", number, line):
+        for said in torch_statements(number.strip("'\"`"), line):
             yield said._replace(weak=True)
+
+
+def torch_statements(value: str, line: Line) -> Iterator[Statement]:
+    """torch by its version; a weak word on its build by the version's tag."""
+    version = values.torch(value)
+    if version is None:
+        if value.lower() in ("not installed", "none"):
+            yield say("torch.version", values.GONE, line)
+        return
+    yield say("torch.version", version, line)
+    parts = parse_torch(version)
+    if parts and parts.build in ("cuda", "cpu", "rocm", "xpu"):
+        yield say("torch.build", parts.build, line, weak=True)
+        if parts.build == "cuda" and parts.toolkit:
+            yield say("torch.cuda", parts.toolkit, line, weak=True)

@@ -105,3 +105,9 @@ def number(text: Any) -> int | None:
     """The whole number that a text begins with."""
     found = re.match(r"\s{0,8}(-?\d{1,12})", str(text))
     return int(found[1]) if found else None
+
+
+def items(value: str) -> list[str]:
+    """The members of a list: `RTX 3090, RTX 4090`, `K80 + 2x K40c`, `torch 2.1 | torchvision 0.16`."""
+    parts = re.split(r"\s{0,4}(?:[,;|]|\s[+&/]\s|\sand\s)\s{0,4}", value[:400])
+    return [part.strip() for part in parts[:40] if part.strip()]

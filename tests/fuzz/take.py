@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 
 from doctor.commands.config import base_policy
-from doctor.commands.refusal import Refusal
 from doctor.commands.saved import read_report
 from doctor.findings import Policy
 from doctor.formats import elf as elf_file
@@ -21,6 +20,7 @@ from doctor.formats import versions as spelling
 from doctor.formats.fatbin_summary import FatbinSummary, summarize
 from doctor.formats.fatbin_support import supported
 from doctor.formats.ldcache import parse_ldcache
+from doctor.guard import Refusal
 from doctor.judge import judge, load, run_check
 from doctor.probes.collect import snapshot_of
 from doctor.probes.cuda_driver import parse_cuda_driver
