@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from doctor.targets import process_threads
 
 from ..rows import for_each
@@ -33,6 +35,7 @@ def test_a_grandchild_that_holds_the_pipe_delays_nothing() -> None:
     assert (result.lines, result.fault) == ([{"a": 1}], None)
 
 
+@pytest.mark.slow
 def test_too_much_output_is_cut_off() -> None:
     assert run("while True: say('{\"a\": 1}\\n' * 5000)", 60).fault == "failed"
 

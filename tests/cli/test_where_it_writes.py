@@ -35,6 +35,7 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told() -> None:
     faults = []
     for unbuffered in ("", "1"):
@@ -63,6 +64,7 @@ def test_a_pipe_that_does_not_block_gets_all_of_it(unbuffered: str) -> None:
         json.loads(data)
 
 
+@pytest.mark.slow
 def test_a_closed_stdout() -> None:
     done = shell("gpudoctor check --no-import --expect any >&-")
     assert (done.returncode, done.stderr) == (2, "gpudoctor: cannot write the report: standard output is closed\n")
@@ -88,6 +90,7 @@ def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> Non
     assert sorted(p.name for p in tmp_path.iterdir()) == ["here", "private.json", "report.json"]
 
 
+@pytest.mark.slow
 def test_links_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
     target, link = tmp_path / "target.json", tmp_path / "link.json"
     target.write_text("old")
@@ -168,6 +171,7 @@ def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
         assert done.returncode == 0 and done.stdout, words
 
 
+@pytest.mark.slow
 def test_a_poor_shell_gets_an_answer() -> None:
     """Few descriptors, no process: one line and 0 or 1 of a healthcheck, never a traceback of anything."""
     for limit in ("ulimit -n 8", "ulimit -n 5", "ulimit -u 1"):

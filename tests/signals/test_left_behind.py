@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from ..proof.proving import environment, variables
-from ..rows import for_each
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 COMMAND = str(Path(sys.executable).parent / "gpudoctor")
@@ -55,7 +54,12 @@ def _pip(folder: Path) -> Path:
     return prefix
 
 
-@for_each("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda n: n.name)
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=SLOW), pytest.param(signal.SIGKILL, marks=SLOW)]
+)
 def test_nothing_is_left_behind(fakes: Path, tmp_path: Path, number: signal.Signals) -> None:
     hung = {
         name: variables(fakes, tmp_path / name, name) for name in ("nvml-hangs-init", "cuinit-hangs", "healthy-h100")

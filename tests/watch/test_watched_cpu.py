@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from .run import measured, python
 
 BUSY = (
@@ -49,6 +51,7 @@ def test_a_sleeping_program(tmp_path: Path) -> None:
     assert watch["busiest_thread_saturated_percent"] == 0.0
 
 
+@pytest.mark.slow
 def test_two_busy_workers(tmp_path: Path) -> None:
     facts, said, _ = measured(tmp_path, [], python(WORKERS))
     watch, share = facts["watch"], float(said)
@@ -63,6 +66,7 @@ def near(cores: float, said: float) -> bool:
     return 0.5 * said <= cores <= said + 0.3
 
 
+@pytest.mark.slow
 def test_a_tree_under_a_shell(tmp_path: Path) -> None:
     code = f"{python('')[0]} -c '{BUSY}'; true"
     facts, said, _ = measured(tmp_path, [], ["sh", "-c", code])
@@ -71,6 +75,7 @@ def test_a_tree_under_a_shell(tmp_path: Path) -> None:
     assert near(watch["main_cores"], float(said)), "the Python is what matters, not the shell"
 
 
+@pytest.mark.slow
 def test_a_busy_thread_that_is_not_the_main_one(tmp_path: Path) -> None:
     code = "import threading\n" + "def work():\n" + "".join(f"    {line}\n" for line in BUSY.splitlines())
     facts, said, _ = measured(tmp_path, ["--interval", "0.1"], python(code + "threading.Thread(target=work).start()\n"))
@@ -80,6 +85,7 @@ def test_a_busy_thread_that_is_not_the_main_one(tmp_path: Path) -> None:
     assert not watch["busiest_thread_name"].startswith("main thread")
 
 
+@pytest.mark.slow
 def test_two_that_share_one_core_wait_for_it(tmp_path: Path) -> None:
     two = "import os, time\nend = time.monotonic() + 2\npid = os.fork()\nwhile time.monotonic() < end: sum(range(10000))\n"
     one = min(os.sched_getaffinity(0))

@@ -59,6 +59,7 @@ def test_a_gpu_at_work(on_machine: OnMachine, tmp_path: Path) -> None:
     assert facts["level"] == "watch" and facts.get("ended", []) == []
 
 
+@pytest.mark.slow
 def test_a_masked_report_speaks_of_the_same_gpu(on_machine: OnMachine, tmp_path: Path) -> None:
     own = "GPU-7d1f0c1e-3a55-4c1b-9b0f-2f6f0a1b2c3d"
     env = on_machine(h100(gpu__0__uuid=own, gpu__0__utilization="90 10"))
@@ -70,11 +71,13 @@ def test_a_masked_report_speaks_of_the_same_gpu(on_machine: OnMachine, tmp_path:
     assert key == snapshot["gpus"][0]["key"] == snapshot["measured"]["loads"][0]["key"]
 
 
+@pytest.mark.slow
 def test_a_gpu_that_waits(on_machine: OnMachine, tmp_path: Path) -> None:
     seen = watch(on_machine, tmp_path, h100(gpu__0__utilization="0 0"))["watch"]
     assert (seen["uses_gpu"], seen["gpu_busy_percent"], seen["gpu_idle_percent"]) == (True, 0.0, 100.0)
 
 
+@pytest.mark.slow
 def test_the_cpu_is_told_of_the_time_on_the_gpu(on_machine: OnMachine, tmp_path: Path) -> None:
     env = on_machine(h100(gpu__0__utilization="5 0"))
     prepare = "import time\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end: sum(range(10000))\n"
@@ -87,6 +90,7 @@ def test_the_cpu_is_told_of_the_time_on_the_gpu(on_machine: OnMachine, tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_a_program_that_never_uses_it(on_machine: OnMachine, tmp_path: Path) -> None:
     facts = watch(on_machine, tmp_path, h100(gpu__0__utilization="80 10"), uses_gpu=False)
     seen = facts["watch"]
@@ -94,6 +98,7 @@ def test_a_program_that_never_uses_it(on_machine: OnMachine, tmp_path: Path) -> 
     assert [load["key"] for load in facts["loads"]] == [UUID], "what the GPU did meanwhile is told all the same"
 
 
+@pytest.mark.slow
 def test_throttling_is_a_share_of_the_samples(on_machine: OnMachine, tmp_path: Path) -> None:
     facts = watch(
         on_machine,
