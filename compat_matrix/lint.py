@@ -70,9 +70,10 @@ def lint(m: Store) -> list[str]:
         problems += _shape(table, raw, sources, used)
     problems += [f"sources: {key} is used by no row" for key in sorted(set(sources) - used)]
     if readable:
+        from .lint_laws import LAWS
         from .lint_rules import RULES
 
-        for rule in RULES:
+        for rule in (*LAWS, *RULES):
             problems += rule(m)
     return problems
 
