@@ -43,7 +43,7 @@ _LAPTOP = " Laptop GPU"
 _SPELT = {"ti": " Ti", "super": " SUPER", "maxq": " with Max-Q Design", "laptop": _LAPTOP, "mobile": _LAPTOP}
 
 GPU = re.compile(
-    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?P<name>(?:NVIDIA )?(?:"
+    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?<!\w[@㉿])(?P<name>(?:NVIDIA )?(?:"
     r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}M?(?i:(?: ?(?:Ti"
     r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"
     r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"
@@ -52,9 +52,9 @@ GPU = re.compile(
     r"|L20|L4|T4|A10G|A10|A30|A40|A16|A2|K80|P40|P4|M40|M60)"
     r"(?:[ -](?:80GB?|40GB?|PCIE|PCIe|SXM\d?|NVL|HGX|HBM3e?)){0,3}"
     r"|RTX A\d{4}|TITAN (?:RTX|V|Xp|X)|DGX Spark|Jetson (?:AGX )?[A-Z]\w{1,8}(?: (?:Nano|NX|Super|Thor)){0,2})"
-    r")(?![\w-])"
+    r")(?![\w-]|:[~/]|[$%#>](?:\s|$))"
 )
-"""A board of NVIDIA in a sentence, with how many there are."""
+"""A board of NVIDIA in a sentence, with how many there are; not the host in a prompt: `user@A100:~$`."""
 
 
 class Typed(NamedTuple):

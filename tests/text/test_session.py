@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from doctor.snapshot import Missing, known
 from doctor.text import read
 
+from ..cli.command import gpudoctor
 from ..judging import report
 from ..rows import for_each
 
@@ -114,3 +117,17 @@ def test_an_effect_without_a_cause_is_unknown_in_every_part_of_the_report() -> N
     found = report(read("torch.cuda.is_available() returns False, torch 2.6.0+cu124, RTX 3090"))
     assert found.verdict == "unknown" and not [c.id for c in found.checks if c.status == "fail"]
     assert found.possible[:2] == ("driver-too-old-for-cuda-build", "driver-not-loaded")
+
+
+def test_the_host_of_a_prompt_is_no_gpu() -> None:
+    """As it is pasted, with --no-redact: nothing masks the names of hosts."""
+    prompts = (
+        "user@A100:~$ pip list", "root@H100:/workspace# pip list", "(base) me@V100 ~ % pip list", "me@L4$ pip list",
+        "┌──(me㉿T4)-[~]", "ssh me@A100", "A100:~$ pip list", "RTX4090% pip list", "[me@RTX5090 ~]$ pip list",
+    )  # fmt: skip
+    for prompt in prompts:
+        text = f"{prompt}\ntorch==2.11.0+cu130\nRuntimeError: CUDA error: no kernel image is available for execution"
+        done = gpudoctor("explain", "-", "--no-redact", "--format", "json", data=text.encode())
+        assert json.loads(done.stdout)["snapshot"].get("gpus") is None, prompt
+    for text in ("1x A100: no kernel image", "it runs @A100 with torch 2.1", "an A100, torch 2.1", "A100 > V100 here"):
+        assert read(text).gpus, text
