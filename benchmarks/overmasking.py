@@ -29,6 +29,7 @@ _KINDS = {
     "git hashes in version strings": r"(?:\+git|\+g|-g|[Cc]ommit:? |\.git@|transformers@|\+)[0-9a-f]{7,40}\b",
     "UUID-like build tags": r"(?:\d\+|train:|tag: )[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "digests of images": r"sha256:[0-9a-f]{64}",
+    "checksums behind URLs": r"#sha256=[0-9a-f]{64}\b",
     "CUDA and library paths": r"(?<!\w)/(?:usr|opt|lib|lib64|proc|etc|dev)(?:/[\w.+-]+)+",
     "drivers and packages": r"\b(?:lib)?nvidia-[\w.:/+~-]+|\bcuda-[\w.+-]+|\bnv_disp\w*\.inf_amd64_[0-9a-f]{16}",
     "symbols": r"\b_Z\w{10,}",

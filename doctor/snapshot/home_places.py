@@ -16,6 +16,9 @@ _GROUPING = lazy(
     r"(?:[a-z0-9]|\d{2,8}|users?|homes?|work|projects?|proj\w{0,12}|groups?|shared?|lab|labs|tmp|[a-z]+_\d+)[/\\]"
 )
 """Between such a folder and a name: the name's first letter, a group's number, a project."""
+SHARED_FOLDERS = ("shared", "public", "common", "groups", "projects", "software")
+"""Beside the users' own folders: nobody's name."""
+_SHARED = lazy(r"(?i)(?:shared|public|common|groups|projects|software)[/\\]+")
 _NAME = lazy(r"[^/\\\s:;,'\"<>|*?)\]}$%&{(`@]+(?=([/\\]?))")
 _WINDOWS = lazy(r"[^/\\:;,'\"<>|*?\n]{1,60}(?=\\)")
 _TILDE = lazy(r"~([A-Za-z_][\w.-]*)(?=/)")
@@ -51,8 +54,11 @@ def _owner(text: str, folder: re.Match[str]) -> Iterator[Place]:
     home = whole in ("home", "users", "homes")
     if whole in ("home", "homes", "users") and (letter := _LETTER.match(text, at)):
         at += 2 if letter[1] == letter[2] else 0  # /home/a/alice
-    elif whole not in ("home", "users"):
-        for _ in range(3):
+    else:
+        shared = _SHARED.match(text, at) if home else None
+        if shared:  # /users/shared/alice
+            at, home = shared.end(), False
+        for _ in range(3 if shared or whole not in ("home", "users") else 0):
             group = _GROUPING.match(text, at)
             if not group or not _NAME.match(text, group.end()):
                 break

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from .home_places import SHARED_FOLDERS
 from .name_places import find_places
 from .spans import Place, Scan, Span, compiled, places
 
@@ -37,6 +38,7 @@ _WELL_KNOWN_HOMES = frozenset(
     ("linuxbrew", "Public", "Shared", "Default", "All Users", "site-packages", "dist-packages", "stubs", "compat")
 )
 """Nobody's name, or names that a check reads out of a path."""
+_NO_OWNERS = ("kubernetes", "user", "users", *SHARED_FOLDERS)
 _NOBODY = frozenset(
     (  # noqa: SIM905
         "root ubuntu admin administrator user users username nobody daemon video render docker jovyan runner "
@@ -225,7 +227,7 @@ def _kind(kind: str, name: str) -> str:
     """Whether what stands where a name may stand is one: user, host, number, or nothing."""
     low = name.lower()
     if kind == "owner":  # of a home folder: whatever it is called, but for what checks read out of paths
-        return "user" if name not in _WELL_KNOWN_HOMES and low not in ("kubernetes", "user", "users") else ""
+        return "user" if name not in _WELL_KNOWN_HOMES and low not in _NO_OWNERS else ""
     if kind == "number":
         return kind if not name.startswith(("serial-", "id-")) else ""
     ours = low == "host.invalid" or name.startswith("mail-")

@@ -14,6 +14,8 @@ _USERINFO = (
 _REST = r"[^\s'\"<>]{0,2000}"
 _QUERY = r"(?<=[?&;#])([\w.%~\[\]-]{1,80})=([^&;#\s'\"<>)]+)"
 _HARMLESS = r"[\d.]{1,12}|[a-z]{1,16}(?:[-_][a-z]{1,16}){0,3}|v?\d+(?:\.\d+){1,3}[\w.+-]{0,12}"
+_HEX_DIGITS = {"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
+"""Checksums that pip writes behind a file's URL: anybody can work them out from the file."""
 _BARE = (
     r"(?<![\w.:/@-])[\w.%+-]{1,100}:[^\s:@/'\"]{1,200}@(?!sha256:)"
     r"(?=(?:tcp|unix|udp)\(|[\w.-]+:\d{2,5}\b|[\w-]+(?:\.[\w-]+)+(?:/|\b))"
@@ -42,7 +44,14 @@ def find_in_urls(scan: Scan) -> Iterator[Span]:
 def _query(text: str, start: int, end: int) -> Iterator[Span]:
     for found in compiled(_QUERY).finditer(text, start, end):
         name, value = found.groups()
-        if is_nothing(value):
+        if is_nothing(value) or ("#" in text[start : found.start()] and _of_pip(name, value)):
             continue
         if kind_of(name) != NO or not compiled(_HARMLESS).fullmatch(value) or looks_secret(value):
             yield Span(*found.span(2))
+
+
+def _of_pip(name: str, value: str) -> bool:
+    """Whether this is what pip writes behind `#`: a checksum, `egg=NAME`, `subdirectory=PATH`."""
+    if name in ("egg", "subdirectory"):
+        return compiled(r"[\w.,\[\]/-]{1,80}").fullmatch(value) is not None and not looks_secret(value)
+    return len(value) == _HEX_DIGITS.get(name.lower()) and compiled(r"[0-9a-fA-F]+").fullmatch(value) is not None

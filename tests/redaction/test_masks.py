@@ -13,6 +13,9 @@ from .planted import NAMES, planted
 
 A, B = "GPU-5f3a9c1e-77aa-4b1c-9d2e-0123456789ab", "GPU-5f3b0000-77aa-4b1c-9d2e-0123456789ab"
 
+SUM = "3f2a9bc0d1e4" * 5 + "77ab"
+"""A SHA-256 checksum."""
+
 
 def masked(text: str, names: LocalNames = NAMES, key: str = "", also: tuple[str, ...] = ()) -> str:
     """One text masked after it (and others) was learned."""
@@ -148,10 +151,28 @@ def test_masking_twice_changes_nothing_more() -> None:
         "repo.git@v1.2.3",
         "key: value",
         "5.15.0-1049-aws",
+        f"torch @ https://download.pytorch.org/whl/cu128/torch-2.8.0%2Bcu128-cp311-cp311-linux_x86_64.whl#sha256={SUM}",
+        f"https://example.org/a.whl#md5={SUM[:32]}",
+        f"https://example.org/a.tar.gz#egg=flash_attn&subdirectory=csrc/layer_norm&sha512={2 * SUM}",
+        "/users/shared/conda/lib/python3.11",
+        "/data/users/public/models/x.safetensors",
+        "/home/shared/conda/lib",
+        "/mnt/users/software/cuda-12.8",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert masked(text) == text
+
+
+def test_what_looks_like_a_checksum_or_stands_beside_a_shared_folder_is_masked() -> None:
+    for url in (
+        f"https://example.org/a?sig={SUM}",
+        f"https://example.org/a?sha256={SUM}",
+        "https://a.org/b#sha256=x9Yz8Qw7",
+    ):
+        assert masked(url).endswith("=***"), url
+    assert masked("/data/users/shared/trillianm/x") == "/data/users/shared/user-2/x"
+    assert masked("/users/trillianm/shared/x") == "/users/user-2/shared/x"
 
 
 def test_raw_lines_are_masked_by_what_their_field_says() -> None:
