@@ -104,7 +104,7 @@ def faults(table: list[Row], names: set[str], checks: set[str]) -> Iterator[str]
 def _shape(row: Row) -> Iterator[str]:
     for key in row.fields.keys() - KEYS:
         yield f"there is no key {key!r}"
-    for key in ("find", "means", "source"):
+    for key in ("find", "means", "source", "says"):
         if not row.fields.get(key):
             yield f"{key} is missing"
     for key, kind in (*((k, list) for k in LISTS), *((k, str) for k in WORDS), *((k, bool) for k in FLAGS)):
