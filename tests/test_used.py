@@ -19,6 +19,7 @@ BY_NAME: dict[str, str] = {
     "doctor/checks/*.py:check": "judge/registry.py runs this function of every check's file",
     "doctor/text/*.py:read_*": "text/tools.json names the readers",
     "doctor/commands/*.py:*": "cli.py imports the file of a subcommand when it is called",
+    "doctor/targets/assembled.py:assembled": "the door that an agent leaves by for another machine",
     "doctor/snapshot/snapshot.py:join": "the door that a container image and its host will come in by",
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",

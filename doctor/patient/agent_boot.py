@@ -13,8 +13,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Sequence
+    from typing import Any, List, Sequence
 
+PACKAGE = "gpudoctor_agents"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -65,6 +66,15 @@ def tie(pipe: int) -> None:
             os._exit(1)  # the parent was gone before the signal was set
     except OSError:
         pass
+
+
+def agent(folder: str, name: str) -> "Any":
+    """An agent's file, imported so that its parts, the files beside it, are found, and they alone."""
+    package = type(sys)(PACKAGE)
+    package.__path__ = [folder]
+    sys.modules[PACKAGE] = package
+    __import__(PACKAGE + "." + name)
+    return sys.modules[PACKAGE + "." + name]
 
 
 def script(words: "Sequence[str]") -> None:

@@ -1,6 +1,6 @@
 """Agent: what libcuda itself says. Makes no context; JSON lines on stdout.
 
-Run alone: `python -I -S cuda_driver.py`. Lines: {"begin": CALL} before each call; {"field": NAME, "value": V} or
+Lines: {"begin": CALL} before each call; {"field": NAME, "value": V} or
 {"field": NAME, "error": CODE, "name": "CUDA_ERROR_...", "text": T} after it, with "device": N for a device's; the
 library's line has "error": -1 and the loader's words where it cannot be loaded. Memory in bytes. Raw: judges nothing.
 """
@@ -11,15 +11,12 @@ import ctypes
 import os
 import sys
 
+from .library_agent import Lines, mapped_path, real_output
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the typing module is not worth its start-up time here
     from collections.abc import Callable, Sequence
     from typing import Any
-
-try:
-    from _json import encode_basestring_ascii as _quote
-except ImportError:
-    from json import dumps as _quote
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MAX_DEVICES = 256
@@ -27,39 +24,12 @@ ATTRIBUTES = (("integrated", 18), ("compute_mode", 20), ("pci_domain", 50), ("tc
 ATTRIBUTE_MAJOR, ATTRIBUTE_MINOR = 75, 76
 
 
-def dumps(value: Any) -> str:
-    """JSON of None, bool, int, str, list and dict, without the cost of importing json."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join([dumps(item) for item in value]) + "]"
-    if isinstance(value, dict):
-        return "{" + ",".join([_quote(str(key)) + ":" + dumps(item) for key, item in value.items()]) + "}"
-    return _quote(str(value))
-
-
-def real_output() -> int:
-    """The real stdout's descriptor; stdout itself then goes to stderr, so that a library's noise spoils nothing."""
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
-    return descriptor
-
-
-class Agent:
+class Agent(Lines):
     """Asks libcuda call by call."""
 
     def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+        Lines.__init__(self, descriptor)
         self.lib: Any = None
-
-    def emit(self, **line: Any) -> None:
-        data = (dumps(line) + "\n").encode("ascii", "replace")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
 
     def text(self, function: str, code: int) -> str | None:
         """cuGetErrorName or cuGetErrorString of a code; None where libcuda does not know it."""
@@ -157,39 +127,6 @@ class Agent:
 def text_of(data: bytes) -> str:
     """Text of a C string, whatever its bytes."""
     return data.decode("utf-8", "replace")
-
-
-class _Info(ctypes.Structure):
-    _fields_ = [
-        ("dli_fname", ctypes.c_char_p),
-        ("dli_fbase", ctypes.c_void_p),
-        ("dli_sname", ctypes.c_char_p),
-        ("dli_saddr", ctypes.c_void_p),
-    ]
-
-
-def mapped_path(library: Any, symbol: str, name: str) -> str | None:
-    """Real path of the file that a loaded library is mapped from: dladdr, else /proc/self/maps, else None."""
-    try:
-        info = _Info()
-        dladdr = ctypes.CDLL(None).dladdr
-        dladdr.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Info)]
-        address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p)
-        if dladdr(address, ctypes.byref(info)) and info.dli_fname:
-            path = os.fsdecode(info.dli_fname)
-            if os.path.isabs(path):
-                return os.path.realpath(path)
-    except Exception:
-        pass
-    try:
-        with open("/proc/self/maps", errors="replace") as maps:
-            for line in maps:
-                path = line[line.find("/") :].rstrip("\n") if "/" in line else ""
-                if os.path.basename(path).startswith(name):
-                    return path
-    except OSError:
-        pass
-    return None
 
 
 def main(arguments: Sequence[str] = ()) -> None:

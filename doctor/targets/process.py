@@ -22,7 +22,9 @@ __all__ = [
 
 _PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH120
 _CLEAN = "import sys;sys.path[:]=[p for p in sys.path if p not in('','.')];"
-BOOT = _CLEAN + ("sys.path+=sys.argv[1:3];__import__('agent_boot').hold();__import__(sys.argv[3]).main(sys.argv[4:])")
+BOOT = _CLEAN + (
+    "sys.path+=sys.argv[1:2];b=__import__('agent_boot');b.hold();b.agent(*sys.argv[2:4]).main(sys.argv[4:])"
+)
 SCRIPT_BOOT = _CLEAN + (
     "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
     "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"
@@ -32,7 +34,8 @@ SCRIPT_BOOT = _CLEAN + (
 def agent_argv(agent: str, *arguments: str, python: str = sys.executable) -> list[str]:
     """The command for an agent file that needs the standard library alone, in isolated mode without site-packages.
 
-    The file is imported, not run, so that its compiled form is used; it must have `main(arguments)`.
+    The file is imported, not run, so that its compiled form is used, and its parts beside it can be imported; it must
+    have `main(arguments)`.
     """
     folder, name = os.path.split(agent)
     return [python, "-I", "-S", "-c", BOOT, _PATIENT, folder, name[: -len(".py")], *arguments]

@@ -1,0 +1,43 @@
+"""An agent as one text, put together from its parts: what is sent where this package is not."""
+
+from __future__ import annotations
+
+import ast
+import os
+
+_PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH120
+_PACKAGE = "gpudoctor_agents"
+_HEAD = f"""\
+import sys
+P = type(sys)({_PACKAGE!r})
+P.__path__ = []
+sys.modules[P.__name__] = P
+def part(name, text):
+    module = type(sys)(P.__name__ + "." + name)
+    module.__package__ = P.__name__
+    sys.modules[module.__name__] = module
+    exec(compile(text, name + ".py", "exec"), module.__dict__)
+__package__ = P.__name__
+"""
+
+
+def assembled(name: str) -> str:
+    """The source of an agent of doctor/patient with all its parts, for `python -I -S - ARGUMENTS` (Python 3.8).
+
+    Each part is a module of its own there, as it is here. Raises OSError where there is no such agent.
+    """
+    texts: dict[str, str] = {}
+    _collect(name, texts)
+    own = texts.pop(name)
+    parts = "".join(f"part({part!r}, {text!r})\n" for part, text in texts.items())
+    return f"{_HEAD}{parts}exec(compile({own!r}, {name + '.py'!r}, 'exec'))\n"
+
+
+def _collect(name: str, texts: dict[str, str]) -> None:
+    """A file's text, behind those of the parts that it imports."""
+    with open(f"{_PATIENT}/{name}.py", encoding="utf-8") as file:
+        text = file.read()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and node.module not in texts:
+            _collect(node.module, texts)
+    texts[name] = text

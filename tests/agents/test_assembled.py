@@ -1,0 +1,64 @@
+"""An agent in one piece, sent through a pipe to a Python that has nothing of gpudoctor, says what it says here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pynvml
+import pytest
+
+from doctor.targets.assembled import assembled
+
+from .run import run_cuda, run_nvml
+
+OnMachine = Callable[..., dict[str, str]]
+TIMES = {"counters_ms"}
+
+
+def oldest() -> str:
+    """A Python 3.8 where there is one, else this one."""
+    versions = Path("~/.pyenv/versions").expanduser().glob("3.8*/bin/python")
+    return next(map(str, versions), "") or shutil.which("python3.8") or sys.executable
+
+
+def piped(python: str, name: str, arguments: list[str], env: dict[str, str], folder: Path) -> list[dict[str, Any]]:
+    argv = [python, "-I", "-S", "-", *arguments]
+    text = assembled(name).encode()
+    done = subprocess.run(argv, input=text, env=env, cwd=folder, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def told(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [line for line in lines if line.get("field") not in TIMES]
+
+
+@pytest.mark.parametrize("python", [oldest(), sys.executable], ids=["oldest", "this"])
+def test_a_piped_agent_says_what_it_says_here(on_machine: OnMachine, tmp_path: Path, python: str) -> None:
+    env = on_machine("healthy-h100")
+    assert told(piped(python, "cuda_driver", [], env, tmp_path)) == told(run_cuda(env).lines)
+    folder = os.path.dirname(pynvml.__file__)
+    there = told(piped(python, "nvml", [folder], env, tmp_path))
+    if not any(line.get("field") == "binding" and "error" in line for line in there):  # the binding needs a newer one
+        assert there == told(run_nvml(env).lines)
+    assert any(line.get("field") == "library" and "value" in line for line in there)
+
+
+def test_an_agent_of_one_file_is_sent_as_it_is(tmp_path: Path) -> None:
+    assert piped(oldest(), "unlisted_gpus", [str(tmp_path)], dict(os.environ), tmp_path) == []
+
+
+def test_what_is_sent_is_made_of_short_parts() -> None:
+    folder = Path(__file__).parents[2] / "doctor" / "patient"
+    for name in ("nvml", "cuda_driver"):
+        parts = [line for line in assembled(name).splitlines() if line.startswith("part(")]
+        assert parts
+    shared = ("nvml.py", "nvml_agent.py", "nvml_questions.py", "nvml_answers.py", "library_agent.py", "cuda_driver.py")
+    assert {name: size for name in shared if (size := len((folder / name).read_text().splitlines())) > 300} == {}
