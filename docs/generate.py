@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -12,6 +13,7 @@ sys.path.insert(0, str(HERE.parent))
 from doctor.findings import LAYERS  # noqa: E402
 from doctor.findings.thresholds import THRESHOLDS  # noqa: E402
 from doctor.judge import Registered, load_all  # noqa: E402
+from doctor.text.cause_pages import load_causes  # noqa: E402
 
 PAGE = HERE / "checks.md"
 LAYER_NAMES = {
@@ -21,24 +23,24 @@ LAYER_NAMES = {
 COMMAND = "python docs/generate.py"
 INTRODUCTION = """\
 {} checks, in the order of the layers that depend on each other. `gpudoctor explain ID` prints the page of one check;
-`gpudoctor check --only ID` and `--skip ID` pick some."""
+`gpudoctor check --only ID` and `--skip ID` pick some. {} more causes can only be seen in a text: `gpudoctor explain
+FILE`."""
 HEAD = ("| check | what it finds | severity |", "| --- | --- | --- |")
 
 
-def page(checks: list[Registered]) -> str:
+def page(checks: list[Registered], causes: tuple[Registered, ...]) -> str:
     """The whole page; deterministic, so that it can be compared."""
     parts = [
-        f"<!-- Made by `{COMMAND}` from doctor/checks/*.py: change the docstrings there. -->",
+        f"<!-- Made by `{COMMAND}` from doctor/checks/*.py and doctor/text/causes/*.txt: change the pages there. -->",
         "# Checks",
-        INTRODUCTION.format(len(checks)),
+        INTRODUCTION.format(len(checks), len(causes)),
     ]
     for layer in LAYERS:
         inside = [check for check in checks if check.about.layer == layer]
         if inside:
-            rows = [f"| [{c.id}](#{c.id}) | {_cell(c.about.title)} | {c.about.severity} |" for c in inside]
-            parts += [f"## {LAYER_NAMES[layer]}", "\n".join([*HEAD, *rows])]
-    parts.append("## Manual pages")
-    parts += [_manual(check) for check in checks]
+            parts += [f"## {LAYER_NAMES[layer]}", _table(inside)]
+    parts += ["## Only in a text", _table(causes), "## Manual pages"]
+    parts += [_manual(check) for check in sorted([*checks, *causes], key=lambda check: check.id)]
     rows = [f"| `{name}` | {_cell(words)} |" for name, words in THRESHOLDS.items()]
     parts += [
         "## Thresholds",
@@ -46,6 +48,10 @@ def page(checks: list[Registered]) -> str:
         "\n".join(["| name | meaning |", "| --- | --- |", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _table(checks: Iterable[Registered]) -> str:
+    return "\n".join([*HEAD, *(f"| [{c.id}](#{c.id}) | {_cell(c.about.title)} | {c.about.severity} |" for c in checks)])
 
 
 def _manual(check: Registered) -> str:
@@ -76,7 +82,7 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    text = page(load_all())
+    text = page(load_all(), load_causes())
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(text, encoding="utf-8")
         return 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from compat_matrix import Matrix
+from doctor.commands.assess import assess
 from doctor.findings import Finding, Policy
-from doctor.judge import judge, load, run_check
+from doctor.judge import load, run_check
 from doctor.judge.report import Report
 from doctor.snapshot import Snapshot
 
@@ -20,7 +21,7 @@ def matrix() -> Matrix:
 
 def report(snapshot: Snapshot, policy: Policy = POLICY) -> Report:
     """The whole catalogue's report."""
-    return judge(snapshot, matrix(), policy)
+    return assess(snapshot, matrix(), policy)
 
 
 def ids(snapshot: Snapshot, policy: Policy = POLICY, status: str = "") -> list[str]:

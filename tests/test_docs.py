@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from doctor.judge import load_all
+from doctor.text.cause_pages import load_causes
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "checks.md").read_text("utf-8")
@@ -21,7 +22,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_check_has_its_manual_page_and_a_row() -> None:
-    for check in load_all():
+    for check in (*load_all(), *load_causes()):
         assert f"\n### {check.id}\n" in PAGE
         assert f"| [{check.id}](#{check.id}) |" in PAGE
         words = re.findall(r"[A-Za-z]{4,}", check.manual)

@@ -20,10 +20,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "doctor/patient": set(),
     "doctor/targets": set(),
     "doctor/probes": {"doctor/formats", "doctor/snapshot", "msgspec"},
-    "doctor/text": {"doctor/formats", "doctor/snapshot", "msgspec"},
     "doctor/checks": {"doctor/snapshot", "doctor/findings", "doctor/fixes", "compat_matrix", "packaging", "msgspec"},
     "doctor/fixes": {"doctor/snapshot", "doctor/findings", "compat_matrix", "packaging", "msgspec"},
-    "doctor/judge": {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "compat_matrix", "msgspec"},
+    "doctor/judge": {"doctor", "doctor/findings", "doctor/snapshot", "compat_matrix", "msgspec"},
+    "doctor/text": {
+        "doctor/formats",
+        "doctor/snapshot",
+        "doctor/findings",
+        "doctor/fixes",
+        "doctor/judge",
+        "compat_matrix",
+        "msgspec",
+    },
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
     "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "msgspec", "rich"},
 }
@@ -35,7 +43,6 @@ ALSO = {
     "doctor/probes/commands.py": {"doctor/targets"},  # names the agents
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
-    "doctor/text/messages.py": {"doctor/fixes"},  # the lines of its commands, when one is told
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
     **{
         f"doctor/patient/{name}.py": {"torch"}  # the patient's
@@ -92,7 +99,7 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
     found = {name for path in sources() for name, _, _ in imports(path)}
     assert {"doctor/snapshot", "doctor/findings", "doctor/judge", "compat_matrix", "msgspec", "os", "doctor"} <= found
     relative = {name for name, is_relative, _ in imports(Path("doctor/judge/judge.py")) if is_relative}
-    assert relative == {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "doctor/judge"}
+    assert relative == {"doctor", "doctor/findings", "doctor/snapshot", "doctor/judge"}
 
 
 @for_each("path", sources(), ids=str)

@@ -10,9 +10,10 @@ import click
 def list_checks(format_: str) -> int:
     """List every check: its id, severity and what it looks for."""
     from ..judge.registry import load_all
+    from ..text.cause_pages import load_causes
     from .write import write
 
-    checks = load_all()
+    checks, causes = load_all(), load_causes()
     if format_ == "json":
         import msgspec
 
@@ -24,13 +25,15 @@ def list_checks(format_: str) -> int:
                 "layer": c.about.layer,
                 "tags": c.about.tags,
                 "downstream_of": c.about.downstream_of,
+                "judges": "facts" if c in checks else "text",
             }
-            for c in checks
+            for c in sorted([*checks, *causes], key=lambda c: c.id)
         ]
         write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n", None)
         return 0
-    wide = max((len(c.id) for c in checks), default=0)
-    lines = [f"{c.id:<{wide}}  {c.about.severity:<8}  {c.about.title}" for c in checks]
-    lines += ["", f"{len(checks)} checks. One check's manual page: gpudoctor explain ID"]
+    wide = max(len(c.id) for c in (*checks, *causes))
+    lists = [[f"{c.id:<{wide}}  {c.about.severity:<8}  {c.about.title}" for c in some] for some in (checks, causes)]
+    lines = [*lists[0], "", "Causes that only a text can show (gpudoctor explain FILE):", *lists[1]]
+    lines += ["", f"{len(checks)} checks, {len(causes)} causes of texts. One's manual page: gpudoctor explain ID"]
     write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"), None)
     return 0

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ..findings import Expect, Policy
 from ..guard import Refusal
-from ..judge.registry import check_ids
 from .suggest import did_you_mean
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
@@ -61,7 +60,9 @@ def _package(name: str) -> str:
 
 def _check_id(flag: str, name: str) -> str:
     word = name.strip().replace("_", "-")
-    ids = check_ids()
+    from .assess import known_ids
+
+    ids = known_ids()
     if word not in ids:
         raise Refusal(f"--{flag} {name!r}: no such check{did_you_mean(word, ids)} (see gpudoctor list-checks)")
     return word

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..judge.registry import check_ids, load
+from .assess import known_ids, load_known
 from .suggest import did_you_mean
 
 
 def page(text: str) -> str | None:
     """The page of an id, an error's number or name; None where there is none of that name."""
     word = text.strip().lower().replace("_", "-")
-    if word in check_ids():
+    if word in known_ids():
         return _check(word)
     return _xid(word) or _message(word) or _error(text.strip())
 
@@ -21,11 +21,11 @@ def suggestions(word: str) -> str:
     """`; did you mean ...?` over everything that has a page."""
     from ..text.messages import catalogue
 
-    return did_you_mean(word, [*check_ids(), *(message.id for message in catalogue())])
+    return did_you_mean(word, [*known_ids(), *(message.id for message in catalogue())])
 
 
 def _check(name: str) -> str:
-    check = load(name)
+    check = load_known(name)
     about = check.about
     lines = [f"{check.id} - {about.title}", "", check.manual, "", f"Severity: {about.severity}    Layer: {about.layer}"]
     if about.tags:
@@ -77,7 +77,7 @@ def _message(name: str) -> str | None:
 
 def _to_decide(suggests: tuple[str, ...], alone: str = "these words alone do not decide it") -> list[str]:
     """What settles a message that decides nothing alone: the commands whose answers do."""
-    from ..judge.text import needs
+    from ..text.suspects import needs
 
     rows = [f"What to do: {alone}. Give the whole text (gpudoctor explain FILE), with the output of:"]
     return rows + [f"  {need.command}\n      {need.why}" for need in needs(suggests)]

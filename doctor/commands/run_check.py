@@ -51,9 +51,9 @@ def print_report(
     """Judge, redact, print; returns the exit code. `masks`: those that the text has already been masked with."""
     from compat_matrix import Matrix
 
-    from ..judge import judge
+    from .assess import assess
 
-    report = judge(snapshot, Matrix.load(), policy)
+    report = assess(snapshot, Matrix.load(), policy)
     if not flags["no_redact"]:
         from ..snapshot.redact import redact
         from .local_names import local_names
@@ -78,9 +78,9 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
         from .pictures import picture
 
         return picture(report, flags["format_"])
-    from ..judge.registry import load_all
+    from .assess import catalogue_of
 
-    about = {check.id: check.about for check in load_all()}
+    about = {check.id: check.about for check in catalogue_of(report)}
     layers = {name: check.layer for name, check in about.items()}
     titles = {name: check.title for name, check in about.items()}
     if flags["format_"] == "markdown":

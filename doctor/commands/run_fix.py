@@ -8,13 +8,12 @@ import click
 from msgspec import json as msgspec_json
 
 from ..findings import Policy
-from ..judge import judge
 from ..judge.plan import Plan, plan
-from ..judge.registry import check_ids
 from ..report.clean import json_escaped
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot
+from .assess import assess, known_ids
 from .config import base_policy
 from .options import make_policy
 from .sources import gather, read
@@ -41,7 +40,7 @@ def run_fix(flags: dict[str, Any]) -> int:
 
     matrix = Matrix.load()
     only = _check_id(flags["check_id"])
-    steps = plan(snapshot, matrix, policy, only)
+    steps = plan(snapshot, matrix, policy, only, assess)
     if flags["apply_"]:
         return _apply(flags, snapshot, matrix, policy, steps, only)
     _show(steps, flags)
@@ -57,7 +56,7 @@ def _code(steps: Plan, only: str) -> int:
 def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str) -> int:
     from .fix_apply import apply_plan, environment_steps
 
-    before = judge(snapshot, matrix, policy)
+    before = assess(snapshot, matrix, policy)
     _show(steps, flags, err=True)
     if not environment_steps(steps, only):
         click.echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
@@ -67,7 +66,7 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
         return 1
     restore = apply_plan(steps, snapshot, flags["restore_file"], only)
     with Progress() as progress:
-        after = judge(gather({**flags, "root": None}, progress), matrix, policy)
+        after = assess(gather({**flags, "root": None}, progress), matrix, policy)
     failed_before = {(f.id, f.subject): f for f in before.findings if f.status == "fail" or f.id == only}
     failed_after = {(f.id, f.subject): f for f in after.findings if f.status == "fail" or f.id == only}
     gone = [f.id for key, f in failed_before.items() if key not in failed_after]
@@ -111,7 +110,7 @@ def _check_id(name: str | None) -> str:
     if not name:
         return ""
     word = name.strip().replace("_", "-")
-    ids = check_ids()
+    ids = known_ids()
     if word not in ids:
         raise click.UsageError(f"{name!r}: no such check{did_you_mean(word, ids)} (see gpudoctor list-checks)")
     return word

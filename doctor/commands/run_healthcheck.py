@@ -33,9 +33,9 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
         snapshot = _proven(flags) if flags["prove"] else gather(health_flags(flags))
     from compat_matrix import Matrix
 
-    from ..judge import judge
+    from .assess import assess
 
-    report = judge(snapshot, Matrix.load(), policy)
+    report = assess(snapshot, Matrix.load(), policy)
     if any(finding.status in ("fail", "unknown") for finding in report.findings):  # only their words may hold a name
         report = _masked(report)
     sys.stdout.write(healthline(report) + "\n")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from .finding import LAYERS, Alternative, Check, Finding, Fix, Layer, Severity, Skip, Status, Step, Where
 from .policy import Expect, FailOn, Policy
-from .told import told
 
 __all__ = [
     "LAYERS", "Alternative", "Check", "Expect", "FailOn", "Finding", "Fix", "Layer", "Policy", "Severity", "Skip",
-    "Status", "Step", "Where", "told",
+    "Status", "Step", "Where",
 ]  # fmt: skip

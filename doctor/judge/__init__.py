@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from .judge import judge, run_check
+from .judge import Examined, compose, examine, exit_code, judge, run_check, verdict_of
 from .registry import Registered, check_ids, load, load_all
 from .report import CheckResult, Report
 
-__all__ = ["CheckResult", "Registered", "Report", "check_ids", "judge", "load", "load_all", "run_check"]
+__all__ = [
+    "CheckResult", "Examined", "Registered", "Report", "check_ids", "compose", "examine", "exit_code", "judge", "load",
+    "load_all", "run_check", "verdict_of",
+]  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import __version__
-from ..findings import Finding, Policy, Skip, Status, told
+from ..findings import Finding, Policy, Skip, Status
 from ..snapshot import NeedsFact, Snapshot, known
 from .rank import rank
 from .registry import Registered, load_all
@@ -17,39 +18,38 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
+class Examined(NamedTuple):
+    """What one check said."""
+
+    check: Registered
+    status: Status
+    reason: str
+    """Where it is unknown or skipped."""
+    said: tuple[Finding, ...]
+    duration_ms: float = 0.0
+
+
 def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Registered] | None = None) -> Report:
     """Judge a Snapshot by every check of the catalogue (or by `checks`)."""
-    catalogue = load_all() if checks is None else checks
-    text = snapshot.target.kind == "text"
-    if text:
-        from .text import as_found, needs, possible, suspected, with_build, with_capabilities, without_causes
+    return compose(snapshot, matrix, policy, examine(snapshot, matrix, policy, checks))
 
-        snapshot = with_build(with_capabilities(snapshot, matrix), matrix)
-    results: list[CheckResult] = []
-    findings: list[Finding] = []
-    remarks: list[Finding] = []
-    for check in catalogue:
+
+def examine(
+    snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Registered] | None = None
+) -> list[Examined]:
+    """What every check of the catalogue (or of `checks`) says, in its order."""
+    found = []
+    for check in load_all() if checks is None else checks:
         begun = perf_counter()
         status, reason, said = run_check(check, snapshot, matrix, policy)
-        took_ms = round((perf_counter() - begun) * 1e3, 3)
-        told_words, remarked = in_words(check, status, said)
-        results.append(
-            CheckResult(
-                id=check.id, status=status, words=told_words, remarked=remarked, reason=reason, duration_ms=took_ms
-            )
-        )
-        findings += [f for f in said if f.status != "pass"]
-        remarks += [f for f in said if f.status == "pass"]
-    if text:
-        findings = without_causes(findings)
-        results = as_found(results, findings)
-    ranked = rank(findings, {c.id: c.about.downstream_of for c in catalogue})
-    verdict = verdict_of(ranked)
-    open_causes: tuple[str, ...] = ()
-    if text:
-        open_causes = possible(snapshot, ranked, results)
-        if verdict == "unknown":
-            ranked = (*suspected(snapshot, matrix, open_causes, catalogue), *ranked)
+        found.append(Examined(check, status, reason, tuple(said), round((perf_counter() - begun) * 1e3, 3)))
+    return found
+
+
+def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
+    """The report of what the checks said."""
+    findings = [f for one in examined for f in one.said if f.status != "pass"]
+    ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined})
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict
@@ -61,16 +61,29 @@ def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Regis
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,
         policy=policy,
-        verdict=verdict,
+        verdict=verdict_of(ranked),
         exit_code=exit_code(ranked, policy),
         findings=ranked,
-        remarks=tuple(remarks),
-        checks=tuple(results),
-        needs=needs(open_causes, snapshot) if text and verdict == "unknown" else (),
-        possible=open_causes,
+        remarks=tuple(f for one in examined for f in one.said if f.status == "pass"),
+        checks=tuple(_result(one) for one in examined),
         measured=measured,
         snapshot=snapshot,
     )
+
+
+def _result(one: Examined) -> CheckResult:
+    words, remarked = in_words(one.check, one.status, one.said)
+    return CheckResult(
+        id=one.check.id,
+        status=one.status,
+        words=words,
+        remarked=remarked,
+        reason=one.reason,
+        duration_ms=one.duration_ms,
+    )
+
+
+LEFT_OUT = "left out by --only or --skip"
 
 
 def run_check(
@@ -78,37 +91,10 @@ def run_check(
 ) -> tuple[Status, str, list[Finding]]:
     """One check: its status, the reason where it is unknown or skipped, and what it said.
 
-    A check that raises is a result, not an exit: UNKNOWN with the error's text. Where it finds nothing, and a message
-    of a pasted text decides it, that message is the finding.
+    A check that raises is a result, not an exit: UNKNOWN with the error's text.
     """
-    status, reason, said = _run(check, snapshot, matrix, policy)
-    if snapshot.target.kind != "text" or reason == _LEFT_OUT:
-        return status, reason, said
-    if status != "fail" and (decided := list(told(check.about, snapshot))):
-        status, reason, said = "fail", "", [*decided, *(f for f in said if f.status == "pass")]
-    if not any(f.fixes for f in said):
-        return status, reason, said
-    return status, reason, [_for_text(f, snapshot, matrix) if f.fixes else f for f in said]
-
-
-def _for_text(finding: Finding, snapshot: Snapshot, matrix: Matrix) -> Finding:
-    """The finding with fixes for the place of the text; with those that it has where these cannot be made."""
-    from ..findings.told import forgetting
-    from ..fixes.told import at_place
-
-    finding = forgetting(finding, snapshot)
-    try:
-        return at_place(finding, snapshot, matrix)
-    except Exception:  # no odd fact of a text may cost the report
-        return finding
-
-
-_LEFT_OUT = "left out by --only or --skip"
-
-
-def _run(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) -> tuple[Status, str, list[Finding]]:
     if (policy.only and check.id not in policy.only) or check.id in policy.skip:
-        return "skipped", _LEFT_OUT, []
+        return "skipped", LEFT_OUT, []
     if check.about.needs_gpu and policy.expect.kind == "none":
         return "skipped", "--expect none: no GPU is expected where this runs", []
     if check.about.needs_gpu and policy.expect.kind == "any" and check.id != "no-nvidia-gpu" and _no_card(snapshot):
@@ -133,7 +119,7 @@ def _run(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) 
     return "pass", "", said
 
 
-def in_words(check: Registered, status: Status, said: list[Finding]) -> tuple[str, bool]:
+def in_words(check: Registered, status: Status, said: Sequence[Finding]) -> tuple[str, bool]:
     """What a check's result means, and whether it is a remark: never the name of a fault that is absent."""
     if status == "pass":
         remark = next((f for f in said if f.status == "pass"), None)

@@ -6,18 +6,20 @@ What a fix already removes (its consequences) needs no step of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
 from ..findings import Finding, Fix, Policy
 from ..snapshot import Missing, Snapshot
 from .judge import judge
-from .registry import load_all
+from .report import Report
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+Assess: TypeAlias = Callable[[Snapshot, "Matrix", Policy], Report]
 _MOST_FIXES = 24
 
 
@@ -43,15 +45,17 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What failed (or is warned of, with a fix) and has no fix that removes it."""
 
 
-def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> Plan:
-    """The plan for every failure and for every warning that has a fix, or (`only`) for the findings of one check."""
-    catalogue = load_all()
+def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", assess: Assess = judge) -> Plan:
+    """The plan for every failure and for every warning that has a fix, or (`only`) for the findings of one check.
+
+    `assess`: who judges each state on the way.
+    """
     planned: list[Planned] = []
     unfixed: dict[tuple[str, str], Finding] = {}
     now = snapshot
     first: dict[tuple[str, str], tuple[str, ...]] = {}
     for _ in range(_MOST_FIXES):
-        report = judge(now, matrix, policy, catalogue)
+        report = assess(now, matrix, policy)
         for found in report.findings:
             first.setdefault((found.id, found.subject), found.downstream_of)
         todo = [f for f in report.findings if (f.id == only if only else _asks_for_steps(f))]
@@ -60,7 +64,7 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "") -> 
             break
         finding = todo[0]
         after = _after(now, finding.fixes[0]) if finding.fixes else now
-        left = {(f.id, f.subject) for f in judge(after, matrix, policy, catalogue).findings}
+        left = {(f.id, f.subject) for f in assess(after, matrix, policy).findings}
         if after == now or (finding.id, finding.subject) in left:
             unfixed[finding.id, finding.subject] = finding
             continue

@@ -112,6 +112,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """Of a pasted text that leaves the cause open; else empty."""
     possible: tuple[str, ...] = ()
     """Ids of checks whose cause the text allows but does not prove, likeliest first."""
+    likely: str = ""
+    """Id of the finding of a text that is called likely and not proven; empty where there is none."""
     measured: MeasuredVerdict | None = None
     """Of a proof or a watched run; None where nothing was measured."""
     snapshot: Snapshot

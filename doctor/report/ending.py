@@ -27,10 +27,10 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     word, style = _VERDICT[report.verdict]
     count = counted(report.checks)
     if report.target.kind == "text":
-        from . import told
+        from . import pasted
 
-        count = count if verbose else told.counted(report)
-        return [*_first(report, word, style, count, width), *wrap(told.next_step(report), width)]
+        count = count if verbose else pasted.counted(report)
+        return [*_first(report, word, style, count, width), *wrap(pasted.next_step(report), width)]
     return [*_first(report, word, style, count, width), *_next(report, width, verbose)]
 
 

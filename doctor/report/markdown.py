@@ -53,14 +53,14 @@ def _causes(report: Report) -> list[str]:
 
 def _told_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
     """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
-    from . import told
+    from . import pasted
 
     rows: list[str] = []
-    if open_ := told.leaves_open(report):
-        rows += _cause(first, [], []) if (first := told.suspect(report)) else []
-        rows += told.open_markdown(report, titles, escape, fenced)
-    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
-        rows += _head(index) + _cause(root, under, told.lines_of(root, report.snapshot))
+    if open_ := pasted.leaves_open(report):
+        rows += _cause(first, [], []) if (first := pasted.suspect(report)) else []
+        rows += pasted.open_markdown(report, titles, escape, fenced)
+    for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
+        rows += _head(index) + _cause(root, under, pasted.lines_of(root, report.snapshot))
     return rows
 
 

@@ -41,9 +41,9 @@ def render_terminal(
         from .measured_blocks import measured_lines
 
         rows += [*measured_lines(report, width, look.verbose), BLANK]
-    pasted = report.target.kind == "text"
-    rows += _told_causes(report, titles or {}, width, look.verbose) if pasted else _causes(report, width, look.verbose)
-    if look.verbose or not pasted:
+    of_text = report.target.kind == "text"
+    rows += _told_causes(report, titles or {}, width, look.verbose) if of_text else _causes(report, width, look.verbose)
+    if look.verbose or not of_text:
         rows += group_lines(report, layers, width, look.verbose)
         rows += [*([] if look.verbose else waiting_lines(report, width)), BLANK]
     remarks = _smi_note(report, width)
@@ -70,16 +70,16 @@ def _causes(report: Report, width: int, verbose: int) -> list[Line]:
 
 def _told_causes(report: Report, titles: Mapping[str, str], width: int, verbose: int) -> list[Line]:
     """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
-    from . import told
+    from . import pasted
 
     rows: list[Line] = []
-    if open_ := told.leaves_open(report):
-        if first := told.suspect(report):
+    if open_ := pasted.leaves_open(report):
+        if first := pasted.suspect(report):
             rows += [*cause(first, [], width, verbose), BLANK]
-        rows += [*told.open_lines(report, titles, width), BLANK]
-    for index, (root, under) in enumerate(families(told.worth_telling(report)), start=1 if open_ else 0):
+        rows += [*pasted.open_lines(report, titles, width), BLANK]
+    for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
         rows += _also(index)
-        rows += [*cause(root, under, width, verbose, told.lines_of(root, report.snapshot)), BLANK]
+        rows += [*cause(root, under, width, verbose, pasted.lines_of(root, report.snapshot)), BLANK]
     return rows
 
 
@@ -92,9 +92,9 @@ def header(report: Report, width: int) -> list[Line]:
     s = report.snapshot
     versions = [f"gpudoctor {report.tool.version}", f"matrix {report.matrix.version}"]
     if report.target.kind == "text":
-        from . import told
+        from . import pasted
 
-        return packed([*told.origin(report), *versions], width, "dim") + packed(told.named(s), width, "bold")
+        return packed([*pasted.origin(report), *versions], width, "dim") + packed(pasted.named(s), width, "bold")
     kind = "" if report.target.kind == "live" else f" ({report.target.kind} {report.target.name})".replace(" )", ")")
     rows = packed([facts.place(s) + kind, *versions], width, "dim")
     highest = facts.cuda(s)

@@ -29,5 +29,6 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
             command=message.command,
             where=message.where,
             mention=message.mention,
+            of_program=message.id.startswith(("program-", "harmless-")) and bool(message.fix),
         )
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))

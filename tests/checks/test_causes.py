@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from doctor.checks._seen import ALL_CAUSES
-from doctor.judge import check_ids, load_all
+from doctor.commands.assess import known_ids
+from doctor.judge import load_all
 from doctor.snapshot import Missing, Snapshot
+from doctor.text.cause_pages import load_causes
 
 from ..healthy import healthy
 from ..judging import ids, report
@@ -26,14 +28,14 @@ from .test_wsl import linux_driver, without_dxg, wsl1, wsl2
 
 
 def test_every_cause_that_a_check_names_is_a_check() -> None:
-    names = set(check_ids())
+    names = set(known_ids())
     assert set(ALL_CAUSES) <= names
-    for check in load_all():
+    for check in (*load_all(), *load_causes()):
         assert set(check.about.downstream_of) <= names, check.id
 
 
 def test_no_check_explains_itself() -> None:
-    causes = {check.id: check.about.downstream_of for check in load_all()}
+    causes = {check.id: check.about.downstream_of for check in (*load_all(), *load_causes())}
 
     def walk(check_id: str, way: tuple[str, ...]) -> None:
         assert check_id not in way, f"a circle: {' <- '.join((*way, check_id))}"

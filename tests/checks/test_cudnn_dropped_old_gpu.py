@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from doctor.judge.text import with_capabilities
 from doctor.snapshot import Missing, Snapshot
 from doctor.text import read
+from doctor.text.enrich import with_capabilities
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, matrix, run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from doctor.commands.assess import known_ids
 from doctor.commands.pages import condition, page
-from doctor.judge import check_ids
 from doctor.text.messages import catalogue
 from doctor.text.xids import table
 
@@ -19,7 +19,7 @@ ERRORS += [name for row in matrix().cuda_errors for name in (row.runtime_name, r
 
 @for_each(
     "names",
-    [check_ids(), [m.id for m in catalogue()], ERRORS, [f"xid-{code}" for code in table()]],
+    [known_ids(), [m.id for m in catalogue()], ERRORS, [f"xid-{code}" for code in table()]],
     ids=["checks", "messages", "errors", "xids"],
 )
 def test_every_page_says_where_it_is_from_and_ends_with_what_to_do(names: list[str]) -> None:
@@ -34,9 +34,9 @@ def test_every_page_says_where_it_is_from_and_ends_with_what_to_do(names: list[s
 
 
 def test_pages_lead_to_pages() -> None:
-    for name in (*check_ids(), *(m.id for m in catalogue()), *ERRORS, *(f"xid-{code}" for code in table())):
+    for name in (*known_ids(), *(m.id for m in catalogue()), *ERRORS, *(f"xid-{code}" for code in table())):
         for other in re.findall(r"gpudoctor explain ([a-z][a-z0-9-]+)", page(name) or ""):
-            assert other in check_ids(), f"{name} leads to {other}"
+            assert other in known_ids(), f"{name} leads to {other}"
 
 
 @for_each(

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from doctor.findings import Finding, Fix, told
-from doctor.fixes.told import at_place, builders
 from doctor.judge import load
-from doctor.judge.text import with_capabilities
 from doctor.snapshot import Snapshot
 from doctor.text import read
+from doctor.text.enrich import with_capabilities
+from doctor.text.fixes.offer import at_place, builders
 from doctor.text.messages import catalogue
 
 from ..judging import assert_fix_works, matrix, report

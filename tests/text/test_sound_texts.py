@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from doctor.judge.text import of_program
 from doctor.report.terminal import render_terminal
 from doctor.snapshot import known
 from doctor.text import judgeable, read
@@ -51,10 +50,10 @@ PROGRAM = [
 )
 def test_the_program_s_own_errors_accuse_nothing(text: str, place: str) -> None:
     s = read(place + text)
-    assert judgeable(s) and any(of_program(symptom) for symptom in s.symptoms)
+    assert judgeable(s) and any(symptom.of_program for symptom in s.symptoms)
     assert not ids(s, status="fail")
     plain = render_terminal(report(s), LAYERS)
-    own = next(symptom for symptom in s.symptoms if of_program(symptom))
+    own = next(symptom for symptom in s.symptoms if symptom.of_program)
     assert own.means.split()[0] in plain and "Likely, not proven" not in plain
 
 

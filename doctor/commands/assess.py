@@ -1,0 +1,47 @@
+"""Judge whatever was looked at: a machine by its facts, a pasted text by its words too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..judge import Registered, Report, check_ids, judge, load, load_all
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..findings import Policy
+    from ..snapshot import Snapshot
+
+
+def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
+    """The report of a Snapshot, wherever it came from."""
+    if snapshot.target.kind != "text":
+        return judge(snapshot, matrix, policy)
+    from ..text.diagnose import diagnose
+
+    return diagnose(snapshot, matrix, policy)
+
+
+def known_ids() -> list[str]:
+    """Ids of all checks, and of the causes that only a text can show."""
+    from ..text.cause_pages import cause_ids
+
+    return sorted([*check_ids(), *cause_ids()])
+
+
+def load_known(name: str) -> Registered:
+    """A check or a cause by its id; KeyError where there is none."""
+    from ..text.cause_pages import cause_ids, load_causes
+
+    if name in cause_ids():
+        return next(cause for cause in load_causes() if cause.id == name)
+    return load(name)
+
+
+def catalogue_of(report: Report) -> list[Registered]:
+    """The checks that a report is about; of a text the causes that only it can show too."""
+    if report.target.kind != "text":
+        return load_all()
+    from ..text.cause_pages import load_causes
+
+    return [*load_all(), *load_causes()]

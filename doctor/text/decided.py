@@ -1,0 +1,57 @@
+"""A finding that a message decides: the same for every check, for what a machine was not asked but a text tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ..findings import Check, Finding, Fix, Step
+from ..snapshot import Missing, Snapshot
+
+_NAMES = ("cuDNN", "nvidia-", "bitsandbytes", "flash-attn", "libcuda", "libnvidia", "torch ", "torch'", "torchvision",
+          "xformers", "nouveau", "nvcc")  # fmt: skip
+"""Names that are written so at the beginning of a title too."""
+_WHERE = ("shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code")
+
+
+def forgetting(finding: Finding, s: Snapshot) -> Finding:
+    """The finding, whose fixes also take away the text's messages of the same cause: they tell of the time before."""
+    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id)
+    if len(rest) == len(s.symptoms):
+        return finding
+    fixes = []
+    for fix in finding.fixes:
+        if not fix.steps:
+            continue
+        *steps, last = fix.steps
+        fixes.append(replace(fix, steps=(*steps, replace(last, changes={**last.changes, "symptoms": rest}))))
+    return replace(finding, fixes=tuple(fixes))
+
+
+def decided(about: Check, s: Snapshot) -> Iterator[Finding]:
+    """The failure that the text's messages prove for this check, with the line that says it; nothing on a machine."""
+    deciding = [symptom for symptom in s.symptoms if symptom.decides == about.id]
+    if not deciding:
+        return
+    first = deciding[0]
+    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != about.id)
+    fixes: tuple[Fix, ...] = ()
+    if first.fix:
+        where = first.where if first.where in _WHERE else "host"
+        again = Missing("recheck", "run it again")
+        changes = {"symptoms": rest, "driver.nvml_init": again, "torch_run.first_call_code": again,
+                   "torch_run.cuda_available": again, "driver.cuda_version": again}  # fmt: skip
+        step = Step(text=first.fix, command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
+        fixes = (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)
+    severity = about.severity if about.severity in ("critical", "error") else "error"
+    means = first.means if first.means.startswith(_NAMES) else f"{first.means[:1].upper()}{first.means[1:]}"
+    said = dict.fromkeys(f"line {symptom.line}: {symptom.text}" for symptom in deciding)
+    lines = "; ".join(list(said)[:3])
+    yield about.fail(
+        means,
+        f"The text says so. {lines[:1].upper()}{lines[1:]}",
+        facts={"message": first.id, "line": first.line},
+        severity=severity,
+        fixes=fixes,
+    )

@@ -1,0 +1,81 @@
+"""Around the judge, for a text: what its messages decide, what it leaves open, and what would decide that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..findings import Finding, Policy
+from ..judge import Examined, Report, compose, examine, load_all
+from ..judge.judge import LEFT_OUT
+from ..snapshot import Snapshot
+from .cause_pages import load_causes
+from .decided import decided, forgetting
+from .enrich import with_build, with_capabilities
+from .fixes.offer import at_place
+from .suspects import likely, needs, possible, suspected
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
+"""Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
+
+
+def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
+    """Judge the Snapshot of a text as a machine's is judged, and add what only its words can say."""
+    s = with_build(with_capabilities(snapshot, matrix), matrix)
+    catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
+    examined = without_causes([_with_words(one, s, matrix) for one in examine(s, matrix, policy, catalogue)])
+    report = compose(s, matrix, policy, examined)
+    open_causes = possible(s, report.findings, report.checks)
+    if report.verdict != "unknown":
+        return replace(report, possible=open_causes)
+    findings = (*suspected(s, matrix, open_causes, catalogue), *report.findings)
+    named = likely(findings, open_causes)
+    return replace(
+        report,
+        findings=findings,
+        possible=open_causes,
+        needs=needs(open_causes, s),
+        likely=named.id if named else "",
+    )
+
+
+def _with_words(one: Examined, s: Snapshot, m: Matrix) -> Examined:
+    """What a check says with the text's words: where it finds nothing and a message decides it, that is the finding."""
+    if one.reason == LEFT_OUT:
+        return one
+    if one.status != "fail" and (told := list(decided(one.check.about, s))):
+        remarks = [f for f in one.said if f.status == "pass"]
+        one = one._replace(status="fail", reason="", said=(*told, *remarks))
+    return one._replace(said=tuple(_for_text(f, s, m) if f.fixes else f for f in one.said))
+
+
+def _for_text(finding: Finding, snapshot: Snapshot, matrix: Matrix) -> Finding:
+    """The finding with fixes for the place of the text; with those that it has where these cannot be made."""
+    finding = forgetting(finding, snapshot)
+    try:
+        return at_place(finding, snapshot, matrix)
+    except Exception:  # no odd fact of a text may cost the report
+        return finding
+
+
+def without_causes(examined: Sequence[Examined]) -> list[Examined]:
+    """Effects whose cause the text does not hold become UNKNOWN; beside a proven cause, what it left untold is none."""
+    if any(f.status == "fail" and f.id not in EFFECTS for one in examined for f in one.said):
+        return [one._replace(said=tuple(f for f in one.said if not _untold(f))) for one in examined]
+    return [_effect(one) if one.check.id in EFFECTS and one.status == "fail" else one for one in examined]
+
+
+def _untold(finding: Finding) -> bool:
+    return finding.id == "required-fact-missing" and finding.facts.get("reason") == "not-asked"
+
+
+def _effect(one: Examined) -> Examined:
+    said = tuple(
+        replace(f, status="unknown", severity="warning", fixes=()) if f.status == "fail" else f for f in one.said
+    )
+    return one._replace(status="unknown", reason="the text does not hold the cause", said=said)

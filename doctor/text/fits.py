@@ -1,0 +1,140 @@
+"""Which causes and which commands fit the place that a pasted text comes from."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..judge.report import Need
+from ..snapshot import Missing, Snapshot, known
+
+_CONTAINERS = ("container-", "k8s-", "apptainer-", "nvml-unknown-error-container")
+_HOST_MODULES = ("uvm-", "kernel-module-", "secure-boot-", "open-kernel-", "other-kernel-", "driver-not-loaded",
+                 "device-nodes-", "dgpu-hidden-", "fabric-manager-")  # fmt: skip
+_LINUX_ONLY = (*_CONTAINERS, *_HOST_MODULES, "driver-libs-not-on-", "libcuda-stub-", "ld-library-path-", "libc-",
+               "shm-", "memlock-", "p2p-blocked-", "wsl-", "jetson-", "triton-libcuda-")  # fmt: skip
+AT_A_KERNEL = frozenset(("no-kernel-image", "torch-not-compatible", "torch-gpu-too-old", "kernel-image-in-extension"))
+"""Messages of a CUDA that has started: it found the GPU and had no code for it."""
+_BEFORE_A_KERNEL = frozenset(
+    ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
+     "bundled-cuda-libs-missing", "container-no-gpu-flag", "cuda-visible-devices-wrong", "uvm-device-missing")
+)  # fmt: skip
+_JETSON = ("jetson", "orin", "xavier", "tegra", "thor", "nano")
+_NEVER_DROPPED = (8, 0)
+"""The lowest compute capability that every torch build since holds code for."""
+_ALWAYS_HELD = (6, 1)
+"""The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
+_LONG_HELD = (9, 0)
+"""Of GPUs that any torch of the last years holds code for."""
+_GSP, _OPEN_ONLY = (7, 5), (10, 0)
+"""The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
+_OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer"))
+_GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k8s-runtimeclass-missing",
+                 "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
+_LARGE_SHM = 4096
+_WINDOWS = {
+    "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": 'cmd /c "set CUDA & set NVIDIA"',
+    "echo \"$LD_LIBRARY_PATH\"; ldconfig -p | grep -E 'libcuda|cudnn|nccl|nvJitLink'": (
+        "where.exe nvcuda.dll cudart64_*.dll cublas64_*.dll cudnn64_*.dll"
+    ),
+    "nvcc --version; gcc --version; echo $CUDA_HOME": 'nvcc --version; where.exe nvcc cl; cmd /c "set CUDA"',
+}
+"""The same question in a Windows shell."""
+
+
+def cannot_be(s: Snapshot, name: str) -> bool:
+    """Whether what the text tells rules a cause out, though no check could judge it."""
+    return _by_build(s, name) or _by_place(s, name) or _by_gpus(s, name) or _by_messages(s, name)
+
+
+def _by_build(s: Snapshot, name: str) -> bool:
+    if known(s.host.system) == "darwin":
+        return True  # there is no CUDA for macOS
+    if known(s.torch.build) in ("rocm", "xpu"):
+        return name != "no-nvidia-gpu"
+    if known(s.torch.build) == "cpu" and "no-driver-in-report" in _said(s):
+        return name not in ("cpu-only-torch", "driver-not-installed", "no-nvidia-gpu", "wsl-version-without-gpu")
+    return name == "cpu-only-torch" and known(s.torch.build) == "cuda"
+
+
+def _by_place(s: Snapshot, name: str) -> bool:
+    wsl = known(s.host.wsl) in (1, 2)
+    if known(s.host.system) == "windows" and not wsl:
+        return name.startswith(_LINUX_ONLY)
+    if name.startswith("wsl-"):
+        return not wsl and (bool(known(s.host.kernel)) or known(s.host.wsl) == 0)
+    if name.startswith("jetson-") and known(s.host.architecture) == "x86_64":
+        return True
+    if name == "shm-too-small":
+        return (known(s.host.shm_mib) or 0) > _LARGE_SHM
+    if name == "apptainer-without-nv":
+        return known(s.container.kind) not in (None, "apptainer")
+    return wsl and name.startswith(_HOST_MODULES)
+
+
+def _by_gpus(s: Snapshot, name: str) -> bool:
+    gpus = known(s.gpus) or ()
+    if name == "jetson-generic-wheel":
+        names = [text.lower() for gpu in gpus if (text := known(gpu.name))]
+        return bool(names) and not any(word in text for text in names for word in _JETSON)
+    levels = [tuple(map(int, cc.split("."))) for gpu in gpus if (cc := known(gpu.compute_capability))]
+    if not levels or len(levels) < len(gpus):
+        return False
+    if name in ("torch-dropped-old-gpu-sm", "cudnn-dropped-old-gpu"):
+        return min(levels) >= _NEVER_DROPPED
+    if name == "torch-lacks-new-gpu-sm":
+        return max(levels) <= _ALWAYS_HELD
+    if name == "open-kernel-module-required" and (flavour := known(s.driver.kernel_flavour)):
+        return min(levels) >= _GSP if flavour == "open" else max(levels) < _OPEN_ONLY
+    return False
+
+
+def _by_messages(s: Snapshot, name: str) -> bool:
+    said = _said(s)
+    if name in _BEFORE_A_KERNEL and said & AT_A_KERNEL:
+        return True
+    if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available):
+        told = {symptom.id for symptom in s.symptoms if name in symptom.suggests}
+        return not said & AT_A_KERNEL or told <= {"jetpack-told"}
+    if name in ("wsl-version-without-gpu", "driver-not-installed", "driver-not-loaded"):
+        return s.driver.nvml_init == 0 or ("nvidia-smi-works" in said and known(s.container.kind) in (None, "none"))
+    if name in _GIVEN_NO_GPU and "smi-in-container" in said:
+        return True
+    if name == "wsl-pinned-memory-limit":
+        return "allocator-spoke" in said
+    if name == "uvm-device-missing":
+        return "nvidia_uvm" in (known(s.driver.modules) or ())
+    return name == "gpu-memory-held-by-stale-process" and bool(said & _OWN_MEMORY)
+
+
+def _said(s: Snapshot) -> set[str]:
+    return {symptom.id for symptom in s.symptoms}
+
+
+def hardly(s: Snapshot, name: str) -> bool:
+    """Whether the place makes a cause unlikely: a container of which nothing is said; a torch beside an extension."""
+    outside = isinstance(s.container.kind, Missing) and isinstance(s.host.scheduler, Missing)
+    if outside and known(s.host.wsl) in (1, 2) and name.startswith(_CONTAINERS):
+        return True
+    levels = [tuple(map(int, cc.split("."))) for gpu in known(s.gpus) or () if (cc := known(gpu.compute_capability))]
+    old_enough = bool(levels) and max(levels) <= _LONG_HELD and isinstance(s.torch.cuda, Missing)
+    return name == "torch-lacks-new-gpu-sm" and old_enough and "extension-named" in _said(s)
+
+
+def told_already(s: Snapshot, command: str) -> bool:
+    """Whether the text holds what this command prints."""
+    if command == "nvidia-smi":
+        return s.driver.nvml_init == 0 and any(known(g.memory_used_mib) is not None for g in known(s.gpus) or ())
+    if command.endswith("torch.utils.collect_env"):
+        facts = (s.torch.version, s.torch.cuda, s.driver.version, s.host.os_name, s.torch_run.cuda_available, s.gpus)
+        return not any(isinstance(fact, Missing) for fact in facts)
+    return False
+
+
+def in_its_shell(s: Snapshot, need: Need) -> Need:
+    """The command as it is typed there."""
+    command = need.command
+    if known(s.host.system) == "windows" and known(s.host.wsl) not in (1, 2):
+        command = _WINDOWS.get(command, command)
+    if known(s.container.kind) == "podman" and command.startswith("docker "):
+        command = "podman inspect CONTAINER | grep -i nvidia; nvidia-ctk cdi list"
+    return replace(need, command=command)

@@ -1,0 +1,229 @@
+"""What is offered for a told fault of the driver: its versions, modules, and what holds the card."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ...findings import Fix
+from ...fixes.cuda_driver import fixes_for
+from ...fixes.driver import (
+    APT,
+    install_driver,
+    install_offered,
+    offer,
+    older_driver,
+    other_host,
+    release_card,
+    start_fabric_manager,
+)
+from ...fixes.fitting import other_gpu
+from ...fixes.kernel_module import build_module, sign_module
+from ...fixes.machine import driver_platform, driver_version, torch_cuda
+from ...fixes.place import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
+from ...fixes.restart import anew, reload_module, reload_uvm
+from ...fixes.selection import default_compute_mode
+from ...fixes.windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
+from ...snapshot import known
+from .offer import Told, one_step
+
+_LAST_BEFORE_TURING = 580
+"""The last branch that drives Maxwell, Pascal and Volta (compat_matrix: last_driver of 5.0 to 7.0)."""
+
+
+def _mismatch(t: Told) -> Iterable[Fix]:
+    return reload_module(t.s)
+
+
+def _too_old(t: Told) -> Iterable[Fix]:
+    """A build for what the driver can do, then a newer driver; a driver alone where the program is not torch."""
+    if t.said.id == "nvidia-driver-too-old":
+        asked = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
+        if asked:
+            return install_offered(t.s, offer(t.s, t.m, int(asked[1]))) or (other_gpu(t.s),)
+        return install_driver(t.s, newer=True)
+    cuda, platform = torch_cuda(t.s, t.m), driver_platform(t.s)
+    grade = t.m.driver_for_cuda(driver_version(t.s, t.m) or "1", cuda, platform) if cuda else None
+    return fixes_for(t.s, t.m, cuda, grade)
+
+
+def _dropped(t: Told) -> Iterable[Fix]:
+    """The legacy branch that the kernel log names: `supported through the NVIDIA 470.xx Legacy drivers`."""
+    found = re.search(r"\b(\d{3})\.xx", t.text)
+    if not found:
+        return ()
+    if driver_platform(t.s) == "windows":
+        return (update_windows_driver(t.s, int(found[1])),)
+    return older_driver(t.s, int(found[1]))
+
+
+def _open_module(t: Told) -> Iterable[Fix]:
+    """The other kind of kernel module, of the branch that is there."""
+    branch = (known(t.s.driver.version) or "").partition(".")[0]
+    if driver_platform(t.s) == "windows":
+        return (update_windows_driver(t.s),)
+    if t.said.id == "nvrm-not-open":  # older than Turing: the last branch for these boards
+        last = _LAST_BEFORE_TURING
+        return older_driver(t.s, min(int(branch), last) if branch.isdecimal() else last)
+    flavour = "open"
+    found = offer(t.s, t.m, int(branch)) if branch.isdecimal() else None
+    return install_offered(t.s, found, flavour) or install_driver(t.s, None, flavour)
+
+
+def _released(t: Told) -> Iterable[Fix]:
+    """By the driver that the text names; only a whole word is nova, others end so."""
+    lower = t.text.lower()
+    if driver_platform(t.s) == "windows":
+        return (update_windows_driver(t.s),)
+    holder = "vfio-pci" if "vfio" in lower else "nova" if re.search(r"\bnova(?:_?core)?\b", t.text, re.I) else "nouveau"
+    return release_card(t.s, holder, True if known(t.s.driver.version) else None)
+
+
+def _built(t: Told) -> Iterable[Fix]:
+    if driver_platform(t.s) == "windows":
+        return _no_wsl_gpu(t)
+    fixes = build_module(t.s)
+    return (other_host(t.s, "whose NVIDIA driver works"), *fixes[:1]) if guest(t.s) else fixes
+
+
+def _signed(t: Told) -> Iterable[Fix]:
+    if driver_platform(t.s) == "windows":  # the module that counts is Windows' own
+        return (update_windows_driver(t.s),)
+    fixes = sign_module(t.s)
+    return (other_host(t.s, "whose NVIDIA driver works"), *fixes) if guest(t.s) else fixes
+
+
+def _fabric(t: Told) -> Iterable[Fix]:
+    return start_fabric_manager(t.s, known(t.s.driver.version) or "")
+
+
+def _uvm_stale(t: Told) -> Iterable[Fix]:
+    if driver_platform(t.s) == "windows":
+        return (
+            one_step(
+                "restart-wsl",
+                "Restart WSL",
+                "In Windows; it ends what runs in WSL.",
+                "wsl --shutdown",
+                "windows",
+                changes=cuda_changes(),
+            ),
+        )
+    fixes = reload_uvm(t.s)
+    if container_kind(t.s):
+        why = "after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
+        return (anew(t.s, why), *fixes)
+    return (other_host(t.s, "whose nvidia-uvm module is fresh"), *fixes) if guest(t.s) else fixes
+
+
+def _exclusive(t: Told) -> Iterable[Fix]:
+    """End the other program; then the mode, which only the host's owner sets."""
+    mine = one_step(
+        "end-other-program",
+        "End the other program that uses this GPU",
+        "Only one process may use it: end your own other one (a notebook kernel, a crashed run), use one process a "
+        "GPU, or take another GPU.",
+        "nvidia-smi",
+        changes=cuda_changes(gpus=RECHECK),
+    )
+    if driver_platform(t.s) == "windows":
+        mode = one_step(
+            "default-compute-mode",
+            "Set the compute mode to default",
+            "In a terminal of an administrator.",
+            "nvidia-smi -c 0",
+            "windows",
+            changes=cuda_changes(gpus=RECHECK),
+        )
+    else:
+        mode = default_compute_mode(t.s, "", None)
+    return (mine, mode) if guest(t.s) else (mode, mine)
+
+
+def _no_wsl_gpu(t: Told) -> Iterable[Fix]:
+    if any(symptom.id == "windows-before-wsl-gpu" for symptom in t.s.symptoms):
+        return (update_windows(t.s),)
+    return (convert_to_wsl2(),) if known(t.s.host.wsl) == 1 else (update_windows_driver(t.s),)
+
+
+def _wsl_driver(t: Told) -> Iterable[Fix]:
+    return remove_linux_driver(t.s, None)
+
+
+def _tcc(t: Told) -> Iterable[Fix]:
+    """The card's number stands in the row of nvidia-smi that names the mode."""
+    row = re.search(r"\|\s{0,4}(\d{1,2})\s[^|]{2,60}\bTCC\b", t.text)
+    number = row[1] if row else "0"
+    text = "In Windows, as an administrator, put the card into WDDM mode and restart Windows; then start WSL again."
+    note = (
+        "A board that nvidia-smi leaves in TCC mode has no WDDM mode with this driver (most data-center boards): "
+        "it cannot be used in WSL; use it from Windows or Linux itself."
+    )
+    return (
+        one_step(
+            "wddm-mode",
+            "Put the card into WDDM mode",
+            text,
+            f"nvidia-smi -g {number} -dm 0",
+            "windows",
+            changes=driver_changes(),
+            note=note,
+            source="docs.nvidia.com/cuda/wsl-user-guide",
+        ),
+    )
+
+
+def _switched(t: Told) -> Iterable[Fix]:
+    """The mode of the tool that is named."""
+    lower = t.text.lower()
+    if driver_platform(t.s) == "windows":
+        text = "In Windows, switch the NVIDIA GPU on in the maker's tool (or in Device Manager, or the firmware)."
+        return (
+            one_step(
+                "discrete-gpu-on",
+                "Switch the discrete GPU on",
+                text,
+                "devmgmt.msc",
+                "windows",
+                changes=driver_changes(),
+            ),
+        )
+    commands = {
+        "prime-select": "sudo prime-select nvidia", "envycontrol": "sudo envycontrol -s hybrid",
+        "supergfx": "supergfxctl --mode Hybrid", "optimus-manager": "optimus-manager --switch nvidia",
+        "bbswitch": "echo ON | sudo tee /proc/acpi/bbswitch",
+    }  # fmt: skip
+    usual = commands["prime-select"] if known(t.s.host.os_id) in APT else ""
+    command = next((line for word, line in commands.items() if word in lower), usual)
+    text = "Choose the mode in which the NVIDIA GPU is on (hybrid, on-demand or dedicated) in the tool that switched it"
+    text += ", then restart." if command else " (prime-select, envycontrol, supergfxctl, or the maker's), then restart."
+    step = on_host(t.s, text, f"{command} && sudo reboot" if command else "", driver_changes())
+    on = Fix(id="discrete-gpu-on", title="Switch the discrete GPU on", steps=(step,))
+    return (other_host(t.s, "whose NVIDIA driver works"), on) if guest(t.s) else (on,)
+
+
+def _no_gpu(t: Told) -> Iterable[Fix]:
+    what = "that has an NVIDIA GPU"
+    if container_kind(t.s) or known(t.s.host.provider):
+        return (other_host(t.s, what),)
+    text = "Run this on a machine with an NVIDIA GPU; to a virtual machine, pass one through."
+    return (
+        one_step(
+            "get-a-gpu",
+            "Run this on a machine that has an NVIDIA GPU",
+            text,
+            where="provider",
+            changes=driver_changes(driver__pci_devices=RECHECK),
+        ),
+    )
+
+
+FIXES = {
+    "driver-library-version-mismatch": _mismatch, "driver-too-old-for-cuda-build": _too_old,
+    "driver-dropped-gpu": _dropped, "open-kernel-module-required": _open_module,
+    "other-kernel-driver-bound": _released, "kernel-module-not-built-for-kernel": _built,
+    "secure-boot-unsigned-module": _signed, "fabric-manager-not-running": _fabric,
+    "uvm-stale-after-suspend": _uvm_stale, "exclusive-compute-mode": _exclusive,
+    "wsl-version-without-gpu": _no_wsl_gpu, "wsl-linux-driver-installed": _wsl_driver,
+    "wsl-gpu-not-in-wddm-mode": _tcc, "dgpu-hidden-by-switcher": _switched, "no-nvidia-gpu": _no_gpu,
+}  # fmt: skip

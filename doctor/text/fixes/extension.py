@@ -1,0 +1,144 @@
+"""What is offered for a told fault of a compiled extension: which one it is, and the version that fits torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from compat_matrix.versions import numbers, torch_version
+
+from ...findings import Fix
+from ...fixes.extension_install import fitting_wheel
+from ...fixes.extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
+from ...fixes.install import ways
+from ...fixes.machine import capabilities, python_version
+from ...fixes.packages import installed
+from ...fixes.selection import unset_variable
+from ...fixes.torch import recheck_run
+from ...snapshot import Distribution, known
+from .offer import Told, one_step
+
+_NAMES = (
+    ("flash_attn", "flash-attn"), ("flash-attn", "flash-attn"), ("flashattention", "flash-attn"),
+    ("xformers", "xformers"), ("third_party/flash-attention", "xformers"), ("flash-attention/", "flash-attn"),
+    ("flash_fwd_launch", "flash-attn"), ("causal_conv1d", "causal-conv1d"), ("selective_scan", "mamba-ssm"),
+    ("mamba_ssm", "mamba-ssm"),
+    ("bitsandbytes", "bitsandbytes"), ("torch_scatter", "torch-scatter"), ("torch_sparse", "torch-sparse"),
+    ("pytorch3d", "pytorch3d"), ("detectron2", "detectron2"), ("mmcv", "mmcv"),
+    ("transformer_engine", "transformer-engine"), ("deep_ep", "deep-ep"), ("exllama", "exllamav2"),
+    ("apex", "apex"), ("vllm/", "vllm"), ("vllm.", "vllm"),
+    ("deepspeed", "deepspeed"), ("flashinfer", "flashinfer-python"), ("gptq", "auto-gptq"), ("awq", "autoawq"),
+)  # fmt: skip
+"""A word of the message, and the distribution that it belongs to."""
+_PINNED = ("xformers", "vllm")
+
+
+def _named(t: Told) -> Distribution | None:
+    """The extension that the deciding line names, with its version where that is told."""
+    for text in (t.said.text.lower(), t.text.lower()):
+        name = next((name for word, name in _NAMES if word in text), "")
+        if name:
+            have = installed(t.s, (name,))
+            known_version = have and have[0].version[:1].isdecimal()
+            return have[0] if known_version else Distribution(name=name, version="", location="")
+    return None
+
+
+def _file(t: Told) -> str:
+    """The module that the message names, where no table knows it: `my_ops` of `.../my_ops/_C.cpython-310.so`."""
+    found = re.search(r"site-packages/([A-Za-z][\w-]{1,60})/", t.said.text) or re.search(
+        r"([A-Za-z][\w-]{1,60})\.cpython-\d+\S{0,60}\.so", t.said.text
+    )
+    return found[1].strip("_") if found else ""
+
+
+def _other_torch(t: Told) -> Iterable[Fix]:
+    """The release that goes with this torch (the matrix lists pins of some), else built here."""
+    d = _named(t)
+    if d is None:
+        name = _file(t) or "EXTENSION"
+        return (
+            one_step(
+                "build-extension",
+                f"Install {name} again, for the torch that is here",
+                "Where its project offers wheels for this torch, take that; else it is compiled here.",
+                where="environment",
+                changes=recheck_run(t.s),
+                **ways(t.s, compiled(name, source=False)),
+            ),
+        )
+    torch = (known(t.s.torch.version) or "").partition("+")[0]
+    rows = [row for row in t.m.extensions if row.package == d.name and row.torch == f"=={torch}"]
+    if torch and rows and d.name in _PINNED:
+        version = rows[-1].version
+        title = f"Install {d.name} {version}, which is built for torch {torch}"
+        return (upgrade(t.s, d.name, title, f"{d.name}=={version}"), remove(t.s, d.name))
+    if torch and (wheel := fitting_wheel(t.s, t.m, d.name)):
+        return (wheel, remove(t.s, d.name))
+    if d.version:
+        return another(t.s, d)
+    if d.name in SOURCE_ONLY:
+        made = one_step(
+            "build-extension",
+            f"Build {d.name} for this torch",
+            "Compile it here, against the torch "
+            "that is installed: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
+            where="environment",
+            changes=recheck_run(t.s),
+            **ways(t.s, compiled(d.name, source=False)),
+        )
+        return (made, remove(t.s, d.name))
+    return (upgrade(t.s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(t.s, d.name))
+
+
+def _no_arch(t: Told) -> Iterable[Fix | None]:
+    """Too old a GPU: without it. Else a newer one, or built here for this GPU."""
+    if t.said.id in ("xformers-capability", "quantization-capability"):
+        return ()
+    d = _named(t)
+    if t.said.id == "flash-attn-ampere":
+        return (
+            remove(
+                t.s,
+                "flash-attn",
+                "It needs compute capability 8.0; programs that find it missing use torch's own attention.",
+            ),
+        )
+    archs = capabilities(t.s, t.m)
+    if d is None:
+        return (_compiled(t, _file(t) or "EXTENSION", archs),)
+    made = build(t.s, d, archs, f"Build {d.name} for {', '.join(archs)}") if d.version and archs else None
+    if d.name in SOURCE_ONLY:
+        return (made or _compiled(t, d.name, archs), remove(t.s, d.name))
+    return (upgrade(t.s, d.name), made, remove(t.s, d.name))
+
+
+def _compiled(t: Told, name: str, archs: list[str]) -> Fix:
+    return one_step(
+        "build-extension",
+        f"Build {name} for this GPU",
+        "Compile it here: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
+        where="environment",
+        changes=recheck_run(t.s),
+        **ways(t.s, compiled(name, archs)),
+    )
+
+
+def _no_binary(t: Told) -> Iterable[Fix | None]:
+    unset = unset_variable(t.s, "BNB_CUDA_VERSION") if known(t.s.host.env("BNB_CUDA_VERSION")) else None
+    torch, python = torch_version(known(t.s.torch.version) or ""), numbers(python_version(t.s))
+    old = (torch is not None and torch.release[:2] < (2, 4)) or (python and python < (3, 10))
+    newer = upgrade(
+        t.s,
+        "bitsandbytes",
+        "Install a bitsandbytes that holds this CUDA version",
+        "bitsandbytes" if old else "bitsandbytes>=0.50",
+    )
+    return (unset, newer, remove(t.s, "bitsandbytes"))
+
+
+FIXES = {
+    "extension-built-for-other-torch": _other_torch,
+    "extension-lacks-gpu-arch": _no_arch,
+    "extension-no-binary-for-cuda": _no_binary,
+}
