@@ -96,7 +96,7 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
 
 
 def _of_every_release(s: Snapshot, m: Matrix) -> list[Code]:
-    """A text that tells torch's CUDA and not its version: the code of all releases for it, where a GPU finds none."""
+    """Torch's CUDA is told and not its version: the code of all releases for it, where a GPU finds none."""
     told = s.torch.version == NOT_ASKED and not known(s.torch_run.arch_list)
     tag = _tag_of(s) if told else ""
     rows = [row for row in m.builds if row.tag == tag and row.platform == wheel_platform(s)] if tag else []
@@ -109,11 +109,7 @@ def _of_every_release(s: Snapshot, m: Matrix) -> list[Code]:
 
 
 def _tag_of(s: Snapshot) -> str:
-    """The tag of a text's plain version by the CUDA that it tells; conda-forge builds releases for other GPUs."""
-    if s.target.kind != "text" or known(s.torch.installer) == "conda-forge":
-        return ""
-    cuda = (known(s.torch.cuda) or "").split(".")
-    return f"cu{cuda[0]}{cuda[1]}" if len(cuda) >= 2 else ""
+    return known(s.torch.wheel_tag) or ""
 
 
 def judged(s: Snapshot, m: Matrix) -> list[Judged]:

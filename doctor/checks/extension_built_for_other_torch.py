@@ -72,7 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if d.name in seen or d.name in _OTHER_CHECKS:
             continue
         seen.add(d.name)
-        wrong = None if d.name == "xformers" and _built_for_this(s, version) else misfit(s, m, d, torch)
+        wrong = misfit(s, m, d, torch)
         if wrong is None and d.name not in said:
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
@@ -89,12 +89,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.fail(
             title, said[name], facts={"torch": version}, subject=name, fixes=(*_wheel(s, m, name), *another(s, d)[1:])
         )
-
-
-def _built_for_this(s: Snapshot, torch: str) -> bool:
-    """Whether `xformers.info` names this very torch as the one that its kernels were compiled with."""
-    lines = (symptom.text for symptom in s.symptoms if symptom.id == "xformers-build-told")
-    return any(line.rpartition(":")[2].strip() == torch for line in lines)
 
 
 def _said(s: Snapshot) -> dict[str, str]:

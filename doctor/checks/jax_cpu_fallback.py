@@ -47,7 +47,7 @@ _PLUGINS = ("jax-cuda13-plugin", "jax-cuda12-plugin")
 
 
 _WHOLE_LIST = 12
-"""A text that names fewer packages is no list of all."""
+"""Fewer packages, where only some are told, are no list of all."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
@@ -59,8 +59,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     plugin = installed(s, *_PLUGINS)
     if "+cuda" in lib.version or lib.installer == "conda":
         return
-    if plugin is None and s.target.kind == "text" and len(known(s.python.distributions) or ()) < _WHOLE_LIST:
-        raise Skip("the text tells of some packages only")
+    if plugin is None and s.python.distributions_partial and len(known(s.python.distributions) or ()) < _WHOLE_LIST:
+        raise Skip("only some packages are told of")
     facts = {"jax": jax.version, "jaxlib": lib.version, "plugin": f"{plugin.name} {plugin.version}" if plugin else None}
     if plugin is None:
         title = f"JAX {jax.version} has no CUDA plugin: it runs on the CPU"

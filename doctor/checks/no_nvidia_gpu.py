@@ -30,7 +30,6 @@ from msgspec.structs import replace
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import nodes_of
-from ._told import complains
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -52,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if s.host.system == "darwin":
         title = "There is no CUDA for macOS"
         detail = "NVIDIA's last CUDA for macOS was 10.2; torch uses Apple's GPU through MPS (device='mps')."
-        if p.gpu_wanted and (s.target.kind != "text" or complains(s)):
+        if p.gpu_wanted:
             yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_use_mps(),))
         else:
             yield CHECK.remark(title, detail, facts={"system": "darwin"})
@@ -63,8 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return  # another witness has seen one: integrated GPUs and vGPUs need not be on this PCI list
     if not isinstance(s.driver.cuda_devices, Missing) and s.driver.cuda_devices:
         return
-    rocm = known(s.torch.hip) is not None or known(s.torch.build) == "rocm"
-    if known(s.torch_run.cuda_available) is True and (rocm or s.target.kind == "text"):
+    if known(s.torch_run.cuda_available) is True:
         raise Skip("torch computes on a GPU here: one of another maker, or one that this PCI list leaves out")
     if nodes_of(s, "tegra"):
         raise Skip("Jetson: its GPU is not on the PCI bus")

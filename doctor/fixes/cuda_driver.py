@@ -30,7 +30,7 @@ def fixes_for(
     """
     found: list[Fix] = []
     if driver_version(s, m) is not None:
-        gpus = usual_gpus(s, m) if s.target.kind == "text" and not capabilities(s, m) else None
+        gpus = None if capabilities(s, m) else usual_gpus(s, m)
         build = install_torch(s, m, gpus=gpus) or new_python_fix(s, m, gpus)
         found += [build] if build else []
         compat = forward_compat(s, m, cuda) if serves else None

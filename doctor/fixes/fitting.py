@@ -52,10 +52,8 @@ def other_gpu(s: Snapshot) -> Fix:
     return other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
 
 
-def _other_platform(s: Snapshot) -> Fix | None:
-    """A text's machine for which torch publishes no CUDA build: macOS, musl, a Python that no wheel is made for."""
-    if s.target.kind != "text":
-        return None
+def _other_platform(s: Snapshot) -> Fix:
+    """Torch publishes no CUDA build for this one: macOS, musl, a Python that no wheel is made for."""
     changes = {**driver_changes(), **_other_torch(s), "host.system": RECHECK, "host.libc": RECHECK}
     return other_host(s, "with Linux (glibc) or Windows, for which torch publishes CUDA builds", changes)
 

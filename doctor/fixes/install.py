@@ -64,8 +64,6 @@ def executable(s: Snapshot) -> str:
 def tool_of(s: Snapshot) -> str:
     """`pip` or `uv`: uv where it made the environment or installed most of it, and where there is no pip."""
     found = known(s.python.distributions)
-    if s.target.kind == "text":  # texts list a few packages
-        return "uv" if known(s.python.patient.kind) == "uv" else "pip"
     if known(s.python.patient.kind) == "uv" or without_pip(s):
         return "uv"
     by = [d.installer for d in found or () if d.installer in ("pip", "uv")]
@@ -75,7 +73,7 @@ def tool_of(s: Snapshot) -> str:
 def without_pip(s: Snapshot) -> bool:
     """Whether it is known that the patient has no pip: an empty list is a known one (`uv venv` makes such)."""
     found = known(s.python.distributions)
-    return found is not None and s.target.kind != "text" and all(d.name != "pip" for d in found)
+    return found is not None and not s.python.distributions_partial and all(d.name != "pip" for d in found)
 
 
 def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> dict[str, Any]:

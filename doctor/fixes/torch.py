@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 COMPANIONS = ("torchvision", "torchaudio")
 _A_LIST = 4
-"""Packages from which on a text's list is taken for all that matters to torch."""
+"""Packages from which on a partial list is taken for all that matters to torch."""
 
 
 def choose(
@@ -109,7 +109,7 @@ def install_torch(
         return _whole_again(s, m, build)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
-    if _told(s):  # a text names a few packages: those that go with torch may be there too
+    if _told(s):  # a few packages are told: those that go with torch may be there too
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
@@ -163,11 +163,11 @@ def _whole_again(s: Snapshot, m: Matrix, build: RankedBuild) -> Fix:
 
 
 def _told(s: Snapshot) -> bool:
-    """Whether a text speaks of a torch that is installed."""
+    """Whether a torch that is installed is told of beside a part of its packages."""
     if isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent":
         return False
     facts = (s.torch.version, s.torch.build, s.torch.cuda, s.torch_run.cuda_available, s.torch_run.first_call_code)
-    return s.target.kind == "text" and any(known(fact) is not None for fact in facts)
+    return s.python.distributions_partial and any(known(fact) is not None for fact in facts)
 
 
 def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:

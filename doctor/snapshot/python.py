@@ -97,6 +97,8 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Other environments on this machine that hold torch."""
     distributions: tuple[Distribution, ...] | Missing = NOT_ASKED
     """All distributions of the patient, in sys.path order; the same name twice is a duplicate."""
+    distributions_partial: bool = False
+    """Only some of them are told: one that is not named may be there too."""
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
     """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 

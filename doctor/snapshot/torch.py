@@ -43,6 +43,8 @@ class Torch(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Path of another cuDNN that LD_LIBRARY_PATH puts before torch's own; Missing(absent) where there is none."""
     nccl_bundled: str | Missing = NOT_ASKED
     nccl_path: str | Missing = NOT_ASKED
+    wheel_tag: str | Missing = NOT_ASKED
+    """Tag of the published build that it is taken for (`cu124`), where only its CUDA is told and no file was read."""
 
 
 class TorchRun(Section, frozen=True, kw_only=True, omit_defaults=True):

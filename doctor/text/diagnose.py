@@ -12,8 +12,9 @@ from ..judge import Examined, Report, compose, examine, load_all
 from ..judge.judge import LEFT_OUT
 from ..snapshot import Snapshot
 from .cause_pages import load_causes
+from .complaint import not_missed, not_said
 from .decided import decided, forgetting
-from .enrich import with_build, with_capabilities
+from .enrich import enriched
 from .fixes.offer import at_place
 from .suspects import likely, needs, possible, suspected
 
@@ -26,9 +27,10 @@ EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import
 
 def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     """Judge the Snapshot of a text as a machine's is judged, and add what only its words can say."""
-    s = with_build(with_capabilities(snapshot, matrix), matrix)
+    s = enriched(snapshot, matrix)
     catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
-    examined = without_causes([_with_words(one, s, matrix) for one in examine(s, matrix, policy, catalogue)])
+    judged = [not_said(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
+    examined = without_causes([_with_words(one, s, matrix) for one in judged])
     report = compose(s, matrix, policy, examined)
     open_causes = possible(s, report.findings, report.checks)
     if report.verdict != "unknown":

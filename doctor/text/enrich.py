@@ -17,6 +17,11 @@ _MOBILE = re.compile(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GP
 """What lspci and people add to a board's name: its chip is of the same generation."""
 
 
+def enriched(s: Snapshot, m: Matrix) -> Snapshot:
+    """The Snapshot of a text with all that follows."""
+    return with_tag(with_build(with_capabilities(s, m), m))
+
+
 def with_capabilities(s: Snapshot, m: Matrix) -> Snapshot:
     """A text names GPUs; their compute capability is the matrix's, where the name leaves no choice."""
     if isinstance(s.gpus, Missing):
@@ -65,3 +70,11 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
             digits = usual.tag.removeprefix("cu")
             return s.replace({"torch.cuda": f"{digits[:-1]}.{digits[-1]}", "torch.build": "cuda"})
     return s
+
+
+def with_tag(s: Snapshot) -> Snapshot:
+    """The tag of a plain version by the CUDA that is told; conda-forge builds releases for other GPUs."""
+    cuda = (known(s.torch.cuda) or "").split(".")
+    if len(cuda) < 2 or known(s.torch.installer) == "conda-forge":
+        return s
+    return s.replace({"torch.wheel_tag": f"cu{cuda[0]}{cuda[1]}"})

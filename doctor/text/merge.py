@@ -15,6 +15,7 @@ from ..snapshot import (
     GpuPair,
     Missing,
     PciDevice,
+    Python,
     Snapshot,
     Target,
     Toolkit,
@@ -42,7 +43,7 @@ def merge(statements: Iterable[Statement], name: str) -> Snapshot:
         rows = groups.setdefault(said.path, [])
         if len(rows) < 50_000:
             rows.append(said)
-    s = Snapshot(target=Target(kind="text", name=name))
+    s = Snapshot(target=Target(kind="text", name=name), python=Python(distributions_partial=True))
     changes: dict[str, Any] = {}
     witnesses: dict[str, tuple[str, ...]] = {}
     for path, rows in groups.items():

@@ -1,0 +1,53 @@
+"""What a text complains of, and what it says itself: there a failure of the facts is none."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..findings import Finding, Status
+from ..judge import Examined
+from ..snapshot import Missing, Snapshot, known
+
+_BUILD = ("torch-build-cpu", "no-driver-in-report")
+"""Lines that every report of a machine without a GPU has."""
+
+
+def complains(s: Snapshot) -> bool:
+    """Whether a message of the text speaks of something that does not work."""
+    return any((symptom.suggests or symptom.decides) and symptom.id not in _BUILD for symptom in s.symptoms)
+
+
+def cpu_machine(s: Snapshot) -> bool:
+    """Whether it is the report of a machine without NVIDIA driver that misses none."""
+    seen = (s.gpus, s.driver.version, s.driver.nvml_driver_version)
+    reported = any(symptom.id == "no-driver-in-report" for symptom in s.symptoms)
+    return reported and all(isinstance(fact, Missing) or not known(fact) for fact in seen)
+
+
+def not_missed(one: Examined, s: Snapshot) -> Examined:
+    """A machine without a GPU whose text complains of nothing misses none: its failure is a remark."""
+    if one.status != "fail" or complains(s):
+        return one
+    if one.check.id == "cpu-only-torch" and cpu_machine(s):
+        return one._replace(status="pass", said=tuple(map(_remark, one.said)))
+    if one.check.id == "no-nvidia-gpu" and s.host.system == "darwin":
+        return one._replace(status="pass", said=tuple(map(_remark, one.said)))
+    return one
+
+
+def _remark(finding: Finding) -> Finding:
+    detail = f"{finding.detail} The text does not ask for a GPU, so nothing is wrong."
+    return replace(finding, status="pass", severity="info", detail=detail, fixes=())
+
+
+def not_said(one: Examined, s: Snapshot) -> Examined:
+    """`xformers.info` names this very torch as the one that its kernels were compiled with: then it fits."""
+    if one.check.id != "extension-built-for-other-torch" or not one.said:
+        return one
+    lines = [symptom.text for symptom in s.symptoms if symptom.id == "xformers-build-told"]
+    if not any(line.rpartition(":")[2].strip() == known(s.torch.version) for line in lines):
+        return one
+    said = tuple(f for f in one.said if f.subject != "xformers" or "symbol" in f.facts)
+    failing: tuple[Status, ...] = ("fail", "unknown", "warn")
+    status: Status = next((name for name in failing if any(f.status == name for f in said)), "pass")
+    return one._replace(status=status, said=said)
