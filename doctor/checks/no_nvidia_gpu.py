@@ -62,8 +62,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return  # another witness has seen one: integrated GPUs and vGPUs need not be on this PCI list
     if not isinstance(s.driver.cuda_devices, Missing) and s.driver.cuda_devices:
         return
-    if known(s.torch_run.cuda_available) is True:
-        raise Skip("torch computes on a GPU here: one of another maker, or one that this PCI list leaves out")
+    rocm = known(s.torch.hip) is not None or known(s.torch.build) == "rocm"
+    if known(s.torch_run.cuda_available) is True and rocm:
+        raise Skip("torch computes on a GPU of another maker here")
     if nodes_of(s, "tegra"):
         raise Skip("Jetson: its GPU is not on the PCI bus")
     devices = need("driver.pci_devices", s.driver.pci_devices)

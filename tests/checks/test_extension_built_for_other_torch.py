@@ -9,7 +9,7 @@ from doctor.text import read
 
 from ..extensions import flash_attn, with_extension
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, report, run
 from ..rows import for_each
 from ..torches import import_fails, no_kernel_image, with_other_build, with_torch, with_version
 
@@ -77,7 +77,7 @@ def test_the_table_judges_xformers_where_its_metadata_was_not_read() -> None:
 @for_each(("built", "status"), [("2.5.0+cu124", "pass"), ("2.4.1+cu121", "fail")])
 def test_xformers_that_names_this_torch_was_built_for_it(built: str, status: str) -> None:
     s = read(f"xFormers 0.0.28\nbuild.torch_version:     {built}\npytorch.version:     2.5.0+cu124\n")
-    assert run(ID, s)[0] == status
+    assert next(c.status for c in report(s).checks if c.id == ID) == status
 
 
 def test_a_missing_symbol_names_the_extension() -> None:
