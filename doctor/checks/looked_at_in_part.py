@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Policy
 from ..snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _SHOWN = 8
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """One remark for all lists that were cut."""
-    if s.target.kind == "text":
-        raise Skip("a text was read, no machine")
     if not s.caps:
         return
     words = [cap.words for cap in s.caps]

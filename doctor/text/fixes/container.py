@@ -27,7 +27,7 @@ from ...fixes.place import (
 from ...fixes.toolkit import install_toolkit, no_cgroups
 from ...fixes.windows import update_windows_driver
 from ...snapshot import known
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
 

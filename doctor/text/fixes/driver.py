@@ -25,7 +25,7 @@ from ...fixes.restart import anew, reload_module, reload_uvm
 from ...fixes.selection import default_compute_mode
 from ...fixes.windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
 from ...snapshot import known
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _LAST_BEFORE_TURING = 580
 """The last branch that drives Maxwell, Pascal and Volta (compat_matrix: last_driver of 5.0 to 7.0)."""

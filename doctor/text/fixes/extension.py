@@ -16,7 +16,7 @@ from ...fixes.packages import installed
 from ...fixes.selection import unset_variable
 from ...fixes.torch import recheck_run
 from ...snapshot import Distribution, known
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _NAMES = (
     ("flash_attn", "flash-attn"), ("flash-attn", "flash-attn"), ("flashattention", "flash-attn"),

@@ -12,7 +12,7 @@ from ...fixes.machine import torch_cuda
 from ...fixes.place import RECHECK
 from ...fixes.torch import recheck_run
 from ...snapshot import known
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _NAMED = lazy(
     r"\b(?:lib)?(cudart|cublasLt|cublas|cudnn|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl)"

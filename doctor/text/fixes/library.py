@@ -24,7 +24,7 @@ from ...fixes.selection import environment_with
 from ...fixes.speed import local_data, more_workers
 from ...fixes.torch import note, recheck_run
 from ...snapshot import known
-from .offer import Told, one_step
+from .parts import Told, one_step
 from .python import torch_again
 
 _CUDNN_ASKED = lazy(

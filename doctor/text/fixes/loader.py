@@ -12,7 +12,7 @@ from ...fixes.driver import RPM
 from ...fixes.place import container_kind, library_changes
 from ...fixes.torch import recheck_run
 from ...snapshot import Snapshot, known
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _APPTAINER = "/.singularity.d/libs"
 _NIXOS = "/run/opengl-driver/lib"

@@ -27,7 +27,7 @@ from ...fixes.selection import unset_variable
 from ...fixes.variables import pci_order
 from ...fixes.vgpu import license_vgpu
 from ...snapshot import known
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _PCI = lazy(r"\bPCI:(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?", re.I)
 

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ...findings import Finding, Fix, Step
+from ...findings import Finding, Fix
 from ...fixes.place import RECHECK, guest
 from ...fixes.powershell import in_powershell
 from ...snapshot import Snapshot, Symptom, known
+from .parts import Builder, Told
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-
-class Told(NamedTuple):
-    """A text that decides a check: the facts, the message, and the lines of all its messages."""
-
-    s: Snapshot
-    m: Matrix
-    said: Symptom
-    text: str
-
-
-Builder: TypeAlias = Callable[[Told], Iterable[Fix | None]]
 
 _OWN_WORDS = frozenset((
     "cdi-spec-stale", "cli-rootless", "cuda-headers-missing", "cupy-two", "docker-too-old", "flashinfer-sm75",
@@ -118,9 +108,3 @@ def _host_of_others(s: Snapshot) -> Callable[[Fix], Fix]:
         return replace(fix, steps=tuple(replace(x, possible_here=x.where != "host") for x in fix.steps))
 
     return owned
-
-
-def one_step(id: str, title: str, text: str, command: str = "", where: Any = "shell", **more: Any) -> Fix:
-    """A fix of one step; `more`: fields of the step, and note and source of the fix."""
-    outer = {name: more.pop(name) for name in ("note", "source") if name in more}
-    return Fix(id=id, title=title, steps=(Step(text=text, command=command, where=where, **more),), **outer)

@@ -22,7 +22,7 @@ from ...fixes.python import new_python_fix
 from ...fixes.torch import choose, install_torch, note, recheck_run
 from ...snapshot import Distribution, Snapshot, known
 from .framework import libraries
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _OLD = ("5.0", "6.0", "6.1", "7.0", "7.5")
 _NEW = ("9.0", "10.0", "12.0")

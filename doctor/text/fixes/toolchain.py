@@ -18,7 +18,7 @@ from ...fixes.torch import install_torch, recheck_run
 from ...fixes.triton import link_libcuda
 from ...snapshot import known
 from .loader import libcuda_folder
-from .offer import Told, one_step
+from .parts import Told, one_step
 
 _USUAL_CUDA = "12.8"
 """The toolkit where torch's CUDA version was not told."""
