@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from ..formats.lazy import lazy
-from .spans import Place, Scan, Span, compiled, places
+from .spans import Place, Scan, Span, any_of, compiled, left_of
 
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
+_MAIL_SIGNS = frozenset("_.+-")
 _FILES = (".service", ".so", ".socket", ".target", ".timer", ".slice")
 _COLONS = bytes(c if chr(c) in "0123456789abcdefABCDEF:" else 32 for c in range(128)) + b" " * 128
 _MAC = r"(?:[0-9A-Fa-f]{2}:){5,19}[0-9A-Fa-f]{2}"
@@ -59,9 +60,12 @@ def _found(scan: Scan) -> Iterator[Place]:
 
 
 def _mails(scan: Scan) -> Iterator[Place]:
-    for at in scan.places("@") if "@" in scan.text else ():
-        for found in compiled(_MAIL).finditer(scan.text, max(at - 66, 0), min(at + 200, len(scan.text))):
-            if found.start() < at < found.end() and not found[0].endswith(_FILES):
+    text = scan.text
+    for at in scan.places("@") if "@" in text else ():
+        left = left_of(text, at, _MAIL_SIGNS, 65)
+        if left < at and (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] in ("_", "-")):
+            found = compiled(_MAIL).match(text, left, min(at + 200, len(text)))
+            if found and not found[0].endswith(_FILES):
                 yield Place(*found.span(), "mail")
 
 
@@ -71,24 +75,26 @@ def _colons(scan: Scan) -> Iterator[Place]:
     if text.count(":") < 2:
         return
     runs = set(text.encode("utf-8", "replace").translate(_COLONS).decode("ascii").split())
+    wanted = []
     for run in runs:
         if ":" not in run or (count := run.count(":")) < 2:
             continue
         if (count < 5 and "::" not in run and (count < 3 or len(run) < 19)) or len(run) - count < 2:
             continue
-        for at in places(text, run):
-            start, end = at, at + len(run)
-            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-                start = text.index(":", start) + 1  # of `mac:aa:...`
-            if end < len(text) and (text[end].isalnum() or text[end] == "_"):
-                end = text.rindex(":", start, end) if ":" in text[start:end] else start
-            whole = text[start:end]
-            bare = whole.lstrip(":") if not whole.startswith("::") else whole
-            start, bare = end - len(bare), bare if bare.endswith("::") else bare.rstrip(":")
-            for kind, pattern in (("mac", _MAC), ("guid", _GUID), ("ipv6", _IPV6)):
-                if compiled(pattern).fullmatch(bare):
-                    yield Place(start, start + len(bare), kind)
-                    break
+        wanted.append(run)
+    for at, run in any_of(text, wanted, r"[0-9A-Fa-f:]+"):
+        start, end = at, at + len(run)
+        if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start = text.index(":", start) + 1  # of `mac:aa:...`
+        if end < len(text) and (text[end].isalnum() or text[end] == "_"):
+            end = text.rindex(":", start, end) if ":" in text[start:end] else start
+        whole = text[start:end]
+        bare = whole.lstrip(":") if not whole.startswith("::") else whole
+        start, bare = end - len(bare), bare if bare.endswith("::") else bare.rstrip(":")
+        for kind, pattern in (("mac", _MAC), ("guid", _GUID), ("ipv6", _IPV6)):
+            if compiled(pattern).fullmatch(bare):
+                yield Place(start, start + len(bare), kind)
+                break
 
 
 def _words(scan: Scan) -> Iterator[Place]:

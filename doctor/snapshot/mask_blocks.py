@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from .secret_keys import is_nothing
 from .spans import Scan, Span, compiled
 
-_KEY = (
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----[\s\S]{0,20000}?"
-    r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|\Z|(?=\n\s*\n\s*\n))"
-)
+_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----"
+_KEY_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|(?=\n[^\S\n]*\n[^\S\n]*\n)"
+_LONGEST_KEY = 20_000
 _DOCUMENT = 20_000
 _DATA = r"(?m)^([ \t]*)(?:data|stringData):[ \t]*\r?\n((?:\1[ \t]+\S.*\r?\n?)+)"
 _ENTRY = r"(?m)^[ \t]+[\w.-]{1,100}:[ \t]+[\"']?([^\s\"'|>][^\n\"']{0,4000}?)[\"']?[ \t]*\r?$"
@@ -29,7 +28,6 @@ def find_blocks(scan: Scan) -> Iterator[Span]:
     """Secrets that their surroundings tell."""
     text = scan.text
     for mark, pattern, group in (
-        ("-----BEGIN", _KEY, 0),
         ("\tTRUE\t", _COOKIE_ROW, 1),
         ("AAAA", _SSH_KEY, 0),
         ("arn:aws", _ARN, 0),
@@ -38,21 +36,52 @@ def find_blocks(scan: Scan) -> Iterator[Span]:
         if mark in text:
             for found in compiled(pattern).finditer(text):
                 yield Span(*found.span(group))
+    if "-----BEGIN" in text:
+        yield from _private_keys(text)
+    done = 0
     for at in scan.places("$") if "$" in text else ():
-        if hashed := compiled(_CRYPT).match(text, at):
+        if at >= done and (hashed := compiled(_CRYPT).match(text, at)):
+            done = hashed.end()
             before = compiled(_USER).search(text, max(text.rfind("\n", 0, at) + 1, at - 42), at)
             yield Span(before.start() if before else at, hashed.end())
     if scan.may_hold("Secret") and scan.may_hold("kind"):
+        first, last = 0, -1
         for at in scan.places("kind"):
             if compiled(r"kind[\"']?\s{0,4}:\s{0,4}[\"']?Secret\b").match(text, at):
-                yield from _secret(text, at)
+                start, end = _document(text, at)
+                if start >= last:
+                    yield from _secret(text, first, last)
+                    first = start
+                last = end
+        yield from _secret(text, first, last)
 
 
-def _secret(text: str, at: int) -> Iterator[Span]:
-    """The data of the document that this line is of."""
-    first = max(text.rfind("\n---", 0, at), at - _DOCUMENT, 0)
-    last = text.find("\n---", at)
-    last = min(len(text) if last < 0 else last, at + _DOCUMENT)
+def _private_keys(text: str) -> Iterator[Span]:
+    """Each to its end, to two empty lines or to the end of the text; without one of them within reach it is none."""
+    ends = compiled(_KEY_END).finditer(text)
+    end = next(ends, None)
+    done = 0
+    for begin in compiled(_KEY).finditer(text):
+        if begin.start() < done:
+            continue
+        while end and end.start() < begin.end():
+            end = next(ends, None)
+        start, done = (end.start(), end.end()) if end else (len(text), len(text))
+        if start - begin.end() <= _LONGEST_KEY:
+            yield Span(begin.start(), done)
+        else:
+            done = 0
+
+
+def _document(text: str, at: int) -> tuple[int, int]:
+    """The document that a line is of, as far as it is looked at."""
+    least, most = max(at - _DOCUMENT, 0), min(at + _DOCUMENT, len(text))
+    last = text.find("\n---", at, most)
+    return max(text.rfind("\n---", least, at), least), most if last < 0 else last
+
+
+def _secret(text: str, first: int, last: int) -> Iterator[Span]:
+    """The data of a document."""
     for data, entry in ((_DATA, _ENTRY), (_JSON_DATA, _JSON_ENTRY)):
         for block in compiled(data).finditer(text, first, last):
             start, end = block.span(block.lastindex or 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .secret_keys import is_nothing, looks_secret
 from .spans import Scan, Span, compiled
@@ -76,8 +76,7 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
     for word, command, secret in _FLAGS:
         if not scan.may_begin(word.split()[0].lstrip("-")):
             continue
-        for at in scan.places(word):
-            first, last = _command(text, at)
+        for first, last in _commands(text, scan.places(word)):
             if not compiled(f"(?i){command}").search(text, first, last):
                 continue
             for found in compiled(secret).finditer(text, first, last):
@@ -91,16 +90,31 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
                 yield from _positional(text, at, at + len(word))
 
 
+def _commands(text: str, at: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The commands that these places stand in, each once; in a line of more than one length, the lengths together."""
+    first, last = 0, -1
+    for place in at:
+        start, end = _command(text, place) if place + _MOST > last or last < 0 else (first, last)
+        if start < last:
+            last = max(last, end)
+            continue
+        if last >= 0:
+            yield first, last
+        first, last = start, end
+    if last >= 0:
+        yield first, last
+
+
 def _command(text: str, at: int) -> tuple[int, int]:
     """The line that a word stands on, with the lines that a backslash joins to it."""
-    first = text.rfind("\n", 0, at) + 1
-    while first > 1 and text[: first - 1].endswith("\\") and at - first < _MOST:
-        first = text.rfind("\n", 0, first - 1) + 1
-    last = text.find("\n", at)
-    while last > 0 and text[last - 1] == "\\" and last - at < _MOST:
-        last = text.find("\n", last + 1)
-    last = len(text) if last < 0 else last
-    return max(first, at - _MOST), min(last, at + _MOST)
+    least, most = max(at - _MOST, 0), min(at + _MOST, len(text))
+    first = text.rfind("\n", least, at) + 1
+    while first > least + 1 and text[first - 2] == "\\":
+        first = text.rfind("\n", least, first - 1) + 1
+    last = text.find("\n", at, most)
+    while last > 0 and text[last - 1] == "\\":
+        last = text.find("\n", last + 1, most)
+    return max(first, least), most if last < 0 else last
 
 
 def _positional(text: str, at: int, end: int) -> Iterator[Span]:

@@ -8,13 +8,12 @@ where names stand.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
 from .home_places import SHARED_FOLDERS
 from .name_places import find_places
-from .spans import Place, Scan, Span, compiled, places
+from .spans import Place, Scan, Span, any_of, compiled, places
 
 _FIELD_WORDS = frozenset(
     (  # noqa: SIM905
@@ -82,8 +81,6 @@ _PRIVATE_HOST = (
 """A host of somebody's own network: nobody else can look its name up."""
 _BEFORE = frozenset("/\\@\"'=:([,~ \t\r\n|<>`{*$#;&")
 _AFTER = frozenset("/\\@\"'=:;,)] \t\r\n|<>`}*$#&(")
-_MOST = 24
-"""Names that are looked for one by one; more of them as one pattern."""
 
 Number = Callable[[str, str], int]
 
@@ -103,6 +100,7 @@ class Names:
         self._homes: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
         self._known: set[str] = set()
+        self._given: set[str] = set()
 
     def user(self, name: str) -> str:
         """Know a user by name; returns the pseudonym."""
@@ -177,22 +175,15 @@ class Names:
                 inside = bool(at) and (text[at - 1].isalnum() or text[at - 1] in "_.-")
                 if not inside and not (after.isalnum() or after == "_"):
                     yield Span(at + len(path.rpartition("/")[0]) + 1, at + len(path), mask)
-        for known, mask in self._numbers.items():
-            for at in places(text, known):
-                around = text[at - 1 : at] + text[at + len(known) : at + len(known) + 1]
-                if not any(c.isalnum() or c == "_" for c in around) and mask != known:
-                    yield Span(at, at + len(known), mask)
+        for at, known in any_of(text, [known for known, mask in self._numbers.items() if mask != known]):
+            around = text[at - 1 : at] + text[at + len(known) : at + len(known) + 1]
+            if not any(c.isalnum() or c == "_" for c in around):
+                yield Span(at, at + len(known), self._numbers[known])
         if any(c in text for c in "/\\@") or any(c.isspace() for c in text):  # a single word is an identifier
             yield from self._words(text)
 
     def _words(self, text: str) -> Iterator[Span]:
-        names = [name for name in self._known if name in text]
-        if len(names) > _MOST:
-            pattern = "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
-            found = ((m.start(), m[0]) for m in re.finditer(pattern, text))
-        else:
-            found = ((at, name) for name in names for at in places(text, name))
-        for at, name in found:
+        for at, name in any_of(text, self._known):
             end = at + len(name)
             if (not at or text[at - 1] in _BEFORE) and (
                 end == len(text) or text[end] in _AFTER or (text[end] == "." and not text[end + 1 : end + 2].strip())
@@ -210,12 +201,13 @@ class Names:
         if name not in table:
             if compiled(rf"{kind}-\d+").fullmatch(name):
                 table[name] = name  # already a pseudonym
+                self._given.add(name)
                 return name
-            taken = set(table.values())
             number = len(table) + 1
-            while f"{kind}-{number}" in taken:
+            while f"{kind}-{number}" in self._given:
                 number += 1
             table[name] = f"{kind}-{number}"
+            self._given.add(table[name])
             low = name.lower()
             plain = low in _FIELD_WORDS or name in _common() or compiled(_GPU_MODEL).fullmatch(low)
             if len(name) >= 3 and not name.isdecimal() and not plain:

@@ -10,16 +10,17 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 
 from msgspec.json import decode
 
-from .spans import Scan, Span, compiled, places
+from .spans import Scan, Span, any_of, compiled, places
 
 _MANY = 20
 """Words that are looked for one by one."""
 _AROUND = 300
 """Characters before and after a fixed part that its pattern is tried on."""
+_KINDS = {c: "d" if chr(c).isdigit() else "u" if chr(c).isupper() else "l" for c in range(128)}
+_CHANGES = ("du", "dl", "ud", "ul", "ld", "lu")
 _RUN = r"[A-Za-z0-9]{24,}"
 _DISCORD = r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"
 
@@ -45,6 +46,7 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
         return
     beginnings, parts = _formats()
     led: dict[str, list[str]] = {}
+    random: list[str] = []
     for word in scan.words:
         if len(word) < 10:
             continue
@@ -54,7 +56,9 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
                 if bare.startswith(prefix):
                     led.setdefault(pattern, []).append(bare)
         if len(bare) >= 24 and not (bare.islower() or bare.isupper()):
-            yield from _by_chance(scan, bare)
+            random += _by_chance(bare)
+    for at, run in any_of(scan.text, set(random), r"[A-Za-z0-9]+"):
+        yield Span(at, at + len(run))
     for pattern, words in led.items():
         yield from _matches(scan, words, pattern)
     for word, part, pattern in parts:
@@ -83,17 +87,11 @@ def _around(scan: Scan, part: str, pattern: str) -> Iterator[Span]:
         at = scan.text.find(part, at + len(part))
 
 
-def _by_chance(scan: Scan, word: str) -> Iterator[Span]:
+def _by_chance(word: str) -> list[str]:
     """Letters of both cases and digits, mixed as no name of a thing mixes them."""
     if word[0] in "MNO" and word.count(".") == 2 and compiled(_DISCORD).fullmatch(word):
-        runs = [word]
-    else:
-        runs = [run for run in compiled(_RUN).findall(word) if is_random(run)]
-    for run in runs:
-        at = scan.text.find(run)
-        while at >= 0:
-            yield Span(at, at + len(run))
-            at = scan.text.find(run, at + 1)
+        return [word]
+    return [run for run in compiled(_RUN).findall(word) if is_random(run)]
 
 
 def _has_lengths(run: str) -> bool:
@@ -103,9 +101,10 @@ def _has_lengths(run: str) -> bool:
 
 def is_random(run: str) -> bool:
     """Whether letters and digits change as often as chance makes them, and the word is no symbol of C++."""
-    if run.islower() or run.isupper() or run.isalpha() or run[0] == "Z" or _has_lengths(run):
+    if run.islower() or run.isupper() or run.isalpha() or run[0] == "Z":
         return False
-    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in run]
-    digits, upper, lower = kinds.count("d"), kinds.count("u"), kinds.count("l")
-    changes = sum(a != b for a, b in pairwise(kinds))
-    return digits >= 2 and upper >= 4 and lower >= 4 and changes * 10 >= len(run) * 4
+    kinds = run.translate(_KINDS)
+    if kinds.count("d") < 2 or kinds.count("u") < 4 or kinds.count("l") < 4:
+        return False
+    changes = sum(kinds.count(pair) for pair in _CHANGES)
+    return changes * 10 >= len(run) * 4 and not _has_lengths(run)

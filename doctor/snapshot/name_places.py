@@ -12,7 +12,7 @@ from functools import lru_cache
 from ..formats.lazy import lazy
 from .home_places import find_homes
 from .secret_keys import parts_of
-from .spans import Place, Scan, compiled
+from .spans import Place, Scan, compiled, left_of
 
 _USER = r"[A-Za-z_][\w.-]{0,40}"
 _HOST = r"[A-Za-z0-9][\w.-]{0,80}"
@@ -26,6 +26,7 @@ _LOOSE = (
     rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})"
     r"(?![\w@/(+-]|\.\w|:[\w.])"
 )
+_NAME_SIGNS = frozenset("_.-")
 _NO_HOST = lazy(
     r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
     r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
@@ -147,10 +148,13 @@ def _groups(found: re.Match[str] | None, kinds: tuple[str, ...]) -> Iterator[Pla
 
 
 def _at(scan: Scan) -> Iterator[Place]:
+    text = scan.text
     for at in scan.places("@"):
-        window = max(at - 42, 0), min(at + 330, len(scan.text))
+        left = left_of(text, at, _NAME_SIGNS, 42)
+        if left == at or not (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] == "_"):
+            continue
         for pattern in (_PROMPT, _LOOSE):
-            found = next((m for m in compiled(pattern).finditer(scan.text, *window) if m.start() < at < m.end()), None)
+            found = compiled(pattern).match(text, left, min(at + 330, len(text)))
             nobody = found and (_NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost")
             if found and found.end(1) == at and not nobody and found[1] != "git":
                 yield Place(*found.span(1), "user")

@@ -68,7 +68,7 @@ class Redactor:
         self.uuids = Uuids()
         self._ipv4: dict[str, str] = {}
         self._versions: set[str] = set()
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
         self._plain: dict[str, str] = {}
         self._learned: list[str] = []
         self._last: tuple[str, Scan] | None = None
@@ -244,7 +244,8 @@ class Redactor:
         return replaced(text, self._spans(scan))
 
     def _number(self, kind: str, original: str) -> int:
-        return self._numbers.setdefault((kind, original), 1 + sum(1 for k, _ in self._numbers if k == kind))
+        of_kind = self._numbers.setdefault(kind, {})
+        return of_kind.setdefault(original, len(of_kind) + 1)
 
 
 _PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary", "EnvVar", "Tool", "DriverProof",

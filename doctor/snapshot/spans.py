@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -103,6 +103,34 @@ def places(text: str, word: str) -> Iterator[int]:
         at = text.find(word, at + 1)
 
 
+def any_of(text: str, words: Collection[str], run: str = r"\w+") -> Iterator[tuple[int, str]]:
+    """Where each of many words stands, and the word; of more than a few only where a run of such signs begins."""
+    if len(words) <= _MANY:
+        for word in words:
+            for at in places(text, word):
+                yield at, word
+        return
+    begin: dict[str, list[str]] = {}
+    for word in words:
+        if first := compiled(run).match(word):
+            begin.setdefault(first[0], []).append(word)
+        else:
+            for at in places(text, word):
+                yield at, word
+    for found in compiled(run).finditer(text):
+        for word in begin.get(found[0], ()):
+            if len(word) == len(found[0]) or text.startswith(word, found.start()):
+                yield found.start(), word
+
+
+def left_of(text: str, at: int, signs: frozenset[str], most: int) -> int:
+    """Where the run of letters, digits and these signs begins that ends before a place; at most so far before it."""
+    left, first = at, max(at - most, 0)
+    while left > first and (text[left - 1].isalnum() or text[left - 1] in signs):
+        left -= 1
+    return left
+
+
 class Scan:
     """A text as the finders read it, each part made when it is asked for first."""
 
@@ -177,5 +205,6 @@ class Scan:
 
     def line(self, at: int, most: int) -> tuple[int, int]:
         """The line around a place, at most so far before and after."""
-        last = self.text.find("\n", at)
-        return max(self.text.rfind("\n", 0, at) + 1, at - most), min(len(self.text) if last < 0 else last, at + most)
+        first, end = max(at - most, 0), min(at + most, len(self.text))
+        last = self.text.find("\n", at, end)
+        return self.text.rfind("\n", first, at) + 1 or first, end if last < 0 else last
