@@ -68,7 +68,9 @@ ROWS: dict[str, Row] = {
         f" tokens/s {d.randint(1000, 9000)}"
     ),
     "log of many words": lambda d, n: f"{_clock(n)} {_word(d)} {_prose(d)} {_word(d, 6)}={_word(d, 12)}",
-    "pip list": lambda d, n: f"{_word(d, 8).lower()}-{_word(d, 4).lower()}{'':12}{d.randrange(20)}.{d.randrange(30)}.{n}",
+    "pip list": lambda d, n: (
+        f"{_word(d, 8).lower()}-{_word(d, 4).lower()}{'':12}{d.randrange(20)}.{d.randrange(30)}.{n}"
+    ),
     "pip freeze of nvidia": lambda d, n: f"nvidia-{_word(d, 6).lower()}-cu12=={d.randrange(20)}.{d.randrange(30)}.{n}",
     "GPU lines": lambda d, n: f"GPU {n}: NVIDIA A100-SXM4-80GB (UUID: GPU-{UUID(int=d.getrandbits(128))})",
     "nvidia-smi rows": lambda d, n: (
@@ -77,7 +79,7 @@ ROWS: dict[str, Row] = {
         f"{d.randrange(99)}%      Default |"
     ),
     "nvidia-smi tables": lambda d, n: (
-        f"{_clock(n)}\n| NVIDIA-SMI {d.randrange(400, 600)}.{n % 100}.01   Driver Version: {d.randrange(400, 600)}.{n % 100}.01"
+        f"{_clock(n)}\n| NVIDIA-SMI {d.randrange(400, 600)}.{n % 100}.01   Driver Version: {d.randrange(600)}.{n % 100}.01"
         f"   CUDA Version: 12.{n % 9} |\n|===============================+======================|"
     ),
     "Xid lines": lambda d, n: (
@@ -102,24 +104,32 @@ ROWS: dict[str, Row] = {
     ),
     "Markdown table": lambda d, n: f"| {_word(d, 8)} | {_word(d, 12)} | {n} |",
     "HTML": lambda d, n: f"<tr><td>{_word(d, 8)}</td><td>{_word(d, 8)} &amp; {n}</td></tr>",
-    "CSV": lambda d, n: f"{n}, NVIDIA A100-SXM4-40GB, {d.randrange(400, 600)}.{n % 99}.02, {d.randrange(40960)} MiB, {_word(d, 6)}",
+    "CSV": lambda d, n: (
+        f"{n}, NVIDIA A100-SXM4-40GB, {d.randrange(400, 600)}.{n % 99}.02, {d.randrange(40960)} MiB, {_word(d, 6)}"
+    ),
     "URLs": lambda d, n: f"https://{_word(d, 8)}.example.com/{_word(d, 8)}?id={_word(d, 12)}&token={_word(d, 20)}",
     "UUIDs": lambda d, n: str(UUID(int=d.getrandbits(128))),
     "addresses": lambda d, n: f"{_address(d)} {_mac(d)} 2001:{d.randrange(65536):x}::{n % 65536:x}",
     "mail addresses": lambda d, n: f"{_word(d, 8)}@{_word(d, 8)}.example.org",
     "hashes": lambda d, n: f"{d.getrandbits(256):064x}",
     "ls -l": lambda d, n: f"-rw-r--r-- 1 {_word(d, 6).lower()} {_word(d, 6).lower()} {n} Nov 22 10:00 {_word(d, 12)}",
-    "syslog": lambda d, n: f"Nov 22 10:{n // 60 % 60:02}:{n % 60:02} {_word(d, 6).lower()} {_word(d, 6)}[{n}]: {_prose(d, 6)}",
-    "modinfo": lambda d, n: f"filename: /lib/modules/{n}/nvidia.ko\nversion: {d.randrange(600)}.{n % 99}\nlicense: {_word(d, 6)}",
-    "lspci": lambda d, n: (
-        f"{n % 256:02x}:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 {n}GB] (rev a1)"
+    "syslog": lambda d, n: (
+        f"Nov 22 10:{n // 60 % 60:02}:{n % 60:02} {_word(d, 6).lower()} {_word(d, 6)}[{n}]: {_prose(d, 6)}"
     ),
+    "modinfo": lambda d, n: (
+        f"filename: /lib/modules/{n}/nvidia.ko\nversion: {d.randrange(600)}.{n % 99}\nlicense: {_word(d, 6)}"
+    ),
+    "lspci": lambda d, n: f"{n % 256:02x}:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 {n}GB] (rev a1)",
     "dpkg -l": lambda d, n: f"ii  nvidia-driver-{n}  {d.randrange(600)}.{n % 99}.01-0ubuntu1  amd64  {_prose(d, 4)}",
     "fleet of logs": lambda d, n: f"node-{n}: {_word(d, 6)}: RuntimeError: NCCL error: {_prose(d, 5)} ({n})",
-    "progress bars": lambda d, n: f"\r {n % 100:3}%|{'#' * (n % 20):20}| {n}/90000 [{n % 60:02}:00<00:41, {d.random():.2f}it/s]",
+    "progress bars": lambda d, n: (
+        f"\r {n % 100:3}%|{'#' * (n % 20):20}| {n}/90000 [{n % 60:02}:00<00:41, {d.random():.2f}it/s]"
+    ),
     "people's words": lambda d, n: f"{_prose(d, 14)}. {_prose(d, 10)}, {_word(d, 5)}?",
     "Chinese": lambda d, n: "".join(chr(d.randrange(0x4E00, 0x9FA5)) for _ in range(40)),
-    "emoji and odd blanks": lambda d, n: "\u00a0\u201c" + "".join(chr(d.randrange(0x1F300, 0x1F600)) for _ in range(20)),
+    "emoji and odd blanks": lambda d, n: (
+        "\u00a0\u201c" + "".join(chr(d.randrange(0x1F300, 0x1F600)) for _ in range(20))
+    ),
     "coloured": lambda d, n: f"\x1b[3{n % 8}m{_prose(d, 6)}\x1b[0m {_word(d, 6)}",
     "two letters a line": lambda d, n: _word(d, 2),
 }
@@ -165,7 +175,9 @@ def _cut(data: bytes, size: int) -> bytes:
 
 
 def _json_line(draw: Random, size: int) -> bytes:
-    one = {f"layer{n}": {"name": f"model.layers.{n}.self_attn.q_proj", "norm": draw.random()} for n in range(size // 75)}
+    one = {
+        f"layer{n}": {"name": f"model.layers.{n}.self_attn.q_proj", "norm": draw.random()} for n in range(size // 75)
+    }
     return json.dumps(one).encode()
 
 
@@ -218,7 +230,11 @@ def explained(path: Path, out: Path, limit_s: float = 120.0) -> Ended:
     with out.open("wb") as stdout, out.with_suffix(".err").open("wb") as stderr:
         began = time.perf_counter()
         child = subprocess.Popen(
-            ["timeout", "-s", "KILL", str(limit_s), *command], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=env
+            ["timeout", "-s", "KILL", str(limit_s), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
         )
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - began
