@@ -17,6 +17,8 @@ from .sources import Say, gather
 from .write import write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..snapshot.redact import Redactor
 
 
@@ -46,14 +48,22 @@ def _look(flags: dict[str, Any], say: Say) -> Snapshot:
 
 
 def print_report(
-    snapshot: Snapshot, policy: Policy, flags: dict[str, Any], redacted: bool = False, masks: Redactor | None = None
+    snapshot: Snapshot,
+    policy: Policy,
+    flags: dict[str, Any],
+    redacted: bool = False,
+    masks: Redactor | None = None,
+    also: Callable[[Report], Report] = lambda report: report,
 ) -> int:
-    """Judge, redact, print; returns the exit code. `masks`: those that the text has already been masked with."""
+    """Judge, redact, print; returns the exit code.
+
+    `masks`: those that the text has already been masked with; `also`: what else is to be told in the report.
+    """
     from compat_matrix import Matrix
 
     from .assess import assess
 
-    report = assess(snapshot, Matrix.load(), policy)
+    report = also(assess(snapshot, Matrix.load(), policy))
     if not flags["no_redact"]:
         from ..snapshot.redact import redact
         from .local_names import local_names

@@ -41,8 +41,7 @@ def read_input(path: str) -> bytes:
 
 def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     """Judge a text as `check` judges a machine; a gpudoctor report in JSON is judged as `check --from` does."""
-    from ..text import judgeable, read
-    from ..text.clean import text_of
+    from ..text import excerpt, judgeable, read
     from .config import base_policy
     from .options import make_policy
     from .run_check import policy_flags, print_report
@@ -52,21 +51,27 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
         policy = make_policy(saved=base_policy(_config(flags), saved.policy), **policy_flags(flags))
         return print_report(saved.snapshot, policy, flags, saved.redacted)
     masks = None
-    text = text_of(data)
+    part = excerpt(data)
     if not flags["no_redact"]:  # before anything rewrites a line: what hides a secret's name hides the secret from us
         from ..snapshot.redact import Redactor
         from .local_names import local_names
 
         masks = Redactor(local_names())
-        text = masks.pasted(text)
-    snapshot = read(text, name)
+        part = part.masked(masks.pasted(part.text))
+    snapshot = read(part, name)
     snapshot = snapshot.replace({"target": replace(snapshot.target, name=os.path.basename(name))})  # noqa: PTH119
     if not judgeable(snapshot) and flags["format_"] == "text":
-        what = "it is empty" if not data.strip() else "no GPU, driver, torch or known error is told"
-        write(f"Nothing in this text that I can judge: {what}.\n".encode(), flags["output"])
+        from .unread import nothing
+
+        write(nothing(data, part).encode(), flags["output"])
         return 3
     policy = make_policy(saved=base_policy(_config(flags)), **policy_flags(flags))
-    return print_report(snapshot, policy, flags, masks=masks)
+    if part.unread is None:
+        return print_report(snapshot, policy, flags, masks=masks)
+    from .unread import with_unread
+
+    unread = part.unread
+    return print_report(snapshot, policy, flags, masks=masks, also=lambda report: with_unread(report, unread))
 
 
 def _config(flags: dict[str, Any]) -> dict[str, Any]:

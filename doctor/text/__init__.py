@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .excerpt import excerpt
 from .text import judgeable, read
 
-__all__ = ["judgeable", "read"]
+__all__ = ["excerpt", "judgeable", "read"]

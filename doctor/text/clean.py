@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import re
+from collections.abc import Sequence
 
+from .excerpt import pieces
 from .statement import Line
 
 MAX_BYTES = 50_000_000
 """Larger inputs are refused by whoever reads them."""
 _LONGEST = 2000
 """Characters of a line that are looked at: a line of megabytes is no line of any tool."""
-MOST_LINES = 1_000_000
-"""Of a text with more, the first and the last half of so many are read: no log of that size has lines of its own."""
 MOST_UNFOLDED = 2000
 """Of a text with more, the layout is that of a log: no JSON, YAML or tables in it."""
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -62,40 +61,25 @@ _ODD = {
 """Blanks, quotes and signs that mail, word processors and East Asian keyboards put in place of the plain ones."""
 
 
-def text_of(data: bytes) -> str:
-    """Decode; bytes that are no text become replacement characters, a file that is no text becomes ''."""
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8-sig"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if data.startswith(mark):
-            return data.decode(encoding, "replace")
-    head = data[:65536]
-    zeros = head.count(0)
-    if zeros > len(head) // 3 and head[:2].find(b"\0") == 1:
-        return data.decode("utf-16-le", "replace")  # PowerShell's redirection without a mark
-    if zeros > 8 + len(head) // 100:
-        return ""
-    return data.decode("utf-8", "replace")
+def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:
+    """The lines worth reading, cleaned and cut; empty ones are kept out.
 
-
-def lines_of(text: str) -> list[Line]:
-    """The lines worth reading, cleaned and cut; empty ones are kept out, numbers are those of the input."""
+    `numbers`: of each line that of the input, where the text is an excerpt; a part of a long text has no layout.
+    """
     if not text.isascii():
         for odd, usual in _ODD.items():
             if odd in text:
                 text = text.replace(odd, usual)
-    rows, left_out = _rows(text.replace("\r\n", "\n").replace("\r", "\n"))
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     numbered = _is_numbered(rows)
     escape, tags, entities = "\x1b" in text, "<" in text, "&" in text
     if entities:
         from html import unescape
-    short = len(rows) <= MOST_UNFOLDED
+    short = len(rows) <= MOST_UNFOLDED and not numbers
     found, plain = [], []
     for number, row in enumerate(rows, 1):
-        if len(row) > _LONGEST:
-            row = row[:_LONGEST]
+        here = numbers[number - 1] if number <= len(numbers) else number
+        whole, row = row, row[:_LONGEST]
         if escape and "\x1b" in row:
             row = _ANSI.sub("", row)
         if (row[:3] in _MONTHS and (prefix := _JOURNAL.match(row))) or (
@@ -125,7 +109,9 @@ def lines_of(text: str) -> list[Line]:
         elif " = " in row[:64] and (pair := _EQUALS.match(row)):
             row = f"{pair[1]}: {row[pair.end() :]}"
         if row and not row.startswith(("```", "~~~")):
-            found.append(Line(number if number <= MOST_LINES // 2 else number + left_out, row))
+            found.append(Line(here, row))
+        if len(whole) > _LONGEST:
+            found += [Line(here, piece) for piece in pieces(whole)]
     if short:
         from .layout import unfold
 
@@ -140,17 +126,6 @@ def _without_stars(found: re.Match[str]) -> str:
     if found[0] == "***" and not (row[start - 1 : start].isalnum() and start) and not row[end : end + 1].isalnum():
         return "***"
     return found[1] or ""
-
-
-def _rows(text: str) -> tuple[list[str], int]:
-    """The lines, and how many in the middle were left out."""
-    count = text.count("\n") + 1
-    if count <= MOST_LINES:
-        return text.split("\n"), 0
-    half = MOST_LINES // 2
-    first = text.split("\n", half)
-    last = first.pop().rsplit("\n", half)
-    return first + last[1:], count - MOST_LINES
 
 
 def _is_numbered(rows: list[str]) -> bool:

@@ -9,8 +9,9 @@ from typing import NamedTuple, cast
 from ..snapshot import Missing, Snapshot
 from .answers import MARKS, joined
 from .blocks import lshw
-from .clean import lines_of, text_of
+from .clean import lines_of
 from .decide import symptoms
+from .excerpt import Excerpt, excerpt
 from .merge import merge
 from .messages import Message, find_hits, proven
 from .search import Haystack
@@ -106,10 +107,14 @@ _SUBJECT = ("gpu", "cuda", "nvidia", "torch", "nccl", "tensorflow", "jax", "vram
 """One of them stands in every longer text on our subject; in any other, people's words mean something else."""
 
 
-def read(data: bytes | str, name: str = "text") -> Snapshot:
-    """The facts and messages of a text; nothing in it can fail, what is not understood is left out."""
-    text = data if isinstance(data, str) else text_of(data)
-    lines = lines_of(text)
+def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
+    """The facts and messages of a text (of a large one, of its excerpt); nothing in it can fail.
+
+    What is not understood is left out.
+    """
+    part = data if isinstance(data, Excerpt) else excerpt(data)
+    text, numbers, *_ = part.masked(part.text)
+    lines = lines_of(text, numbers)
     words = Words(lines)
     haystack = Haystack(lines, words)
     statements = [*read_shapes(haystack), *read_where(haystack), *read_log_places(text)]

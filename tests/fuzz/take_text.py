@@ -9,8 +9,9 @@ import msgspec
 from doctor.findings import Policy
 from doctor.text import judgeable
 from doctor.text import read as read_text
-from doctor.text.clean import lines_of, text_of
+from doctor.text.clean import lines_of
 from doctor.text.decide import symptoms
+from doctor.text.excerpt import excerpt
 from doctor.text.merge import merge
 from doctor.text.messages import find_hits, proven
 from doctor.text.search import Haystack
@@ -25,7 +26,7 @@ from .take import judged
 
 def clean(data: bytes) -> object:
     """Each is a line of the text, not empty, and not longer than it may be."""
-    text = text_of(data)
+    text = excerpt(data).text
     lines = lines_of(text)
     rows = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
     assert all(line.text and len(line.text) <= 4000 and 1 <= line.number <= rows for line in lines)
@@ -37,7 +38,7 @@ def reader(function: str) -> Callable[[bytes], object]:
     (found,) = (reader._replace(most_lines=0) for reader in READERS if reader.function == function)
 
     def take(data: bytes) -> object:
-        lines = lines_of(text_of(data))
+        lines = lines_of(*excerpt(data)[:2])
         said = _well_formed(found.read(lines), lines)
         assert not said or found.may_read(lines, Words(lines)), "it was to be skipped, and has something to say"
         return msgspec.json.encode(merge(said, "fuzz"))
@@ -54,7 +55,7 @@ def where(data: bytes) -> object:
 
 
 def messages(data: bytes) -> object:
-    lines = lines_of(text_of(data))
+    lines = lines_of(*excerpt(data)[:2])
     hits = find_hits(Haystack(lines, Words(lines)))
     s = merge(_well_formed(proven(hits), lines), "fuzz")
     found = symptoms(hits, s)
@@ -69,7 +70,7 @@ def read(data: bytes) -> object:
 
 
 def _searched(read: Callable[[Haystack], Iterable[Statement]], data: bytes) -> object:
-    lines = lines_of(text_of(data))
+    lines = lines_of(*excerpt(data)[:2])
     return msgspec.json.encode(merge(_well_formed(read(Haystack(lines, Words(lines))), lines), "fuzz"))
 
 
