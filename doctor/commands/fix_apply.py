@@ -16,7 +16,7 @@ import time
 import click
 
 from ..findings import Step
-from ..fixes.install import without_pip
+from ..fixes.install import tool_of, without_pip
 from ..judge.plan import Plan
 from ..snapshot import Snapshot, known
 from ..targets.environment import EMPTY, absolute, current_folder
@@ -38,6 +38,7 @@ def environment_steps(plan: Plan, only: str = "") -> list[Step]:
         own = [step for step in planned.fix.steps if step.command]
         wanted = planned.finding.status == "fail" or planned.finding.id == only
         here = all(s.where == "environment" and s.possible_here and not s.needs_root for s in own)
+        here = here and not any(" | " in s.command for s in own)  # the way to get uv needs a shell
         here = here and wanted and bool(own)
         if here and not left.intersection(planned.waits_for):
             steps += own
@@ -58,7 +59,7 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: s
     for number, step in enumerate(steps, 1):
         click.echo(f"[{number}/{len(steps)}] {step.command}", err=True)
         _run(step, path)
-    added = sorted(set(_names(_installed(snapshot, python))) - set(_names(before)))
+    added = sorted(set(_names(_installed(snapshot, python, after=True))) - set(_names(before)))
     if added:
         with open(path, "a", encoding="utf-8") as stream:
             uninstall = f"{_pip(snapshot, python, 'uninstall', '-y')} {shlex.join(added)}"
@@ -94,14 +95,17 @@ def _one(command: str, restore: str) -> None:
 
 
 def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
-    if without_pip(snapshot):
+    if without_pip(snapshot) and tool_of(snapshot) == "uv":
         rest = [word for word in words[1:] if word != "-y"]
         return shlex.join(["uv", "pip", words[0], "--python", python, *rest])
     return shlex.join([python, "-m", "pip", *words])
 
 
-def _installed(snapshot: Snapshot, python: str) -> list[str]:
-    """Lines of `pip freeze`, with pip itself left out."""
+def _installed(snapshot: Snapshot, python: str, after: bool = False) -> list[str]:
+    """Lines of `pip freeze`, with pip itself left out. `after`: the steps have run, with pip where it was to come."""
+    found = known(snapshot.python.distributions)
+    if not after and found is not None and without_pip(snapshot) and tool_of(snapshot) == "pip":
+        return sorted(f"{d.name}=={d.version}" for d in found)  # neither pip nor uv can be asked yet
     command = shlex.split(_pip(snapshot, python, "freeze"))
     try:
         done = subprocess.run(

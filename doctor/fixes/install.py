@@ -62,12 +62,25 @@ def executable(s: Snapshot) -> str:
 
 
 def tool_of(s: Snapshot) -> str:
-    """`pip` or `uv`: uv where it made the environment or installed most of it, and where there is no pip."""
+    """`pip` or `uv`: uv where it made the environment or installed most of it, and where there is no pip.
+
+    Where there is no uv, pip, if it is there or the Python can install it.
+    """
     found = known(s.python.distributions)
-    if known(s.python.patient.kind) == "uv" or without_pip(s):
-        return "uv"
+    made, uv = known(s.python.patient.kind) == "uv", known(s.python.uv)
+    if without_pip(s):
+        no_uv = uv is False or (uv is None and not made)
+        return "pip" if no_uv and known(s.python.patient.ensurepip) is True else "uv"
     by = [d.installer for d in found or () if d.installer in ("pip", "uv")]
-    return "uv" if by.count("uv") > by.count("pip") else "pip"
+    return "uv" if uv is not False and (made or by.count("uv") > by.count("pip")) else "pip"
+
+
+_GET_UV = "curl -LsSf https://astral.sh/uv/install.sh | sh && export PATH=~/.local/bin:$PATH && "
+
+
+def _get_uv(s: Snapshot) -> str:
+    """What brings uv where it is the only way and is known not to be there; '' elsewhere."""
+    return _GET_UV if s.python.uv is False and tool_of(s) == "uv" else ""
 
 
 def without_pip(s: Snapshot) -> bool:
@@ -85,7 +98,7 @@ def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> 
         return f"{before}{' && '.join(_line(s, request, tool) for request in requests)}{after}"
 
     alternatives = () if notebook(s) else (Alternative(tool=other, command=command(other)),)
-    return {"command": command(own), "alternatives": alternatives}
+    return {"command": f"{_get_uv(s)}{command(own)}", "alternatives": alternatives}
 
 
 def step(s: Snapshot, request: Install, text: str, **more: Any) -> Step:
@@ -223,8 +236,11 @@ def conda_words(verb: str, words: Sequence[str], prefix: str = "") -> str:
 
 def environment_line(s: Snapshot, place: str, python: str = "") -> str:
     """Makes a virtual environment with pip; `python`: a version that uv fetches where the patient's will not do."""
+    get_uv = _GET_UV if s.python.uv is False else ""
     if python:
-        return f"{new_venv(python, seed=True)} {place}"
+        return f"{get_uv}{new_venv(python, seed=True)} {place}"
+    if s.python.patient.ensurepip is False:  # then `python -m venv` fails
+        return f"{get_uv}{new_venv(executable(s), seed=True)} {place}"
     return f"{executable(s)} -m venv {place}"
 
 

@@ -45,6 +45,9 @@ def gather_pythons(
             hiding = [cwd + name for name in ("/torch.py", "/torch/__init__.py") if files.kind(cwd + name) == "file"]
             patient["hidden_by"] = [clean(path) for path in hiding if cwd not in patient["site_packages"]]
         patient["torch"] = _torch(files, patient)
+        if env is not None:
+            places = [folder for folder in env.get("PATH", "").split(":") if folder.startswith("/")]
+            patient["uv"] = any(files.kind(folder.rstrip("/") + "/uv") == "file" for folder in places)
         files.emit(_cleaned(patient))
         gather_packages(files, patient["site_packages"], tools, loader, bool(options.get("scan", True)))
     if options.get("others", True):
@@ -80,6 +83,8 @@ def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, s
     if executable and stdlib[1]:
         base = os.path.dirname(os.path.dirname(real or executable))
         line["headers"] = files.kind(base + "/include/" + stdlib[1] + "/Python.h") == "file"
+        libs = [base + lib + stdlib[1] + "/ensurepip/__init__.py" for lib in ("/lib/", "/lib64/")]
+        line["ensurepip"] = any(files.kind(path) == "file" for path in libs)
     site = [] if prefix == "/usr" and cfg is None else [stdlib[0] + "/site-packages"]
     user = _user_site(stdlib[1], env)
     if cfg is None:

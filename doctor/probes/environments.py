@@ -38,6 +38,7 @@ def parse_python(raw: Raw) -> Python:
         chosen_because=string(row.get("because")) or NOT_ASKED,
         others=others if finished else raw.unasked,
         distributions=_distributions(raw, strings(row.get("site_packages"))),
+        uv=uv if isinstance(uv := row.get("uv"), bool) else NOT_ASKED,
         hidden_by=strings(row["hidden_by"]) if "hidden_by" in row else NOT_ASKED,
     )
 
@@ -63,6 +64,7 @@ def _environment(row: dict[str, Any]) -> Environment:
         externally_managed=row.get("managed") is True,
         writable=row.get("writable") is True,
         headers=headers if isinstance(headers := row.get("headers"), bool) else NOT_ASKED,
+        ensurepip=ensurepip if isinstance(ensurepip := row.get("ensurepip"), bool) else NOT_ASKED,
     )
 
 

@@ -85,6 +85,8 @@ class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     writable: bool | Missing = NOT_ASKED
     headers: bool | Missing = NOT_ASKED
     """Python.h of this interpreter is there: what compiles at run time needs it."""
+    ensurepip: bool | Missing = NOT_ASKED
+    """Whether the standard library's ensurepip is there, which installs pip (Debian takes it out of its Python)."""
 
 
 class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
@@ -102,6 +104,8 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
     """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 
+    uv: bool | Missing = NOT_ASKED
+    """Whether a `uv` is on PATH."""
     hidden_by: tuple[str, ...] | Missing = NOT_ASKED
     """Files in the working directory that `import torch` would take there before the installed package, by name alone:
     nothing of them is run."""

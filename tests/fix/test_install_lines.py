@@ -127,6 +127,27 @@ def test_the_tool_is_the_one_in_use() -> None:
     assert both(unknown)[0].startswith("/opt/venv/bin/python -m pip install ")
 
 
+def test_what_is_not_there_is_fetched_first() -> None:
+    bare = healthy(torch=False).replace({"python.distributions": (), "python.patient.kind": "system"})
+    own = "/opt/venv/bin/python -m "
+    for facts, start in (
+        ({"ensurepip": True, "uv": False}, f"{own}ensurepip && {own}pip install "),
+        ({"ensurepip": True}, f"{own}ensurepip && {own}pip install "),
+        ({"ensurepip": True, "uv": False, "kind": "uv"}, f"{own}ensurepip && {own}pip install "),
+        ({"ensurepip": True, "uv": True}, "uv pip install "),
+        ({"ensurepip": False, "uv": True}, "uv pip install "),
+        (
+            {"ensurepip": False, "uv": False},
+            "curl -LsSf https://astral.sh/uv/install.sh | sh && export PATH=~/.local/bin:",
+        ),
+        ({}, "uv pip install "),
+    ):
+        changes = {f"python.{'' if name == 'uv' else 'patient.'}{name}": value for name, value in facts.items()}
+        assert both(bare.replace(changes))[0].startswith(start), facts
+    with_pip = healthy().replace({"python.patient.kind": "uv", "python.uv": False})
+    assert both(with_pip)[0].startswith(f"{own}pip install "), "a copied environment of uv, without uv"
+
+
 def dropped(version: str, tag: str, **changes: object) -> Fix:
     """The fix for a V100 whose torch has no code for it."""
     sick = no_kernel_image(with_torch(healthy("v100"), version, tag)).replace(changes)

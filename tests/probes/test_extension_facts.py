@@ -104,6 +104,18 @@ def test_headers_lie_beside_the_interpreter_that_the_link_leads_to(tree: Tree) -
     assert tree.look({}, python="/venv/bin/python3").python.patient.headers is True
 
 
+def test_ensurepip_of_the_base_and_uv_on_the_path(tree: Tree) -> None:
+    tree.python("/usr").file("/usr/lib/python3.11/os.py")
+    tree.file("/venv/pyvenv.cfg", CFG).link("/venv/bin/python3", "/usr/bin/python3.11")
+    tree.folder("/venv/lib/python3.11/site-packages")
+    python = tree.look({"PATH": "/usr/bin:/opt/bin"}, python="/venv/bin/python3").python
+    assert (python.patient.ensurepip, python.uv) == (False, False)
+    tree.file("/usr/lib/python3.11/ensurepip/__init__.py").file("/opt/bin/uv")
+    python = tree.look({"PATH": "/usr/bin:/opt/bin"}, python="/venv/bin/python3").python
+    assert (python.patient.ensurepip, python.uv) == (True, True)
+    assert isinstance(tree.look(None, python="/venv").python.uv, Missing), "PATH is not known"
+
+
 def test_this_python_has_the_headers_that_it_says() -> None:
     import sys
     import sysconfig
