@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip
-from ..fixes.driver import install_driver, install_offered, offer
+from ..fixes.driver import install_fitting, install_offered, offer
 from ..fixes.fitting import fitting_torch
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Gpu, Missing, NeedsFact, Snapshot, known, need
@@ -92,7 +92,7 @@ def _newer(s: Snapshot, m: Matrix, p: Policy, path: str) -> tuple[Fix, ...]:
     if not serves_any(s, m):
         return ()
     if not cuda and known(s.driver.version) is None:
-        return install_driver(s, newer=True)
+        return install_fitting(s, m, p.judged_on, newer=True)
     have = (numbers(known(s.driver.version)) or (0,))[0]
     newer = [row for row in m.drivers if row.branch > have and numbers(row.cuda) >= numbers(cuda)]
     floor = min((row.branch for row in newer), default=9999)

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Skip
-from ..fixes.driver import install_driver, install_offered, offer, older_driver
+from ..findings import Check, Finding, Policy, Skip
+from ..fixes.driver import install_fitting
 from ..fixes.place import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, is_wsl, need_module_loaded, nvidia_cards
@@ -65,17 +65,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         f"{where} an NVIDIA GPU but no NVIDIA driver",
         detail,
         facts={"pci_address": cards[0].address, "pci_device_id": cards[0].device},
-        fixes=_install(s, m, p, [card.device for card in cards]),
+        fixes=install_fitting(s, m, p.judged_on),
     )
-
-
-def _install(s: Snapshot, m: Matrix, p: Policy, devices: list[str]) -> tuple[Fix, ...]:
-    """The distribution's driver; where newer ones have dropped a card, the branch that still drives it."""
-    found = [m.gpu(pci_device_id=device).capability for device in devices]
-    rows = [row for cc in found if cc and (row := m.compute_capability(cc)) and row.last_driver]
-    if not rows:
-        return install_driver(s)
-    living = offer(s, m, 0, p.judged_on, [row.cc for row in rows])
-    if living:
-        return install_offered(s, living, "proprietary")
-    return older_driver(s, min(row.last_driver or 0 for row in rows))

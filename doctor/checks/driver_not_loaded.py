@@ -78,5 +78,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         "The NVIDIA driver is installed but its kernel module is not loaded",
         detail,
         facts=facts,
-        fixes=load_module(s),
+        fixes=load_module(s, m),
     )

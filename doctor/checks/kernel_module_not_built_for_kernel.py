@@ -47,5 +47,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         f"The NVIDIA driver is installed but has no module for the running kernel{f' {kernel}' if kernel else ''}",
         "modprobe's list of modules for this kernel does not name nvidia.",
         facts={"kernel": kernel, "module_built": False},
-        fixes=build_module(s),
+        fixes=build_module(s, m),
     )

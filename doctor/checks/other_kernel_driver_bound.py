@@ -60,13 +60,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if working and held_by.startswith("vfio"):
             yield CHECK.remark(f"GPU {card.address} is passed through ({held_by})", facts=facts, subject=card.address)
             continue
-        yield _finding(s, card, held_by, facts)
+        yield _finding(s, m, card, held_by, facts)
     if not working:
         for card in cards:
             need("driver.pci_devices.driver", card.driver)
 
 
-def _finding(s: Snapshot, card: PciDevice, held_by: str, facts: dict[str, str]) -> Finding:
+def _finding(s: Snapshot, m: Matrix, card: PciDevice, held_by: str, facts: dict[str, str]) -> Finding:
     libraries = (s.driver.nvml_library_path, s.driver.libcuda_path)
     looked = all(absent(path) for path in libraries)
     installed = False if looked else True if any(known(path) for path in libraries) else None
@@ -78,5 +78,5 @@ def _finding(s: Snapshot, card: PciDevice, held_by: str, facts: dict[str, str]) 
         detail,
         facts=facts,
         subject=card.address,
-        fixes=release_card(s, held_by, installed),
+        fixes=release_card(s, m, held_by, installed),
     )

@@ -22,8 +22,10 @@ APT = ("ubuntu", "debian", "pop", "linuxmint", "elementary")
 ARCH = ("arch", "manjaro", "endeavouros")
 
 
-def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -> str:
+def install_command(s: Snapshot, branch: int | None = None, flavour: str = "", last: bool = False) -> str:
     """The distribution's command for the driver; `branch` and `flavour` (open, proprietary) where they matter.
+
+    `last`: no later branch drives the GPUs here.
 
     Empty inside a container: the host's distribution is not known there.
     """
@@ -46,27 +48,33 @@ def install_command(s: Snapshot, branch: int | None = None, flavour: str = "") -
         return f"{root}dnf module install -y nvidia-driver:{stream}"
     if system in ("opensuse-leap", "sles", "opensuse-tumbleweed"):
         return f"{root}zypper install -y {'cuda-drivers' if flavour == 'proprietary' else 'nvidia-open'}{number}"
+    if system in ARCH and last:  # pacman has the newest alone
+        return f"yay -S nvidia-{branch}xx-dkms"
     if system in ARCH:
         return f"{root}pacman -S --needed {'nvidia' if flavour == 'proprietary' else 'nvidia-open'}"
     return ""
 
 
-def install_note(s: Snapshot) -> str:
+def install_note(s: Snapshot, last: bool = False) -> str:
     """Where the driver's packages come from, when the distribution has none of its own."""
     system = (known(s.host.os_id) or "").lower()
     if container_kind(s) or not system:
         return f"On an Ubuntu host: ubuntu-drivers install; on others from NVIDIA's repository ({_DOCS})."
-    if system in ("ubuntu", "pop", "linuxmint", "arch", "manjaro"):
+    if system in ARCH and last:
+        return "The package is in the AUR (yay is one of its helpers); remove the packages of the newer driver first."
+    if system in ("ubuntu", "pop", "linuxmint", *ARCH):
         return ""
     return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({_DOCS})."
 
 
 class Offer(Struct, frozen=True):
-    """The branch to install; `last`: no later one drives these GPUs; `floor`: the oldest that would do, 0 where any."""
+    """The branch to install; `last`: no later one drives these GPUs; `floor`: the oldest that would do, 0 where any;
+    `proprietary`: the open kernel module does not drive one of them."""
 
     branch: int
     last: bool
     floor: int
+    proprietary: bool = False
 
 
 def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None) -> Offer | None:
@@ -78,7 +86,18 @@ def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequenc
     rows = [found for cc in gpus if (found := m.compute_capability(cc))]
     if floor and driver_platform(s) == "linux":
         floor = max([floor, *(found.first_driver or 0 for found in rows)])
-    return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor)
+    closed = any(found.open_module == "unsupported" for found in rows)
+    return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor, closed)
+
+
+def install_fitting(s: Snapshot, m: Matrix, today: str = "", flavour: str = "", newer: bool = False) -> tuple[Fix, ...]:
+    """The distribution's driver; where later branches have dropped a GPU here, one that still drives it."""
+    cards = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
+    gpus = capabilities(s, m) or [cc for card in cards if (cc := m.gpu(pci_device_id=card.device).capability)]
+    last = min((row.last_driver for cc in gpus if (row := m.compute_capability(cc)) and row.last_driver), default=0)
+    if not last or driver_platform(s) == "windows":
+        return install_driver(s, None, flavour, newer=newer)
+    return install_offered(s, offer(s, m, 0, today, gpus)) or older_driver(s, last)
 
 
 def install_offered(s: Snapshot, found: Offer | None, flavour: str = "") -> tuple[Fix, ...]:
@@ -87,6 +106,7 @@ def install_offered(s: Snapshot, found: Offer | None, flavour: str = "") -> tupl
         return ()
     if driver_platform(s) == "windows":
         return (update_windows_driver(s, found.floor or None),)
+    flavour = "proprietary" if found.proprietary else flavour
     return install_driver(s, found.branch, flavour, floor=found.floor, last=found.last)
 
 
@@ -117,7 +137,7 @@ def install_driver(
     least = floor or branch
     if flavour:
         words += f" with the {flavour} kernel module"
-    command = install_command(s, branch, flavour)
+    command = install_command(s, branch, flavour, last)
     install = Fix(
         id="install-driver",
         title=title or f"Install {words}" + (" on the host" if container_kind(s) else ""),
@@ -125,7 +145,7 @@ def install_driver(
             on_host(s, f"Install {words}.{' ' + why if why else ''}", command),
             on_host(s, "Reboot, so that the new kernel module is the one that runs.", f"{host_sudo(s)}reboot", changes),
         ),
-        note=install_note(s),
+        note=install_note(s, last),
         source=_DOCS,
     )
     if not guest(s):
@@ -144,7 +164,7 @@ def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) ->
     return Fix(id="choose-another-host", title=f"Start on a host {what}", steps=(step,))
 
 
-def release_card(s: Snapshot, held_by: str, installed: bool | None) -> tuple[Fix, ...]:
+def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -> tuple[Fix, ...]:
     """Take the card away from nouveau, nova or vfio-pci."""
     root = host_sudo(s)
     if not held_by.startswith("vfio"):
@@ -155,7 +175,7 @@ def release_card(s: Snapshot, held_by: str, installed: bool | None) -> tuple[Fix
             on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {rebuild_initramfs(s)}"),
         )
         if installed is False:
-            steps += (on_host(s, "Install the NVIDIA driver.", install_command(s)),)
+            steps += (on_host(s, "Install the NVIDIA driver.", _command(s, m)),)
         steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
         title = f"Release the card from {held_by}"
     else:
@@ -171,12 +191,17 @@ def release_card(s: Snapshot, held_by: str, installed: bool | None) -> tuple[Fix
         title = "Give the card back to the host"
     note = "" if installed else install_note(s)
     if installed is None:
-        command = install_command(s)
+        command = _command(s, m)
         note = "Where the NVIDIA driver is not installed yet, install it before the reboot" + (
             f": {command}" if command else f" ({_DOCS})."
         )
     fix = Fix(id="release-card", title=title, steps=steps, note=note)
     return (other_host(s, "whose NVIDIA driver works"), fix) if guest(s) else (fix,)
+
+
+def _command(s: Snapshot, m: Matrix) -> str:
+    """The command of `install_fitting`."""
+    return next((step.command for fix in install_fitting(s, m) for step in fix.steps if "install" in fix.id), "")
 
 
 def rebuild_initramfs(s: Snapshot) -> str:
@@ -194,7 +219,7 @@ def rebuild_initramfs(s: Snapshot) -> str:
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     """The last branch that supports an old GPU."""
     root, changes = host_sudo(s), driver_changes()
-    command = install_command(s, branch, "proprietary")
+    command = install_command(s, branch, "proprietary", last=True)
     install = Fix(
         id="install-older-driver",
         title=f"Install driver branch {branch}" + (" on the host" if container_kind(s) else ""),
@@ -202,7 +227,7 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
             on_host(s, f"Install branch {branch}, the last one for this GPU, and hold its packages.", command),
             on_host(s, "Reboot.", f"{root}reboot", changes),
         ),
-        note=install_note(s),
+        note=install_note(s, last=True),
         source=_DOCS,
     )
     if not guest(s):

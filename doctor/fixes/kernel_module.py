@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..findings import Fix
 from ..snapshot import Snapshot, known
-from .driver import APT, ARCH, RPM, install_driver
+from .driver import APT, ARCH, RPM, install_fitting
 from .place import driver_changes, host_sudo, on_host
 
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
 
-def build_module(s: Snapshot) -> tuple[Fix, ...]:
+
+def build_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     """Headers of the running kernel, then build and load."""
     root = host_sudo(s)
     build = Fix(
@@ -26,7 +31,7 @@ def build_module(s: Snapshot) -> tuple[Fix, ...]:
         note="Where the module came as a ready package (linux-modules-nvidia-...), install the one of this kernel. "
         "Booting the kernel that was used before works at once.",
     )
-    return (build, *install_driver(s))
+    return (build, *install_fitting(s, m))
 
 
 def headers_command(s: Snapshot) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .driver import RPM, install_driver, install_note, other_host
+from .driver import RPM, install_fitting, install_note, other_host
 from .machine import driver_platform
 from .place import (
     container_kind,
@@ -20,8 +20,11 @@ from .place import (
     start_again,
 )
 
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
 
-def load_module(s: Snapshot) -> tuple[Fix, ...]:
+
+def load_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     """Load the kernel module; rebuild it where it is not there for the running kernel."""
     root = host_sudo(s)
     load = Fix(
@@ -40,7 +43,7 @@ def load_module(s: Snapshot) -> tuple[Fix, ...]:
         "holds the card, or the card is not supported by this module (see dmesg).",
     )
     if not guest(s):
-        return (load, *install_driver(s))
+        return (load, *install_fitting(s, m))
     return (other_host(s, "whose NVIDIA driver works"), load)
 
 

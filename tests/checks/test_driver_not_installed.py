@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from doctor.snapshot import NOT_ASKED, Missing
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, report, run
 from ..rows import for_each
-from ..sickness import gvisor, not_installed, not_loaded
+from ..sickness import bound_to, gvisor, not_installed, not_loaded
 from .test_no_nvidia_gpu import without_gpu
 
 
@@ -56,3 +58,26 @@ def test_unknown_without_the_deciding_facts() -> None:
 def test_other_causes_are_not_this_one() -> None:
     for sick in (without_gpu(healthy()), not_loaded(healthy())):
         assert "driver-not-installed" not in ids(sick)
+
+
+def test_no_fix_installs_a_branch_that_has_dropped_the_gpu() -> None:
+    """580 is the last branch for Maxwell, Pascal and Volta, and only its proprietary module drives them."""
+    wanted = {
+        "rocky": "nvidia-driver:580-dkms", "fedora": "cuda-drivers-580", "arch": "nvidia-580xx-dkms",
+        "opensuse-leap": "cuda-drivers-580", "debian": "cuda-drivers-580", "ubuntu": "nvidia-driver-580",
+    }  # fmt: skip
+    wrong = []
+    for model in ("v100", "gtx1080", "h100"):
+        for system, package in wanted.items():
+            s = healthy(model).replace({"host.os_id": system})
+            unbuilt = not_loaded(s).replace({"driver.module_built": False})
+            for sick in (not_installed(s), not_loaded(s), bound_to(not_installed(s), "nouveau"), unbuilt):
+                fixes = [fix for finding in report(sick).findings for fix in finding.fixes]
+                lines = [
+                    step.command for fix in fixes for step in fix.steps if re.search(r"nvidia-|cuda-dri", step.command)
+                ]
+                lines = [line for line in lines if "install " in line or " -S" in line]
+                old = [line for line in lines if package in line and "open" not in line]
+                if len(old) != (len(lines) if model != "h100" else 0) or not (lines or model == "h100"):
+                    wrong.append((model, system, lines))
+    assert wrong == []

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ...findings import Fix, Step
 from ...fixes.cluster import ask_for_gpus, default_runtime, look_at_plugin, runtime_class, runtime_for_plugin
 from ...fixes.container import allow_access, give_nodes, recreate_container, start_with, start_with_gpu, variable_line
-from ...fixes.driver import install_driver, other_host
+from ...fixes.driver import install_fitting, other_host
 from ...fixes.images import disable_require, newer_driver_for, older_image
 from ...fixes.libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
 from ...fixes.limits import less_shm, more_shm, unlimited_memlock
@@ -77,7 +77,8 @@ def _apptainer(t: Told) -> Iterable[Fix]:
         "srun --gres=gpu:1 apptainer exec --nv IMAGE.sif COMMAND",
     )
     host = t.s.replace({"container.kind": "none"})
-    return (job, *install_driver(host)) if known(t.s.host.scheduler) else (*install_driver(host), job)
+    install = install_fitting(host, t.m)
+    return (job, *install) if known(t.s.host.scheduler) else (*install, job)
 
 
 def _runtime(t: Told) -> Iterable[Fix]:

@@ -10,6 +10,7 @@ from ...fixes.cuda_driver import fixes_for
 from ...fixes.driver import (
     APT,
     install_driver,
+    install_fitting,
     install_offered,
     offer,
     older_driver,
@@ -41,7 +42,7 @@ def _too_old(t: Told) -> Iterable[Fix]:
         asked = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
         if asked:
             return install_offered(t.s, offer(t.s, t.m, int(asked[1]))) or (other_gpu(t.s),)
-        return install_driver(t.s, newer=True)
+        return install_fitting(t.s, t.m, newer=True)
     cuda, platform = torch_cuda(t.s, t.m), driver_platform(t.s)
     grade = t.m.driver_for_cuda(driver_version(t.s, t.m) or "1", cuda, platform) if cuda else None
     return fixes_for(t.s, t.m, cuda, grade)
@@ -76,13 +77,13 @@ def _released(t: Told) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return (update_windows_driver(t.s),)
     holder = "vfio-pci" if "vfio" in lower else "nova" if re.search(r"\bnova(?:_?core)?\b", t.text, re.I) else "nouveau"
-    return release_card(t.s, holder, True if known(t.s.driver.version) else None)
+    return release_card(t.s, t.m, holder, True if known(t.s.driver.version) else None)
 
 
 def _built(t: Told) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return _no_wsl_gpu(t)
-    fixes = build_module(t.s)
+    fixes = build_module(t.s, t.m)
     return (other_host(t.s, "whose NVIDIA driver works"), *fixes[:1]) if guest(t.s) else fixes
 
 

@@ -9,7 +9,7 @@ from compat_matrix.versions import numbers, torch_version
 
 from ...findings import Fix, Step
 from ...fixes.companions import COMPILED, install_companion
-from ...fixes.driver import install_driver, install_offered, offer
+from ...fixes.driver import install_fitting, install_offered, offer
 from ...fixes.fitting import fitting_torch, usual_gpus
 from ...fixes.frameworks import LLAMA_CPP, cuda_major_for, replace_package
 from ...fixes.install import Install, executable, ways
@@ -56,7 +56,7 @@ def _ptx(t: Told) -> Iterable[Fix | None]:
     if isa := re.search(r"Unsupported \.version (\d{1,2}\.\d)", t.text):
         cuda = next((row.cuda for row in t.m.toolkits if row.ptx_isa == isa[1]), cuda)
     floor = numbers(t.m.driver_for_cuda("1", cuda, driver_platform(t.s)).floor_full) if cuda else ()
-    newer = install_offered(t.s, offer(t.s, t.m, floor[0])) if floor else install_driver(t.s, newer=True)
+    newer = install_offered(t.s, offer(t.s, t.m, floor[0])) if floor else install_fitting(t.s, t.m, newer=True)
     return (build, *newer) if build else (*newer, _compiled_anew(t))
 
 
