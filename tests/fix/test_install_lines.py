@@ -34,24 +34,35 @@ def texts(path: Path) -> list[str]:
     return [node.value for node in found if isinstance(node.value, str)]
 
 
-def _dicts(data: object) -> list[dict[str, object]]:
-    return [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+def _commands(data: object) -> list[str]:
+    """Every `command` of the data that is a text."""
+    if isinstance(data, list):
+        return [command for one in data for command in _commands(one)]
+    own = data.get("command") if isinstance(data, dict) else None
+    return [own] if isinstance(own, str) else []
 
 
 def test_no_other_file_builds_an_install_line() -> None:
     """`pip install`, `uv pip`, `conda install` ... stand in no string of fixes, checks and the matrix but the module's."""
     files = [
         path
-        for room in ("doctor/fixes", "doctor/checks", "doctor/findings", "doctor/commands", "compat_matrix")
+        for room in (
+            "doctor/fixes",
+            "doctor/text/fixes",
+            "doctor/checks",
+            "doctor/findings",
+            "doctor/commands",
+            "compat_matrix",
+        )
         for path in (ROOT / room).rglob("*.py")
         if path.name != "install.py"
     ]
     found = {str(path.relative_to(ROOT)): [text for text in texts(path) if _LINE.search(text)] for path in files}
     assert {path: lines for path, lines in found.items() if lines} == {}
-    catalogue = [row for path in (ROOT / "doctor/text").glob("*.json") for row in _dicts(json.loads(path.read_text()))]
-    built = [
-        row["command"] for row in catalogue if isinstance(row.get("command"), str) and _LINE.search(row["command"])
-    ]
+    lines = (ROOT / "doctor/text/catalogue.json").read_text("utf-8").splitlines()  # one row a line
+    typed = [command for line in lines for command in _commands([json.loads(line)])]
+    assert typed
+    built = [command for command in typed if _LINE.search(command)]
     assert built == [], "the catalogue of messages has requests in its commands"
     assert any(_LINE.search(text) for text in texts(ROOT / "doctor/fixes/install.py")), "the test sees none at all"
 
