@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 PACKAGE = "gpudoctor_agents"
 HERE = os.path.dirname(os.path.abspath(__file__))
+_CLEAN = "import sys;sys.path[:]=[p for p in sys.path if p not in('','.')];"
+OWN = _CLEAN + "sys.path+=sys.argv[1:2];b=__import__('agent_boot');b.hold();b.agent(*sys.argv[2:4]).main(sys.argv[4:])"
+"""For `python -I -S -c`: this file's folder, the agent's folder and name, its arguments."""
+SCRIPT = _CLEAN + (
+    "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
+    "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"
+)
+"""For `python -c`: this file, `script` or `command`, what to run and its arguments."""
 
 
 def hold() -> None:
@@ -68,13 +76,31 @@ def tie(pipe: int) -> None:
         pass
 
 
-def agent(folder: str, name: str) -> "Any":
-    """An agent's file, imported so that its parts, the files beside it, are found, and they alone."""
+def parts_in(folder: str) -> None:
+    """Let the files of a folder, an agent's parts, be imported as those of a package, and not by their bare names."""
     package = type(sys)(PACKAGE)
     package.__path__ = [folder]
     sys.modules[PACKAGE] = package
+
+
+def agent(folder: str, name: str) -> "Any":
+    """An agent's file, imported."""
+    parts_in(folder)
     __import__(PACKAGE + "." + name)
     return sys.modules[PACKAGE + "." + name]
+
+
+def again(name: str, own: bool) -> "List[str]":
+    """The command that starts an agent of this folder once more, as `agent` (`own`: needs no packages) or `script` did.
+
+    Empty where the agent did not come from a folder, but as one text.
+    """
+    file = os.path.join(HERE, name + ".py")
+    if not sys.executable or not os.path.isfile(file):
+        return []
+    if own:
+        return [sys.executable, "-I", "-S", "-c", OWN, HERE, HERE, name]
+    return [sys.executable, "-c", SCRIPT, os.path.join(HERE, "agent_boot.py"), "script", file]
 
 
 def script(words: "Sequence[str]") -> None:
@@ -83,6 +109,8 @@ def script(words: "Sequence[str]") -> None:
     main = sys.modules["__main__"]
     sys.argv[:] = words
     main.__file__ = words[0]
+    main.__package__ = PACKAGE
+    parts_in(os.path.dirname(os.path.abspath(words[0])))
     with open(words[0], "rb") as stream:
         code = compile(stream.read(), words[0], "exec")
     exec(code, main.__dict__)

@@ -1,6 +1,6 @@
 """Agent: a kernel of our own on every device, through libcuda alone: no torch, no toolkit. JSON lines on stdout.
 
-Run alone: `python -I -S driver_proof.py [--first N | --only N]`, N a device of libcuda's numbering. Lines:
+Arguments: [--first N | --only N], N a device of libcuda's numbering. Lines:
 {"begin": CALL, "device": "cuda:N"} before each call that can hang; {"proving": {...}} with what a device says of itself
 before it gets work; {"driver_proof": {...}} its result; {"ended": {...}} for what failed before any device, or after
 one; {"done": ...} the last. Random data goes up, is mixed by the kernel, and comes back over a poisoned output; every
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
-import signal
 import sys
 from array import array
 from json import dumps
 from math import isfinite
 from time import perf_counter
+
+from .agent_boot import again
+from .driver_kernel import BLOCKS, PTX, ROUNDS, THREADS, mixed
+from .driver_memory import Memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,77 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-NVML = "libnvidia-ml.so.1"
-THREADS, BLOCKS, ROUNDS = 256, 256, 4
-"""65536 elements: more blocks than any GPU has multiprocessors, and a tenth of a second for the CPU to check."""
-MULTIPLIER = 0x2545F495
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES = 5, 6
-PATIENCE_S = 2.0
-"""How long NVML may take for an answer that is only wanted beside the proof."""
-
-# sm_30 came with PTX ISA 3.0 (CUDA 4.2, driver 295: PTX ISA manual, "PTX release history"), and it is the oldest
-# architecture that any driver since 396 runs on (compat_matrix/data/drivers.json). A driver takes every older ISA and
-# compiles for the target and whatever is newer, so one text is for all of them.
-PTX = b"""\
-.version 3.0
-.target sm_30
-.address_size 64
-
-.visible .entry gpudoctor_mix(.param .u64 source_, .param .u64 result_, .param .u32 seed_, .param .u32 rounds_)
-{
-    .reg .pred again;
-    .reg .u32 block, size, thread, index, input, value, partner, high, low, bits, seed, left;
-    .reg .f32 a, b, c;
-    .reg .u64 source, result, tile_at, offset, at;
-    .shared .align 4 .u32 tile[256];
-
-    ld.param.u64 source, [source_];  cvta.to.global.u64 source, source;
-    ld.param.u64 result, [result_];  cvta.to.global.u64 result, result;
-    ld.param.u32 seed, [seed_];      ld.param.u32 left, [rounds_];
-    mov.u32 block, %ctaid.x;         mov.u32 size, %ntid.x;
-    mov.u32 thread, %tid.x;          mad.lo.u32 index, block, size, thread;
-    mul.wide.u32 offset, index, 4;   add.u64 at, source, offset;
-    ld.global.u32 input, [at];       xor.b32 value, input, seed;
-mix:
-    mad.lo.u32 value, value, 0x2545F495, index;
-    shr.u32 low, value, 13;          xor.b32 value, value, low;
-    sub.u32 left, left, 1;           setp.ne.u32 again, left, 0;
-    @again bra mix;
-
-    mov.u64 tile_at, tile;           mul.wide.u32 offset, thread, 4;
-    add.u64 at, tile_at, offset;     st.shared.u32 [at], value;
-    bar.sync 0;
-    not.b32 partner, thread;         add.u32 partner, partner, size;
-    mul.wide.u32 offset, partner, 4; add.u64 at, tile_at, offset;
-    ld.shared.u32 partner, [at];
-
-    mul.hi.u32 high, value, partner;
-    shr.u32 low, value, 8;           cvt.rn.f32.u32 a, low;
-    shr.u32 low, partner, 8;         cvt.rn.f32.u32 b, low;
-    shr.u32 low, input, 8;           cvt.rn.f32.u32 c, low;
-    fma.rn.f32 a, a, b, c;           mov.b32 bits, a;
-    xor.b32 value, value, high;      xor.b32 value, value, bits;
-    mul.wide.u32 offset, index, 4;   add.u64 at, result, offset;
-    st.global.u32 [at], value;
-    ret;
-}
-"""
-
-
-def mixed(source: array[int], seed: int, rounds: int, threads: int = THREADS) -> array[int]:
-    """What the kernel makes of unsigned 32-bit numbers, whole blocks of `threads` of them, on the CPU.
-
-    The fused multiply-add takes 24-bit numbers: their product and sum are exact here, and are rounded once, as there.
-    """
-    values = [value ^ seed for value in source]
-    for _ in range(rounds):
-        values = [(v := (value * MULTIPLIER + i) & 0xFFFFFFFF) ^ (v >> 13) for i, value in enumerate(values)]
-    partners: list[int] = []
-    for start in range(0, len(values), threads):
-        partners += values[start : start + threads][::-1]
-    fused = array("f", map(lambda v, p, x: (v >> 8) * (p >> 8) + (x >> 8), values, partners, source))
-    return array("I", map(lambda v, p, bits: v ^ (v * p >> 32) ^ bits, values, partners, array("I", fused.tobytes())))
 
 
 class Failed(Exception):
@@ -108,107 +41,6 @@ class Failed(Exception):
         self.call, self.code, self.name = call, code, name
         words = "{} {}".format(code, name).rstrip() if code is not None else "libcuda has no such call"
         self.words = call + ": " + words + (": " + text if text else "")
-
-
-class Memory:
-    """Device memory in use, by NVML, asked in a child: NVML may hang or crash, and the proof of libcuda goes on.
-
-    `why`: the last question that had no answer, as a missing fact.
-    """
-
-    def __init__(self, *close: int) -> None:
-        self.pid, self.why = 0, {"missing": "absent", "detail": "NVML is not asked on this system"}
-        if not hasattr(os, "fork"):
-            return
-        asked, self.ask = os.pipe()
-        self.answer, answered = os.pipe()
-        parent = os.getpid()
-        try:
-            self.pid = os.fork()
-        except OSError as error:  # a limit on processes
-            self.fail("error", str(error))
-            return
-        if not self.pid:
-            try:
-                for descriptor in (*close, self.ask, self.answer):
-                    os.close(descriptor)
-                _answer_memory(asked, answered, parent)
-            finally:
-                os._exit(0)
-        os.close(asked)
-        os.close(answered)
-
-    def used(self, uuid: str) -> list[int] | None:
-        """[bytes in use, bytes in all, compute processes] of a device."""
-        if not self.pid:
-            return None
-        reply = b""
-        try:
-            os.write(self.ask, uuid.encode() + b"\n")
-            if not select.select([self.answer], [], [], PATIENCE_S)[0]:
-                self.fail("timeout", "NVML did not answer")
-                return None
-            reply = os.read(self.answer, 4096)
-        except OSError:
-            pass
-        if not reply:
-            self.fail("error", "NVML ended its process")
-            return None
-        if reply.startswith(b"no "):
-            self.why = {"missing": "absent", "detail": reply[3:].decode("utf-8", "replace").strip()}
-            return None
-        return [int(word) for word in reply.split()]
-
-    def fail(self, reason: str, detail: str) -> None:
-        """NVML is not asked again."""
-        self.why = {"missing": reason, "detail": detail}
-        self.end()
-
-    def end(self) -> None:
-        """End the child."""
-        try:
-            if self.pid:
-                os.kill(self.pid, signal.SIGKILL)
-        except OSError:  # it is gone, and nobody kept its number
-            pass
-        self.pid = 0
-
-
-def _answer_memory(asked: int, answered: int, parent: int) -> None:
-    """The child: a UUID a line in; `used total processes` or `no WHY` out, until the parent is gone."""
-    try:
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: not even a hang here outlives the agent
-    except (OSError, AttributeError):
-        pass
-    if os.getppid() != parent:
-        return
-    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    os.dup2(1, 2)
-    why = lib = None
-    try:
-        lib = ctypes.CDLL(NVML)
-        code = lib.nvmlInit_v2()
-        why = "nvmlInit_v2: {}".format(code) if code else None
-    except (OSError, AttributeError) as error:
-        why = str(error)
-    for line in os.fdopen(asked, "rb", 0):
-        reply = "no " + why if why else _memory(lib, line.strip())
-        os.write(answered, reply.replace("\n", " ")[:1000].encode("utf-8", "replace") + b"\n")
-
-
-def _memory(lib: Any, uuid: bytes) -> str:
-    handle, count = ctypes.c_void_p(), ctypes.c_uint(0)
-    memory = (ctypes.c_ulonglong * 3)()  # total, free, used
-    for name, arguments, fine in (
-        ("nvmlDeviceGetHandleByUUID", (uuid, ctypes.byref(handle)), (0,)),
-        ("nvmlDeviceGetMemoryInfo", (handle, memory), (0,)),
-        ("nvmlDeviceGetComputeRunningProcesses_v2", (handle, ctypes.byref(count), None), (0, 7)),  # 7: there are some
-    ):
-        function = getattr(lib, name, None)
-        code = function(*arguments) if function is not None else "no such call"
-        if code not in fine:
-            return "no {}: {}".format(name, code)
-    return "{} {} {}".format(memory[2], memory[0], count.value)
 
 
 class Agent:
@@ -283,14 +115,14 @@ class Agent:
 
     def start_anew(self, first: int) -> None:
         """This program again, in this process, from a device on; where that cannot be, the process goes on."""
-        if sys.platform == "win32" or not sys.executable:
+        command = again("driver_proof", own=True)
+        if sys.platform == "win32" or not command:
             return
         if self.memory is not None:
             self.memory.end()
         os.dup2(self.descriptor, 1)
         try:
-            file = os.path.abspath(__file__)
-            os.execv(sys.executable, [sys.executable, "-I", "-S", file, "--first", str(first)])
+            os.execv(sys.executable, [*command, "--first", str(first)])
         except OSError:
             os.dup2(2, 1)
 

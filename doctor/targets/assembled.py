@@ -14,7 +14,7 @@ P.__path__ = []
 sys.modules[P.__name__] = P
 def part(name, text):
     module = type(sys)(P.__name__ + "." + name)
-    module.__package__ = P.__name__
+    module.__package__, module.__file__ = P.__name__, name + ".py"
     sys.modules[module.__name__] = module
     exec(compile(text, name + ".py", "exec"), module.__dict__)
 __package__ = P.__name__

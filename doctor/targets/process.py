@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..patient.agent_boot import OWN, SCRIPT
 from .agent import AgentResult, Fault, OnLine
 
 if sys.platform == "win32":
@@ -21,14 +22,6 @@ __all__ = [
 ]  # fmt: skip
 
 _PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH120
-_CLEAN = "import sys;sys.path[:]=[p for p in sys.path if p not in('','.')];"
-BOOT = _CLEAN + (
-    "sys.path+=sys.argv[1:2];b=__import__('agent_boot');b.hold();b.agent(*sys.argv[2:4]).main(sys.argv[4:])"
-)
-SCRIPT_BOOT = _CLEAN + (
-    "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
-    "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"
-)
 
 
 def agent_argv(agent: str, *arguments: str, python: str = sys.executable) -> list[str]:
@@ -38,7 +31,7 @@ def agent_argv(agent: str, *arguments: str, python: str = sys.executable) -> lis
     have `main(arguments)`.
     """
     folder, name = os.path.split(agent)
-    return [python, "-I", "-S", "-c", BOOT, _PATIENT, folder, name[: -len(".py")], *arguments]
+    return [python, "-I", "-S", "-c", OWN, _PATIENT, folder, name[: -len(".py")], *arguments]
 
 
 def script_argv(python: str, agent: str, *arguments: str, how: str = "script") -> list[str]:
@@ -47,4 +40,4 @@ def script_argv(python: str, agent: str, *arguments: str, how: str = "script") -
     Nothing is imported from the current folder, see the boot line. `how`: `command` where `agent` is a program to
     become instead.
     """
-    return [python, "-c", SCRIPT_BOOT, f"{_PATIENT}/agent_boot.py", how, agent, *arguments]
+    return [python, "-c", SCRIPT, f"{_PATIENT}/agent_boot.py", how, agent, *arguments]

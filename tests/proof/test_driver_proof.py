@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
@@ -263,7 +262,7 @@ def test_a_hang_in_nvml_leaves_no_process_behind(end: str, on_machine: OnMachine
     """Neither where the agent comes to its end nor where libcuda ends it."""
     machine = Machine.load(H100).with_(fail__nvmlInit="hang", fail__cuDeviceGet=end)
     env = on_machine(machine, GPUDOCTOR_TEST_MARK=str(tmp_path))
-    command = [sys.executable, "-I", "-S", str(AGENT)]  # not by the runner, which would end its whole group
+    command = agent_argv(str(AGENT))  # not by the runner, which would end its whole group
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     assert ('"right": true' in done.stdout) is (end == "0")
     mark, until = f"GPUDOCTOR_TEST_MARK={tmp_path}".encode(), monotonic() + 5

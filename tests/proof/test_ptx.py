@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from compat_matrix import Matrix
-from doctor.patient.driver_proof import BLOCKS, PTX, ROUNDS, THREADS, mixed
+from doctor.patient.driver_kernel import BLOCKS, PTX, ROUNDS, THREADS, mixed
 
 from ..rows import for_each
 from .ptx import run, statements
