@@ -88,10 +88,10 @@ NEEDS: dict[str, Callable[[], str]] = {
 PAGE = Path(__file__).parents[1] / "benchmarks" / "parts.md"
 
 
-def record(ran: list[str], commit: str, day: str) -> None:
+def record(ran: list[str], commit: str, day: str, page: Path = PAGE) -> None:
     """Note in the page on which commit these parts ran: `MARKER=SECONDS`, each in its row. The others stay."""
     head, rows = [], {}
-    for line in PAGE.read_text("utf-8").splitlines():
+    for line in page.read_text("utf-8").splitlines():
         name = line.split("|")[1].strip(" `") if line.startswith("| `") else ""
         if name:
             rows[name] = line
@@ -100,7 +100,7 @@ def record(ran: list[str], commit: str, day: str) -> None:
     for part in ran:
         name, _, seconds = part.partition("=")
         rows[name] = f"| `{name}` | {commit} | {day} | {seconds} |"
-    PAGE.write_text("\n".join([*head, *(rows[name] for name in NEEDS if name in rows)]) + "\n", "utf-8")
+    page.write_text("\n".join([*head, *(rows[name] for name in NEEDS if name in rows)]) + "\n", "utf-8")
 
 
 def main() -> None:
