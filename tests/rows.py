@@ -114,3 +114,12 @@ def _short(value: Any) -> str:
 def share(values: Iterable[Row], number: int, of: int) -> list[Row]:
     """Every `of`-th row, from `number` on: the shares 0 to of - 1 together are all rows."""
     return list(values)[number::of]
+
+
+def quickly(values: Sequence[Any], of: int) -> list[Any]:
+    """Values for `pytest.mark.parametrize`: every `of`-th is quick, the others are marked slow."""
+    wrapped = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [
+        pytest.param(*value, marks=pytest.mark.slow) if number % of else pytest.param(*value)
+        for number, value in enumerate(wrapped)
+    ]

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.fakes import Machine
 from tests.fakes.fixtures import fakes
 
@@ -56,10 +58,11 @@ def status(report: dict[str, Any], name: str) -> str:
     return next(check["status"] for check in report["checks"] if check["id"] == name)
 
 
-def test_gpus_at_the_cap_and_above(fakes: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("counts", [(17,), pytest.param((16, 256, 257, 300), marks=pytest.mark.slow)])
+def test_gpus_at_the_cap_and_above(fakes: Path, tmp_path: Path, counts: tuple[int, ...]) -> None:
     prefix = environment(tmp_path, None)
     faults = []
-    for count in (16, 17, 256, 257, 300):
+    for count in counts:
         env = variables(fakes, tmp_path / str(count), driver=rack(count))
         words = ["check", "--no-import", "--python", str(prefix), "--expect", f"{count}xH100"]
         done = run([*words, "--format", "json"], env)

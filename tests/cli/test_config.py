@@ -14,6 +14,7 @@ from doctor.findings.thresholds import THRESHOLDS
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import healthy
+from ..rows import quickly
 from .command import gpudoctor, one_line, save
 
 ROOT = Path(__file__).parent.parent.parent
@@ -157,27 +158,30 @@ def test_a_broken_pyproject_of_somebody_else_is_passed_by(project: Path, content
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [
-        ("skp = []", ["unknown key 'skp'", "did you mean skip"]),
-        ("fail_on = 'warn'", ["did you mean fail-on"]),
-        ("skip = ['no-nvidia-gpus']", ["skip 'no-nvidia-gpus'", "did you mean no-nvidia-gpu"]),
-        ("skip = 'x'", ["list of texts"]),
-        ("only = [1]", ["list of texts"]),
-        ("expect = true", ["expect"]),
-        ("expect = '0xH100'", ["0xH100"]),
-        ("require = ['!']", ["not the name"]),
-        ("fail-on = 'never'", ["fail, unknown, warn"]),
-        ("building = 'yes'", ["building"]),
-        ("thresholds = 3", ["thresholds"]),
-        ("[thresholds]\ntemperatur_warn_c = 70", ["did you mean temperature_warn_c"]),
-        ("[thresholds]\nshm_warn_mib = '1'", ["shm_warn_mib"]),
-        ("[thresholds]\nshm_warn_mib = nan", ["shm_warn_mib"]),
-        ("skip = [", ["not valid TOML"]),
-        ("[" * 5000, ["not valid TOML"]),
-        ("x = " + "[" * 5000, ["TOML"]),
-        ("\x00", ["not valid TOML"]),
-        ("#" * (2 << 20), ["over 1 MiB"]),
-    ],
+    quickly(
+        [
+            ("skp = []", ["unknown key 'skp'", "did you mean skip"]),
+            ("fail_on = 'warn'", ["did you mean fail-on"]),
+            ("skip = ['no-nvidia-gpus']", ["skip 'no-nvidia-gpus'", "did you mean no-nvidia-gpu"]),
+            ("skip = 'x'", ["list of texts"]),
+            ("only = [1]", ["list of texts"]),
+            ("expect = true", ["expect"]),
+            ("expect = '0xH100'", ["0xH100"]),
+            ("require = ['!']", ["not the name"]),
+            ("fail-on = 'never'", ["fail, unknown, warn"]),
+            ("building = 'yes'", ["building"]),
+            ("thresholds = 3", ["thresholds"]),
+            ("[thresholds]\ntemperatur_warn_c = 70", ["did you mean temperature_warn_c"]),
+            ("[thresholds]\nshm_warn_mib = '1'", ["shm_warn_mib"]),
+            ("[thresholds]\nshm_warn_mib = nan", ["shm_warn_mib"]),
+            ("skip = [", ["not valid TOML"]),
+            ("[" * 5000, ["not valid TOML"]),
+            ("x = " + "[" * 5000, ["TOML"]),
+            ("\x00", ["not valid TOML"]),
+            ("#" * (2 << 20), ["over 1 MiB"]),
+        ],
+        4,
+    ),
 )
 def test_a_mistake_in_our_own_file_is_one_line(project: Path, content: str, words: list[str]) -> None:
     (project / "gpudoctor.toml").write_text(content)
