@@ -127,7 +127,7 @@ def test_a_reason_is_told_once() -> None:
     assert waiting(lost) == "? 3 checks need readings of the GPUs (an error: NVML 15: GPU is lost)."
     assert (
         waiting((*lost, "host.libc: absent"), "gpus")
-        == "? 3 checks wait for the fix above. ? 1 check needs host.libc (not there)."
+        == "? 3 checks wait for the fix above. ? 1 check needs which C library this system has (not there)."
     )
     many = tuple(f"host.fact_{n}: absent" for n in range(9))
     assert waiting(many).endswith("? 6 checks are open for other reasons: -v shows them.")
