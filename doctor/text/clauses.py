@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .keys import canonical, exact_kind, package_name, variable
+from .not_here import pattern
 from .statement import Line
 
 _END = re.compile(
@@ -38,12 +39,7 @@ _PLACE = re.compile(
     re.I,
 )
 _NAMED = ("gpu_name", "gpus_line", "os", "image", "kernel", "container_runtime")
-_ASKED = re.compile(
-    r"\b(?:if|when|should|must|need|needs|requires?|would|could|unless|expects?|expected|why|how|because|make sure"
-    r"|ensure|verify|check|whether|until|before|after|used to|previous|old|other|another|works|worked|tried"
-    r"|wants?|wanted|plan|planning|would like)\b",
-    re.I,
-)
+_ASKED = pattern("supposed", "earlier", "asked", "wanted", "tried")
 """A sentence that speaks of something else than what is there."""
 _LONGEST = 800
 

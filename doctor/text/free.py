@@ -11,13 +11,12 @@ from . import meanings, values
 from .keyed import split
 from .keys import kind_of
 from .names import is_board
+from .not_here import key_of_here
 from .packages import package_statements
 from .statement import Line, Statement
 from .variables import variable
 
 _WORDS = {name: frozenset(words) for name, words in json.loads(get_data(__package__, "free.json") or b"{}").items()}
-_NOT_HERE = _WORDS["not here"]
-"""Words of a key that speaks of something else than what is there now."""
 _SAFE = _WORDS["meanings"]
 """Meanings that a member of an unknown list may have by its own name."""
 _BOARDS = _WORDS["boards"]
@@ -43,13 +42,8 @@ def read_free(lines: list[Line]) -> Iterator[Statement]:
         if (parts := split(line.text)) is None:
             continue
         key, value = parts
-        if of_here(key):
+        if key_of_here(key):
             yield from _value(key, value, line)
-
-
-def of_here(key: str) -> bool:
-    """Whether a key may speak of the machine as it is."""
-    return not _NOT_HERE.intersection(re.split(r"[ .()/,_-]+", key.lower()))
 
 
 def pairs(value: str) -> list[tuple[str, str]]:
@@ -72,7 +66,7 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
             if name.isupper() and "_" in name:
                 yield from variable(name, content, line)
                 continue
-            if not of_here(name):
+            if not key_of_here(name):
                 continue
             kind = kind_of(f"{key} {name}")
             if not kind and kind_of(name) in _SAFE and not (boards and kind_of(name) != "driver"):
@@ -141,4 +135,4 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-__all__ = ["of_here", "package_named", "pairs", "read_free"]
+__all__ = ["package_named", "pairs", "read_free"]

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from .clauses import clauses
-from .free import of_here
 from .keys import canonical, exact_kind, in_words, kind_of, package_name, variable
 from .nested import json_lines, yaml_lines
+from .not_here import key_of_here
 from .statement import Line
 from .tell import tell
 from .values import is_bound
@@ -100,7 +100,7 @@ def _of_line(line: Line) -> Iterator[Line]:
         return
     text = _BULLET.sub("", text, count=1).replace("**", "").replace("`", "")
     pair = _KEY.match(text)
-    if pair and not of_here(pair[1]) and not _exactly(pair[1].strip()):
+    if pair and not key_of_here(pair[1]) and not _exactly(pair[1].strip()):
         return
     if pair and (inner := _inner_pairs(pair[2].strip())):
         for _, told in tell((pair[1].strip(),), inner):
@@ -167,7 +167,7 @@ def _parts(text: str, led: bool = False) -> list[tuple[str, str]]:
             continue
         elif not found:
             lead, sign, rest = text.partition(": ")
-            return _parts(rest, led=True) if sign and len(lead) < 40 and of_here(lead) else []
+            return _parts(rest, led=True) if sign and len(lead) < 40 and key_of_here(lead) else []
         else:
             found[-1] = (found[-1][0], f"{found[-1][1]}, {piece.strip()}")
     return found

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from . import meanings
-from .free import of_here, pairs
+from .free import pairs
 from .keyed import split
 from .keys import kind_of
 from .names import GPU, typed
+from .not_here import key_of_here, pattern
 from .statement import Line, Statement, say
 
 _DRIVER = re.compile(
@@ -25,13 +26,7 @@ _TORCH = re.compile(
 _MOST_WORDS = 3
 """Of what stands before a colon, if it is a key: longer ones begin a sentence."""
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
-_ASKED = re.compile(
-    r"\b(?:requires?|required|needs?|minimum|at least|supports?|supported|upgrade to|update to|until|before|below|above"
-    r"|older than|newer than|(?:upgrad|updat|downgrad|switch|mov)\w{1,4} from|instead of"
-    r"|satisf\w{2,4}|(?:add|introduc|remov)ed in|compatible with|built for|compiled for)\b"
-    r"[^.;]{0,24}$",
-    re.I,
-)
+_ASKED = pattern("asked", "bound", then=r"[^.;]{0,24}$")
 """Before a version: what is asked for, or spoken of, not what is there."""
 _OPEN = re.compile(
     r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below)"
@@ -125,7 +120,7 @@ def is_told(text: str, start: int, end: int) -> bool:
 
 def _of_its_own(key: str, value: str) -> bool:
     """Whether another reader reads this line, or its key speaks of something else than this machine."""
-    return len(key.split()) <= _MOST_WORDS and bool(kind_of(key) or not of_here(key) or pairs(value))
+    return len(key.split()) <= _MOST_WORDS and bool(kind_of(key) or not key_of_here(key) or pairs(value))
 
 
 def _told(text: str, found: re.Match[str]) -> bool:

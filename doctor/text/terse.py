@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from . import meanings
 from .free import package_named
 from .names import typed
+from .not_here import pattern
 from .packages import package_statements
 from .prose import is_told, sentences
 from .statement import Line, Statement, say
@@ -47,12 +48,7 @@ _DATACENTER = re.compile(
     re.I,
 )
 _OTHER_MAKER = re.compile(r"(?:amd |radeon )*(?:rx ?\d{4} ?(?:xtx?|gre|m)?|mi\d{2,3}x?)|intel arc [ab]\d{3}", re.I)
-_NOT_HERE = re.compile(
-    r"\b(?:tried|try|trying|upgrad\w{1,4}|downgrad\w{1,4}|switch\w{0,4}|previous\w{0,2}|used to|work(?:s|ed)?"
-    r"|fixed|fine|instead of|another|other|friend\S{0,2}|colleague\S{0,2}|not|never|without|want\w{0,3}"
-    r"|to use|to run|buy\w{0,3}|same|both|also|until|since|like|than|vs|versus)\b[^,;]{0,40}$",
-    re.I,
-)
+_NOT_HERE = pattern("earlier", "elsewhere", "wanted", "tried", "compared", "denied", then=r"[^,;]{0,40}$")
 """Before a fragment: it speaks of what was, of what is wanted, or of another machine."""
 _MOST = 40
 """Fragments of one line."""
