@@ -88,6 +88,14 @@ def topics(tables: Path = TABLES) -> dict[str, str]:
     return found
 
 
+def known_checks() -> set[str]:
+    """Ids of all checks, and of the causes that only a text can show."""
+    from doctor.judge import check_ids
+    from doctor.text.cause_pages import cause_ids
+
+    return {*check_ids(), *cause_ids()}
+
+
 def faults(table: list[Row], names: set[str], checks: set[str]) -> Iterator[str]:
     """`file:line: [id] what is wrong`, for each fault of each row. `names`: of topics; `checks`: ids of all checks."""
     names = names | {row.id for row in table}
@@ -185,10 +193,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where something would change")
     given = parser.parse_args()
-    from doctor.judge import check_ids
-
     table = rows()
-    if wrong := list(faults(table, set(topics()), set(check_ids()))):
+    if wrong := list(faults(table, set(topics()), known_checks())):
         print("\n".join(wrong), file=sys.stderr)
         return 1
     text = built(table)

@@ -9,7 +9,6 @@ from types import ModuleType
 
 import pytest
 
-from doctor.judge import check_ids
 from doctor.text import read
 from doctor.text.messages import catalogue
 
@@ -26,7 +25,7 @@ def builder() -> ModuleType:
 
 
 def faults(builder: ModuleType, folder: Path) -> list[str]:
-    return list(builder.faults(builder.rows(folder), set(builder.topics()), set(check_ids())))
+    return list(builder.faults(builder.rows(folder), set(builder.topics()), builder.known_checks()))
 
 
 def test_rows_have_no_fault_and_the_built_file_is_fresh(builder: ModuleType) -> None:
