@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from .rows import for_each
@@ -68,8 +69,13 @@ def room_of(path: str) -> str:
     return "/".join(parts[:2]) if parts[0] == "doctor" and len(parts) > 2 else parts[0]
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool, int]]:
+@cache
+def imports(path: Path) -> tuple[tuple[str, bool, int], ...]:
     """(room or distribution, whether the import was relative, line) of every import, wherever it stands."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, bool, int]]:
     package = path.parent.parts
     for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
         if isinstance(node, ast.Import):

@@ -159,6 +159,7 @@ def test_a_pair_that_fails(tmp_path: Path) -> None:
     assert well.right is True
 
 
+@pytest.mark.slow
 @for_each(
     ("fault", "ending", "words"),
     [
@@ -194,6 +195,7 @@ def test_slow_pairs_are_not_called_hanging(tmp_path: Path) -> None:
     assert ("pairs", left) in [(step["step"], step["detail"]) for step in rows(result, "ended")]
 
 
+@pytest.mark.slow
 @for_each(
     ("fault", "ending", "words"),
     [

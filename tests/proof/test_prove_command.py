@@ -61,6 +61,7 @@ def test_every_gpu_is_proved_and_known_by_one_key(fakes: Path, fake: Path, tmp_p
     }
 
 
+@pytest.mark.slow
 def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:
     """libcuda hangs on one GPU, torch on another: children are killed, the others' results are there."""
     env = variables(
@@ -89,6 +90,7 @@ def test_a_kernel_that_never_ends_costs_its_gpu_alone(fakes: Path, fake: Path, t
     assert ("torch_proof", "matmul", "cuda:0", "hang") in steps(found)
 
 
+@pytest.mark.slow
 def test_an_error_that_spoils_the_process_costs_its_gpu_alone(fakes: Path, fake: Path, tmp_path: Path) -> None:
     faults = {"cuda:0": {"mm": "CUDA error: an illegal memory access was encountered"}, "cuda:1": {"mm": "crash"}}
     env = variables(fakes, tmp_path, "h200x8", {"gpus": "4", "fail.cuMemAlloc.2": "2"}, devices=4, faults=faults)
@@ -110,6 +112,7 @@ def test_wrong_results_are_told(fakes: Path, fake: Path, tmp_path: Path) -> None
     assert ("torch_speed", "speed", "cuda", "skipped") in steps(found), "the speed of wrong results is none"
 
 
+@pytest.mark.slow
 def test_a_gpu_that_others_use_is_told_so(fakes: Path, fake: Path, tmp_path: Path) -> None:
     """The other one is idle; being slow beside others is no failure."""
     busy = {"gpu.0.utilization": "97 40", "gpu.0.process.0": "compute 4711 61000 python", "gpu.0.memory.used": "61000"}
@@ -122,6 +125,7 @@ def test_a_gpu_that_others_use_is_told_so(fakes: Path, fake: Path, tmp_path: Pat
     assert not [f["id"] for f in found["findings"] if f["status"] == "fail" and f["layer"] == "speed"]
 
 
+@pytest.mark.slow
 def test_one_gpu_is_asked_for(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, "rtx3090x2", devices=2)
     found = report(["prove", "--quick", "--device", "cuda:1", "--python", str(fake)], env)
@@ -171,11 +175,13 @@ def test_healthcheck_proves_in_one_line(fakes: Path, fake: Path, tmp_path: Path)
     assert done.stdout.count("\n") == 1 and len(done.stdout) <= 81 and done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_healthy_line_says_that_it_was_proved(fakes: Path, fake: Path, tmp_path: Path) -> None:
     done = run(["healthcheck", "--prove", "--python", str(fake)], variables(fakes, tmp_path))
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("OK proven: 1x NVIDIA H100")
 
 
+@pytest.mark.slow
 def test_variables_reach_the_children(fakes: Path, fake: Path, tmp_path: Path) -> None:
     """A GPU is hidden from libcuda; a torch in the working directory is not imported."""
     env = {**variables(fakes, tmp_path, "rtx3090x2"), "CUDA_VISIBLE_DEVICES": "1"}
@@ -186,6 +192,7 @@ def test_variables_reach_the_children(fakes: Path, fake: Path, tmp_path: Path) -
     assert [proof["right"] for proof in of(found, "torch")] == [True]
 
 
+@pytest.mark.slow
 def test_a_recording_and_a_report_are_judged_like_the_machine(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, "rtx3090x2", {"gpu.1.wrong": "7"}, devices=2)
     folder = tmp_path / "recording"
@@ -208,6 +215,7 @@ def _scenario(env: dict[str, str]) -> list[tuple[str, str]]:
     return [(key.strip(), value.strip()) for key, _, value in (line.partition("=") for line in lines)]
 
 
+@pytest.mark.slow
 def test_home_that_cannot_be_written(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = {**variables(fakes, tmp_path), "HOME": "/proc", "XDG_CACHE_HOME": "/proc", "TMPDIR": "/proc"}
     found = report(["prove", "--quick", "--python", str(fake)], env, tmp_path)
