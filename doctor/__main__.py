@@ -9,7 +9,12 @@ import sys
 def main() -> int:
     """Run the command line, and leave with its exit code."""
     _streams()
-    code = dispatch(sys.argv[1:])
+    try:
+        code = dispatch(sys.argv[1:])
+    except KeyboardInterrupt:  # while a command was still being imported
+        from .guard import guarded
+
+        code = guarded(_interrupted, sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -36,6 +41,10 @@ def _streams() -> None:
         from .commands.patient_stdout import patient_stdout
 
         sys.stdout = patient_stdout()
+
+
+def _interrupted() -> None:
+    raise KeyboardInterrupt
 
 
 def dispatch(arguments: list[str]) -> int:

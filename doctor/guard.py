@@ -8,6 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+_NO_ROOM = {
+    errno.ENOSPC: "no space left",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file may not grow that large (see ulimit -f)",
+    errno.EIO: "input/output error",
+}
 _POOR = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 
 
@@ -43,9 +49,9 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("GPUDOCTOR_TRACEBACK"):
             raise
-        if isinstance(error, OSError) and error.errno == 28:  # No space left on device
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
             _quiet_stdout()
-            return say("cannot write the report: no space left", failed)
+            return say(f"cannot write the report: {_NO_ROOM[error.errno]}", failed)
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
             what = "memory" if isinstance(error, MemoryError) else error.strerror
             return say(f"this shell's limits leave too little to work with: {what} (see ulimit -a)", failed)

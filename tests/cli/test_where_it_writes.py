@@ -48,6 +48,13 @@ def test_a_full_disk_is_told() -> None:
     assert not faults
 
 
+def test_a_limit_of_file_sizes_is_told(tmp_path: Path) -> None:
+    for words in LONG:
+        done = shell(f"ulimit -f 0; cd {tmp_path}; gpudoctor {' '.join(words)} > limited")
+        told = "cannot write the report: " in done.stderr and "arge" in done.stderr
+        assert done.returncode == 2 and told and done.stderr.count("\n") == 1, done
+
+
 @for_each("unbuffered", ["", "1"])
 def test_a_pipe_that_does_not_block_gets_all_of_it(unbuffered: str) -> None:
     for words in (("schema",), ("list-checks", "--format", "json"), CHECK):
@@ -194,6 +201,17 @@ def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before there was an answer\n", b"")
+
+
+def test_an_interrupt_during_an_import_is_no_traceback(tmp_path: Path) -> None:
+    """Ctrl-C just after the start, while click is still being imported."""
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n[].sort()\n")
+    env = {"PYTHONPATH": str(tmp_path)}
+    for words in (["fix"], ["record", tmp_path / "out"], ["prove"], ["watch", "--", "true"], ["list-checks"]):
+        done = gpudoctor(*words, env=env)
+        assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"\n"), done
+    done = gpudoctor("healthcheck", "--help", env=env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"UNKNOWN interrupted before there was an answer\n", b"")
 
 
 def test_the_time_of_a_healthcheck_holds_for_all_of_it() -> None:
