@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def main() -> int:
     """Run the command line, and leave with its exit code."""
@@ -36,11 +40,22 @@ def _streams() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stdout.was_closed = True  # type: ignore[attr-defined]
+        _note_writes(sys.stdout)
     elif type(sys.stdout.buffer).__name__ == "FileIO" or not os.get_blocking(1):
         from .commands.patient_stdout import patient_stdout
 
         sys.stdout = patient_stdout()
+
+
+def _note_writes(closed: Any) -> None:
+    """A stdout that was closed takes everything; that something was lost in it is told in the end."""
+    write = closed.write
+
+    def noted(text: str) -> int:
+        closed.wrote = True
+        return int(write(text))
+
+    closed.was_closed, closed.write = True, noted
 
 
 def _interrupted() -> None:

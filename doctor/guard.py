@@ -13,7 +13,10 @@ _NO_ROOM = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "the file may not grow that large (see ulimit -f)",
     errno.EIO: "input/output error",
+    errno.EBADF: "standard output is not open for writing",
 }
+_DONE_ANYWAY = (["healthcheck"], ["record"], ["fix"], ["watch"])
+"""Commands that have done their work even where nobody hears of it."""
 _POOR = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 
 
@@ -34,6 +37,8 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
     try:
         code = work()
         sys.stdout.flush()
+        if getattr(sys.stdout, "wrote", False) and list(arguments[:1]) not in _DONE_ANYWAY:
+            return say("cannot write the report: standard output is closed", failed)
     except Refusal as refusal:
         return say(str(refusal), failed)
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from .asked import MARGIN_S, health_flags
 from .config import base_policy
 from .options import make_policy
 from .sources import gather, read
+from .watchdog import answered
 
 PROVE_S = 60.0
 
@@ -38,7 +39,9 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     report = assess(snapshot, Matrix.load(), policy)
     if any(finding.status in ("fail", "unknown") for finding in report.findings):  # only their words may hold a name
         report = _masked(report)
-    sys.stdout.write(healthline(report) + "\n")
+    line = healthline(report) + "\n"
+    answered()
+    sys.stdout.write(line)
     failing = ("fail", "unknown") if flags["strict"] else ("fail",)
     return 1 if report.verdict in failing else 0
 

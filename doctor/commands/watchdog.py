@@ -28,6 +28,12 @@ def watch_the_time(timeout_s: float | None, prove: bool) -> None:
     _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - _age_s()))
 
 
+def answered() -> None:
+    """The answer is there: the end of the time may no longer put another one beside it."""
+    if hasattr(_signal, "setitimer"):
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+
+
 def _age_s() -> float:
     """How long this process has run, by the kernel; 0 where it does not say."""
     try:

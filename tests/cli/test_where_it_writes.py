@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -75,6 +76,13 @@ def test_a_pipe_that_does_not_block_gets_all_of_it(unbuffered: str) -> None:
 def test_a_closed_stdout() -> None:
     done = shell("gpudoctor check --no-import --expect any >&-")
     assert (done.returncode, done.stderr) == (2, "gpudoctor: cannot write the report: standard output is closed\n")
+    told = (2, "gpudoctor: cannot write the report: standard output is closed\n")
+    for words in ("matrix show", "--help", "check --help", "list-checks", "schema"):
+        done = shell(f"gpudoctor {words} >&-")
+        assert (done.returncode, done.stderr) == told, words
+    for words in ("matrix show", "--help", "check --no-import", "schema"):
+        done = shell(f"gpudoctor {words} 1< /dev/null")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "internal" not in done.stderr, done
     for streams in (">&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"):
         done = shell(f"gpudoctor healthcheck --expect any {streams}")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), streams
@@ -212,6 +220,22 @@ def test_an_interrupt_during_an_import_is_no_traceback(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"\n"), done
     done = gpudoctor("healthcheck", "--help", env=env)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"UNKNOWN interrupted before there was an answer\n", b"")
+
+
+def test_a_healthcheck_answers_once(tmp_path: Path) -> None:
+    """The time is over while its line waits for a reader: no second line comes after it."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(theirs, b"x" * 4096):
+            continue
+    os.set_blocking(theirs, True)
+    child = subprocess.Popen([COMMAND, "healthcheck", "--expect", "any", "--timeout", "2"], stdout=theirs)
+    os.close(theirs)
+    time.sleep(3)
+    with open(ours, "rb") as stream:
+        said = stream.read().lstrip(b"x")
+    assert child.wait(60) == 0 and said.count(b"\n") == 1 and said.startswith(b"OK"), said
 
 
 def test_the_time_of_a_healthcheck_holds_for_all_of_it() -> None:
