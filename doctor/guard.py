@@ -57,8 +57,9 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             _quiet_stdout()
             return say(f"cannot write the report: {_NO_ROOM[error.errno]}", failed)
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
-            what = "memory" if isinstance(error, MemoryError) else error.strerror
+        no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+        if no_thread or isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
+            what = "memory" if isinstance(error, MemoryError) else getattr(error, "strerror", error)
             return say(f"this shell's limits leave too little to work with: {what} (see ulimit -a)", failed)
         return say(f"internal error: {type(error).__name__}: {error} (GPUDOCTOR_TRACEBACK=1 shows where)", failed)
     return code if isinstance(code, int) else 0

@@ -42,8 +42,11 @@ class Gathering:
         self.lines: list[Line] = []
         alone = fork and sys.platform == "linux" and threading.active_count() == 1
         source = self._fork(work) if alone else None
-        run = (lambda: self._run(work)) if source is None else (lambda: self._read(source))
-        threading.Thread(target=run, daemon=True).start()
+        run: Callable[[], None] = (lambda: self._run(work)) if source is None else (lambda: self._read(source))
+        try:
+            threading.Thread(target=run, daemon=True).start()
+        except RuntimeError:  # none is left to start (ulimit -u): then nothing else goes on meanwhile
+            run()
 
     def wait(self) -> list[Line]:
         """The lines; after a hang those that came before it (no `end` line is among them then)."""

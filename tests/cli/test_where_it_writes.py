@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -195,6 +196,21 @@ def test_a_poor_shell_gets_an_answer() -> None:
         done = shell(f"{limit}; gpudoctor check --no-import --expect any")
         assert done.returncode in (0, 1, 2, 3) and "Traceback" not in done.stderr, (limit, done)
         assert done.stdout or done.stderr.count("\n") == 1, (limit, done)
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv takes root's leave to start any number")
+def test_no_process_and_no_thread_is_left_to_start() -> None:
+    """`ulimit -u` does not bind root, so root becomes somebody who may still read all."""
+    rights = "+dac_override,+dac_read_search"
+    someone = f"setpriv --reuid 54321 --clear-groups --inh-caps {rights} --ambient-caps {rights}"
+    poor = f'{someone if os.geteuid() == 0 else ""} bash -c \'ulimit -u 1; exec "$0" "$@"\''
+    if shell(f"{poor} true").returncode:
+        pytest.skip("setpriv may not do that here")
+    done = shell(f"{poor} gpudoctor healthcheck --expect any")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1, done
+    for words in ("check --expect any", "check --no-import --expect any --format json", "explain 804"):
+        done = shell(f"{poor} gpudoctor {words}")
+        assert done.returncode == 0 and done.stdout and done.stderr == "", (words, done)
 
 
 def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
