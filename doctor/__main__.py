@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .targets.interrupts import listen
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -12,8 +14,9 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run the command line, and leave with its exit code."""
-    _streams()
     try:
+        listen()
+        _streams()
         code = dispatch(sys.argv[1:])
     except KeyboardInterrupt:  # while a command was still being imported
         from .guard import guarded

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..patient.agent_boot import end_with
+from .interrupts import heard
 
 if TYPE_CHECKING:  # at run time typing is imported later, while the child works
     from typing import Any, BinaryIO, TypeAlias
@@ -50,6 +51,7 @@ class Gathering:
 
     def wait(self) -> list[Line]:
         """The lines; after a hang those that came before it (no `end` line is among them then)."""
+        heard()
         if not self._done.wait(max(0.0, self._deadline - monotonic())):
             self.kill()
         return list(self.lines)

@@ -10,6 +10,7 @@ from time import monotonic
 
 from .agent import OUTPUT_LIMIT, AgentResult, Fault, OnLine, Output
 from .environment import absolute, current_folder
+from .interrupts import heard
 
 GRACE_S = 0.5
 """How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
@@ -186,6 +187,7 @@ def wait_agents(*agents: Agent) -> list[AgentResult]:
     try:
         running = list(agents)
         while running := [agent for agent in running if _step(agent)]:
+            heard()
             _sleep(running)
     except BaseException:
         for agent in agents:

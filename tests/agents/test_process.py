@@ -182,3 +182,25 @@ def test_a_system_without_waitid() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120, check=True)
     expected = [[0, None], [7, "failed"], [-signal.SIGABRT, "crash"], [-signal.SIGKILL, "hang"], [0, None]]
     assert json.loads(done.stdout) == expected
+
+
+def test_an_interrupt_that_an_import_swallowed_is_heard_before_a_wait() -> None:
+    """C code that imports may clear KeyboardInterrupt: whoever waits for a child next raises it again."""
+    code = """
+import os, signal, sys
+from doctor.targets.interrupts import listen
+from doctor.targets.process import start_agent, wait_agents
+listen()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    [].sort()
+except KeyboardInterrupt:
+    pass
+try:
+    wait_agents(start_agent([sys.executable, "-c", "import time; time.sleep(60)"], 60))
+except KeyboardInterrupt:
+    print("heard")
+print(len(wait_agents(start_agent([sys.executable, "-c", "print('{}')"], 60))[0].lines))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == "heard\n1\n", done
