@@ -49,7 +49,7 @@ def examine(
 def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
     """The report of what the checks said."""
     findings = [f for one in examined for f in one.said if f.status != "pass"]
-    ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined})
+    ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict
@@ -84,6 +84,16 @@ def _result(one: Examined) -> CheckResult:
 
 
 LEFT_OUT = "left out by --only or --skip"
+
+
+def _gpus(s: Snapshot) -> dict[str, str]:
+    """Every subject that is a GPU, by key, UUID and PCI address, those on the PCI bus alone too -> one name."""
+    names = {d.address: d.address for d in known(s.driver.pci_devices) or () if d.vendor == "10de"}
+    for gpu in known(s.gpus) or ():
+        for name in (gpu.key, known(gpu.uuid), known(gpu.pci_address)):
+            if name:
+                names[name] = gpu.key
+    return names
 
 
 def run_check(

@@ -9,30 +9,39 @@ from msgspec.structs import replace
 from ..findings import LAYERS, Finding
 
 _STATUS = {"fail": 0, "unknown": 1, "warn": 2, "pass": 3, "skipped": 4}
+_OF_ONE_GPU = ("hardware", "speed")
+"""Layers whose findings about a GPU say nothing of another one; drivers and libraries are the same for all."""
 _SEVERITY = {"critical": 0, "error": 1, "warning": 2, "info": 3}
 
 
-def rank(findings: Iterable[Finding], declared: Mapping[str, tuple[str, ...]]) -> tuple[Finding, ...]:
+def rank(
+    findings: Iterable[Finding], declared: Mapping[str, tuple[str, ...]], gpus: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
     """Findings in the order of DESIGN rule 6; `downstream_of` of each is cut to the causes that were really found.
 
     `declared` maps each check id to the ids that it is downstream of. A cause that is itself no finding passes its
     own causes on: c downstream of b downstream of a folds c under a where b did not fire. A warning never explains
-    a failure.
+    a failure, and a fault of one board never explains what another GPU has: `gpus` maps the subjects that are GPUs
+    (key, UUID or PCI address) to one name each. Links have two ends: their findings fold under those of any GPU.
     """
     found = list(findings)
-    worst: dict[str, int] = {}
-    for finding in found:
-        worst[finding.id] = min(worst.get(finding.id, 9), _STATUS[finding.status])
     result = []
     for finding in found:
-        causes = _present_causes(finding, worst, declared)
+        causes = _present_causes(finding, found, declared, gpus or {})
         result.append(replace(finding, downstream_of=causes))
     return tuple(sorted(result, key=_key))
 
 
 def _present_causes(
-    finding: Finding, worst: Mapping[str, int], declared: Mapping[str, tuple[str, ...]]
+    finding: Finding, found: list[Finding], declared: Mapping[str, tuple[str, ...]], gpus: Mapping[str, str]
 ) -> tuple[str, ...]:
+    own = "" if finding.id.startswith("nvlink-") else gpus.get(finding.subject, "")
+
+    def explains(other: Finding) -> bool:
+        elsewhere = own and other.layer in _OF_ONE_GPU and gpus.get(other.subject, own) != own
+        return _STATUS[other.status] <= _STATUS[finding.status] and not elsewhere
+
+    present = {other.id for other in found if explains(other)}
     causes: list[str] = []
     seen = {finding.id}
     queue = list(finding.downstream_of)
@@ -41,7 +50,7 @@ def _present_causes(
         if cause in seen:
             continue
         seen.add(cause)
-        if cause in worst and worst[cause] <= _STATUS[finding.status]:
+        if cause in present:
             causes.append(cause)
         else:
             queue.extend(declared.get(cause, ()))

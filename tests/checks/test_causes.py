@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from doctor.checks._seen import ALL_CAUSES
 from doctor.commands.assess import known_ids
 from doctor.judge import load_all
@@ -23,6 +25,7 @@ from ..sickness import (
     nvml_says,
     unlisted,
 )
+from .gpu_readings import monitored
 from .test_no_nvidia_gpu import without_gpu
 from .test_wsl import linux_driver, without_dxg, wsl1, wsl2
 
@@ -94,3 +97,15 @@ def test_harmless_things_are_no_finding() -> None:
     assert ids(wsl2()) == []
     for variables in HARMLESS.values():
         assert ids(env(healthy(), **variables)) == []
+
+
+def test_a_fault_of_one_gpu_does_not_explain_what_another_one_has() -> None:
+    """GPU 0 has memory errors, and a row waits to be remapped on GPU 1 (or on GPU 0 itself)."""
+    s = monitored(healthy("h100", "h100"))
+    assert isinstance(s.gpus, tuple)
+    for other, causes in ((0, ("gpu-hardware-ecc-fault",)), (1, ())):
+        gpus = [replace(s.gpus[0], ecc_uncorrected_volatile=3), s.gpus[1]]
+        gpus[other] = replace(gpus[other], row_remap_pending=True)
+        found = {f.id: f for f in report(s.replace({"gpus": tuple(gpus)})).findings}
+        assert found["row-remap-pending"].downstream_of == causes, other
+        assert found["row-remap-pending"].subject == s.gpus[other].key
