@@ -11,14 +11,17 @@ from compat_matrix.code import CodeGrade
 from compat_matrix.versions import arch, torch_version
 
 from ..findings import Skip
+from ..findings.patterns import lazy
 from ..fixes.machine import SeenGpu, wheel_platform
 from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
+from ._extensions import FEW, share_for
 from ._torch import cuda_build, gpus
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 RUNS = ("sass", "ptx-jit")
+_MAIN = lazy(r"/libtorch_cuda(_cu|_cpp)?\.so$")
 NO_IMAGE = "no kernel image is available"
 
 
@@ -130,7 +133,8 @@ def judged(s: Snapshot, m: Matrix) -> list[Judged]:
         if cc not in by_capability:
             grades = [(code, m.code_for_gpu(cc, code.sass, code.ptx, driver, cuda)) for code in found]
             by_capability[cc] = [said for said in grades if not _ptx_unseen(s, m, *said)] or grades[:1]
-        result.append(_decide(gpu, by_capability[cc], ran_here(s, gpu), no_image_here(s, gpu)))
+        decided = _decide(gpu, by_capability[cc], ran_here(s, gpu), no_image_here(s, gpu))
+        result.append(_in_part(s, m, decided, [code.kind for code, _ in by_capability[cc]]))
     if not result:
         raise NeedsFact("gpus.compute_capability", Missing("absent", "no GPU's compute capability is known"))
     return result
@@ -187,6 +191,18 @@ def _decide(gpu: SeenGpu, said: list[tuple[Code, CodeGrade]], ran: bool, no_imag
         return Judged(gpu, CodeGrade(kind="unknown", by="", reason=reason), every[0][0], conflict=True)
     side = first in yes
     return Judged(gpu, first[1], first[0], tuple(one for one in every if (one in yes) != side), ran)
+
+
+def _in_part(s: Snapshot, m: Matrix, j: Judged, kinds: list[str]) -> Judged:
+    """Unknown where the bytes alone say no, and a good part of the kernels has code for the GPU all the same."""
+    if j.ran or kinds != ["bytes"] or j.grade.kind != "none" or no_image_here(s, j.gpu):
+        return j
+    libraries = [lib for lib in known(s.torch.libraries) or () if _MAIN.search(lib.path)]
+    share = max((share_for(m, library, j.gpu.capability) for library in libraries), default=0.0)
+    if share <= FEW:
+        return j
+    reason = f"by the bytes of its libraries alone, {share:.0%} of torch's kernels have code for {j.gpu.capability}"
+    return Judged(j.gpu, CodeGrade(kind="unknown", by="", reason=reason), j.code, conflict=True)
 
 
 def ran_here(s: Snapshot, gpu: SeenGpu) -> bool:

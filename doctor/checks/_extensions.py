@@ -14,7 +14,7 @@ from ._linked import libraries_of
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-_FEW = 0.2
+FEW = 0.2
 """Up to this share of containers, code that would run is that of a few special kernels, not support."""
 _MAIN = {
     "flash-attn": ("flash_attn_2_cuda", "flash_attn_cuda"), "vllm": ("/vllm/_C", "/vllm/_moe_C"),
@@ -62,6 +62,16 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
             return Reach("yes", grade.reason, held)
         if grade.ptx_needs_cuda or grade.kind == "unknown":
             return Reach("unknown", grade.reason, held)
+    share = share_for(m, library, capability)
+    if share > FEW:
+        return Reach("unknown", f"{share:.0%} of its kernels have code for {capability}", held)
+    words = " ".join(held) or "PTX only"
+    few = f"; only {share:.0%} of its kernels have code" if share else ""
+    return Reach("no", f"no code for {capability} among {words}{few}", held)
+
+
+def share_for(m: Matrix, library: CodeLibrary, capability: str) -> float:
+    """The share (0.0 to 1.0) of a library's containers that have code for a GPU, at least."""
     share = 0.0
     for section in library.sections:
         having = [
@@ -73,11 +83,7 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
             in ("sass", "ptx-jit")
         ]
         share = max(share, sum(having) / section.containers if section.containers else 0.0)
-    if share > _FEW:
-        return Reach("unknown", f"{share:.0%} of its kernels have code for {capability}", held)
-    words = " ".join(held) or "PTX only"
-    few = f"; only {share:.0%} of its kernels have code" if share else ""
-    return Reach("no", f"no code for {capability} among {words}{few}", held)
+    return share
 
 
 def bitsandbytes_versions(s: Snapshot) -> dict[tuple[int, int], CodeLibrary]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from doctor.findings import Finding
 from doctor.snapshot import ABSENT, Snapshot, TorchProof
+from doctor.snapshot.python import CodeEntry, CodeLibrary, CodeSection
 
 from ..cli.command import gpudoctor, save
 from ..healthy import MODELS, gpu, healthy
@@ -101,6 +102,26 @@ def test_a_torch_built_from_source_is_judged_by_its_list_and_bytes() -> None:
     assert run(LACKS, held)[0] == "unknown" and report(held).exit_code == 3
     neither = built.replace({"torch.arch_text": ("sm_80",), "torch.sass": ("8.0",)})
     assert run(LACKS, neither)[0] == "fail"
+
+
+def test_bytes_alone_decide_where_nearly_all_or_few_kernels_have_the_code() -> None:
+    """A build from source without a list: of its containers some have code for 9.0, which is not in `torch.sass`."""
+    built = not_asked(healthy("h100")).replace({"torch.version": "2.7.0a0+gitabc1234", "torch.arch_text": ABSENT})
+    for having, expected in ((0, "fail"), (14, "fail"), (21, "unknown"), (60, "unknown"), (89, "unknown")):
+        archs = [CodeEntry(arch="8.0", kind="sass", entries=100, containers=100)]
+        archs += [CodeEntry(arch="9.0", kind="sass", entries=having, containers=having)] if having else []
+        section = CodeSection(section=".nv_fatbin", containers=100, archs=tuple(archs))
+        library = CodeLibrary(
+            path="/opt/torch/lib/libtorch_cuda.so", package="torch", sections=(section,), sass=("8.0",)
+        )
+        s = built.replace({"torch.sass": ("8.0",), "torch.ptx": (), "torch.libraries": (library,)})
+        status, reason, _ = run(LACKS, s)
+        assert status == expected, having
+        assert expected == "fail" or (f"{having}%" in reason and report(s).exit_code != 1)
+        refused = no_kernel_image(s)
+        assert run(LACKS, refused)[0] == "fail", "CUDA says so itself"
+    whole = built.replace({"torch.sass": ("8.0", "9.0"), "torch.ptx": ()})
+    assert run(LACKS, whole)[0] == "pass"
 
 
 def test_bytes_that_are_there_beat_the_table_and_bytes_that_are_not_leave_it_open() -> None:
