@@ -48,7 +48,14 @@ ALSO = {
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
     **{
         f"doctor/patient/{name}.py": {"torch"}  # the patient's
-        for name in ("torch_facts", "torch_proof", "collective_proof", "torch_speed", "training_speed")
+        for name in (
+            "torch_facts",
+            "torch_proof",
+            "collective_children",
+            "collective_lines",
+            "torch_speed",
+            "training_speed",
+        )
     },
     "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is
     "doctor/patient/nvml_sampler.py": {"pynvml"},

@@ -83,6 +83,24 @@ def parts_in(folder: str) -> None:
     sys.modules[PACKAGE] = package
 
 
+class Parts:
+    """Finds the parts for the patient's own Python, which writes nothing beside them."""
+
+    @staticmethod
+    def find_spec(name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        package, _, part = name.rpartition(".")
+        if package != PACKAGE:
+            return None
+        import _frozen_importlib_external as machinery
+
+        class Loader(machinery.SourceFileLoader):
+            def set_data(self, *_: "Any", **__: "Any") -> None:
+                """No compiled form is written."""
+
+        file = os.path.join(path[0], part + ".py")
+        return machinery.spec_from_file_location(name, file, loader=Loader(name, file))
+
+
 def agent(folder: str, name: str) -> "Any":
     """An agent's file, imported."""
     parts_in(folder)
@@ -111,6 +129,7 @@ def script(words: "Sequence[str]") -> None:
     main.__file__ = words[0]
     main.__package__ = PACKAGE
     parts_in(os.path.dirname(os.path.abspath(words[0])))
+    sys.meta_path.insert(0, Parts())
     with open(words[0], "rb") as stream:
         code = compile(stream.read(), words[0], "exec")
     exec(code, main.__dict__)

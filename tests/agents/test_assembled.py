@@ -16,7 +16,7 @@ import pytest
 
 from doctor.targets.assembled import assembled
 
-from .run import run_cuda, run_nvml
+from .run import PATIENT, run_cuda, run_nvml
 
 OnMachine = Callable[..., dict[str, str]]
 TIMES = {"counters_ms"}
@@ -56,9 +56,8 @@ def test_an_agent_of_one_file_is_sent_as_it_is(tmp_path: Path) -> None:
 
 
 def test_what_is_sent_is_made_of_short_parts() -> None:
-    folder = Path(__file__).parents[2] / "doctor" / "patient"
-    for name in ("nvml", "cuda_driver"):
-        parts = [line for line in assembled(name).splitlines() if line.startswith("part(")]
-        assert parts
-    shared = ("nvml.py", "nvml_agent.py", "nvml_questions.py", "nvml_answers.py", "library_agent.py", "cuda_driver.py")
-    assert {name: size for name in shared if (size := len((folder / name).read_text().splitlines())) > 300} == {}
+    whole = {"torch_speed.py", "training_speed.py"}
+    sizes = {path.name: len(path.read_text("utf-8").splitlines()) for path in PATIENT.glob("*.py")}
+    assert {name: size for name, size in sizes.items() if size > 300 and name not in whole} == {}
+    for name in ("nvml", "cuda_driver", "driver_proof", "torch_proof", "collective_proof"):
+        assert "\npart(" in assembled(name)

@@ -12,7 +12,7 @@ from typing import Any
 
 import doctor.patient
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import OnLine, start_agent, wait_agents
+from doctor.targets.process import OnLine, script_argv, start_agent, wait_agents
 
 PATIENT = Path(doctor.patient.__file__).parent
 DEADLINE_S = 60.0
@@ -48,7 +48,7 @@ def run(
     on_line: OnLine | None = None,
 ) -> AgentResult:
     """Run an agent to its end. `silent_in`: the step and device behind which it is given little time."""
-    argv = [python, str(PATIENT / f"{agent}.py"), *arguments]
+    argv = script_argv(python, str(PATIENT / f"{agent}.py"), *arguments)
 
     def heard(line: dict[str, Any]) -> None:
         if silent_in and (line.get("begin"), line.get("device")) == silent_in:

@@ -17,6 +17,7 @@ from doctor.probes.measured import parse_measured
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import CollectiveProof, Measured, PairProof
 from doctor.targets.agent import AgentResult
+from doctor.targets.process import script_argv
 
 from ..rows import for_each
 from .fake_site import PATIENT, environment, fields, rows, run
@@ -247,7 +248,7 @@ def test_an_import_that_ends_the_process(tmp_path: Path) -> None:
 @for_each(("number", "left"), [(signal.SIGTERM, 0), (signal.SIGKILL, 1)])
 def test_ranks_do_not_outlive_it(tmp_path: Path, number: signal.Signals, left: int) -> None:
     env = environment(tmp_path, devices=2, ranks={"1": "hang"})
-    argv = [sys.executable, str(PATIENT / "collective_proof.py"), "--seconds", "60"]
+    argv = script_argv(sys.executable, str(PATIENT / "collective_proof.py"), "--seconds", "60")
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         lines: list[dict[str, Any]] = []
