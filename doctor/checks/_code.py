@@ -201,7 +201,9 @@ def _in_part(s: Snapshot, m: Matrix, j: Judged, kinds: list[str]) -> Judged:
     share = max((share_for(m, library, j.gpu.capability) for library in libraries), default=0.0)
     if share <= FEW:
         return j
-    reason = f"by the bytes of its libraries alone, {share:.0%} of torch's kernels have code for {j.gpu.capability}"
+    reason = (
+        f"by the bytes of its libraries alone, at most {share:.0%} of torch's kernels have code for {j.gpu.capability}"
+    )
     return Judged(j.gpu, CodeGrade(kind="unknown", by="", reason=reason), j.code, conflict=True)
 
 

@@ -64,14 +64,15 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
             return Reach("unknown", grade.reason, held)
     share = share_for(m, library, capability)
     if share > FEW:
-        return Reach("unknown", f"{share:.0%} of its kernels have code for {capability}", held)
+        return Reach("unknown", f"at most {share:.0%} of its kernels have code for {capability}", held)
     words = " ".join(held) or "PTX only"
     few = f"; only {share:.0%} of its kernels have code" if share else ""
     return Reach("no", f"no code for {capability} among {words}{few}", held)
 
 
 def share_for(m: Matrix, library: CodeLibrary, capability: str) -> float:
-    """The share (0.0 to 1.0) of a library's containers that have code for a GPU, at least."""
+    """The share (0.0 to 1.0) of a library's containers that have code for a GPU, at most: a container may hold several
+    kinds of code that run on it."""
     share = 0.0
     for section in library.sections:
         having = [
@@ -83,7 +84,7 @@ def share_for(m: Matrix, library: CodeLibrary, capability: str) -> float:
             in ("sass", "ptx-jit")
         ]
         share = max(share, sum(having) / section.containers if section.containers else 0.0)
-    return share
+    return min(share, 1.0)
 
 
 def bitsandbytes_versions(s: Snapshot) -> dict[tuple[int, int], CodeLibrary]:

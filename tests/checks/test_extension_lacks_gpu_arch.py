@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+from doctor.formats.fatbin import SASS
+from doctor.formats.fatbin_summary import summarize
+from doctor.formats.fatbin_support import supported
 from doctor.snapshot import Missing
+from doctor.snapshot.python import CodeEntry, CodeLibrary, CodeSection
 
 from ..extensions import bitsandbytes, flash_attn, library, with_extension
+from ..fixtures import wheels
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
 from ..rows import for_each
@@ -85,3 +92,40 @@ def test_unknown_without_the_deciding_fact(fact: str) -> None:
         gone = {"driver.cuda_devices": Missing("denied"), "torch_run.device_capabilities": Missing("denied")}
         sick = sick.replace(gone)
     assert run(ID, sick)[0] == "unknown"
+
+
+def test_a_wheel_whose_code_the_bytes_do_not_decide_is_unknown_never_sick() -> None:
+    """vllm 0.33 as it was published: a part of `_C_stable_libtorch` is for 9.0a or PTX, and none of it is for Volta."""
+    libraries = []
+    for one in wheels.load("vllm-0.33.0-x86_64")["libraries"]:
+        summary = summarize(wheels.in_memory(one))
+        targets = supported(summary)
+        sections = tuple(
+            CodeSection(
+                section=section.name,
+                containers=section.kernel_containers,
+                archs=tuple(
+                    CodeEntry(
+                        arch=count.target.arch + count.target.variant,
+                        kind=count.target.kind.lower(),
+                        entries=count.entries,
+                        containers=count.containers,
+                    )
+                    for count in section.targets
+                ),
+            )
+            for section in summary.sections
+        )
+        own = tuple(target.arch + target.variant for target in targets if target.kind == SASS)
+        libraries.append(CodeLibrary(path=f"/opt/{one['name']}", package="vllm", sections=sections, sass=own))
+    stable = [library for library in libraries if "/_C_stable" in library.path]
+    found = {}
+    for model in ("v100", "t4", "a100", "l4", "h100", "rtx5090"):
+        status, reason, _ = run(ID, with_extension(healthy(model), "vllm", "0.33.0", *stable))
+        found[model] = status
+        assert all(int(share) <= 100 for share in re.findall(r"(\d+)%", reason)), reason
+    wanted = {"v100": "fail", "t4": "unknown", "h100": "unknown"}
+    moe = [library for library in libraries if "/_moe_C" in library.path]
+    status, reason, _ = run(ID, with_extension(healthy("a100"), "vllm", "0.33.0", *moe))
+    assert status == "unknown" and "at most 100%" in reason, "a container may hold two kinds of code that run"
+    assert found == {model: wanted.get(model, "pass") for model in found}
