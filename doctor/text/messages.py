@@ -121,13 +121,18 @@ def catalogue() -> tuple[Message, ...]:
     return tuple(_message(entry) for entry in _file()[0])
 
 
-def find_hits(haystack: Haystack) -> list[Hit]:
-    """Every entry's first hits, in the order of the text; of equal lines the first counts."""
+def find_hits(haystack: Haystack, spoken: Haystack | None = None) -> list[Hit]:
+    """Every entry's first hits, in the order of the text; of equal lines the first counts.
+
+    `spoken`: where people's words are looked for, if not everywhere.
+    """
     found: list[Hit] = []
     for entry in _file()[0]:
         hits = (
             Hit(_message(entry), line, groups)
-            for line, groups in haystack.lines_with(entry.find, entry.expression, entry.words)
+            for line, groups in (spoken or haystack if entry.words else haystack).lines_with(
+                entry.find, entry.expression, entry.words
+            )
             if agrees(entry.limit, groups)
         )
         found += islice(hits, _MOST_HITS)

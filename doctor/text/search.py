@@ -47,11 +47,11 @@ class Haystack:
                 index = bisect_right(self._starts, at) - 1
                 line = self._lines[index]
                 if index not in seen:
+                    seen.add(index)
                     pattern = pattern or (re.compile(expression, re.I) if expression else None)  # few are needed
                     text = line.text.replace("_", " ") if words else line.text
                     found = pattern.search(text) if pattern else None
                     if found or not pattern:
-                        seen.add(index)
                         yield line, tuple(group or "" for group in found.groups()) if found else ()
                 end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._text) + 1
                 at = self._text.find(needle, max(end - 1, at + 1))

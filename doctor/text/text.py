@@ -13,7 +13,7 @@ from .clean import lines_of
 from .decide import symptoms
 from .excerpt import Excerpt, excerpt
 from .merge import merge
-from .messages import Message, find_hits, proven
+from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
 from .statement import Line, Statement
@@ -99,6 +99,8 @@ _SHORT = 60
 """Lines of a text whose every word was chosen: what it speaks of is a hint."""
 
 
+_MOST_SPOKEN = 500
+"""Lines at each end of a log that are read for people's words."""
 _NOTE = 12
 """Lines of a note, which need not name its subject."""
 _SUBJECT = ("gpu", "cuda", "nvidia", "torch", "nccl", "tensorflow", "jax", "vram", "geforce", "rtx", "gtx", "tesla",
@@ -122,9 +124,10 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
         if reader.may_read(lines, words):
             statements += reader.read(lines)
     whole = [*unwrapped(lines), *joined(lines), *lshw(lines)]
-    hits = find_hits(Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack)
+    every = Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack
+    hits = find_hits(every, _spoken(lines) or every)
     if len(lines) > _NOTE and not any(words.may_hold(word) for word in _SUBJECT):
-        hits = [hit for hit in hits if hit.message.decides and not _told(hit.message)]
+        hits = [hit for hit in hits if hit.message.decides and not hit.message.people]
         statements = [said for said in statements if said.path != "gpu.prose"]
     s = merge([*statements, *proven(hits)], name)
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
@@ -134,9 +137,12 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     return s.replace({"symptoms": (*said, *xid_symptoms(haystack, {x.line for x in said if x.decides}))})
 
 
-def _told(message: Message) -> bool:
-    """Whether people say it, not a program."""
-    return message.words or message.source == "statement"
+def _spoken(lines: list[Line]) -> Haystack | None:
+    """Of a long log its begin and its end, where people write: within it programs use the same words otherwise."""
+    if len(lines) <= 2 * _MOST_SPOKEN:
+        return None
+    ends = [*lines[:_MOST_SPOKEN], *lines[-_MOST_SPOKEN:]]
+    return Haystack(ends, Words(ends))
 
 
 def judgeable(s: Snapshot) -> bool:
