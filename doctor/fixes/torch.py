@@ -13,8 +13,7 @@ from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .conda import NO_LINE, install_from_conda
 from .conda import choose as choose_from_conda
 from .extensions import cuda_majors, refit, without_libraries
-from .install import Install, name_of, step
-from .install import note as note
+from .install import Install, name_of, note, step
 from .machine import capabilities, driver_platform, driver_version, python_version, torch_cuda
 from .packages import (
     installed,
@@ -25,8 +24,7 @@ from .packages import (
     uninstall_command,
     with_distributions,
 )
-from .place import RECHECK
-from .place import recheck_run as recheck_run
+from .place import RECHECK, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

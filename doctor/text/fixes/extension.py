@@ -13,8 +13,8 @@ from ...fixes.extensions import SOURCE_ONLY, another, build, compiled, remove, u
 from ...fixes.install import ways
 from ...fixes.machine import capabilities, python_version
 from ...fixes.packages import installed
+from ...fixes.place import recheck_run
 from ...fixes.selection import unset_variable
-from ...fixes.torch import recheck_run
 from ...snapshot import Distribution, known
 from .parts import Told, one_step
 

@@ -13,16 +13,15 @@ from ...findings import Fix, Step
 from ...findings.patterns import lazy
 from ...fixes.driver import RPM, other_host
 from ...fixes.fitting import fitting_torch
-from ...fixes.install import Install, ways
+from ...fixes.install import Install, note, ways
 from ...fixes.jetson import jetson_build
 from ...fixes.libcuda import without_folders
 from ...fixes.libraries import off_library_path
 from ...fixes.machine import capabilities, torch_cuda
 from ...fixes.packages import uninstall_command
-from ...fixes.place import RECHECK, container_kind, driver_changes, host_sudo, on_host
+from ...fixes.place import RECHECK, container_kind, driver_changes, host_sudo, on_host, recheck_run
 from ...fixes.selection import environment_with
 from ...fixes.speed import local_data, more_workers
-from ...fixes.torch import note, recheck_run
 from ...snapshot import known
 from .parts import Told, one_step
 from .python import torch_again

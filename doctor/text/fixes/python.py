@@ -12,14 +12,14 @@ from ...fixes.companions import COMPILED, install_companion
 from ...fixes.driver import install_fitting, install_offered, offer
 from ...fixes.fitting import fitting_torch, usual_gpus
 from ...fixes.frameworks import LLAMA_CPP, cuda_major_for, replace_package
-from ...fixes.install import Install, executable, ways
+from ...fixes.install import Install, executable, note, ways
 from ...fixes.jetson import jetson_build
 from ...fixes.libraries import reinstall_torch
 from ...fixes.machine import capabilities, driver_platform, python_version, torch_cuda
 from ...fixes.packages import installed, uninstall_command
-from ...fixes.place import RECHECK, notebook
+from ...fixes.place import RECHECK, notebook, recheck_run
 from ...fixes.python import new_python_fix
-from ...fixes.torch import choose, install_torch, note, recheck_run
+from ...fixes.torch import choose, install_torch
 from ...snapshot import Distribution, Snapshot, known
 from .framework import libraries
 from .parts import Told, one_step
