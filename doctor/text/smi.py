@@ -106,6 +106,7 @@ def read_query(lines: list[Line]) -> Iterator[Statement]:
     """`nvidia-smi -q`: a log of keys and values under one heading for each GPU; of a part of it, the ECC counts."""
     inside, index, section, since = False, -1, "", ""
     pages: dict[int, int] = {}
+    health: dict[int, int] = {}
     for line in lines:
         text = line.text
         if "NVSMI LOG" in text:
@@ -139,6 +140,9 @@ def read_query(lines: list[Line]) -> Iterator[Statement]:
             yield say("driver.nvml_cuda_version", cuda, line)
         elif index >= 0:
             yield from _field(key, value, section, index, line)
+            if section == "Health" and (bits := _fabric_bits(key, value)):
+                health[index] = health.get(index, 0) | bits
+                yield say("gpu", {**_BASE, "index": index, "fabric_health": health[index]}, line)
             if section == "Retired Pages" and key in _RETIRED and (count := values.number(value)) is not None:
                 pages[index] = pages.get(index, 0) + count
                 yield say(
@@ -173,6 +177,43 @@ def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterat
         yield say("gpu", {**base, "row_remap_pending": flag}, line)
     elif key == "Remapping Failure Occurred" and (flag := values.yes_no(value)) is not None:
         yield say("gpu", {**base, "row_remap_failed": flag}, line)
+    elif key == "SRAM Threshold Exceeded" and (flag := values.yes_no(value)) is not None:
+        yield say("gpu", {**base, "sram_threshold_exceeded": flag}, line)
+    elif key == "Replays Since Reset" and (count := values.number(value)) is not None:
+        yield say("gpu", {**base, "pcie_replays": count}, line)
+    elif section in ("Fabric", "Health") and (known := _FABRIC.get(key)):
+        name, codes = known
+        if (code := codes.get(value.lower())) is not None:
+            yield say("gpu", {**base, name: code}, line)
+
+
+_BASE: dict[str, object] = {"name": None, "count": 1, "vendor": "nvidia"}
+_FABRIC: dict[str, tuple[str, dict[str, int]]] = {
+    "State": ("fabric_state", {"not started": 1, "in progress": 2, "completed": 3}),
+    "Status": ("fabric_status", {
+        "success": 0, "invalid argument": 2, "not supported": 3, "not found": 6, "timeout": 10, "gpu is lost": 15,
+        "insufficient resources": 23, "unknown error": 999,
+    }),
+    "Summary": ("fabric_health_summary", {"healthy": 1, "unhealthy": 2, "limited capacity": 3}),
+}  # fmt: skip
+"""Keys under `Fabric` and their words, as NVML's numbers (nvml.h: NVML_GPU_FABRIC_STATE_*, _HEALTH_*)."""
+_FLAGS = {"Route Recovery in progress": 2, "Route Unhealthy": 4, "Access Timeout Recovery": 6}
+"""Where their two bits begin in NVML's mask: 1 is true, 2 is false."""
+_WRONG = ("none", "sysguid", "chassis", "partition", "nvlink", "firmware", "location", "state")
+"""Words of `Incorrect Configuration`, each at its number in the mask less 1."""
+
+
+def _fabric_bits(key: str, value: str) -> int:
+    """The part of NVML's mask of the fabric's health that one line tells; 0 where it tells nothing (N/A)."""
+    word = value.lower()
+    if key == "Bandwidth":
+        return {"degraded": 1, "full": 2}.get(word, 0)
+    if key in _FLAGS and (flag := values.yes_no(value)) is not None:
+        return (1 if flag else 2) << _FLAGS[key]
+    if key == "Incorrect Configuration":
+        word = "none" if word in ("false", "no") else word.replace("system guid", "sysguid")
+        return next((number << 8 for number, known in enumerate(_WRONG, 1) if known in word), 0)
+    return 0
 
 
 def read_nvcc(lines: list[Line]) -> Iterator[Statement]:

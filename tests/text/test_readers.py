@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from doctor.snapshot import Gpu, Missing, Snapshot
+import json
+
+from doctor.snapshot import NOT_ASKED, Gpu, Missing, Snapshot
 from doctor.text import judgeable, read
 from doctor.text.clean import lines_of
 
+from ..cli.command import gpudoctor
 from ..rows import for_each
 
 COLLECT_ENV = """\
@@ -461,3 +464,64 @@ def test_torch_of_an_image_named_in_passing() -> None:
     s = read("I run pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime here")
     assert (s.torch.version, s.torch.cuda) == ("2.2.0", "12.1")
     assert isinstance(read("try docker pull pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime").torch.cuda, Missing)
+
+
+HEALTH = """\
+==============NVSMI LOG==============
+Driver Version                            : 570.86.15
+CUDA Version                              : 12.8
+Attached GPUs                             : 2
+GPU 00000000:1B:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    PCI
+        Replays Since Reset               : 0
+    ECC Errors
+        Volatile
+            SRAM Uncorrectable Parity     : 0
+        Aggregate
+            SRAM Uncorrectable Parity     : 0
+            SRAM Threshold Exceeded       : No
+    Fabric
+        State                             : Completed
+        Status                            : Success
+        CliqueId                          : 0
+        ClusterUUID                       : 00000000-0000-0000-0000-000000000000
+        Health
+            Bandwidth                     : Full
+            Route Recovery in progress    : False
+            Route Unhealthy               : False
+            Access Timeout Recovery       : False
+GPU 00000000:43:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    PCI
+        Replays Since Reset               : 12
+    ECC Errors
+        Aggregate
+            SRAM Threshold Exceeded       : Yes
+    Fabric
+        State                             : Completed
+        Status                            : Insufficient Resources
+        Health
+            Bandwidth                     : Degraded
+            Route Recovery in progress    : N/A
+            Route Unhealthy               : True
+            Access Timeout Recovery       : False
+            Incorrect Configuration       : No Partition
+            Summary                       : Unhealthy
+"""
+
+
+def test_query_tells_sram_fabric_and_replays() -> None:
+    sound, sick = gpus(read(HEALTH))
+    names = ("sram_threshold_exceeded", "pcie_replays", "fabric_state", "fabric_status", "fabric_health")
+    assert [getattr(sound, name) for name in names] == [False, 0, 3, 0, 0xAA]
+    assert [getattr(sick, name) for name in names] == [True, 12, 3, 23, 0x491]
+    assert (sound.fabric_health_summary, sick.fabric_health_summary) == (NOT_ASKED, 2)
+    done = gpudoctor("explain", "-", "--format", "json", data=HEALTH.encode())
+    found = {(f["id"], f["subject"]) for f in json.loads(done.stdout)["findings"] if f["status"] == "fail"}
+    assert found == {("sram-ecc-threshold-exceeded", "gpu-1"), ("nvlink-fabric-unhealthy", "gpu-1")}, done
+    well = HEALTH.partition("GPU 00000000:43")[0]
+    findings = json.loads(gpudoctor("explain", "-", "--format", "json", data=well.encode()).stdout)["findings"]
+    assert not [f["id"] for f in findings if f["status"] in ("fail", "warn")], findings
+    alone = gpus(read(HEALTH.replace("Completed", "N/A").replace("Full", "N/A").replace("False", "N/A")))[0]
+    assert alone.fabric_state == NOT_ASKED and alone.fabric_health == NOT_ASKED
