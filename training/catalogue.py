@@ -34,8 +34,9 @@ TABLES = ROOT / "doctor" / "text" / "catalogue"
 TARGET = ROOT / "doctor" / "text" / FILE
 TOPICS, PEOPLE = "topics.toml", "people.toml"
 PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
-LISTS, WORDS, FLAGS = ("find", "suggests"), ("pattern", "means", "fix", "source"), ("words", "people", "mention")
-BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "where", "source", "people", "mention")
+LISTS, WORDS = ("find", "suggests"), ("pattern", "means", "fix", "source")
+FLAGS = ("words", "people", "mention", "happened", "exact")
+BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "where", "source", *FLAGS[1:])
 """What the second line of a row holds, in this order."""
 KEYS = {*LISTS, *WORDS, *FLAGS, *BODY, "compare", "says", "not"}
 
@@ -125,6 +126,9 @@ def _shape(row: Row) -> Iterator[str]:
         yield f"where: {row.fields['where']!r} is no place"
     if row.fields.get("decides") and not row.fields.get("fix"):
         yield "decides: what decides says what to do (fix)"
+    for key in ("happened", "exact"):
+        if row.fields.get(key) and not row.fields.get("decides"):
+            yield f"{key}: the row decides nothing"
     try:
         groups = re.compile(row.expression, re.I).groups
     except re.error as error:

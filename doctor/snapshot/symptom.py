@@ -22,6 +22,10 @@ class Symptom(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Ids of the checks whose cause it allows, likeliest first."""
     mention: bool = False
     """It speaks of a thing and does not say that it fails."""
+    happened: bool = False
+    """It shows that what the check only warns of has happened."""
+    exact: bool = False
+    """Its own fix is more exact than the check's."""
     of_program: bool = False
     """It speaks of the program, or of nothing at all, and not of the environment."""
     fix: str = ""

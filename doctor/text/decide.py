@@ -29,6 +29,8 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
             command=message.command,
             where=message.where,
             mention=message.mention,
+            happened=message.happened,
+            exact=message.exact,
             of_program=message.id.startswith(("program-", "harmless-")) and bool(message.fix),
         )
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ..findings import Check, Finding, Fix, Step
-from ..snapshot import Missing, Snapshot
+from ..snapshot import Missing, Snapshot, Symptom
 
 _NAMES = ("cuDNN", "nvidia-", "bitsandbytes", "flash-attn", "libcuda", "libnvidia", "torch ", "torch'", "torchvision",
           "xformers", "nouveau", "nvcc")  # fmt: skip
@@ -29,29 +29,42 @@ def forgetting(finding: Finding, s: Snapshot) -> Finding:
     return replace(finding, fixes=tuple(fixes))
 
 
-def decided(about: Check, s: Snapshot) -> Iterator[Finding]:
-    """The failure that the text's messages prove for this check, with the line that says it; nothing on a machine."""
+def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Iterator[Finding]:
+    """What the text's messages prove for this check, with the line that says it.
+
+    The check's own severity wins: of an info check it is a remark, and of a check that warns it is a warning, unless
+    a message shows that it happened. `by_facts`: the check has warned or remarked by the
+    facts of the text, which no other message tops.
+    """
     deciding = [symptom for symptom in s.symptoms if symptom.decides == about.id]
     if not deciding:
         return
+    happened = any(symptom.happened for symptom in deciding)
+    status = "pass" if about.severity == "info" else "warn" if about.severity == "warning" and not happened else "fail"
+    if by_facts and (status == "pass" or not happened):
+        return
     first = deciding[0]
-    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != about.id)
-    fixes: tuple[Fix, ...] = ()
-    if first.fix:
-        where = first.where if first.where in _WHERE else "host"
-        again = Missing("recheck", "run it again")
-        changes = {"symptoms": rest, "driver.nvml_init": again, "torch_run.first_call_code": again,
-                   "torch_run.cuda_available": again, "driver.cuda_version": again}  # fmt: skip
-        step = Step(text=first.fix, command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
-        fixes = (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)
-    severity = about.severity if about.severity in ("critical", "error") else "error"
     means = first.means if first.means.startswith(_NAMES) else f"{first.means[:1].upper()}{first.means[1:]}"
     said = dict.fromkeys(f"line {symptom.line}: {symptom.text}" for symptom in deciding)
     lines = "; ".join(list(said)[:3])
-    yield about.fail(
+    severity = about.severity if about.severity in ("critical", "error") else "error"
+    say = {"fail": about.fail, "warn": about.warn, "pass": about.remark}[status]
+    yield say(
         means,
         f"The text says so. {lines[:1].upper()}{lines[1:]}",
         facts={"message": first.id, "line": first.line},
-        severity=severity,
-        fixes=fixes,
+        fixes=_own_fix(about, first, s) if status != "pass" else (),
+        **({"severity": severity} if status == "fail" else {}),
     )
+
+
+def _own_fix(about: Check, first: Symptom, s: Snapshot) -> tuple[Fix, ...]:
+    if not first.fix:
+        return ()
+    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != about.id)
+    where = first.where if first.where in _WHERE else "host"
+    again = Missing("recheck", "run it again")
+    changes = {"symptoms": rest, "driver.nvml_init": again, "torch_run.first_call_code": again,
+               "torch_run.cuda_available": again, "driver.cuda_version": again}  # fmt: skip
+    step = Step(text=first.fix, command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
+    return (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)

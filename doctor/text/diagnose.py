@@ -15,8 +15,8 @@ from .cause_pages import load_causes
 from .complaint import not_missed, not_said
 from .decided import decided, forgetting
 from .enrich import enriched
-from .fixes.offer import at_place
-from .suspects import likely, needs, possible, suspected
+from .fixes.offer import at_place, made
+from .suspects import likely, needs, possible, proven, suspected
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -30,15 +30,17 @@ def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     s = enriched(snapshot, matrix)
     catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
     judged = [not_said(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
-    examined = without_causes([_with_words(one, s, matrix) for one in judged])
+    examined = without_causes([_with_words(one, s, matrix) for one in judged], s)
     report = compose(s, matrix, policy, examined)
     open_causes = possible(s, report.findings, report.checks)
     if report.verdict != "unknown":
         return replace(report, possible=open_causes)
-    findings = (*suspected(s, matrix, open_causes, catalogue), *report.findings)
+    more = suspected(s, matrix, open_causes, catalogue)
+    findings = (*(f for f in more if f.status != "pass"), *report.findings)
     named = likely(findings, open_causes)
     return replace(
         report,
+        remarks=(*report.remarks, *(f for f in more if f.status == "pass")),
         findings=findings,
         possible=open_causes,
         needs=needs(open_causes, s),
@@ -50,26 +52,27 @@ def _with_words(one: Examined, s: Snapshot, m: Matrix) -> Examined:
     """What a check says with the text's words: where it finds nothing and a message decides it, that is the finding."""
     if one.reason == LEFT_OUT:
         return one
-    if one.status != "fail" and (told := list(decided(one.check.about, s))):
-        remarks = [f for f in one.said if f.status == "pass"]
-        one = one._replace(status="fail", reason="", said=(*told, *remarks))
-    return one._replace(said=tuple(_for_text(f, s, m) if f.fixes else f for f in one.said))
+    if one.status != "fail":
+        by_facts = one.status == "warn" or (one.status == "pass" and bool(one.said))
+        if told := list(decided(one.check.about, s, by_facts)):
+            remarks = [f for f in one.said if f.status == "pass"]
+            one = one._replace(status=told[0].status, reason="", said=(*told, *remarks))
+    said = [made(f, lambda f=f: at_place(forgetting(f, s), s, m)) if f.fixes else (f,) for f in one.said]  # type: ignore[misc]
+    return one._replace(said=tuple(finding for some in said for finding in some))
 
 
-def _for_text(finding: Finding, snapshot: Snapshot, matrix: Matrix) -> Finding:
-    """The finding with fixes for the place of the text; with those that it has where these cannot be made."""
-    finding = forgetting(finding, snapshot)
-    try:
-        return at_place(finding, snapshot, matrix)
-    except Exception:  # no odd fact of a text may cost the report
-        return finding
-
-
-def without_causes(examined: Sequence[Examined]) -> list[Examined]:
+def without_causes(examined: Sequence[Examined], s: Snapshot) -> list[Examined]:
     """Effects whose cause the text does not hold become UNKNOWN; beside a proven cause, what it left untold is none."""
-    if any(f.status == "fail" and f.id not in EFFECTS for one in examined for f in one.said):
-        return [one._replace(said=tuple(f for f in one.said if not _untold(f))) for one in examined]
+    said = [f for one in examined for f in one.said if f.id not in EFFECTS]
+    if any(f.status == "fail" for f in said):
+        return [_without_untold(one) for one in examined]
+    if any(f.status == "warn" and proven(f, s) for f in said):
+        examined = [_without_untold(one) for one in examined]
     return [_effect(one) if one.check.id in EFFECTS and one.status == "fail" else one for one in examined]
+
+
+def _without_untold(one: Examined) -> Examined:
+    return one._replace(said=tuple(f for f in one.said if not _untold(f)))
 
 
 def _untold(finding: Finding) -> bool:

@@ -60,6 +60,10 @@ class Message(NamedTuple):
     """It speaks of a thing and does not say that it fails."""
     people: bool
     """People say it, not a program."""
+    happened: bool
+    """It shows that what a check only warns of has happened."""
+    exact: bool
+    """Its own fix is more exact than the check's."""
 
     @property
     def command(self) -> str:
@@ -113,6 +117,8 @@ def _message(entry: Entry) -> Message:
         tuple((check, when) for check, when in row.get("hints", ())),
         row.get("mention", False),
         entry.words or row.get("people", False),
+        row.get("happened", False),
+        row.get("exact", False),
     )
 
 

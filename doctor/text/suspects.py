@@ -41,9 +41,14 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Check
     for rank, name in enumerate(_by_place(s)):
         votes[name] = votes.get(name, 0.0) + 0.6 / (rank + 1)
     votes = {name: vote * (0.3 if hardly(s, name) else 1.0) for name, vote in votes.items()}
-    passed = {result.id for result in results if result.status == "pass"}
-    ids = [name for name in votes if name not in passed and not cannot_be(s, name)]
+    settled = {result.id for result in results if result.status == "pass"} | {f.id for f in findings if proven(f, s)}
+    ids = [name for name in votes if name not in settled and not cannot_be(s, name)]
     return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
+
+
+def proven(finding: Finding, s: Snapshot) -> bool:
+    """Whether a message of the text decides it: a failure, or a warning that is not only likely."""
+    return finding.status in ("fail", "warn") and any(symptom.decides == finding.id for symptom in s.symptoms)
 
 
 def suspected(
@@ -67,11 +72,11 @@ def suspected(
     if not fails or {name for symptom in s.symptoms for name in symptom.suggests} != {about.id}:
         title, detail = f"Likely, not proven: {about.title}", f"{line} The text allows it, and does not prove it."
         return (about.unknown(title, detail, facts=facts, downstream_of=(), direct=False),)
-    from .fixes.offer import suspected_fixes
+    from .fixes.offer import made, suspected_fixes
 
     detail = f"{line} The text speaks of this cause and of no other; it does not prove it."
     likely = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
-    return (replace(likely, fixes=suspected_fixes(likely, s, m)),)
+    return made(likely, lambda: replace(likely, fixes=suspected_fixes(likely, s, m)))
 
 
 def likely(findings: tuple[Finding, ...], open_causes: tuple[str, ...]) -> Finding | None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from doctor.findings import Finding, Fix, told
-from doctor.judge import load
+from doctor.commands.assess import load_known
+from doctor.findings import Finding, Fix
 from doctor.snapshot import Snapshot
 from doctor.text import read
+from doctor.text.decided import decided
 from doctor.text.enrich import with_capabilities
 from doctor.text.fixes.offer import at_place, builders
 from doctor.text.messages import catalogue
@@ -356,7 +357,7 @@ def test_odd_facts_beside_a_message_neither_break_nor_spoil_its_fix(seed: int) -
         s, found = failures("\n".join(parts))
         judged = with_capabilities(s, matrix())
         for finding in found:
-            for plain in told(load(finding.id).about, judged):
+            for plain in decided(load_known(finding.id).about, judged):
                 assert at_place(plain, judged, matrix()).fixes, parts
             assert finding.fixes, parts
             after = s

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-_OWN_WORDS = frozenset((
-    "cdi-spec-stale", "cli-rootless", "cuda-headers-missing", "cupy-two", "docker-too-old", "flashinfer-sm75",
-    "gloo-interface", "headers-not-found", "jetson-nodes-denied", "k8s-class-not-found", "mig-no-room",
-    "mig-not-uniform", "module-source-too-old", "ngc-driver-found", "ngc-gpu-unknown", "nvcc-no-compiler",
-    "nvrm-bios", "operator-no-resource", "paddle-arch", "paddle-cudnn", "rapids-gpu-too-old", "slurm-fewer-gpus",
-    "slurm-select-type", "tcnn-arch", "toolkit-hook-direct",
-))  # fmt: skip
-"""Messages whose own fix is more exact than the check's."""
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
 
 
@@ -58,6 +50,27 @@ def builders() -> dict[str, Builder]:
     return found
 
 
+def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
+    """The finding that `make` gives; where that raises, the finding as it was, and a remark that shows the fault.
+
+    No odd fact of a text may cost the report, and no fault of a fix may hide in it.
+    """
+    try:
+        return (make(),)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        remark = replace(
+            finding,
+            status="pass",
+            severity="info",
+            title=f"gpudoctor could not make a fix for {finding.id}",
+            detail=f"This is a fault of gpudoctor: {said[:300]}",
+            facts={"internal": said[:300]},
+            fixes=(),
+        )
+        return finding, remark
+
+
 def at_place(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
     """The finding with fixes for where the text comes from: those that this user can carry out come first."""
     fixes = _offered(finding, s, m) or finding.fixes
@@ -68,12 +81,8 @@ def at_place(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
 
 
 def suspected_fixes(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
-    """The same for a cause that messages suggest and do not decide; an odd fact of the text costs only the fix."""
-    said = [symptom for symptom in s.symptoms if finding.id in symptom.suggests]
-    try:
-        fixes = _built(finding, said, s, m)
-    except Exception:
-        return ()
+    """The same for a cause that messages suggest and do not decide."""
+    fixes = _built(finding, [symptom for symptom in s.symptoms if finding.id in symptom.suggests], s, m)
     return tuple(in_powershell(fix) for fix in fixes) if known(s.host.system) == "windows" else fixes
 
 
@@ -84,7 +93,7 @@ def _offered(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
 
 def _built(finding: Finding, said: list[Symptom], s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     build = builders().get(finding.id) if said and "message" in finding.facts else None
-    if build is None or (said[0].id in _OWN_WORDS and said[0].fix and not guest(s)):
+    if build is None or (said[0].exact and said[0].fix and not guest(s)):
         return ()
     lines = "\n".join(symptom.text for symptom in (*said, *s.symptoms))
     rest = tuple(symptom for symptom in s.symptoms if symptom not in said)
