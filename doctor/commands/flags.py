@@ -34,7 +34,7 @@ _PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpret
 _CONFIG = Flag(("--config",), "config", "text", "Read this gpudoctor.toml or pyproject.toml.", "FILE")
 _NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Search for no such file.", default=False)
 _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
-_REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved.", "DIR")
+_REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved, as of that day.", "DIR")
 _OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
     ("-v", "--verbose"), "verbose", "count", "Open every group; -vv: all facts with their witnesses.", default=0

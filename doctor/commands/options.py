@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ..findings import Expect, Policy
 from ..guard import Refusal
+from ..snapshot import Snapshot
 from .suggest import did_you_mean
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
@@ -50,6 +51,13 @@ def make_policy(
     if left_out:
         changes["left_out"] = tuple(dict.fromkeys((*base.left_out, *left_out)))
     return replace(base, **changes)
+
+
+def of_its_day(policy: Policy, snapshot: Snapshot) -> Policy:
+    """The policy for a recording: it is judged by the day it was taken, so that it says the same ever after."""
+    day = snapshot.target.gathered_at[:10]
+    past = re.fullmatch(r"\d{4}-\d\d-\d\d", day) is not None and day < policy.judged_on
+    return replace(policy, judged_on=day) if past else policy
 
 
 def _package(name: str) -> str:

@@ -12,7 +12,7 @@ from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
 from .config import base_policy
-from .options import make_policy
+from .options import make_policy, of_its_day
 from .sources import Say, gather
 from .write import write
 
@@ -36,6 +36,8 @@ def run_check(flags: dict[str, Any]) -> int:
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
         with Progress() as progress:
             snapshot, redacted = _look(flags, progress), False
+        if flags["replay"]:
+            policy = of_its_day(policy, snapshot)
     return print_report(snapshot, policy, flags, redacted)
 
 

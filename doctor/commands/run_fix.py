@@ -15,7 +15,7 @@ from ..report.steps import plan_text
 from ..snapshot import Snapshot
 from .assess import assess, known_ids
 from .config import base_policy
-from .options import make_policy
+from .options import make_policy, of_its_day
 from .sources import gather, read
 from .suggest import did_you_mean
 from .write import write
@@ -36,6 +36,8 @@ def run_fix(flags: dict[str, Any]) -> int:
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **given)
         with Progress() as progress:
             snapshot = gather({**flags, "root": None}, progress)
+        if flags["replay"]:
+            policy = of_its_day(policy, snapshot)
     from compat_matrix import Matrix
 
     matrix = Matrix.load()

@@ -10,7 +10,7 @@ from ..proof.plan import Level, device_of
 from ..report.progress import Progress
 from ..snapshot import Missing, Snapshot
 from .config import base_policy
-from .options import make_policy
+from .options import make_policy, of_its_day
 from .pictures import kind_of, writable
 from .run_check import print_report
 
@@ -32,7 +32,8 @@ def run_prove(flags: dict[str, Any]) -> int:
     if device == "cpu" and asked["expect"] is None:
         asked["expect"] = "any"
     policy = make_policy(saved=base_policy(flags), **asked)
-    return print_report(_facts(flags, device, policy), policy, flags)
+    snapshot = _facts(flags, device, policy)
+    return print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
 
 
 def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:

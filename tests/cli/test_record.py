@@ -53,6 +53,18 @@ def test_a_recording_is_judged_like_the_machine_and_names_nobody(tmp_path: Path)
     assert replayed["target"]["kind"] == live["target"]["kind"] == "live"  # type: ignore[index]
 
 
+def test_a_recording_is_judged_by_the_day_it_was_taken(tmp_path: Path) -> None:
+    """So it says the same when a driver branch has ended since; a clock that ran ahead is not believed."""
+    folder = tmp_path / "recording"
+    assert gpudoctor("record", folder, "--no-import").returncode == 0
+    manifest = folder / "manifest.json"
+    today = json.loads(gpudoctor("check", "--replay", folder, "--format", "json").stdout)["policy"]["judged_on"]
+    for day, judged_on in (("2025-03-04T05:06:07Z", "2025-03-04"), ("2999-01-01T00:00:00Z", today), ("soon", today)):
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "gathered_at": day}))
+        done = gpudoctor("check", "--replay", folder, "--format", "json")
+        assert json.loads(done.stdout)["policy"]["judged_on"] == judged_on, day
+
+
 def test_no_redact_keeps_names(tmp_path: Path) -> None:
     prefix = home(tmp_path)
     env = {"VIRTUAL_ENV": str(prefix), "HOME": str(prefix.parent), "LOGNAME": USER}
