@@ -74,7 +74,10 @@ def paths(s: Snapshot) -> list[Path]:
         found.append(_nothing_ran(m))
     found += _failed_alone(m, done | reached)
     counted, offered = len(known(s.driver.cuda_devices) or ()), len(known(m.torch_devices) or ())
-    if m.device == "cuda" and 0 < offered < counted:
+    cap = s.cap("measured-devices")
+    if m.device == "cuda" and cap:
+        found.append(Path("unknown", f"the proof was made on {cap.looked} of {cap.listed} GPUs that torch lists"))
+    elif m.device == "cuda" and 0 < offered < counted:
         found.append(Path("unknown", f"torch offers {offered} of the {counted} GPUs that libcuda counts"))
     return found + [
         Path(

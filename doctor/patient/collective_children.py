@@ -39,8 +39,11 @@ def pairs_child(out: Out, flags: Any) -> None:
         return
     offered = int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
     chosen = [int(word) for word in flags.devices.split(",") if word] or list(range(offered))
-    names = ["cuda:%d" % index for index in chosen if index < offered][:MAX_RANKS]
-    if len(names) < len(chosen):
+    there_are = ["cuda:%d" % index for index in chosen if index < offered]
+    names = there_are[:MAX_RANKS]
+    if len(there_are) > MAX_RANKS:
+        out.emit(cap="collective-devices", looked=MAX_RANKS, listed=len(there_are))
+    if len(there_are) < len(chosen):
         out.leave_out("devices", "torch offers %d CUDA devices, not all of %s" % (offered, flags.devices), "failed")
     there = bool(torch.distributed.is_available())
     out.emit(devices=names, distributed=there, nccl=there and bool(torch.distributed.is_nccl_available()))

@@ -73,6 +73,7 @@ class Gpu:
         self.key = "gpu-%d" % index
         self.constants: Dict[str, int] = {}
         self.mig: List[Any] = []
+        self.told_cap = False
         self.refused: Dict[str, int] = {}
         self.seen_until = int(time.time() * 1e6)
         """NVML's microseconds of the newest utilisation by process."""
@@ -226,6 +227,9 @@ class Sampler:
                 if listed is None:
                     continue
                 answered = answered or kind == "processes"
+                if len(listed) > MAX_PROCESSES and not gpu.told_cap:
+                    gpu.told_cap = True
+                    self.emit(cap="gpu-processes", looked=MAX_PROCESSES, listed=len(listed), path=gpu.key)
                 for process in listed[:MAX_PROCESSES]:
                     memory = process.usedGpuMemory
                     found[process.pid] = max(memory, found.get(process.pid) or 0) if memory is not None else None

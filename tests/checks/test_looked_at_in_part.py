@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from doctor.findings import Expect, Policy
-from doctor.snapshot import Cap, CudaDevice, EnvVar
+from doctor.findings.measured_path import overall, paths
+from doctor.snapshot import Cap, CudaDevice, EnvVar, Measured, TorchProof
 
 from ..healthy import healthy
 from ..judging import POLICY, ids, report, run
@@ -20,6 +21,19 @@ def test_a_cap_is_told_with_both_numbers() -> None:
     (remark,) = run(ID, healthy().replace({"caps": several}))[2]
     assert remark.status == "pass" and "64 of 80 GPUs that torch lists; the first 256 folders of PATH" in remark.detail
     assert remark.facts["caps"][1] == {"what": "path", "looked": 256, "listed": None, "place": "PATH"}
+
+
+def test_a_proof_of_a_part_is_no_proof_of_the_machine() -> None:
+    """64 of 80 GPUs were measured: torch is not blamed for the rest, and the machine is not called proven."""
+    names = tuple(f"cuda:{n}" for n in range(64))
+    proofs = tuple(TorchProof(device=name, tensor_device=name, right=True) for name in names)
+    measured = Measured(level="quick", device="cuda", torch_devices=names, torch=proofs)
+    devices = tuple(CudaDevice(ordinal=n) for n in range(80))
+    whole = healthy().replace({"measured": measured, "driver.cuda_devices": devices})
+    cut = whole.replace({"caps": (Cap(what="measured-devices", looked=64, listed=80),)})
+    assert "torch offers 64 of the 80 GPUs" in overall(paths(whole)).reason
+    path = overall(paths(cut))
+    assert path.word == "unknown" and path.reason == "the proof was made on 64 of 80 GPUs that torch lists"
 
 
 def test_what_counts_a_cut_list_is_unknown() -> None:
