@@ -93,4 +93,4 @@ def test_every_table_prints(capsys: Capture, table: str) -> None:
 
 def test_lint(capsys: Capture) -> None:
     assert run(["matrix", "lint"]) == 0
-    assert capsys.readouterr().out == "matrix 2026.11.20: no problems\n"
+    assert capsys.readouterr().out == "matrix 2026.11.22: no problems\n"

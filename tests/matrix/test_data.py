@@ -19,7 +19,7 @@ from .conftest import Edit
 
 def test_the_shipped_matrix_is_sound(m: Matrix) -> None:
     assert m.lint() == []
-    assert m.version == "2026.11.20" and m.schema_version == 1
+    assert m.version == "2026.11.22" and m.schema_version == 1
 
 
 def _set(index: int, **fields: object) -> Edit:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from compat_matrix import Matrix
 from tests.fakes import Machine
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
 from . import take
-from .torch_build import Workshop
+from .torch_build import BUILDS, Workshop
 
 GH200 = {"gpu.0.name": "NVIDIA GH200 480GB", "gpu.0.pci.device": "2342", "gpu.0.pci.subsystem": "180910de",
          "gpu.0.memory.total": "97871", "gpu.0.power.limit_w": "900", "gpu.0.power.default_w": "900",
@@ -48,3 +49,14 @@ def test_hopper_is_healthy_with_torch_of_cuda_12_4(
             if code or told or sass != ["5.0", "6.0", "7.0", "7.5", "8.0", "8.6", "9.0"]:
                 faults.append(f"{board} with {build}: exit {code}, {told}, {sass}")
     assert not faults, "\n".join(faults)
+
+
+def test_the_builds_of_the_scenarios_have_the_commit_of_their_release() -> None:
+    """torch_releases.json has what version.py of the published wheel says: all builds of a release come of one commit."""
+    releases = {row.torch: row.git_commit for row in Matrix.load().releases}
+    wrong = {
+        name: build["git"]
+        for name, build in BUILDS.items()
+        if build["git"] != releases[name.split("+")[0].split("-")[0]]
+    }
+    assert wrong == {}
