@@ -2,6 +2,8 @@
 
     python training/catalogue.py [--check]
 
+The same for `doctor/text/tables/*.toml`: `shapes.json`, `marks.json` and `xids.json`, a line for each row.
+
 Every row is checked first, and a fault is told with its file and line: an unknown key, operator or place, a condition
 on a message or topic that there is none of, a check that does not exist, a pattern that does not compile or has fewer
 groups than the row takes. --check writes nothing and exits with 1 where the file is not what the script would write.
@@ -30,8 +32,8 @@ from doctor.text.compare import COMPARE, DIFFER  # noqa: E402
 from doctor.text.messages import CONVERT, FILE  # noqa: E402
 from doctor.text.operators import fault  # noqa: E402
 
-TABLES = ROOT / "doctor" / "text" / "catalogue"
-TARGET = ROOT / "doctor" / "text" / FILE
+WING = ROOT / "doctor" / "text"
+TABLES, SMALL = WING / "catalogue", WING / "tables"
 TOPICS, PEOPLE = "topics.toml", "people.toml"
 PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
 LISTS, WORDS = ("find", "suggests"), ("pattern", "means", "fix", "source")
@@ -52,8 +54,7 @@ class Row(NamedTuple):
     @property
     def expression(self) -> str:
         """The pattern in one line: what is written in several is put together without the blanks around each."""
-        text: str = self.fields.get("pattern", "")
-        return "".join(part.strip() for part in text.split("\n")) if "\n" in text else text
+        return in_one_line(self.fields.get("pattern", ""))
 
     def examples(self, key: str) -> list[tuple[str, str]]:
         """(text, where it comes from) of `says` or `not`; a plain text comes from the row's own source."""
@@ -64,6 +65,11 @@ class Row(NamedTuple):
         """(check, when) of `decides` or `hints`."""
         found = self.fields.get(key, [])
         return [(found, {})] if isinstance(found, str) else [(each["check"], each.get("when", {})) for each in found]
+
+
+def in_one_line(pattern: str) -> str:
+    """A pattern that is written in several lines, without the blanks around each."""
+    return "".join(part.strip() for part in pattern.split("\n")) if "\n" in pattern else pattern
 
 
 def rows(tables: Path = TABLES) -> list[Row]:
@@ -188,6 +194,24 @@ def built(table: list[Row]) -> str:
     return "\n".join([str(len(table)), *map(_json, index), *map(_json, bodies)]) + "\n"
 
 
+def small_tables(folder: Path = SMALL) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """(name of the built file, its rows) of each small table; patterns in one line, examples still there."""
+    for path in sorted(folder.glob("*.toml")):
+        table = tomllib.loads(path.read_text("utf-8"))["row"]
+        for row in table:
+            row |= {key: in_one_line(row[key]) for key in ("pattern", "unless") if key in row}
+        yield f"{path.stem}.json", table
+
+
+def files(table: list[Row]) -> dict[Path, str]:
+    """Every file that is built, with its text."""
+    found = {WING / FILE: built(table)}
+    for name, small in small_tables():
+        lines = [_json({key: value for key, value in row.items() if key != "says"}) for row in small]
+        found[WING / name] = "[\n" + ",\n".join(lines) + "\n]\n"
+    return found
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -201,12 +225,12 @@ def main() -> int:
     if wrong := list(faults(table, set(topics()), known_checks())):
         print("\n".join(wrong), file=sys.stderr)
         return 1
-    text = built(table)
-    if not given.check:
-        TARGET.write_text(text, "utf-8")
-    elif TARGET.read_text("utf-8") != text:
-        print(f"{TARGET.name} is not what {Path(__file__).name} would write: run it", file=sys.stderr)
-        return 1
+    for path, text in files(table).items():
+        if not given.check:
+            path.write_text(text, "utf-8")
+        elif path.read_text("utf-8") != text:
+            print(f"{path.name} is not what {Path(__file__).name} would write: run it", file=sys.stderr)
+            return 1
     print(f"{len(table)} messages in {len({row.file for row in table})} files")
     return 0
 

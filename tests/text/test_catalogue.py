@@ -10,7 +10,10 @@ from types import ModuleType
 import pytest
 
 from doctor.text import read
+from doctor.text.clean import lines_of
 from doctor.text.messages import catalogue
+from doctor.text.search import Haystack
+from doctor.text.words import Words
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +33,8 @@ def faults(builder: ModuleType, folder: Path) -> list[str]:
 
 def test_rows_have_no_fault_and_the_built_file_is_fresh(builder: ModuleType) -> None:
     assert faults(builder, builder.TABLES) == []
-    assert builder.built(builder.rows()) == builder.TARGET.read_text("utf-8"), "run training/catalogue.py"
+    for path, text in builder.files(builder.rows()).items():
+        assert path.read_text("utf-8") == text, "run training/catalogue.py"
     assert [message.id for message in catalogue()] == [row.id for row in builder.rows()]
 
 
@@ -42,6 +46,23 @@ def test_every_row_hits_what_it_is_for_and_nothing_that_it_is_not_for(builder: M
                 if (row.id in {symptom.id for symptom in read(text).symptoms}) is not wanted:
                     wrong.append(f"{row.file.name}:{row.line}: [{row.id}] {key}: {text!r}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_rows_of_the_small_tables_hit_what_they_are_for(builder: ModuleType) -> None:
+    tables = dict(builder.small_tables())
+    wrong = []
+    for row in (*tables["shapes.json"], *tables["marks.json"]):
+        for example in row["says"]:
+            lines = lines_of(example if isinstance(example, str) else example[0])
+            haystack = Haystack(lines, Words(lines))
+            found = [line.text for line, _ in haystack.lines_with(tuple(row["find"]), row.get("pattern", ""))]
+            unless = row.get("unless")
+            if not [text for text in found if not (unless and re.search(unless, text, re.I))]:
+                wrong.append(f"{row.get('tool', row.get('path'))}: {example!r}")
+    assert not wrong, "\n".join(wrong)
+    codes = [code for row in tables["xids.json"] for code in row["codes"]]
+    assert len(codes) == len(set(codes))
+    assert {row["severity"] for row in tables["xids.json"]} == {"critical", "warning", "info"}
 
 
 def test_topics_are_those_that_readers_tell(builder: ModuleType) -> None:
