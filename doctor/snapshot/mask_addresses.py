@@ -22,7 +22,7 @@ _DASHED_MAC = r"(?<![\w-])(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}(?![\w-])"
 _DOTTED_MAC = r"[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}"
 _DASHED_IP = r"ip-(\d{1,3}(?:-\d{1,3}){3})\b"
 _INTERFACE = r"\b(?:enx|wlx)[0-9a-f]{12}\b"
-_LONG_ID = r"[0-9a-f]{64}(?![0-9a-f])"
+_LONG_ID = r"(?<=[/:])(?<!\bsha256:)[0-9a-f]{64}(?![\w.-])"
 _IPV4 = r"(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
 _VERSION_BEFORE = lazy(
     r"(?i)(?:\b(?:lib|cu[a-z]{2}|nv|trt|tensorrt|npp|version|driver|release|build|package|toolkit|torch|python|"
@@ -109,9 +109,8 @@ def _words(scan: Scan) -> Iterator[Place]:
     ):
         for found in scan.each(words, pattern):
             yield Place(*found.span(), kind)
-    for found in scan.each([word for word in long if len(word) >= 64 and word.isalnum()], _LONG_ID):
-        before = scan.text[max(found.start() - 7, 0) : found.start()]
-        if before[-1:] in ("/", ":", "-") and before != "sha256:":
+    if any(len(word) >= 64 and word.isalnum() for word in long):
+        for found in compiled(_LONG_ID).finditer(scan.text):
             yield Place(*found.span(), "long")
 
 

@@ -58,7 +58,9 @@ def find_keyed(scan: Scan) -> Iterator[Span]:
             left -= 1
         name = text[left:end]
         spoken = name.lower() in _OF_TWO
-        if spoken and (spaced := _SPACED.match(text, max(text.rfind(" ", 0, max(left - 1, 0)) + 1, left - 12))):
+        if spoken and (
+            spaced := _SPACED.match(text, max(text.rfind(" ", max(left - 12, 0), max(left - 1, 0)) + 1, left - 12))
+        ):
             name, end = (spaced[0], spaced.end()) if spaced.end() >= end else (name, end)
         kind = kind_of(name)
         if kind != NO:

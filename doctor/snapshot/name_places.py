@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ..formats.lazy import lazy
 from .home_places import find_homes
-from .secret_keys import parts_of
+from .secret_keys import ZEROS, parts_of
 from .spans import Place, Scan, compiled, left_of
 
 _USER = r"[A-Za-z_][\w.-]{0,40}"
@@ -86,6 +86,7 @@ _WORDS = (
     ("log in as", _AS, ("user",)), ("squeue", _AS, ("user",)), ("pkill", _AS, ("user",)), ("killall", _AS, ("user",)),
 )  # fmt: skip
 """A text, the pattern that is matched there, and what its groups name."""
+_BEFORE_VALUE = frozenset("\"'`])\t :=|\r\n")
 _SIGN = lazy(
     r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
     r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
@@ -165,7 +166,8 @@ def _at(scan: Scan) -> Iterator[Place]:
 def _lines(scan: Scan) -> Iterator[Place]:
     """Lines of a log, of `ls -l`, `ps aux`, `squeue`, /etc/passwd and gpustat."""
     text = scan.text
-    at = 0
+    nccl, gpustat, at = "] NCCL " in text, "M)" in text and "MB |" in text, 0
+    tables = [(mark, pattern) for mark, pattern in _TABLES if mark in text]
     for line in text.split("\n"):
         if len(line) > _SHORTEST:
             head = line[:12].lstrip(" \t>")
@@ -173,21 +175,21 @@ def _lines(scan: Scan) -> Iterator[Place]:
             if head[0:1] in "bcdlps-" and head[1:2] in "r-" and (found := compiled(_LS).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "user")
                 yield Place(at + found.start(2), at + found.end(2), "user")
-            elif "] NCCL " in line and (found := compiled(_NCCL).match(line)):
+            elif nccl and "] NCCL " in line and (found := compiled(_NCCL).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "host")
             elif (head[3:4] == " " and head[:3] in _MONTHS) or (head[10:11] == "T" and head[4:5] == "-"):
                 if found := compiled(_LOG).match(line, len(line) - len(line.lstrip(" \t>"))):
                     yield Place(at + found.start(1), at + found.end(1), "host")
-            elif line.count(":") == 4 and (found := compiled(_PGPASS).match(line)):
+            elif (colons := line.count(":")) == 4 and (found := compiled(_PGPASS).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "number")
-            elif line.count(":") >= 6 and (found := compiled(_PASSWD).match(line)):
+            elif colons >= 6 and (found := compiled(_PASSWD).match(line)):
                 yield Place(at + found.start(1), at + found.end(1), "user")
                 if found[2].strip(" ,"):
                     yield Place(at + found.start(2), at + found.end(2), "user")
-            for mark, pattern in _TABLES:
+            for mark, pattern in tables:
                 if mark in line and (row := compiled(pattern).match(line)):
                     yield Place(at + row.start(1), at + row.end(1), "user")
-            if "M)" in line and "MB |" in line:
+            if gpustat and "M)" in line and "MB |" in line:
                 for row in compiled(_GPUSTAT).finditer(line):
                     yield Place(at + row.start(1), at + row.end(1), "user")
         at += len(line) + 1
@@ -197,17 +199,16 @@ def _keyed(scan: Scan) -> Iterator[Place]:
     """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
     text = scan.text
     done = -1
+    word_end = compiled(r"[\w-]*").match
     for at in sorted(at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.places(stem)):
         if at < done:
             continue
-        end = at
-        while end < len(text) and (
-            text[end].isalnum()
-            or text[end] in "_-"
-            or (text[end] == " " and end - at < _LONGEST and text[end + 1 : end + 2].isalpha())
-        ):
-            end += 1
+        end = word_end(text, at).end()
+        while text[end : end + 1] == " " and end - at < _LONGEST and text[end + 1 : end + 2].isalpha():
+            end = word_end(text, end + 1).end()
         done = end
+        if text[end : end + 1] not in _BEFORE_VALUE and " " not in text[at:end]:
+            continue
         sign = _SIGN.match(text, end)
         value = _VALUE.match(text, sign.end()) if sign else None
         spoken = None if sign else _SPOKEN.match(text, at)
@@ -215,17 +216,15 @@ def _keyed(scan: Scan) -> Iterator[Place]:
             end, value = spoken.end(1), _VALUE.match(text, spoken.end())
         if not value:
             continue
-        left = at
-        while left and at - left < 40 and (text[left - 1].isalnum() or text[left - 1] in "_.-"):
-            left -= 1
-        kind = _kind(text[left:end])
+        kind = _kind(text[left_of(text, at, _NAME_SIGNS, 40) : end].translate(ZEROS))
         word = value[1].rstrip(".:")
         if spoken and kind in ("user", "host"):  # in a sentence: no common word
             kind = f"told {kind}"
         if kind == "thing":
             kind = "host" if _HOST_LIKE.fullmatch(word) else ""
-        made_up = any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)
-        if not kind or (kind == "number" and not made_up) or len(word) < 2:
+        if not kind or len(word) < 2:
+            continue
+        if kind == "number" and not (any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)):
             continue
         if kind != "number" and (not word[0].isalpha() or ":" in word or ("host" in kind and _NO_HOST.fullmatch(word))):
             continue

@@ -8,6 +8,8 @@ from itertools import pairwise
 from ..formats.lazy import lazy
 
 _PART = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+ZEROS = dict.fromkeys(range(ord("1"), ord("9") + 1), "0")
+"""Which digits a name has makes no difference: `token_17` is looked at once with `token_23`."""
 SURE, LIKELY, HEADER, NO = "sure", "likely", "header", ""
 """A value of a SURE name is a secret whatever it looks like, that of a LIKELY one if it looks like one."""
 _WORDS = frozenset(
@@ -53,9 +55,13 @@ def parts_of(name: str) -> list[str]:
     return [part.lower() for part in _PART.findall(name)]
 
 
-@lru_cache(maxsize=4096)
 def kind_of(name: str) -> str:
     """SURE, LIKELY, HEADER (its value goes to the end of the line) or NO."""
+    return _kind_of(name.translate(ZEROS))
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(name: str) -> str:
     parts = parts_of(name)
     if not parts:
         return NO

@@ -67,7 +67,7 @@ _SIGNS = (
     ("\u201d", "\u201d", '"'), ("\u2018", "\u2018", "'"), ("\u2019", "\u2019", "'"), ("\u00a0", "\u00a0", " "),
 )  # fmt: skip
 _CUT = bytes(c if chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(128)) + b" " * 128
-_NUMBER = "0123456789.-_"
+_DIGITS = b"0123456789"
 _HEAD = 5
 """Characters of words by which commands are found."""
 _MANY = 40
@@ -79,6 +79,11 @@ _CELL_END = r"</t[dh]>\s{0,8}<t[dh]\b[^<>]{0,100}>"
 
 def _blank(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith("***") else " " * len(found[0])  # three stars: our own mask
+
+
+@cache
+def _without_digits(word: str) -> str:
+    return "".join(c for c in word if not c.isdigit())
 
 
 def flat(text: str) -> str:
@@ -153,7 +158,12 @@ class Scan:
     @cached_property
     def words(self) -> set[str]:
         """The words, each once: letters and digits of ASCII, `_`, `.` and `-`."""
-        return set(self.text.encode("utf-8", "replace").translate(_CUT).decode("ascii").split())
+        return set(self._cut.decode("ascii").split())
+
+    @cached_property
+    def _cut(self) -> bytes:
+        """The text with a blank for each sign that no word has."""
+        return self.text.encode("utf-8", "replace").translate(_CUT)
 
     @cached_property
     def dashed(self) -> list[str]:
@@ -171,29 +181,24 @@ class Scan:
                 yield from compiled(pattern).finditer(self.text, at, at + len(word))
 
     @cached_property
-    def _named(self) -> list[str]:
-        """The words that are no numbers."""
-        return [word for word in self.words if word.strip(_NUMBER)]
-
-    @cached_property
     def _vocabulary(self) -> tuple[str, str]:
-        """What is searched before the text is: its words, as they are and in lower case; a short text itself."""
-        if len(self.text) < _SHORT:
-            return self.text, self.lower
-        words = " ".join(self._named)
+        """What is searched before the text is: its words without digits, as they are and in lower case."""
+        words = b" ".join(set(self._cut.translate(None, _DIGITS).split())).decode("ascii")
         return words, words.lower()
 
     @cached_property
     def _heads(self) -> set[str]:
-        return {word[:_HEAD] for word in " ".join(self._named).lower().replace("-", " ").split()}
+        return {word[:_HEAD] for word in self._vocabulary[1].replace("-", " ").split()}
 
     def may_hold(self, word: str) -> bool:
         """Whether some word may hold this one (in lower case: in any case); quick, for each word is looked at once."""
-        return word in self._vocabulary[word.islower()]
+        if len(self.text) < _SHORT:
+            return word in (self.lower if word.islower() else self.text)
+        return _without_digits(word) in self._vocabulary[word.islower()]
 
     def may_begin(self, word: str) -> bool:
         """Whether some word may begin with this one, in any case."""
-        return word[:_HEAD].lower() in self._heads
+        return _without_digits(word)[:_HEAD].lower() in self._heads
 
     def places(self, word: str) -> Iterator[int]:
         """Where a text stands, in any case if it is given in lower case."""
