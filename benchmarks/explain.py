@@ -45,7 +45,7 @@ Traceback (most recent call last):
     torch._C._cuda_init()
 RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver.
 """
-GOALS = {200: (200, None), 10_000: (3000, 200)}
+GOALS = {200: (150, None), 10_000: (2000, 80)}
 """kB of text: milliseconds, MiB."""
 
 

@@ -246,7 +246,9 @@ def explained(path: Path, out: Path, limit_s: float = 120.0) -> Ended:
 def answer(ended: Ended) -> str:
     """The line of a report that says most, in short."""
     lines = [line.strip() for line in (ended.out or ended.err).splitlines() if line.strip()]
-    return (lines[0] if lines else "")[:70].replace("|", "/")
+    found = next((line[2:] for line in lines if line[2:].startswith(("FAIL ", "WARN ", "UNKNOWN "))), None)
+    said = found or (lines[0] if lines else "")
+    return (said if len(said) < 80 else f"{said[:77]}...").replace("|", "/")
 
 
 def main() -> int:

@@ -14,6 +14,9 @@ from ..text.encoding import utf8_of
 if TYPE_CHECKING:
     from ..text.excerpt import Excerpt, Unread
 
+_CUT = "cut the text to the part around the error, and explain it again."
+_ONE_LINE = "It is one long line: I read its begin, and what stands around words of an error, a GPU, a driver or CUDA."
+_TOO_MANY = f" There are too many of these words to read all: {_CUT}"
 _ID = "required-fact-missing"
 
 
@@ -47,6 +50,8 @@ def with_unread(report: Report, unread: Unread) -> Report:
 
 def words(unread: Unread) -> str:
     """What was not read, by kind, in sentences."""
+    if unread.lines == 1:
+        return _ONE_LINE + (_TOO_MANY if unread.left else "")
     said = [f"Of its {unread.lines:,} lines I read {unread.read:,}: the first, the last, and those that could matter."]
     left_out = [
         f"{count:,} {what}"
@@ -60,14 +65,13 @@ def words(unread: Unread) -> str:
     if left_out:
         said.append(f"Of the others, {', '.join(left_out)}.")
     if unread.cut:
+        one = unread.cut == 1
         said.append(
-            f"{unread.cut:,} too long to read to the end: of them the begin, and what stands around such words."
+            f"{unread.cut:,} line{' is' if one else 's are'} too long to be read to the end: I read the begin of "
+            f"{'it' if one else 'them'}, and what stands around such words."
         )
     if unread.left:
         first, last = unread.between
         where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-        said.append(
-            f"{unread.left:,} more may say something, but are too many to read ({where}): cut the text to the part "
-            "around the error, and explain it again."
-        )
+        said.append(f"{unread.left:,} more hold such words and are too many to read ({where}): {_CUT}")
     return " ".join(said)

@@ -31,10 +31,11 @@ _MOST_SHAPES = 150_000
 _BEFORE, _AFTER, _MOST_AFTER = 2, 6, 60
 """Lines around a chosen one; after it up to the most while they are indented, as those of a traceback are."""
 _KNOWN = re.compile(
-    rb"err(?:or|no)|fail|fatal|warn|excepti|traceback|abort|segfault|signal|killed|panic|bug:|oops|assert|mismatch|"
-    rb"missing|not found|no such|no module|cannot|can't|could not|couldn't|unable|invalid|illegal|unsupported|"
-    rb"not support|incompatible|undefined|denied|refused|timed? ?out|out of memory|oom|too old|nvidia|nvrm|nouveau|"
-    rb"cuda|cudnn|nccl|nvlink|gpu|torch|tensorflow|xformers|triton|driver|version|is_available|wsl|rocm|xid"
+    rb"a(?:bort|ssert)|bug:|c(?:uda|udnn|an(?:not|'t)|ould(?: not|n't))|d(?:river|enied)|e(?:rr(?:or|no)|xcepti)|"
+    rb"f(?:ail|atal)|gpu|i(?:nvalid|llegal|ncompatible|s_available)|killed|mis(?:match|sing)|"
+    rb"n(?:vidia|vrm|vlink|ccl|ouveau|o(?:t (?:found|support)| such| module))|o(?:om|ops|ut of memory)|panic|"
+    rb"r(?:efused|ocm)|s(?:egfault|ignal)|t(?:orch|raceback|ensorflow|riton|ime(?:d out|d?out)|oo old)|"
+    rb"un(?:able|supported|defined)|version|w(?:arn|sl)|x(?:id|formers)"
 )
 """Of lower case: words of a fault and of our subject. A line without one of them decides nothing by itself."""
 _NUMBERS_MATTER = re.compile(rb"version|capability|error|gpu|driver")
@@ -183,8 +184,13 @@ class _Middle:
         rows, lows = chunk.split(b"\n"), low.split(b"\n")
         odd = odd_signs(chunk) > len(chunk) // 100
         known, seen = len(rows) == 1 or _KNOWN.search(low) is not None, self._seen
+        shapes = low.translate(None, _DIGITS).split(b"\n")
+        if not (known or odd or self._after) and seen.keys() >= set(map(hash, shapes)):
+            self._number += len(rows)
+            self._alike += len(rows) - shapes.count(b"")
+            return
         taken = 0
-        for index, shape in enumerate(low.translate(None, _DIGITS).split(b"\n")):
+        for index, shape in enumerate(shapes):
             row = rows[index]
             if odd and odd_signs(row) > 2 + len(row) // 20:
                 self._no_text += 1
