@@ -86,6 +86,7 @@ _WORDS = (
     ("log in as", _AS, ("user",)), ("squeue", _AS, ("user",)), ("pkill", _AS, ("user",)), ("killall", _AS, ("user",)),
 )  # fmt: skip
 """A text, the pattern that is matched there, and what its groups name."""
+_NAME = lazy(r"[\w-]*")
 _BEFORE_VALUE = frozenset("\"'`])\t :=|\r\n")
 _SIGN = lazy(
     r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
@@ -195,17 +196,21 @@ def _lines(scan: Scan) -> Iterator[Place]:
         at += len(line) + 1
 
 
+def _after(text: str, at: int) -> int:
+    found = _NAME.match(text, at)
+    return found.end() if found else at
+
+
 def _keyed(scan: Scan) -> Iterator[Place]:
     """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
     text = scan.text
     done = -1
-    word_end = compiled(r"[\w-]*").match
     for at in sorted(at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.places(stem)):
         if at < done:
             continue
-        end = word_end(text, at).end()
+        end = _after(text, at)
         while text[end : end + 1] == " " and end - at < _LONGEST and text[end + 1 : end + 2].isalpha():
-            end = word_end(text, end + 1).end()
+            end = _after(text, end + 1)
         done = end
         if text[end : end + 1] not in _BEFORE_VALUE and " " not in text[at:end]:
             continue

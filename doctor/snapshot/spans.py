@@ -115,17 +115,22 @@ def any_of(text: str, words: Collection[str], run: str = r"\w+") -> Iterator[tup
             for at in places(text, word):
                 yield at, word
         return
-    begin: dict[str, list[str]] = {}
+    begin: dict[str, dict[int, set[str]]] = {}  # by the first run of a word, and its length
     for word in words:
-        if first := compiled(run).match(word):
-            begin.setdefault(first[0], []).append(word)
+        if head := compiled(run).match(word):
+            begin.setdefault(head[0], {}).setdefault(len(word), set()).add(word)
         else:
             for at in places(text, word):
                 yield at, word
-    for found in compiled(run).finditer(text):
-        for word in begin.get(found[0], ()):
-            if len(word) == len(found[0]) or text.startswith(word, found.start()):
-                yield found.start(), word
+    runs: Iterable[tuple[int, str]]
+    if len(begin) <= _MANY:  # `gpu-1` to `gpu-64`
+        runs = ((at, first) for first in begin for at in places(text, first))
+    else:
+        runs = ((found.start(), found[0]) for found in compiled(run).finditer(text) if found[0] in begin)
+    for at, first in runs:
+        for length, ones in begin[first].items():
+            if (word := text[at : at + length]) in ones:
+                yield at, word
 
 
 def left_of(text: str, at: int, signs: frozenset[str], most: int) -> int:
