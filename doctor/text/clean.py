@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .excerpt import pieces
 from .statement import Line
@@ -35,6 +35,8 @@ _JOURNAL = re.compile(
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [\w.:-]{1,64} (?!kernel)[\w.@/:-]{1,80}(?:\[\d{1,9}\])?: "
 )
 """syslog's and journalctl's words before a program's line; those of the kernel's log stay."""
+_BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+"""What HTML can name and no line holds: a line stays one."""
 _MONTHS = frozenset(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"))
 _STREAM = re.compile(
     r"[\w.-]{1,60}[-_]\d{1,4}\s{1,20}\| |\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"
@@ -72,42 +74,17 @@ def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:
                 text = text.replace(odd, usual)
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     numbered = _is_numbered(rows)
-    escape, tags, entities = "\x1b" in text, "<" in text, "&" in text
-    if entities:
-        from html import unescape
     short = len(rows) <= MOST_UNFOLDED and not numbers
+    passes = _passes(text, numbered, short)
     found, plain = [], []
     for number, row in enumerate(rows, 1):
         here = numbers[number - 1] if number <= len(numbers) else number
         whole, row = row, row[:_LONGEST]
-        if escape and "\x1b" in row:
-            row = _ANSI.sub("", row)
-        if (row[:3] in _MONTHS and (prefix := _JOURNAL.match(row))) or (
-            (row[:1] in "[(" or " | " in row[:64] or row[4:5] == "-") and (prefix := _STREAM.match(row))
-        ):
-            row = row[prefix.end() :]
-        if numbered and (prefix := _NUMBERED.match(row)):
-            row = row[prefix.end() :]
-        if row[:4].lstrip()[:1] in (">", "&") and (quote := _QUOTE.match(row)):
-            at_prompt = quote[0].endswith((">>> ", "&gt;&gt;&gt; ")) and _CODE.match(row, quote.end())
-            row = (">>> " if at_prompt else "") + row[quote.end() :]
-        if tags and "<" in row:
-            row = _TAG.sub("", _CELL_END.sub("\t", row))
-        if entities and "&" in row:
-            row = unescape(row)
-        if "**" in row or "__" in row:
-            if short and row.rstrip().endswith(("**", "__")) and not _MASKED.search(row):
-                row = f"{row.rstrip()}:"  # alone on its line: a heading
-            row = _BOLD.sub(_without_stars, row)
+        for clean in passes:
+            row = clean(row)
         if short and row.strip():
             plain.append(Line(number, row.rstrip()))
-        if row[:13].lstrip()[:1] in _BULLETS and (bullet := _BULLET.match(row)):
-            row = row[bullet.end() :]
-        row = row.rstrip()
-        if row[:8].lstrip()[:1] in ('"', "|") and (pair := _PAIR.fullmatch(row) or _CELLS.fullmatch(row)):
-            row = f"{pair[1]}: {pair[2]}"
-        elif " = " in row[:64] and (pair := _EQUALS.match(row)):
-            row = f"{pair[1]}: {row[pair.end() :]}"
+        row = _pair(_bullet(row).rstrip())
         if row and not row.startswith(("```", "~~~")):
             found.append(Line(here, row))
         if len(whole) > _LONGEST:
@@ -118,6 +95,81 @@ def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:
         there = set(found)
         found += [line for line in unfold(plain, rows) if line not in there]
     return found
+
+
+def _passes(text: str, numbered: bool, short: bool) -> list[Callable[[str], str]]:
+    """What is done to each line of this text, in this order: each takes a line and gives one line."""
+    every = (
+        ("\x1b" in text, _colours),
+        (True, _words_of_a_log),
+        (numbered, _number),
+        (True, _quotation),
+        ("<" in text, _tags),
+        ("&" in text, _entities),
+        (short and ("**" in text or "__" in text), _heading),
+        ("**" in text or "__" in text, _bold),
+    )
+    return [clean for wanted, clean in every if wanted]
+
+
+def _colours(row: str) -> str:
+    return _ANSI.sub("", row) if "\x1b" in row else row
+
+
+def _words_of_a_log(row: str) -> str:
+    if row[:3] in _MONTHS and (prefix := _JOURNAL.match(row)):
+        return row[prefix.end() :]
+    if (row[:1] in "[(" or " | " in row[:64] or row[4:5] == "-") and (prefix := _STREAM.match(row)):
+        return row[prefix.end() :]
+    return row
+
+
+def _number(row: str) -> str:
+    return row[prefix.end() :] if (prefix := _NUMBERED.match(row)) else row
+
+
+def _quotation(row: str) -> str:
+    if row[:4].lstrip()[:1] not in (">", "&") or not (quote := _QUOTE.match(row)):
+        return row
+    at_prompt = quote[0].endswith((">>> ", "&gt;&gt;&gt; ")) and _CODE.match(row, quote.end())
+    return (">>> " if at_prompt else "") + row[quote.end() :]
+
+
+def _tags(row: str) -> str:
+    return _TAG.sub("", _CELL_END.sub("\t", row)) if "<" in row else row
+
+
+def _entities(row: str) -> str:
+    if "&" not in row:
+        return row
+    from html import unescape
+
+    return _BREAK.sub(" ", unescape(row))
+
+
+def _heading(row: str) -> str:
+    """Alone on its line, what is bold is a heading."""
+    bare = row.rstrip()
+    return f"{bare}:" if bare.endswith(("**", "__")) and not _MASKED.search(row) else row
+
+
+def _bold(row: str) -> str:
+    return _BOLD.sub(_without_stars, row) if "**" in row or "__" in row else row
+
+
+def _bullet(row: str) -> str:
+    if row[:13].lstrip()[:1] in _BULLETS and (bullet := _BULLET.match(row)):
+        return row[bullet.end() :]
+    return row
+
+
+def _pair(row: str) -> str:
+    """A pair of JSON, of a table or of a program's settings as `key: value`."""
+    if row[:8].lstrip()[:1] in ('"', "|") and (pair := _PAIR.fullmatch(row) or _CELLS.fullmatch(row)):
+        return f"{pair[1]}: {pair[2]}"
+    if " = " in row[:64] and (pair := _EQUALS.match(row)):
+        return f"{pair[1]}: {row[pair.end() :]}"
+    return row
 
 
 def _without_stars(found: re.Match[str]) -> str:
