@@ -6,10 +6,13 @@ folder; packages are unpacked with dpkg -x, never installed.
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PACKAGES = ("libcuda1", "libnvidia-ml1", "nvidia-smi")
@@ -23,8 +26,28 @@ def cache_folder() -> Path:
     return Path(base) / "gpudoctor" / "driver-535"
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time: apt does not wait for another one's lists."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with open(cache_folder() / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def why_not() -> str:
     """Empty where the libraries are unpacked already or apt offers them; else the reason in a line."""
+    with _alone():
+        return _why_not()
+
+
+def libraries() -> Path:
+    """Folder with libcuda.so.1 and libnvidia-ml.so.1 of driver 535; RuntimeError with apt's words where it fails."""
+    with _alone():
+        return _libraries()
+
+
+def _why_not() -> str:
     if _unpacked():
         return ""
     done = _apt("apt-get", "update")
@@ -37,12 +60,11 @@ def why_not() -> str:
     return ""
 
 
-def libraries() -> Path:
-    """Folder with libcuda.so.1 and libnvidia-ml.so.1 of driver 535; RuntimeError with apt's words where it fails."""
+def _libraries() -> Path:
     found = _unpacked()
     if found:
         return found
-    reason = why_not()
+    reason = _why_not()
     if reason:
         raise RuntimeError(reason)
     folder = cache_folder()
