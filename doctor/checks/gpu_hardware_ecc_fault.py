@@ -64,13 +64,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             title = f"has replaced {rows} bad rows of its memory, as many as a board may"
             fixes = replace_board(s, gpu.key)
         elif pages >= limit(p, "retired_pages", 63):
-            title = f"has retired {pages} bad pages of its memory; the board is at its end at 64"
+            title = f"has retired {pages} bad pages of its memory; it can retire no more than 64"
             fixes = replace_board(s, gpu.key)
         elif errors > 0:
             title = f"has seen {errors} uncorrectable memory error{'s' * (errors > 1)} since it was last reset"
             fixes = reset(s, gpu.key)
         else:
             continue
-        detail = "Programs on this GPU end with ECC errors, or compute on data that is lost."
+        detail = "Programs on this GPU stop with ECC errors, or compute with corrupted data."
         yield CHECK.fail(f"{name_of(gpu)} {title}", detail, facts=facts, subject=gpu.key, fixes=fixes)
     seen.end("memory errors (ECC, row remapping)")

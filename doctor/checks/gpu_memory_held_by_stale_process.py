@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="GPU memory is held by a process that does not show",
+    title="GPU memory is held by a hidden process",
     sound="No hidden process holds GPU memory",
     severity="warning",
     layer="hardware",
@@ -62,12 +62,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if processes or busy or used <= _most(s, gpu, p):
             continue
         inside = bool(container_kind(s))
-        detail = "It is idle and the driver lists no process on it."
+        detail = "The GPU is idle, and the driver lists no process on it."
         if inside:
-            detail += " From inside a container that proves nothing: other containers' processes do not show here."
+            detail += " Inside a container this may be normal: processes of other containers are not visible here."
         make = CHECK.remark if inside else CHECK.warn
         yield make(
-            f"{used} MiB of {name_of(gpu)} are in use and no process shows that holds them",
+            f"{used} MiB of {name_of(gpu)} are in use, but no process is listed for it",
             detail,
             facts={"memory_used_mib": used},
             subject=gpu.key,

@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         holders = [f"{known(q.name) or 'process'} ({q.pid})" for q in (known(gpu.processes) or ())[:4]]
         yield CHECK.remark(
             f"{used} of {total} MiB of {name_of(gpu)} are in use",
-            f"By {', '.join(holders)}." if holders else "No process shows from here.",
+            f"By {', '.join(holders)}." if holders else "No process is visible from here.",
             facts={"memory_used_mib": used, "memory_total_mib": total},
             subject=gpu.key,
         )

@@ -73,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail = f"CUDA answers {code} ({facts['error']}: {row.message}). {row.causes}"
     fixes: tuple[Fix, ...] = (_fix(s, row.first_fix if row else ""),)
     if listed := _listed(s, m):
-        detail = f"{detail} Yet code for it is there: {listed}. The files that torch loads are damaged or not its own."
+        detail = f"{detail} But code for it is there: {listed}. The files that torch loads are damaged or not its own."
         fixes = (reinstall_torch(s, m, "with its files whole"), *fixes)
     if code or error or available is False or known(run.device_count) == 0:
         yield CHECK.fail("torch finds no usable GPU", detail or _none_found(run), facts=facts, fixes=fixes)
@@ -89,7 +89,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     elif known(run.imported) and (hung := _step(run, "timeout", "")):
         detail = f"No answer in time: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
         detail += "driver is stuck: look for Xid lines in the host's kernel log."
-        yield CHECK.unknown("torch was imported, but its call to the GPU did not return", detail, facts=facts)
+        yield CHECK.unknown("torch was imported, but its call to the GPU never returned", detail, facts=facts)
     elif isinstance(run.kernel_ran, Missing) and not (available and _nobody_asked(s)):
         need("torch_run.cuda_available", run.cuda_available)
         need("torch_run.kernel_ran", run.kernel_ran)

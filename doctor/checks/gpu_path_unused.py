@@ -184,7 +184,7 @@ def _prove_again(path: Path) -> tuple[Fix, ...]:
     if "memory" in path.reason:
         words = "End the programs that hold its memory (nvidia-smi lists them), or wait for them."
         return (here("prove-again", "Prove it again when memory is free", words),)
-    words = "Where the time was over, give it more: --timeout with seconds."
+    words = "If it ran out of time, give it more: --timeout SECONDS."
     return (here("prove-again", "Prove it again", words),)
 
 
@@ -207,7 +207,7 @@ def _why(s: Snapshot, path: Path) -> str:
     if libraries is None:
         return ""
     if any(name.startswith("libtorch_cuda") for name in libraries):
-        return "It had torch's CUDA libraries loaded: likeliest, model and batches were not moved to the GPU."
+        return "It had loaded torch's CUDA libraries: most likely the model and batches were not moved to the GPU."
     if libraries:
         return "It loaded CUDA libraries, but never opened a GPU."
     return "It loaded no CUDA library: another Python or torch ran it, or it is not a GPU program."
@@ -219,7 +219,7 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
     move = in_code(
         "move-to-gpu",
         "Move the model and every batch to the GPU",
-        "Ask for the device by name, so that a missing GPU is an error and not a silent change to the CPU.",
+        "Ask for the device by name, so that a missing GPU is an error instead of a silent switch to the CPU.",
         'device = torch.device("cuda"); model.to(device); batch = batch.to(device, non_blocking=True)',
     )
     if path.device == "watch" and known(s.torch_run.cuda_available) is not False:

@@ -84,10 +84,10 @@ def _capped(gpu: Gpu) -> str:
     now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
     draw, most_w = known(gpu.power_draw_w), known(gpu.power_limit_w)
     if draw is not None and most_w and draw < _NEAR * most_w:
-        return f"names its power limit as a limit of its clock, at {draw:.0f} W of {most_w:.0f} W"
+        return f"reports its power limit as a reason for a lower clock, at {draw:.0f} W of {most_w:.0f} W"
     if now is not None and most and now < most / 2:
         return "is held far below its highest clock by power"
-    return "runs at its power limit, as a busy GPU does"
+    return "runs at its power limit, which is normal for a busy GPU"
 
 
 _NEAR = 0.8

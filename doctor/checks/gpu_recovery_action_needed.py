@@ -71,7 +71,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             fixes = tuple(fix for fix in fixes if fix.id != "reset-gpu")
         yield CHECK.fail(
             f"{name_of(gpu)} needs {words}, says its driver",
-            "It had an error that it does not recover from by itself; see Xid lines in the kernel log.",
+            "It had an error from which it cannot recover by itself: see the Xid lines in the kernel log.",
             facts={"recovery_action": action},
             subject=gpu.key,
             fixes=fixes,

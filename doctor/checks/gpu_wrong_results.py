@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 gpu,
                 f"cuda:{driver.device}",
                 driver.name or f"device {driver.device}",
-                f"{wrong} of a small kernel through libcuda alone are wrong: torch has no part in it.",
+                f"{wrong} of a small kernel through libcuda alone are wrong, so torch is not the cause.",
                 {"elements": driver.elements, "wrong_elements": driver.wrong_elements},
             )
     for path in paths(s):
@@ -89,14 +89,16 @@ def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, 
         if errors:
             words.append(f"Its memory counts {errors} uncorrectable errors: that is the cause.")
         elif known(gpu.ecc_enabled) is True:
-            words.append("ECC is on and counts no error, so likeliest is the chip, its clock or its power.")
+            words.append(
+                "ECC is on and has counted no error. Most likely the chip, its clocks or its power supply are at fault."
+            )
         else:
-            words.append("ECC does not watch over its memory, so likeliest is a defect or an overclocked memory.")
+            words.append("ECC does not protect its memory. Most likely the memory is defective or overclocked.")
     fixes: tuple[Fix, ...] = (
         here(
             "prove-again",
-            "Set clocks and voltages to their defaults, and prove it again",
-            "Take back every overclocking and undervolting first.",
+            "Set clocks and voltages to their defaults, and run the proof again",
+            "Undo all overclocking and undervolting first.",
         ),
     )
     if gpu:

@@ -55,7 +55,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if finding.status == "fail":
             finding = replace(finding, status="warn", severity="warning")
         if finding.status == "warn" and _narrow_by_design(s, m, finding):
-            words = f"{finding.detail} Boards or tenants share a host's lanes: this machine is built that way."
+            words = f"{finding.detail} Several boards or tenants share the host's PCIe lanes on this machine."
             finding = replace(finding, status="pass", severity="info", detail=words, fixes=())
         yield finding
 
@@ -89,11 +89,13 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     gen_max, width_max = (known(gpu.pcie_gen_max), known(gpu.pcie_width_max)) if gpu else (None, None)
     seen = f"Under load the link was PCIe generation {gen} with {width} lanes" if gen and width else ""
     if gpu and seen and ((gen_max and gen and gen < gen_max) or (width_max and width and width < width_max)):
-        words = f"{seen}; board and slot can do generation {gen_max or gen} with {width_max or width}: the cause."
+        words = (
+            f"{seen}; board and slot can do generation {gen_max or gen} with {width_max or width}: that is the cause."
+        )
         return words, measured_again(seat_board(s, gpu.key, width_max or 16))
     virtual = known(s.host.virtualization) not in (None, "none")
     words = f"{seen}, as it should be. " if seen else ""
-    words += "Likeliest: " + (_VIRTUAL if virtual else "")
+    words += "Most likely: " + (_VIRTUAL if virtual else "")
     words += "host memory of another processor socket (NUMA), or other copies at the same time."
     bind = here(
         "bind-to-socket",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Compiling at run time lacks a C compiler or headers",
+    title="A C compiler or headers are missing for compiling at run time",
     sound="A C compiler and Python's headers are there",
     severity="warning",
     layer="extension",
@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield _finding(s, f"Python.h of Python {version} is not installed", said, text, who, compiler=False)
     if said and "cuda.h" in said[0]:
         yield CHECK.fail(
-            "cuda.h was not found by what compiles at run time",
+            "cuda.h was not found, and something here compiles at run time",
             first_line(text),
             severity="error",
             facts={"said": said[0]},
@@ -94,11 +94,11 @@ def _finding(s: Snapshot, title: str, said: re.Match[str] | None, text: str, who
             fixes=_again(s, fix),
         )
     if who:
-        detail = f"What cannot do without it: {', '.join(who)}."
+        detail = f"What needs it: {', '.join(who)}."
         return CHECK.warn(title, detail, facts=facts, subject=subject, fixes=(fix,))
     return CHECK.remark(
         title,
-        "Only torch.compile and Triton kernels need it; all else in torch works.",
+        "Only torch.compile and Triton kernels need it; everything else in torch works.",
         facts=facts,
         subject=subject,
         fixes=(fix,),

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Small batches wait for launches",
-    sound="No batch waits for launches",
+    title="Small batches are limited by kernel launches",
+    sound="No batch is limited by kernel launches",
     severity="warning",
     layer="speed",
     tags=("measured", "speed"),
@@ -64,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         words = [_time(waiting), filling(sweep), f"The host is slow: {why}." if why else "", _graph(last)]
         words += ["Another GPU would not help there.", sentence(s, m)]
         yield make(
-            f"Launches set the time on {name} up to batch {last.point.batch}",
+            f"Kernel launches limit {name} up to batch {last.point.batch}",
             " ".join(word for word in words if word),
             facts={
                 "batch": last.point.batch,

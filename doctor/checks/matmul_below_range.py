@@ -66,21 +66,21 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     clock, most = (known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)) if load else (None, None)
     words = ""
     if load and share(load, "sw-thermal", "hw-thermal") > 0:
-        words = "It was slowed down by heat meanwhile."
+        words = "Heat slowed it down during the measurement."
     elif load and share(load, "power-brake", "hw-slowdown") > 0:
-        words = "Its hardware protection slowed it down meanwhile (supply, power brake)."
+        words = "Its hardware protection slowed it down during the measurement (power supply, power brake)."
     elif clock and most and clock < 0.6 * most:
         words = f"Its SM clock was {clock:.0f} MHz of at most {most} MHz: power, heat or locked clocks."
     elif len(low) == 1 and low[0].rate.what not in ("fp32",):
-        words = "Only this data type is slow: likeliest an old torch or cuBLAS without kernels for this GPU."
+        words = "Only this data type is slow: most likely this torch or cuBLAS is too old to have kernels for this GPU."
         return words, (again,)
     elif load is None:
-        words = "NVML showed nothing of its clocks meanwhile."
+        words = "NVML did not report its clocks during the measurement."
     elif clock and most and clock >= 0.9 * most:
         words = f"Its SM clock was {clock:.0f} of at most {most} MHz, and neither heat nor power slowed it down: "
         if known(load.others) == 0:
-            return f"{words}likeliest a torch with poor kernels for it. No other program was on it.", (again,)
-        words += "likeliest another program that NVML does not show here, else a torch with poor kernels for it."
+            return f"{words}most likely this torch has poor kernels for it. No other program was on it.", (again,)
+        words += "most likely another program that NVML does not show here, or a torch with poor kernels for it."
         free = here("prove-again", "Measure on a free GPU", "End other programs on it first, in other containers too.")
         return words, (free, again)
     else:

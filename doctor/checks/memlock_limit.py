@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The limit on locked memory is low",
-    sound="The limit on locked memory is no obstacle",
+    sound="The limit on locked memory is high enough",
     severity="warning",
     layer="container",
     tags=("limits", "network"),
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if devices and size < limit(p, "memlock_warn_kib", 16 << 20):
         make = CHECK.warn if len(known(s.gpus) or ()) > 1 else CHECK.remark
         yield make(
-            f"Locked memory is limited to {size} KiB, and RDMA devices are here",
+            f"Locked memory is limited to {size} KiB, and this machine has RDMA devices",
             "NCCL over InfiniBand or RoCE locks its buffers in memory, which fails at this limit.",
             facts=facts,
             fixes=(unlimited_memlock(s),),

@@ -61,7 +61,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         words = f"Its memory clock was {clock:.0f} MHz of at most {most} MHz: locked clocks, a power state or heat."
         return words, locked
     if load and share(load, "sw-thermal", "hw-thermal") > 0:
-        return "It was slowed down by heat meanwhile; memory often is hotter than the chip.", locked or (free,)
+        return "Heat slowed it down during the measurement; memory is often hotter than the chip.", locked or (free,)
     if clock and most:
         from ..fixes.gpu_state import replace_board
 
@@ -69,8 +69,8 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         away = measured_again(replace_board(s, gpu.key)) if gpu else ()
         if load and known(load.others) == 0:
             again = here("prove-again", "Measure it again", "A defect gives the same figures each time.")
-            return f"{words}, and no other program was on it: likeliest a defect of its memory.", (again, *away)
-        words += ". Most likely another program that NVML does not show here, else a defect of its memory."
+            return f"{words}, and no other program was on it: most likely its memory is defective.", (again, *away)
+        words += ". Most likely another program that NVML does not show here, or a defect of its memory."
         return words, (free, *away)
     words = "Most likely: memory clocks below their maximum, or another program that NVML does not show here."
     return words, (free, *locked)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Training memory is off the rule",
+    title="Training memory differs from the rule",
     sound="Training memory follows the rule",
     severity="warning",
     layer="speed",
@@ -102,5 +102,5 @@ def _cause(step: TrainingStep, more: bool, names: list[str]) -> str:
         part = {"optimizer": "The optimizer's state takes"}.get(worst, f"Its {worst} take")
         return f"{part} {each[worst]:.1f} of these bytes, {_RULE_BYTES[worst]:.0f} by the rule."
     if more:
-        return "Each part is as the rule says: likeliest an old torch that makes temporary copies of them."
-    return "Each part is as the rule says: likeliest this torch keeps no copies in half precision."
+        return "Each part is as the rule says: most likely an old torch makes temporary copies of them."
+    return "Each part is as the rule says: most likely this torch keeps no copies in half precision."

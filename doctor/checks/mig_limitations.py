@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="MIG does not fit what is asked for",
-    sound="No MIG setting is in the way",
+    sound="MIG settings fit what is asked for",
     severity="error",
     layer="driver",
     tags=("gpu", "mig", "selection"),
@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         elif instances == () and not _cuda_has(s, gpu):
             yield _none(s, gpu)
         if known(gpu.mig_pending) is False:
-            title = f"MIG of {name_of(gpu)} will be off after its next reset"
+            title = f"MIG on {name_of(gpu)} will be off after its next reset"
             yield CHECK.remark(title, facts={"mig_pending": False}, subject=gpu.key)
     if cut:
         yield from _named(s, cut)

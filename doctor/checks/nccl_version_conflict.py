@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Two NCCL versions meet",
+    title="Two NCCL versions are mixed",
     sound="NCCL fits torch",
     severity="error",
     layer="libraries",
@@ -82,7 +82,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         title = f"NCCL {loaded} is loaded, torch brings {own}"
         yield CHECK.warn(
             title,
-            "An older one is found before torch's own.",
+            "An older NCCL is found before torch's own.",
             facts={"loaded": loaded, "own": own},
             subject="loaded",
             fixes=_pinned(s, m),

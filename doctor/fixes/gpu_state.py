@@ -63,12 +63,12 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
                 changes,
             ),
         ),
-        note="GPUs joined by NVLink are reset together. Where a reset is refused, reboot.",
+        note="GPUs joined by NVLink are reset together. If the reset is refused, reboot.",
     )
     boot = Fix(
         id="reboot",
         title="Reboot the host" if container_kind(s) else "Reboot",
-        steps=(on_host(s, "Reboot; the GPU starts with a clean state.", f"{root}reboot", changes),),
+        steps=(on_host(s, "Reboot, so that the GPU starts in a clean state.", f"{root}reboot", changes),),
     )
     return (elsewhere(s), fix, boot) if guest(s) else (fix, boot)
 
@@ -112,7 +112,7 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Check fans, dust, the flow of air (passive boards need a server's own fans) and the room's "
+                "Check the fans, dust, air flow (passive boards need the server's fans) and the room's "
                 "temperature; then look again under load.",
                 changes=changes,
                 needs_root=False,
@@ -121,11 +121,11 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
     )
     less = Fix(
         id="lower-power-limit",
-        title="Lower the power limit until it is cooled",
+        title="Lower the power limit until the cooling is repaired",
         steps=(
             on_host(
                 s,
-                "A limit some tens of watts lower costs little speed.",
+                "A few tens of watts less cost little speed.",
                 f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS",
                 changes,
             ),
@@ -150,7 +150,7 @@ def default_power_limit(s: Snapshot, key: str, watts: float) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "If nobody lowered it on purpose (heat, supply, quota), set it back.",
+                "Unless it was lowered on purpose (heat, power supply, quota), set it back.",
                 f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts:.0f}",
                 gpu_changes(s, key, power_limit_w=watts),
             ),
@@ -219,7 +219,7 @@ def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
                 needs_root=True,
             ),
             Step(
-                text="End those that are yours and no longer needed.",
+                text="End the ones that are yours and that you no longer need.",
                 command="kill PID",
                 where="shell",
                 destructive=True,

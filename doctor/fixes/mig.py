@@ -29,7 +29,7 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
                 _changes(s, key, mig_instances=RECHECK),
             ),
         ),
-        note="They are gone after a reboot: a service such as nvidia-mig-parted makes them again.",
+        note="A reboot removes them: a service such as nvidia-mig-parted makes them again.",
         source=_SOURCE,
     )
     off = Fix(

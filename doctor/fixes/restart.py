@@ -33,7 +33,7 @@ def load_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Load the module. Its answer names the reason if it cannot be loaded.",
+                "Load the module. If that fails, the error message names the reason.",
                 f"{root}modprobe nvidia",
                 driver_changes(),
             ),
@@ -76,11 +76,11 @@ def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = Non
     if virtual and not container_kind(s):
         text = (
             "Stop this instance (virtual machine) and start it again, in the provider's console or on its host: a "
-            "reboot from inside leaves the GPU as it is. If it happens again, tell the provider."
+            "reboot from inside does not reset the GPU. If it happens again, tell the provider."
         )
         step = Step(text=f"{why} {text}".strip(), where="provider", possible_here=not guest(s), changes=changes)
         return Fix(id="power-cycle", title="Stop and start the instance", steps=(step,))
-    text = "Switch the machine off for half a minute, then on again (a reboot seldom helps)."
+    text = "Switch the machine off, wait half a minute, and switch it on again (a reboot seldom helps)."
     text = f"{why} {text} {after}".strip()
     step = on_host(s, text, "" if why else f"{host_sudo(s)}shutdown -h now", changes, needs_root=not why)
     if driver_platform(s) == "windows":
@@ -128,9 +128,9 @@ def anew(s: Snapshot, why: str) -> Fix:
 
 def restart(s: Snapshot) -> tuple[Fix, ...]:
     """Where only the code is known: what clears most states of a driver."""
-    words = "This clears most driver states in which CUDA answers like this."
+    words = "This clears most driver states that cause this error."
     if not container_kind(s):
-        again = reboot(s, f"Reboot. {words} If it stays, look for Xid and NVRM lines in 'sudo dmesg'.")
+        again = reboot(s, f"Reboot. {words} If the error stays, look for Xid and NVRM lines in 'sudo dmesg'.")
         return (other_host(s, "whose NVIDIA driver works"), again) if guest(s) else (again,)
     again = anew(s, "it then gets the GPU and the driver's libraries again.")
     return (again, other_host(s, "on which the same image works"), reboot(s, words))

@@ -43,8 +43,8 @@ def test_the_verdict_of_torch() -> None:
 @for_each(
     ("ecc", "words"),
     [
-        ({"ecc_enabled": True}, "counts no error"),
-        ({}, "does not watch"),
+        ({"ecc_enabled": True}, "has counted no error"),
+        ({}, "does not protect"),
         ({"ecc_uncorrected_volatile": 4}, "4 uncorrectable errors"),
     ],
 )

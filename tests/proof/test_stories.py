@@ -60,7 +60,7 @@ def test_a10_waits_for_launches_and_cuda_is_cleared() -> None:
     s = proven("a10", batches=sweep(A10))
     done = report(s)
     assert done.exit_code == 0 and ids(s) == []  # a remark: its core is as fast as usual
-    assert "Launches set the time on NVIDIA A10 up to batch 1024" in said(done)["launch-bound"]
+    assert "Kernel launches limit NVIDIA A10 up to batch 1024" in said(done)["launch-bound"]
     assert CLEARED in said(done)["launch-bound"] and "55 % of the peak" in said(done)["launch-bound"]
     assert bounds(done) == {64: "launch", 256: "launch", 1024: "launch", 4096: "compute", 16384: "compute"}
     v = verdict(done)
@@ -205,7 +205,7 @@ def test_a_gpu_slowed_by_heat_explains_its_slow_products() -> None:
     done = report(s)
     assert ids(s) == ["thermally-throttled", "matmul-below-range"] and done.exit_code == 0
     assert done.findings[1].downstream_of == ("thermally-throttled",)
-    assert "slowed down by heat meanwhile" in done.findings[1].detail
+    assert "Heat slowed it down" in done.findings[1].detail
     hard = changed(s, loads=loads(b, reasons_percent={"hw-thermal": 64.0}))
     assert ids(hard)[0] == "thermally-throttled" and report(hard).exit_code == 1
 
