@@ -18,6 +18,7 @@ _LONGEST = 160
 _NOT_PROVEN = "The text does not prove it"
 _OPEN = "This text alone does not decide the cause"
 _SOUND = "I see no environment problem in this text"
+_UNKNOWN_ERROR = "There is an error that I do not know: line {}"
 _DECIDE = "To decide it, run there and explain the text again with the output in it:"
 _MOST_OWN = 3
 
@@ -102,7 +103,7 @@ def seen_lines(report: Report) -> list[str]:
     found = {
         s.line: _cut(f"line {s.line}: {s.text}")
         for s in sorted(report.snapshot.symptoms, key=lambda s: s.line)
-        if (s.suggests or s.of_program) and s.line and s.text
+        if (s.suggests or s.of_program or s.unknown) and s.line and s.text
     }
     return list(found.values())[:_MOST_LINES]
 
@@ -122,7 +123,16 @@ def _title(report: Report) -> str:
         return _NOT_PROVEN
     said = [f for f in report.findings if f.id != "required-fact-missing" or f.facts.get("reason") != "not-asked"]
     fails = known(report.snapshot.torch_run.cuda_available) is False and not known(report.snapshot.torch.hip)
-    return _OPEN if report.possible or said or fails else _SOUND
+    if report.possible or said or fails:
+        return _OPEN
+    if numbers := unknown_lines(report):
+        return _UNKNOWN_ERROR.format(numbers[0])
+    return _SOUND
+
+
+def unknown_lines(report: Report) -> list[int]:
+    """Numbers of the lines that report an error which no message of ours explains."""
+    return [s.line for s in report.snapshot.symptoms if s.unknown]
 
 
 def leaves_open(report: Report) -> bool:
@@ -183,6 +193,8 @@ def next_step(report: Report) -> str:
         return "Carry out the fix at the top, then run there: gpudoctor check"
     if report.verdict == "unknown":
         return "Nothing in the text proves a fault; what would decide it stands above."
+    if numbers := unknown_lines(report):
+        return f"{_UNKNOWN_ERROR.format(numbers[0])}. On that machine, gpudoctor check looks at the rest."
     if report.verdict == "warn":
         return "The text proves no fault; mind the warnings above. On that machine, gpudoctor check looks at the rest."
     return "The text shows nothing wrong. On that machine, gpudoctor check looks at the rest."

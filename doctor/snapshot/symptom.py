@@ -22,6 +22,8 @@ class Symptom(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Ids of the checks whose cause it allows, likeliest first."""
     mention: bool = False
     """It speaks of a thing and does not say that it fails."""
+    unknown: bool = False
+    """The line reports an error that no message of the catalogue explains."""
     happened: bool = False
     """It shows that what the check only warns of has happened."""
     exact: bool = False

@@ -17,6 +17,7 @@ from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
 from .statement import Line, Statement
+from .unknown_errors import unknown_errors
 from .unwrap import unwrapped
 from .where import read_log_places, read_where
 from .words import Words
@@ -134,7 +135,12 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     if len({line.number for line in lines}) <= _SHORT:
         more.add("short-text")
     said = symptoms(hits, s, more)
-    return s.replace({"symptoms": (*said, *xid_symptoms(haystack, {x.line for x in said if x.decides}))})
+    said = (*said, *xid_symptoms(haystack, {x.line for x in said if x.decides}))
+    if not any(x.decides or x.suggests for x in said):
+        known_lines = [(hit.line.number, hit.line.text) for hit in hits if hit.message.fix or hit.message.proves]
+        facts = [(one.line, "") for one in statements if not one.path.startswith("raised.")]
+        said = (*said, *unknown_errors(lines, [*known_lines, *facts]))
+    return s.replace({"symptoms": said})
 
 
 def _spoken(lines: list[Line]) -> Haystack | None:
@@ -151,7 +157,8 @@ def judgeable(s: Snapshot) -> bool:
              s.driver.kernel_version, s.driver.nvml_library_version, s.torch.version, s.torch.cuda, s.torch.build,
              s.torch_run.cuda_available, s.python.distributions, s.host.environment, s.cuda.nvcc_version,
              s.driver.libcuda_version, s.torch_run.imported, s.torch_run.nccl_version, s.cuda.toolkits)  # fmt: skip
-    return bool(s.symptoms) or any(not isinstance(fact, Missing) for fact in facts)
+    known_words = any(not symptom.unknown for symptom in s.symptoms)
+    return known_words or any(not isinstance(fact, Missing) for fact in facts)
 
 
 __all__ = ["READERS", "Line", "judgeable", "read"]
