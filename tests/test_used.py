@@ -106,3 +106,24 @@ def test_every_reason_is_needed() -> None:
     paths = [str(path) for path in sources()]
     for pattern in BY_NAME:
         assert any(Path(path).match(pattern.partition(":")[0]) for path in paths), f"no file is meant by {pattern}"
+
+
+CALLED_BY_OTHERS = {
+    "click": ("list_commands", "get_command", "format_commands"),
+    "the import system": ("find_spec", "set_data"),
+}
+"""Methods that override those of a library, by who calls them."""
+
+
+def test_every_method_is_named_somewhere_in_the_product() -> None:
+    named: set[str] = {name for names in CALLED_BY_OTHERS.values() for name in names}
+    methods: dict[str, str] = {}
+    for path in sources():
+        for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+            if isinstance(node, ast.Attribute):
+                named.add(node.attr)
+            elif isinstance(node, ast.ClassDef):
+                inner = (item for item in node.body if isinstance(item, ast.FunctionDef))
+                methods.update({item.name: f"{path}:{item.lineno}" for item in inner if item.name[:2] != "__"})
+    assert len(methods) > 100
+    assert {name: place for name, place in methods.items() if name not in named} == {}
