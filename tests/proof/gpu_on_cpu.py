@@ -9,7 +9,7 @@ function of torch; words with "illegal memory access" break everything after the
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import json
 import os
 import sys
@@ -131,9 +131,8 @@ def pretend() -> None:
 
 
 pretend()
-spec = importlib.util.spec_from_file_location("agent", sys.argv[1])
-assert spec is not None and spec.loader is not None
-agent = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(agent)
+folder, name = os.path.split(sys.argv[1])
+sys.path.append(folder)
+agent = importlib.import_module("agent_boot").agent(folder, name.removesuffix(".py"))
 with OnCpu(), Counting():
     agent.main(sys.argv[2:])

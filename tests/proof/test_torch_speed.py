@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from doctor.patient import torch_speed as agent
+from doctor.patient import speed_lines, torch_speed
+from doctor.patient import speed_plan as plan
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import Rate, StepEnd, TrainingStep
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import start_agent, wait_agents
+from doctor.targets.process import script_argv, start_agent, wait_agents
 
 from ..rows import for_each
 
 HERE = Path(__file__).parent
-AGENT = str(Path(agent.__file__))
+AGENT = str(Path(torch_speed.__file__))
 GUARD_S = 200.0
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 """Two threads of torch's wait for each other at every turn where others use the cores too."""
@@ -64,17 +65,19 @@ class Found:
         return [(end.fault, end.detail) for end in self.ended if end.step == step]
 
 
-def speed(python: Path | str, *arguments: str, env: dict[str, str] = ENVIRONMENT) -> Found:
-    return Found(wait_agents(start_agent([str(python), *arguments], GUARD_S, env))[0])
+def speed(argv: list[str], env: dict[str, str] = ENVIRONMENT) -> Found:
+    return Found(wait_agents(start_agent(argv, GUARD_S, env))[0])
 
 
 def on_cpu(with_torch: Path, *arguments: str) -> Found:
-    return speed(with_torch / "bin/python", AGENT, "--device", "cpu", *arguments)
+    return speed(script_argv(str(with_torch / "bin/python"), AGENT, "--device", "cpu", *arguments))
 
 
 def on_gpu(with_torch: Path, env: dict[str, str], **gpu: Any) -> Found:
     words = (str(HERE / "gpu_on_cpu.py"), AGENT, "--device", "cuda:0", "--level", "quick", "--seconds", "150")
-    return speed(with_torch / "bin/python", *words, env={**ENVIRONMENT, **env, "FAKE_GPU": json.dumps({**H100, **gpu})})
+    return speed(
+        [str(with_torch / "bin/python"), *words], {**ENVIRONMENT, **env, "FAKE_GPU": json.dumps({**H100, **gpu})}
+    )
 
 
 # ---- On the CPU ----
@@ -127,13 +130,14 @@ def test_what_a_short_budget_leaves_out_is_named(with_torch: Path) -> None:
 
 @pytest.mark.torch_wheel
 def test_a_gpu_that_torch_does_not_offer(with_torch: Path) -> None:
-    found = speed(with_torch / "bin/python", AGENT, "--device", "cuda:1")
+    found = speed(script_argv(str(with_torch / "bin/python"), AGENT, "--device", "cuda:1"))
     assert found.end("device") == [("skipped", "torch offers 0 GPUs")]
     assert not found.rates and found.ended[0].device == "cuda:1"
 
 
 def test_without_torch() -> None:
-    found = speed(sys.executable, "-S", AGENT, "--device", "cpu")
+    python, *rest = script_argv(sys.executable, AGENT, "--device", "cpu")
+    found = speed([python, "-S", *rest])
     ((fault, detail),) = found.end("import torch")
     assert fault == "failed" and detail == "ModuleNotFoundError: No module named 'torch'"
 
@@ -141,7 +145,8 @@ def test_without_torch() -> None:
 @for_each("device", ["cpu", "cuda:0"])
 def test_a_package_that_is_no_torch(tmp_path: Path, device: str) -> None:
     (tmp_path / "torch.py").write_text("hello = 1")
-    found = speed(sys.executable, AGENT, "--device", device, env={**ENVIRONMENT, "PYTHONPATH": str(tmp_path)})
+    argv = script_argv(sys.executable, AGENT, "--device", device)
+    found = speed(argv, {**ENVIRONMENT, "PYTHONPATH": str(tmp_path)})
     assert [end.fault for end in found.ended] == ["failed"] and "has no attribute" in found.ended[0].detail
 
 
@@ -169,7 +174,9 @@ def test_the_benchmark_says_where_it_cannot_measure(with_torch: Path) -> None:
     ids=str,
 )
 def test_a_wrong_command_line_exits_2(words: tuple[str, ...]) -> None:
-    done = subprocess.run([sys.executable, AGENT, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        script_argv(sys.executable, AGENT, *words), capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 2 and not done.stdout and "error: " in done.stderr.splitlines()[-1]
 
 
@@ -284,7 +291,7 @@ def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Ca
     ],
 )
 def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, name: str, units: str) -> None:
-    assert agent.units_of(what, capability, name) == units
+    assert plan.units_of(what, capability, name) == units
 
 
 @for_each(
@@ -301,17 +308,17 @@ def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, nam
 )
 def test_what_a_gpu_lacks(capability: tuple[int, int] | None, lacking: set[str], mixed: str) -> None:
     names = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
-    assert {what for what in names if agent.lacking(what, capability)} == lacking
-    assert agent.mixed_type(capability) == mixed
+    assert {what for what in names if plan.lacking(what, capability)} == lacking
+    assert plan.mixed_type(capability) == mixed
 
 
 def test_a_lack_in_words() -> None:
-    assert agent.lacking("tf32", (7, 5)) == "tf32 needs compute capability 8.0, this GPU has 7.5"
+    assert plan.lacking("tf32", (7, 5)) == "tf32 needs compute capability 8.0, this GPU has 7.5"
 
 
 def test_operations_and_bytes_of_a_transformer_layer() -> None:
     """Batch 2, sequence 4, width 8, 2 heads (4 each), 2 bytes an element: 8 tokens, 16 rows of attention."""
-    assert agent.operation_costs(2, 4, 8, 2, 2) == {
+    assert plan.operation_costs(2, 4, 8, 2, 2) == {
         "linear": ("contraction", 2 * 8 * 8 * 32, 2 * (8 * 8 + 8 * 32 + 8 * 32)),
         "attention-scores": ("contraction", 2 * 16 * 4 * 4, 2 * (2 * 64 + 64)),
         "attention": ("contraction", 4 * 16 * 4 * 4, 2 * 4 * 64),
@@ -324,10 +331,10 @@ def test_operations_and_bytes_of_a_transformer_layer() -> None:
 
 def test_percentiles() -> None:
     values = [5.0, 1.0, 4.0, 2.0, 3.0]
-    assert [agent.percentile(values, p) for p in (0, 10, 50, 90, 100)] == pytest.approx([1.0, 1.4, 3.0, 4.6, 5.0])
-    assert (agent.median([1.0, 2.0]), agent.median([7.0])) == (1.5, 7.0)
-    assert agent.spread_percent(values) == pytest.approx(100 * 3.2 / 3)
-    assert agent.spread_percent([2.0]) == 0
+    assert [plan.percentile(values, p) for p in (0, 10, 50, 90, 100)] == pytest.approx([1.0, 1.4, 3.0, 4.6, 5.0])
+    assert (plan.median([1.0, 2.0]), plan.median([7.0])) == (1.5, 7.0)
+    assert plan.spread_percent(values) == pytest.approx(100 * 3.2 / 3)
+    assert plan.spread_percent([2.0]) == 0
 
 
 @for_each(
@@ -336,30 +343,30 @@ def test_percentiles() -> None:
     ids=str,
 )
 def test_a_product_takes_the_wanted_time(tflops: float, edge: int) -> None:
-    assert agent.edge_for(tflops * 1e9, 4.0, 1024, 8192, 256) == edge
+    assert plan.edge_for(tflops * 1e9, 4.0, 1024, 8192, 256) == edge
 
 
 def test_matrices_fit_into_free_memory() -> None:
     for element, free in ((4, 60 << 20), (2, 1 << 30), (1, 8 << 30)):
-        edge = agent.edge_fitting(free, element, 256)
+        edge = plan.edge_fitting(free, element, 256)
         taken = [4 * element * size**2 + 4 * size**2 for size in (edge, edge + 256)]
         assert edge % 256 == 0 and taken[0] <= 0.4 * free < taken[1]
 
 
 @for_each("sms", [2, 14, 40, 72, 108, 132, 148, 170])
 def test_tiles_fill_every_sm_in_whole_waves(sms: int) -> None:
-    m, n = agent.wave_shape(sms, 8192)
+    m, n = plan.wave_shape(sms, 8192)
     assert m % 128 == n % 256 == 0 and (m // 128) * (n // 256) % sms == 0
     assert 0.4 < m / 8192 < 2.5 and 0.4 < n / 8192 < 2.5
 
 
 def test_a_small_square_stays_one_where_no_wave_comes_near() -> None:
-    assert agent.wave_shape(131, 1024) == (1024, 1024)
+    assert plan.wave_shape(131, 1024) == (1024, 1024)
 
 
 @for_each(("sms", "factor"), [(1, 1), (4, 1), (14, 4), (40, 8), (58, 16), (84, 16), (132, 32), (170, 32), (2000, 64)])
 def test_the_batch_grows_with_the_chip(sms: int, factor: int) -> None:
-    assert agent.batch_factor(sms) == factor
+    assert plan.batch_factor(sms) == factor
 
 
 class OutOfMemoryError(RuntimeError):
@@ -385,11 +392,11 @@ class OutOfMemoryError(RuntimeError):
     ],
 )
 def test_kinds_of_errors(error: BaseException, memory: bool, refusal: bool) -> None:
-    assert (agent.is_out_of_memory(error), agent.is_refusal(error)) == (memory, refusal)
+    assert (speed_lines.is_out_of_memory(error), speed_lines.is_refusal(error)) == (memory, refusal)
 
 
 def test_figures_are_finite_and_short() -> None:
-    assert agent.figure(1234567.891) == 1234570.0
+    assert plan.figure(1234567.891) == 1234570.0
     for value in (math.nan, math.inf):
         with pytest.raises(ValueError, match="no finite number"):
-            agent.figure(value)
+            plan.figure(value)

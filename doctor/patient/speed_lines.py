@@ -1,0 +1,68 @@
+"""Part of the agent torch_speed: its lines, and what an exception tells."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TEXT_LIMIT = 500
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception of torch (1.13 to today) says that memory ran out, on the GPU or on the CPU."""
+    text = str(error)
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "out of memory" in text
+        or "can't allocate memory" in text
+        or "STATUS_ALLOC_FAILED" in text
+    )
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether it says that this torch or this GPU has no such operation, rather than that one went wrong."""
+    words = ("not supported", "NOT_SUPPORTED", "only supported", "not implemented", "not compiled", "has no attribute")
+    return isinstance(error, (NotImplementedError, AttributeError)) or any(word in str(error) for word in words)
+
+
+def text_of(error: BaseException) -> str:
+    """First paragraph of an exception, with its type."""
+    try:
+        words = str(error).strip().split("\n\n")[0].replace("\n", " ")
+    except Exception:
+        words = ""
+    return ("%s: %s" % (type(error).__name__, words) if words else type(error).__name__)[:TEXT_LIMIT]
+
+
+class NoRoom(Exception):
+    """Too little free memory for a size that means anything."""
+
+
+class Lines:
+    """Writes lines, and keeps the budget."""
+
+    def __init__(self, descriptor: int, device: str) -> None:
+        self.descriptor = descriptor
+        self.device = device
+        self.deadline = math.inf
+
+    def emit(self, **line: Any) -> None:
+        """Write one line at once."""
+        data = (json.dumps(line, default=str) + "\n").encode("ascii", "replace")
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+    def ended(self, step: str, fault: str, detail: str) -> None:
+        """Say that a step failed, was left out, or was made smaller."""
+        self.emit(ended={"agent": "torch_speed", "step": step, "device": self.device, "fault": fault, "detail": detail})
+
+    def left(self) -> float:
+        """Seconds of the budget."""
+        return self.deadline - time.monotonic()

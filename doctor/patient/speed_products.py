@@ -1,0 +1,122 @@
+"""Part of the agent torch_speed: products of matrices."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .speed_lines import NoRoom, is_out_of_memory, is_refusal
+from .speed_plan import ELEMENT_BYTES, MIB, edge_fitting, edge_for, lacking, median, units_of, wave_shape
+from .speed_tools import Tools
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Tuple
+
+    Call = Callable[[int], Any]
+
+
+class Products(Tools):
+    """Products of matrices."""
+
+    def matmul(self, what: str) -> None:
+        """The best rate over a few shapes and layouts that fill the chip."""
+        step, torch, place, plan = "matmul " + what, self.torch, self.place, self.plan
+        reason = lacking(what, place.capability)
+        if what == "int8" and not hasattr(torch, "_int_mm"):
+            reason = reason or "this torch has no int8 product (torch._int_mm)"
+        if what == "fp8" and not (hasattr(torch, "_scaled_mm") and hasattr(torch, "float8_e4m3fn")):
+            reason = reason or "this torch has no fp8 product (torch._scaled_mm)"
+        if what == "tf32" and os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
+            reason = reason or "NVIDIA_TF32_OVERRIDE=0 forbids TF32"
+        if reason:
+            self.agent.ended(step, "skipped", reason)
+            return
+        free = place.free_bytes()
+        most = min(plan.edge_most, edge_fitting(free, ELEMENT_BYTES[what], plan.edge_step))
+        if most < plan.edge_least:
+            raise NoRoom("%d MiB free: too little for a product that fills the GPU" % (free / MIB))
+        if most < plan.edge_most and most < plan.edge_probe:
+            self.agent.ended(step, "skipped", "%d MiB free: made smaller, edge at most %d" % (free / MIB, most))
+        self.set_tf32(what == "tf32")
+        try:
+            with torch.no_grad():
+                self.shrinking(step, most, plan.edge_least, lambda size: self.best_product(what, size))
+        finally:
+            self.set_tf32(False)
+
+    def best_product(self, what: str, most: int) -> None:
+        """Find a size that takes the wanted time, try the shapes, measure the fastest, write it down."""
+        plan, place = self.plan, self.place
+        # fp8 products want the second matrix by columns; for the others it is a matter of speed.
+        layouts = (False,) if place.kind == "cpu" else (True,) if what == "fp8" else (True, False)
+        edge = min(plan.edge_probe, most)
+        probe = self.products(what, (edge, edge, edge), layouts[0])
+        ms = median(self.times_ms(probe, plan.each_s / 10.0, most=5))
+        del probe
+        edge = edge_for(2.0 * edge**3 / ms, plan.product_ms, plan.edge_least, most, plan.edge_step)
+        shapes = [(edge, edge, edge)]
+        if place.kind == "cuda":
+            shapes += [(*wave_shape(place.sms, edge), edge), (edge, edge, edge // 2)]
+        best: Tuple[float, Tuple[int, int, int], bool] | None = None
+        until = time.monotonic() + min(2 * plan.each_s, self.agent.left() / 4)
+        for shape in dict.fromkeys(shapes):
+            for layout in layouts:
+                if best is not None and time.monotonic() > until:
+                    continue
+                if len(shapes) * len(layouts) > 1:
+                    try:
+                        ms = median(self.times_ms(self.products(what, shape, layout), plan.each_s / 10.0, most=8))
+                    except Exception as error:  # older torch takes int8 in one layout alone; memory may be short
+                        if best is None or not (is_refusal(error) or is_out_of_memory(error)):
+                            raise
+                        continue
+                speed = 2.0 * shape[0] * shape[1] * shape[2] / ms
+                if best is None or speed > best[0]:
+                    best = (speed, shape, layout)
+        assert best is not None
+        (m, n, k), layout = best[1], best[2]
+        times = self.times_ms(self.products(what, (m, n, k), layout), plan.each_s, "matmul")
+        unit = "TOP/s" if what == "int8" else "TFLOP/s"
+        detail = {"m": m, "n": n, "k": k, "transposed": int(layout)}
+        if most < plan.edge_probe:
+            detail["shrunk"] = 1
+        units = units_of(what, place.capability, place.model)
+        self.rate("matmul", what, 2.0 * m * n * k / median(times) / 1e9, unit, times, units=units, detail=detail)
+
+    def products(self, what: str, shape: Tuple[int, int, int], transposed: bool) -> Call:
+        """A call that multiplies one of several pairs of random matrices (m x k, k x n).
+
+        `transposed`: the second matrix lies in memory by columns, as the weight of a linear layer does.
+        """
+        torch = self.torch
+        m, n, k = shape
+        pairs = []
+        for _ in range(self.sets((m * k + k * n) * ELEMENT_BYTES[what])):
+            second = self.random(what, n, k).t() if transposed else self.random(what, k, n)
+            pairs.append((self.random(what, m, k), second))
+        if what == "int8":
+            return lambda number: torch._int_mm(*pairs[number % len(pairs)])
+        if what == "fp8":
+            words = self.scaled_mm_words(*pairs[0])
+            return lambda number: torch._scaled_mm(*pairs[number % len(pairs)], **words)
+        out = torch.empty(m, n, dtype=self.dtype(what), device=self.place.name)
+        return lambda number: torch.mm(*pairs[number % len(pairs)], out=out)
+
+    def scaled_mm_words(self, a: Any, b: Any) -> Dict[str, Any]:
+        """Keywords that this torch's _scaled_mm takes: use_fast_accum came with 2.2, scales must be given since 2.5."""
+        torch = self.torch
+        one = torch.ones((), dtype=torch.float32, device=self.place.name)
+        half = {"out_dtype": torch.bfloat16}
+        scaled = dict(half, scale_a=one, scale_b=one)
+        first: Exception | None = None
+        for words in (dict(scaled, use_fast_accum=True), scaled, half):
+            try:
+                torch._scaled_mm(a, b, **words)
+                return words
+            except (TypeError, RuntimeError) as error:
+                if is_out_of_memory(error):
+                    raise
+                first = first or error
+        assert first is not None
+        raise first
