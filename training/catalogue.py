@@ -43,6 +43,10 @@ BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "wh
 KEYS = {*LISTS, *WORDS, *FLAGS, *BODY, "compare", "says", "not"}
 
 
+_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
+"""An escaped character, or a set of characters."""
+
+
 class Row(NamedTuple):
     """A row as it is written, and where: `line` counts from 1."""
 
@@ -135,6 +139,8 @@ def _shape(row: Row) -> Iterator[str]:
     for key in ("happened", "exact"):
         if row.fields.get(key) and not row.fields.get("decides"):
             yield f"{key}: the row decides nothing"
+    if row.fields.get("words") and "_" in _CLASS.sub("", row.expression):
+        yield "pattern: an underscore cannot be there, people's words are read with blanks in their place"
     try:
         groups = re.compile(row.expression, re.I).groups
     except re.error as error:

@@ -107,6 +107,14 @@ def test_a_fault_is_told_with_its_file_and_line(builder: ModuleType, tmp_path: P
     assert found == {"": [], **{row: [f"rows.toml:{told}"] for row, told in BAD.items()}}
 
 
+def test_an_underscore_in_a_pattern_of_peoples_words_is_a_fault(builder: ModuleType, tmp_path: Path) -> None:
+    """Their lines are read with blanks in its place; in a set it may stand beside the blank."""
+    for pattern, wrong in (("no_such", True), ("no[ _]such", False)):
+        row = GOOD.replace("'nothing (\\w+)'", f"'{pattern}'") + "words = true\n"
+        (tmp_path / "rows.toml").write_text(row, "utf-8")
+        assert pattern in row and bool(faults(builder, tmp_path)) is wrong
+
+
 def test_a_pattern_in_several_lines_is_put_together(builder: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "rows.toml").write_text("[a-row]\npattern = '''\n  one\n    |two (?:a\n      |b)\n'''\n", "utf-8")
     (row,) = builder.rows(tmp_path)
