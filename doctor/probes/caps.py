@@ -19,10 +19,10 @@ MAX_TOLD = 64
 def caps(
     files: Iterable[Line], agents: Mapping[str, AgentResult], proof: Mapping[str, Iterable[AgentResult]]
 ) -> tuple[Cap, ...]:
-    """Each cap once, those that an agent stated by its numbers first."""
+    """Each cap once, those that an agent stated by its numbers first; `files`: what the files' reader said of caps."""
     found: dict[tuple[str, str], Cap] = {}
     runs = [*agents.values(), *(run for several in proof.values() for run in several)]
-    told = [line for run in runs for line in run.lines]
+    told = [line for run in runs for line in run.lines if "cap" in line]
     if "nvml" in agents:
         _keep(found, _of_nvml(agents["nvml"].lines))
     if "cuda_driver" in agents:

@@ -53,8 +53,8 @@ def snapshot_of(recording: Recording) -> Snapshot:
         gathered_at=str(manifest.get("gathered_at") or ""),
     )
     snapshot = Snapshot(target=target)
-    if recording.files is not None:
-        raw = Raw(recording.files)
+    raw = None if recording.files is None else Raw(recording.files)
+    if raw is not None:
         python = parse_python(raw)
         if not isinstance(python.patient.prefix, Missing):
             python = replace(python, extensions=parse_extensions(raw))
@@ -69,7 +69,7 @@ def snapshot_of(recording: Recording) -> Snapshot:
             witnesses=file_witnesses(raw),
         )
     snapshot = with_answers(snapshot, recording.agents, manifest)
-    found = caps(recording.files or (), recording.agents, recording.proof)
+    found = caps(raw.rows("cap") if raw else (), recording.agents, recording.proof)
     if found:
         snapshot = replace(snapshot, caps=found)
     if not recording.proof:
