@@ -64,7 +64,7 @@ class Unread(NamedTuple):
     lines: int
     read: int
     alike: int
-    """Like one that was read, but for its numbers."""
+    """Like one that was read, or like it but for its numbers."""
     silent: int
     """Without any word of a fault or of our subject."""
     no_text: int
@@ -192,6 +192,9 @@ class _Middle:
         taken = 0
         for index, shape in enumerate(shapes):
             row = rows[index]
+            if index and row == rows[index - 1] and not self._after:
+                self._alike += bool(shape)
+                continue
             if odd and odd_signs(row) > 2 + len(row) // 20:
                 self._no_text += 1
                 continue
