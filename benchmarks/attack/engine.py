@@ -95,6 +95,8 @@ _OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GPUDOCTOR_TRACEBACK", "PYTHONPAT
 
 
 def _run(attack: Attack, words: list[str], env: dict[str, str]) -> Ended:
+    if any("ulimit -f" in word for word in words):  # Python would keep compiled files that were cut short
+        env = {**env, "PYTHONDONTWRITEBYTECODE": "1"}
     began = time.monotonic()
     child = subprocess.Popen(
         words,

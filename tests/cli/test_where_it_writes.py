@@ -52,7 +52,9 @@ def test_a_full_disk_is_told() -> None:
 
 def test_a_limit_of_file_sizes_is_told(tmp_path: Path) -> None:
     for words in LONG:
-        done = shell(f"ulimit -f 0; cd {tmp_path}; gpudoctor {' '.join(words)} > limited")
+        done = shell(
+            f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f 0; cd {tmp_path}; gpudoctor {' '.join(words)} > limited"
+        )
         told = "cannot write the report: " in done.stderr and "arge" in done.stderr
         assert done.returncode == 2 and told and done.stderr.count("\n") == 1, done
 

@@ -51,7 +51,7 @@ def parts(python: Path, limit_kib: int = 0, **plan: Any) -> AgentResult:
         json.dumps(plan),
     ]
     if limit_kib:
-        argv = ["bash", "-c", f'ulimit -f {limit_kib}; exec "$@"', "bash", *argv]
+        argv = ["bash", "-c", f'export PYTHONDONTWRITEBYTECODE=1; ulimit -f {limit_kib}; exec "$@"', "bash", *argv]
     return wait_agents(start_agent(argv, GUARD_S, ENVIRONMENT))[0]
 
 
