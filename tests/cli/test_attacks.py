@@ -16,6 +16,7 @@ from attack.engine import Attack, carry_out  # noqa: E402
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, limits and devices of Linux")
 
 
+@pytest.mark.slow
 def test_a_sample_of_each_class_survives() -> None:
     script = [sys.executable, ROOT / "benchmarks" / "attacks.py", "--sample", "3", "--workers", "2"]
     done = subprocess.run(script, capture_output=True, text=True, timeout=300, check=False)
@@ -24,6 +25,7 @@ def test_a_sample_of_each_class_survives() -> None:
     assert len(rows) == 9 and all("| 3 | 3 |" in row for row in rows), done.stdout
 
 
+@pytest.mark.slow
 def test_the_judge_notices(tmp_path: Path) -> None:
     """Each rule of survival broken once, by a shell in place of the command."""
     cases = {

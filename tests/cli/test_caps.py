@@ -86,6 +86,7 @@ def test_gpus_at_the_cap_and_above(fakes: Path, tmp_path: Path, counts: tuple[in
     assert not faults
 
 
+@pytest.mark.slow
 def test_gpus_that_torch_lists(fakes: Path, tmp_path: Path) -> None:
     faults = []
     for count in (64, 65):

@@ -59,6 +59,7 @@ def test_a_limit_of_file_sizes_is_told(tmp_path: Path) -> None:
         assert done.returncode == 2 and told and done.stderr.count("\n") == 1, done
 
 
+@pytest.mark.slow
 @for_each("unbuffered", ["", "1"])
 def test_a_pipe_that_does_not_block_gets_all_of_it(unbuffered: str) -> None:
     for words in (("schema",), ("list-checks", "--format", "json"), CHECK):
@@ -215,6 +216,7 @@ def test_no_process_and_no_thread_is_left_to_start() -> None:
         assert done.returncode == 0 and done.stdout and done.stderr == "", (words, done)
 
 
+@pytest.mark.slow
 def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
     for more, code in (([], 0), (["--strict"], 1)):
         child = subprocess.Popen(
@@ -240,6 +242,7 @@ def test_an_interrupt_during_an_import_is_no_traceback(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"UNKNOWN interrupted before there was an answer\n", b"")
 
 
+@pytest.mark.slow
 def test_a_healthcheck_answers_once(tmp_path: Path) -> None:
     """The time is over while its line waits for a reader: no second line comes after it."""
     ours, theirs = os.pipe()

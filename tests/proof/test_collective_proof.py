@@ -184,6 +184,7 @@ def test_behind_a_pair_that_ends_the_process_the_next_is_tried(
     assert nothing_is_left(result, tmp_path)
 
 
+@pytest.mark.slow
 def test_slow_pairs_are_not_called_hanging(tmp_path: Path) -> None:
     names = [f"cuda:{n}" for n in range(12)]
     faults = {f"{a}>{b}": {"copy": "slow"} for a in names for b in names}

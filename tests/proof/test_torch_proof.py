@@ -128,6 +128,7 @@ def test_a_wrong_product_is_told_though_the_convolution_fails(tmp_path: Path) ->
     assert (proof.right, proof.failed_step) == (False, "convolution")
 
 
+@pytest.mark.slow
 @for_each(
     ("step", "text", "code", "failed_step"),
     [
@@ -191,6 +192,7 @@ def test_what_was_measured_before_a_kernel_that_never_ends_is_kept(
     assert isinstance(sick.right, Missing) and sick.right.reason == gap
 
 
+@pytest.mark.slow
 @for_each(
     ("archs", "capability", "code"),
     [

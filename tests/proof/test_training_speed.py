@@ -351,6 +351,7 @@ def test_a_child_that_does_not_end(tmp_path: Path) -> None:
     assert supervised(tmp_path, work, 0.1)[1:] == [ended("skipped", "cut off: its time was over")]
 
 
+@pytest.mark.slow
 @for_each(
     ("result", "left_out"),
     [
@@ -375,6 +376,7 @@ def test_a_step_is_measured_or_left_out(tmp_path: Path, result: dict[str, Any], 
     assert [line for line in supervised(tmp_path, work, 1.0) if "ended" in line] == left_out
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_cut_off_is_told_as_the_graph(tmp_path: Path) -> None:
     def work(say: Callable[..., None], orders: Any) -> None:
         say(begin="sweep 7")
@@ -393,6 +395,7 @@ def test_long_silence_is_a_hang(tmp_path: Path) -> None:
         assert json.loads(file.read()) == ended("hang", "no answer for 7 s")
 
 
+@pytest.mark.slow
 @for_each(
     ("source", "said"),
     [

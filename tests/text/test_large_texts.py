@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from doctor.text import excerpt, read
 
 from ..cli.command import gpudoctor
@@ -48,6 +50,7 @@ def judged(path: Path, text: str) -> tuple[int, dict[str, object]]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_no_kind_of_text_is_fatal(tmp_path: Path) -> None:
     made = import_module("text_kinds").made
     bad = []

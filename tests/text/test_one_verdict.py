@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.verdicts import texts
 from doctor.judge import Registered, load_all
 from doctor.judge.report import Report
@@ -52,6 +54,7 @@ def test_a_full_shared_memory_is_a_failure_by_the_error_and_else_a_warning() -> 
     assert statuses == {state: ["warn"], error: ["fail"]}
 
 
+@pytest.mark.slow
 def test_no_fault_of_a_fix_hides_in_a_report() -> None:
     faults = [
         f"{name}: {remark.title}: {remark.facts['internal']}"

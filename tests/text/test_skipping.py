@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @for_each("reader", READERS, ids=lambda reader: reader.function)
 def test_a_reader_that_is_skipped_has_nothing_to_say(reader: Reader) -> None:
     said = 0

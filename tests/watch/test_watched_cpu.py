@@ -33,6 +33,7 @@ WORKERS = (
 )
 
 
+@pytest.mark.slow
 def test_a_busy_loop_on_one_thread(tmp_path: Path) -> None:
     facts, said, _ = measured(tmp_path, [], python(BUSY))
     watch, share = facts["watch"], float(said)
