@@ -52,6 +52,11 @@ def test_more_lines_than_a_log_has() -> None:
 
 
 def test_thousands_of_gpus() -> None:
+    s = read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(7_000)))
+    assert not isinstance(s.gpus, Missing) and len(s.gpus) == 4096  # a text that is read whole
+
+
+def test_more_gpus_than_are_read() -> None:
     s = read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(20_000)))
     assert not isinstance(s.gpus, Missing) and 1000 < len(s.gpus) <= 4096
 
