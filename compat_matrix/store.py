@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from .rows_torch import Companion, CondaBuild, IndexUrl, TorchBuild, TorchRelease
 
 T = TypeVar("T")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 0
 
 
 class Meta(msgspec.Struct, frozen=True):
     """data/meta.json: layout version, and the day the facts stand for (YYYY.MM.DD)."""
 
     schema_version: int
+    """Raised when a field changes its meaning, or may hold a value that an older program would misread."""
     version: str
+    schema_minor: int = 0
+    """Raised when a column or table is added; an older program reads the rest."""
 
 
 class Table(Generic[T]):
@@ -49,7 +52,7 @@ class Table(Generic[T]):
 class Store:
     """Tables as attributes. Made by `load`; a table is decoded when first touched (MatrixError if it cannot be)."""
 
-    __slots__ = ("_directory", "_memo", "schema_version", "version")
+    __slots__ = ("_directory", "_memo", "differs", "schema_minor", "schema_version", "version")
 
     # Tables the check path may open.
     drivers: Table[DriverBranch] = Table("drivers")
@@ -88,20 +91,24 @@ class Store:
         self._directory = directory
         self._memo: dict[str, Any] = {}
         self.schema_version = meta.schema_version
+        self.schema_minor = meta.schema_minor
         self.version = meta.version
+        self.differs = ""
+        """Of a matrix that is not the built-in one: in one line, what it changes against that."""
 
     @classmethod
     def load(cls, dir: str | None = None) -> Self:
         """The matrix of this package, or of another folder of the same layout. Raises MatrixError."""
         directory = dir or DATA
-        meta: Meta = decode(directory, "meta", Meta)
-        if meta.schema_version > SCHEMA_VERSION:
-            raise MatrixError(f"matrix schema {meta.schema_version} is newer than this program ({SCHEMA_VERSION})")
-        return cls(directory, meta)
+        return cls(directory, readable(decode(directory, "meta", Meta)))
 
     def rows(self, table: str) -> tuple[Any, ...]:
         """All rows of a table by its file name (see tables.TABLES). Raises MatrixError, KeyError."""
-        return self.memo("table " + table, lambda: decode(self._directory, table, tuple[row_type(table), ...]))  # type: ignore[misc]
+        return self.memo("table " + table, lambda: self.file(table, tuple[row_type(table), ...]))  # type: ignore[misc]
+
+    def file(self, name: str, kind: Any) -> Any:
+        """One file of this matrix (`name`: a table, or sources) decoded as `kind`. Raises MatrixError."""
+        return decode(self._directory, name, kind)
 
     def memo(self, key: str, make: Callable[[], T]) -> T:
         """A value worked out once per matrix (a table, an index over one)."""
@@ -116,5 +123,12 @@ class Store:
 
     def source(self, key: str) -> str:
         """The full text of a row's source; the key itself when it is not listed."""
-        texts: dict[str, str] = self.memo("sources", lambda: decode(self._directory, "sources", dict[str, str]))
+        texts: dict[str, str] = self.memo("sources", lambda: self.file("sources", dict[str, str]))
         return texts.get(key, key)
+
+
+def readable(meta: Meta) -> Meta:
+    """`meta` where this program reads such a matrix. Raises MatrixError."""
+    if meta.schema_version > SCHEMA_VERSION:
+        raise MatrixError(f"matrix schema {meta.schema_version} is newer than this program ({SCHEMA_VERSION})")
+    return meta

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from ..guard import Refusal
 from ..judge import Registered, Report, check_ids, judge, load, load_all
 
 if TYPE_CHECKING:
@@ -11,6 +13,26 @@ if TYPE_CHECKING:
 
     from ..findings import Policy
     from ..snapshot import Snapshot
+
+
+def matrix_of(flags: dict[str, Any]) -> Matrix:
+    """The matrix to judge by: the built-in one, or that of --matrix or of the configuration.
+
+    Raises Refusal with one line where that cannot be used.
+    """
+    from compat_matrix import Matrix, MatrixError
+
+    try:
+        return _outside(flags["matrix"]) if flags.get("matrix") else Matrix.load()
+    except MatrixError as error:
+        raise Refusal(str(error)) from None
+
+
+@lru_cache(maxsize=1)
+def _outside(path: str) -> Matrix:
+    from compat_matrix.outside import load_outside
+
+    return load_outside(path)
 
 
 def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:

@@ -20,7 +20,7 @@ from .options import make_policy
 from .suggest import did_you_mean
 
 OWN, SHARED = "gpudoctor.toml", "pyproject.toml"
-KEYS = ("skip", "only", "expect", "require", "fail-on", "building", "thresholds")
+KEYS = ("skip", "only", "expect", "require", "fail-on", "building", "thresholds", "matrix")
 _MAX_BYTES = 1 << 20
 _HEADER = rb"(?m)^\s*\[\s*tool\s*\.\s*[\"']?gpudoctor[\"']?\s*[.\]]"
 _OTHER_WAYS = rb"(?m)tool\s*\.\s*[\"']?gpudoctor|^\s*\[\s*tool\s*\]|^\s*tool\s*="
@@ -28,9 +28,20 @@ _OTHER_WAYS = rb"(?m)tool\s*\.\s*[\"']?gpudoctor|^\s*\[\s*tool\s*\]|^\s*tool\s*=
 
 
 def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | None:
+    """What flags are laid over (see `_of_file`); another matrix is tried here, before anything is looked at."""
+    policy = _of_file(flags, saved)
+    if flags.get("matrix"):
+        from .assess import matrix_of
+
+        matrix_of(flags)
+    return policy
+
+
+def _of_file(flags: dict[str, Any], saved: Policy | None) -> Policy | None:
     """What flags are laid over: the file's policy, over that of a saved report.
 
-    No file is searched for a saved report, which brings its own. Raises Refusal with one line.
+    No file is searched for a saved report, which brings its own. The file's `matrix`, no matter of policy, is put into
+    `flags` unless a flag gave one. Raises Refusal with one line.
     """
     if flags.get("no_config"):
         if flags.get("config"):
@@ -38,12 +49,12 @@ def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | 
         return saved
     if flags.get("config"):
         path = str(flags["config"])
-        return policy_of(path, _table(path, _read(path), must=True) or {}, saved)
+        return _policy(path, _table(path, _read(path), must=True) or {}, flags, saved)
     if saved is not None:
         return saved
     for path in _candidates():
         if os.path.basename(path) == OWN:  # noqa: PTH119
-            return policy_of(path, _table(path, _read(path)) or {}, saved)
+            return _policy(path, _table(path, _read(path)) or {}, flags, saved)
         try:
             data = _read(path)
         except Refusal:
@@ -51,8 +62,15 @@ def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | 
         if b"gpudoctor" in data and (re.search(_HEADER, data) or re.search(_OTHER_WAYS, data)):
             table = _table(path, data)
             if table is not None:
-                return policy_of(path, table, saved)
+                return _policy(path, table, flags, saved)
     return saved
+
+
+def _policy(path: str, table: dict[str, Any], flags: dict[str, Any], saved: Policy | None) -> Policy:
+    policy = policy_of(path, table, saved)
+    if table.get("matrix") and not flags.get("matrix"):
+        flags["matrix"] = os.path.join(os.path.dirname(path), table["matrix"])  # noqa: PTH118, PTH120
+    return policy
 
 
 def _candidates() -> list[str]:
@@ -144,6 +162,8 @@ def policy_of(path: str, table: dict[str, Any], saved: Policy | None = None) -> 
         if not isinstance(table["building"], bool):
             raise Refusal(f"{path}: building is neither true nor false")
         values["building"] = table["building"]
+    if not isinstance(table.get("matrix", ""), str):
+        raise Refusal(f"{path}: matrix is not the path of a file or folder")
     try:
         policy = make_policy(saved=saved, **values)
     except Refusal as refusal:

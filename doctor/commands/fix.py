@@ -26,6 +26,7 @@ import click
 @click.option("--building", is_flag=True, help="CUDA extensions are going to be compiled here.")
 @click.option("--config", metavar="FILE", help="Read this gpudoctor.toml or pyproject.toml.")
 @click.option("--no-config", is_flag=True, help="Search for no such file.")
+@click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Deadline of the probes in seconds. Default: 20.")
 def fix(**flags: Any) -> int:
     """Print the steps that repair what failed or is warned of (or what the check ID found), in order, each once.

@@ -33,6 +33,9 @@ _FAIL_ON = Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1
 _PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpreter or environment.", "PATH")
 _CONFIG = Flag(("--config",), "config", "text", "Read this gpudoctor.toml or pyproject.toml.", "FILE")
 _NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Search for no such file.", default=False)
+_MATRIX = Flag(
+    ("--matrix",), "matrix", "text", "Judge by this matrix (see matrix export), not by the built-in one.", "PATH"
+)
 _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
 _REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved, as of that day.", "DIR")
 _OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
@@ -66,6 +69,7 @@ CHECK = (
     Flag(("--building",), "building", "on", "CUDA extensions are going to be compiled here.", default=False),
     _CONFIG,
     _NO_CONFIG,
+    _MATRIX,
     Flag(("--timeout",), "timeout", "seconds", "Seconds for the probes (torch import: 3x). Default: 20.", "S"),
     _NO_REDACT,
 )
@@ -89,6 +93,7 @@ PROVE = (
     _FAIL_ON,
     _CONFIG,
     _NO_CONFIG,
+    _MATRIX,
     Flag(
         ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those that no longer fit are left out. "
         "Default: 240 (--quick: 120, --full: 600).", "S",
@@ -97,7 +102,7 @@ PROVE = (
 )  # fmt: skip
 _OF_A_TEXT = (
     "format_", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on", "building",
-    "config", "no_redact",
+    "config", "matrix", "no_redact",
 )  # fmt: skip
 EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _OF_A_TEXT)
 HEALTHCHECK = (
@@ -110,6 +115,7 @@ HEALTHCHECK = (
     _FROM,
     _CONFIG,
     _NO_CONFIG,
+    _MATRIX,
     Flag(("--timeout",), "timeout", "seconds", "Seconds in all. Default: 10 (--prove: 60).", "S"),
 )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+MATRIX = click.option(
+    "--matrix", "path", metavar="PATH", help="Another matrix than the built-in one: a folder or file."
+)
 FORMAT = click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
 
 
@@ -18,17 +21,17 @@ def matrix() -> None:
 @matrix.command()
 @click.argument("table", required=False)
 @click.option("--where", metavar="FIELD=VALUE", multiple=True, help="Only rows with this value. Repeatable.")
+@MATRIX
 @FORMAT
-def show(table: str | None, where: tuple[str, ...], format_: str) -> int:
+def show(table: str | None, where: tuple[str, ...], path: str | None, format_: str) -> int:
     """List the tables, or print the rows of one TABLE."""
     from .matrix_show import show_table, show_tables
 
-    return show_table(table, where, format_) if table else show_tables(format_)
+    return show_table(table, where, format_, path) if table else show_tables(format_, path)
 
 
 @matrix.command()
-@click.argument("subject", type=click.Choice(("driver", "gpu", "torch", "build", "cudnn", "nccl", "cuda", "error")))
-@click.argument("words", nargs=-1)
+@click.argument("words", nargs=-1, required=True)
 @click.option("--gpu", "gpus", metavar="GPU", multiple=True, help="build: a capability or GPU name. Repeatable.")
 @click.option("--driver", metavar="VERSION", help="build: the driver's version.")
 @click.option("--python", metavar="VERSION", help="build: the Python version, such as 3.11 or 3.13t.")
@@ -36,9 +39,10 @@ def show(table: str | None, where: tuple[str, ...], format_: str) -> int:
 @click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), default="linux", help="Default: linux.")
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), default="x86_64", help="build. Default: x86_64.")
 @click.option("--forward-compat", is_flag=True, help="build: also what needs a cuda-compat package.")
+@MATRIX
 @FORMAT
-def query(subject: str, words: tuple[str, ...], format_: str, **options: object) -> int:
-    """Ask about a subject.
+def query(words: tuple[str, ...], path: str | None, format_: str, **options: object) -> int:
+    """Ask about a subject, or which of one goes with another; the words may stand in one pair of quotes.
 
     \b
     driver 535.129.03             its branch: CUDA reported, type, end of life
@@ -49,16 +53,40 @@ def query(subject: str, words: tuple[str, ...], format_: str, **options: object)
     build --gpu 7.0 --driver 580.82.07 --python 3.11
                                   what to install
     cudnn 9.10.2, nccl 2.27.3, cuda 12.8, error 804
+    driver for cuda 12.8          what goes with it: driver, cuda, torch, python
+    torch for gpu "GTX 1080"      for cuda, driver, torch, gpu or python
     """
     from .matrix_query import answer
 
-    return answer(subject, words, format_, options)
+    return answer(words, format_, options, path)
 
 
 @matrix.command()
+@click.argument("key", required=False)
+@MATRIX
 @FORMAT
-def lint(format_: str) -> int:
+def sources(key: str | None, path: str | None, format_: str) -> int:
+    """List where the facts come from, or the rows that rest on one source (KEY, or a part of its text)."""
+    from .matrix_sources import show_source, show_sources
+
+    return show_source(key, format_, path) if key else show_sources(format_, path)
+
+
+@matrix.command()
+@click.argument("file")
+@MATRIX
+def export(file: str, path: str | None) -> int:
+    """Write the whole matrix into one FILE ('-': stdout), which `--matrix FILE` reads elsewhere."""
+    from .matrix_sources import write_export
+
+    return write_export(file, path)
+
+
+@matrix.command()
+@MATRIX
+@FORMAT
+def lint(path: str | None, format_: str) -> int:
     """Check the data files. Exits 1 when there are problems."""
     from .matrix_show import print_lint
 
-    return print_lint(format_)
+    return print_lint(format_, path)

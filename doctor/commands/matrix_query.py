@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,14 +12,27 @@ import msgspec
 from compat_matrix import Matrix, MatrixError
 from compat_matrix.drivers import Platform
 
-from .matrix_show import emit_json, load
+from .matrix_answer import Lines, cited, emit, named_capability, unlisted
+from .matrix_show import load
+from .suggest import did_you_mean
 
-Lines = list[str]
 
-
-def answer(subject: str, words: tuple[str, ...], format_: str, options: Mapping[str, Any]) -> int:
+def answer(words: tuple[str, ...], format_: str, options: Mapping[str, Any], path: str | None = None) -> int:
     """Answer one question. Exit code 0; usage errors and unlisted things are one line and exit code 2."""
-    m = load()
+    m = load(path)
+    if len(words) == 1:  # one pair of quotes around all
+        words = tuple(re.sub("[\"']", " ", words[0]).split())
+    if not words:
+        raise click.UsageError("matrix query: what about? See gpudoctor matrix query --help")
+    subject, *rest = words
+    words = tuple(rest)
+    if words[:1] == ("for",):
+        from .matrix_for import answer_for
+
+        return answer_for(m, subject, words[1:], format_, options)
+    if subject not in QUESTIONS:
+        hint = did_you_mean(subject, list(QUESTIONS))
+        raise click.UsageError(f"matrix query {subject!r}: no such subject{hint} (one of {', '.join(QUESTIONS)})")
     if subject != "build" and not words:
         raise click.UsageError(f"matrix query {subject}: what about it? See gpudoctor matrix query --help")
     if subject == "build" and words:
@@ -27,29 +41,7 @@ def answer(subject: str, words: tuple[str, ...], format_: str, options: Mapping[
         data, lines = QUESTIONS[subject](m, words, options)
     except MatrixError as error:
         raise click.ClickException(str(error)) from None
-    if format_ == "json":
-        emit_json(data)
-    else:
-        click.echo("\n".join(lines))
-    return 0
-
-
-def _unlisted(what: str, newer: bool = False) -> click.ClickException:
-    return click.ClickException(f"{what} is {'newer than' if newer else 'not listed in'} this matrix")
-
-
-def _cited(m: Matrix, sources: tuple[str, ...]) -> Lines:
-    return [f"source: {m.source(key)}" for key in sources]
-
-
-def _capability(m: Matrix, text: str) -> str:
-    """A compute capability, or that of a GPU name. Raises ClickException when neither is listed."""
-    if m.compute_capability(text):
-        return text
-    found = m.gpu(name=text)
-    if not found.capability:
-        raise _unlisted(f"GPU {text!r}")
-    return found.capability
+    return emit(format_, data, lines)
 
 
 def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
@@ -57,12 +49,12 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
     if len(words) == 1:
         branch = m.driver_branch(words[0], platform)
         if branch.row is None:
-            raise _unlisted(f"driver {words[0]!r}", branch.status == "newer-than-matrix")
+            raise unlisted(f"driver {words[0]!r}", branch.status == "newer-than-matrix")
         row = branch.row
         lines = [f"branch {row.branch} ({row.type}): CUDA {row.cuda}, oldest architecture {row.oldest_architecture}"]
         lines += [f"newest seen: {row.latest_seen} ({row.latest_seen_date})"] if row.latest_seen else []
         lines += [f"end of life: {row.end_of_life or 'not known'}", f"open kernel module: {row.open_module}"]
-        return row, lines + _cited(m, (row.source,))
+        return row, lines + cited(m, (row.source,))
     if len(words) < 3 or words[1] not in ("cuda", "gpu"):
         raise click.UsageError("matrix query driver VERSION [cuda VERSION | gpu CAPABILITY_OR_NAME]")
     if words[1] == "cuda":
@@ -73,9 +65,9 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
         if grade.grade == "needs-forward-compat":
             compat = m.forward_compat(words[2], words[0], segment="datacenter")
             lines.append(f"on a data-center GPU: {', '.join(compat.packages)}")
-        return grade, lines + _cited(m, grade.sources)
-    about = m.driver_for_gpu(words[0], _capability(m, " ".join(words[2:])), None, platform)
-    return about, [f"{about.grade}: {about.reason}", *_cited(m, about.sources)]
+        return grade, lines + cited(m, grade.sources)
+    about = m.driver_for_gpu(words[0], named_capability(m, " ".join(words[2:])), None, platform)
+    return about, [f"{about.grade}: {about.reason}", *cited(m, about.sources)]
 
 
 def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
@@ -85,7 +77,7 @@ def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple
         parts = text.casefold().split()
         rows = tuple(row for row in m.gpus if all(part in row.name.casefold() for part in parts))
     if not rows:
-        raise _unlisted(f"GPU {text!r}")
+        raise unlisted(f"GPU {text!r}")
     lines = []
     for row in rows:
         memory = f", {row.memory_gib:g} GiB" if row.memory_gib else ""
@@ -97,7 +89,7 @@ def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple
 def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
     found = m.torch_release(words[0])
     if found.release is None:
-        raise _unlisted(f"torch {words[0]!r}", found.status == "newer-than-matrix")
+        raise unlisted(f"torch {words[0]!r}", found.status == "newer-than-matrix")
     row = found.release
     lines = [f"torch {row.torch} ({row.date}), Python {' '.join(row.pythons_linux_x86_64)}"]
     tags = f"Linux x86_64 {row.pypi_linux_x86_64}, aarch64 {row.pypi_linux_aarch64}, Windows {row.pypi_windows}"
@@ -110,14 +102,14 @@ def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     companions = m.companions(row.torch)
     lines += [f"{item.package}: {' or '.join(item.versions)}" for item in companions]
     data = {"release": row, "builds": builds, "companions": companions}
-    return data, lines + _cited(m, (row.source,))
+    return data, lines + cited(m, (row.source,))
 
 
 def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
     if not options["gpus"]:
         raise click.UsageError("matrix query build needs --gpu (a compute capability or a GPU name)")
     best = m.best_builds(
-        [_capability(m, text) for text in options["gpus"]],
+        [named_capability(m, text) for text in options["gpus"]],
         options["driver"],
         options["os_"],
         options["arch"],
@@ -138,11 +130,11 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
 
 def _row(m: Matrix, row: Any, what: str, text: str) -> tuple[Any, Lines]:
     if row is None:
-        raise _unlisted(f"{what} {text!r}")
+        raise unlisted(f"{what} {text!r}")
     from .matrix_show import filled, plain
 
     lines = [f"{name}: {plain(value)}" for name, value in filled(row) if name != "source"]
-    return row, lines + _cited(m, (row.source,))
+    return row, lines + cited(m, (row.source,))
 
 
 def _cudnn(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
@@ -160,7 +152,7 @@ def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tupl
 def _error(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
     found = [row for row in (m.cuda_error(words[0]), m.nvml_error(words[0])) if row]
     if not found:
-        raise _unlisted(f"error {words[0]!r}")
+        raise unlisted(f"error {words[0]!r}")
     lines: Lines = []
     for row in found:
         lines += [type(row).__name__, *_row(m, row, "error", words[0])[1]]

@@ -11,9 +11,13 @@ from compat_matrix import Matrix, MatrixError
 from compat_matrix.tables import TABLES, row_type
 
 
-def load() -> Matrix:
-    """The matrix of this installation. Raises ClickException with one line."""
+def load(path: str | None = None) -> Matrix:
+    """The matrix of this installation, or that at `path`. Raises ClickException with one line."""
     try:
+        if path:
+            from compat_matrix.outside import load_outside
+
+            return load_outside(path)
         return Matrix.load()
     except MatrixError as error:
         raise click.ClickException(str(error)) from None
@@ -37,9 +41,9 @@ def rows_of(m: Matrix, table: str) -> tuple[Any, ...]:
         raise click.ClickException(str(error)) from None
 
 
-def show_tables(format_: str) -> int:
+def show_tables(format_: str, path: str | None = None) -> int:
     """Every table with its number of rows and what a row is."""
-    m = load()
+    m = load(path)
     about = [
         {"table": table, "rows": len(rows_of(m, table)), "what": (row_type(table).__doc__ or "").split("\n")[0]}
         for table in TABLES
@@ -48,14 +52,16 @@ def show_tables(format_: str) -> int:
         emit_json({"version": m.version, "schema_version": m.schema_version, "tables": about})
         return 0
     click.echo(f"matrix {m.version}, schema {m.schema_version}")
+    if m.differs:
+        click.echo(m.differs)
     for entry in about:
         click.echo(f"{entry['table']:<22}{entry['rows']:>5}  {entry['what']}")
     return 0
 
 
-def show_table(table: str, where: tuple[str, ...], format_: str) -> int:
+def show_table(table: str, where: tuple[str, ...], format_: str, path: str | None = None) -> int:
     """The rows of one table, those that match every FIELD=VALUE."""
-    m = load()
+    m = load(path)
     rows = [row for row in rows_of(m, table) if all(_matches(row, table, text) for text in where)]
     if format_ == "json":
         emit_json([_full(m, row) for row in rows])
@@ -95,9 +101,19 @@ def plain(value: Any) -> str:
     return f'"{text}"' if " " in text else text
 
 
-def print_lint(format_: str) -> int:
+def _unjudged(path: str) -> Matrix:
+    """The matrix at `path`, whatever its rows say. Raises ClickException with one line."""
+    from compat_matrix.outside import open_outside
+
+    try:
+        return open_outside(path)
+    except MatrixError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def print_lint(format_: str, path: str | None = None) -> int:
     """Problems of the data files; 1 when there are any."""
-    m = load()
+    m = _unjudged(path) if path else load()
     problems = m.lint()
     if format_ == "json":
         emit_json({"version": m.version, "problems": problems})

@@ -61,11 +61,9 @@ def print_report(
 
     `masks`: those that the text has already been masked with; `also`: what else is to be told in the report.
     """
-    from compat_matrix import Matrix
+    from .assess import assess, matrix_of
 
-    from .assess import assess
-
-    report = also(assess(snapshot, Matrix.load(), policy))
+    report = also(assess(snapshot, matrix_of(flags), policy))
     if not flags["no_redact"]:
         from ..snapshot.redact import redact
         from .local_names import local_names

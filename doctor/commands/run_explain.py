@@ -46,9 +46,10 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     from .options import make_policy
     from .run_check import policy_flags, print_report
 
+    flags = _config(flags)
     saved = _report(data)
     if saved is not None:
-        policy = make_policy(saved=base_policy(_config(flags), saved.policy), **policy_flags(flags))
+        policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
         return print_report(saved.snapshot, policy, flags, saved.redacted)
     masks = None
     part = excerpt(data)
@@ -65,7 +66,7 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
 
         write(nothing(data, part).encode(), flags["output"])
         return 3
-    policy = make_policy(saved=base_policy(_config(flags)), **policy_flags(flags))
+    policy = make_policy(saved=base_policy(flags), **policy_flags(flags))
     if part.unread is None:
         return print_report(snapshot, policy, flags, masks=masks)
     from .unread import with_unread

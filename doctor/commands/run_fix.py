@@ -13,7 +13,7 @@ from ..report.clean import json_escaped
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot
-from .assess import assess, known_ids
+from .assess import assess, known_ids, matrix_of
 from .config import base_policy
 from .options import make_policy, of_its_day
 from .sources import gather, read
@@ -38,9 +38,7 @@ def run_fix(flags: dict[str, Any]) -> int:
             snapshot = gather({**flags, "root": None}, progress)
         if flags["replay"]:
             policy = of_its_day(policy, snapshot)
-    from compat_matrix import Matrix
-
-    matrix = Matrix.load()
+    matrix = matrix_of(flags)
     only = _check_id(flags["check_id"])
     steps = plan(snapshot, matrix, policy, only, assess)
     if flags["apply_"]:

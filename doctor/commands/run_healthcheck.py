@@ -32,11 +32,9 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
         left_out = () if flags["prove"] else ("torch_run",)
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags)
         snapshot = _proven(flags) if flags["prove"] else gather(health_flags(flags))
-    from compat_matrix import Matrix
+    from .assess import assess, matrix_of
 
-    from .assess import assess
-
-    report = assess(snapshot, Matrix.load(), policy)
+    report = assess(snapshot, matrix_of(flags), policy)
     if any(finding.status in ("fail", "unknown") for finding in report.findings):  # only their words may hold a name
         report = _masked(report)
     line = healthline(report) + "\n"

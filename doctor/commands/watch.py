@@ -9,7 +9,10 @@ import click
 from .click_flags import options
 from .flags import CHECK, Flag
 
-_LIKE_CHECK = ("format_", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config", "no_redact")
+_LIKE_CHECK = (
+    "format_", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config",
+    "matrix", "no_redact",
+)  # fmt: skip
 WATCH = (
     Flag(
         ("-o", "--output"), "output", "text", "Write the report to this file ('-': stdout) instead of stderr.", "FILE"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,7 +57,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         measured = measured_verdict(snapshot, matrix, ranked)
     return Report(
         tool=Tool("gpudoctor", __version__),
-        matrix=MatrixInfo(matrix.version, matrix.schema_version),
+        matrix=MatrixInfo(matrix.version, matrix.schema_version, _matrix_notes(matrix, policy.judged_on)),
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,
         policy=policy,
@@ -69,6 +69,22 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         measured=measured,
         snapshot=snapshot,
     )
+
+
+OLD_DAYS = 90
+
+
+def _matrix_notes(matrix: Matrix, judged_on: str) -> tuple[str, ...]:
+    """In a line each: that the matrix is not the built-in one, and that it is old on the day of the judgement."""
+    notes = (matrix.differs,) if matrix.differs else ()
+    try:
+        days = (date.fromisoformat(judged_on) - date.fromisoformat(matrix.version.replace(".", "-"))).days
+    except ValueError:  # judged on no day
+        return notes
+    if days <= OLD_DAYS:
+        return notes
+    what = "it knows no newer GPU, driver or torch; update gpudoctor, or give a newer matrix with --matrix"
+    return (*notes, f"The matrix is {days} days old: {what}")
 
 
 def _result(one: Examined) -> CheckResult:

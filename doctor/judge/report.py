@@ -36,6 +36,8 @@ class Tool(Struct, frozen=True):
 class MatrixInfo(Struct, frozen=True):
     version: str
     schema_version: int
+    notes: tuple[str, ...] = ()
+    """What a reader should know of it: it is not the built-in one (and in what it differs), or it is old."""
 
 
 class Need(Struct, frozen=True, kw_only=True):

@@ -31,9 +31,10 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     rows += _machine(report)
     if known(report.snapshot.measured.level) is not None:
         rows += _measured(report)
+    rows += [f"- {escape(note)}." for note in report.matrix.notes]
     for remark in report.remarks:
         rows.append(f"- {escape(remark.title)}. {escape(remark.detail)}".rstrip(" "))
-    rows += [""] if report.remarks else []
+    rows += [""] if report.remarks or report.matrix.notes else []
     rows += _checks(report, layers)
     rows += _facts(report)
     masked = "masked by gpudoctor" if report.redacted else "not masked"

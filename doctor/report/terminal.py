@@ -47,6 +47,8 @@ def render_terminal(
         rows += group_lines(report, layers, width, look.verbose)
         rows += [*([] if look.verbose else waiting_lines(report, width)), BLANK]
     remarks = _smi_note(report, width)
+    for note in report.matrix.notes:
+        remarks += wrap(note, width, first=Span("i ", "dim"), style="dim")
     for remark in report.remarks:
         text = f"{remark.title}. {remark.detail}" if remark.detail else remark.title
         remarks += wrap(text, width, first=Span("i ", "dim"), style="dim")

@@ -32,6 +32,19 @@ Capture = pytest.CaptureFixture[str]
         ("nccl 2.32.3", ["13.4"]),
         ("cuda 12.8", ["host_gcc_max_major: 14"]),
         ("error 804", ["cudaErrorCompatNotSupportedOnDevice"]),
+        ("driver for cuda 12.8", ["570.26", "525.60.13", "580", "source: docs.nvidia.com"]),
+        ("driver for gpu RTX 5090", ["branch 570 or newer", "required", "to install: branch 580"]),
+        ("driver for torch 2.11.0", ["cu130: driver 580.65.06", "cu126: driver 525.60.13"]),
+        ("cuda for driver 535", ["CUDA 12.2", "12.9"]),
+        ("cuda for gpu GTX 1080", ["12.9 is the last"]),
+        ("cuda for torch 2.8.0", ["cu129, cu128, cu126", "from PyPI: cu128"]),
+        ("torch for cuda 12.8", ["torch 2.11.0: cu128"]),
+        ("torch for driver 535.129.03", ["torch 2.14.1: cu126"]),
+        ("'torch for gpu \"GTX 1080\"'", ["torch 2.14.1: cu126"]),
+        ("torch for python 3.8", ["2.4.1"]),
+        ("python for torch 2.6.0", ["3.9, 3.10, 3.11, 3.12, 3.13"]),
+        ("cudnn for torch 2.8.0", ["9.10.2.21"]),
+        ("triton for torch 2.8.0", ["3.4.0"]),
         ("error NVML_ERROR_LIB_RM_VERSION_MISMATCH", ["code: 18"]),
     ],
 )
@@ -61,6 +74,17 @@ def test_query(capsys: Capture, question: str, words: list[str]) -> None:
         ("query cudnn 1.0", "not listed"),
         ("query error 99999", "not listed"),
         ("query weather today", "weather"),
+        ("query", "WORDS"),
+        ("query driver for cuda", "KIND is one of cuda, gpu, torch"),
+        ("query driver for weather 3", "KIND is one of"),
+        ("query weather for cuda 12.8", "'weather'"),
+        ("query driver for cuda 99.1", "newer than this matrix"),
+        ("query torch for driver 9.9", "not listed"),
+        ("query torch for gpu nothing", "not listed"),
+        ("query python for torch 99.1", "newer than this matrix"),
+        ("sources nobody-said-so", "no source"),
+        ("show drivers --matrix /nowhere", "No such file"),
+        ("export /nowhere/at/all.json", "cannot write"),
         ("show weather", "no such table"),
         ("show driver", "did you mean drivers"),
         ("show drivers --where branch", "FIELD=VALUE"),
@@ -94,3 +118,14 @@ def test_every_table_prints(capsys: Capture, table: str) -> None:
 def test_lint(capsys: Capture) -> None:
     assert run(["matrix", "lint"]) == 0
     assert capsys.readouterr().out == "matrix 2026.11.22: no problems\n"
+
+
+def test_sources(capsys: Capture) -> None:
+    assert run(["matrix", "sources"]) == 0
+    listed = capsys.readouterr().out
+    key = listed.split(":")[0]
+    assert listed.count("\n") > 100
+    assert run(["matrix", "sources", key, "--format", "json"]) == 0
+    assert all(row["table"] in TABLES for row in json.loads(capsys.readouterr().out))
+    assert run(["matrix", "sources", "endoflife"]) == 0
+    assert "drivers: branch=" in capsys.readouterr().out

@@ -1,0 +1,170 @@
+"""A matrix from outside this package: a folder of its layout, or one file as `gpudoctor matrix export` writes it.
+
+It is read as data only, and whole, so that what is wrong with it is told before anything is judged by it. Tables that
+it lacks are those of the built-in one. Schema rule: a new column has a default and a new table is optional (a minor),
+so that an older program reads a newer minor and the other way round; anything else is a new schema_version (a major).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .lint import KEYS, lint
+from .matrix import Matrix
+from .store import SCHEMA_MINOR, SCHEMA_VERSION, Meta, readable
+from .tables import DATA, TABLES, MatrixError, decode
+
+_MAX_BYTES = 64 << 20
+_TOLERATED = ("sources: ", "unknown field", "between lines of [ and ]")
+"""What `lint` says of a newer minor or of a matrix that has some tables only, and what no verdict depends on."""
+
+
+class _Bundle(msgspec.Struct, frozen=True):
+    meta: Meta
+    sources: dict[str, str] = {}
+    tables: dict[str, msgspec.Raw] = {}
+
+
+class Outside(Matrix):
+    """A matrix whose tables come from `files`, and from the built-in one where it lacks them."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, directory: str, meta: Meta, files: dict[str, bytes], sources: dict[str, str]) -> None:
+        super().__init__(directory, meta)
+        self._files = files
+        self._memo["sources"] = sources
+
+    def file(self, name: str, kind: Any) -> Any:
+        """One table decoded as `kind`: its own, or the built-in one's. Raises MatrixError."""
+        if name == "sources":
+            return self._memo["sources"]
+        if name not in self._files:
+            return decode(DATA, name, kind)
+        try:
+            return msgspec.json.decode(self._files[name], type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise MatrixError(f"table {name}: {error}") from None
+
+
+def load_outside(path: str) -> Outside:
+    """The matrix in the folder or file `path`, with `differs` filled in.
+
+    Raises MatrixError with one line: not readable, not a matrix, of a newer schema, or rows that contradict each other.
+    """
+    place = Path(path)
+    try:
+        matrix = _of_folder(place) if place.is_dir() else _of_file(place)
+        if not re.fullmatch(r"20\d\d\.(0[1-9]|1[0-2])\.(0[1-9]|[12]\d|3[01])", matrix.version):
+            raise MatrixError(f"version {matrix.version[:40]!r} is not a date such as 2026.11.22")
+        problems = [text for text in lint(matrix, laws=False) if not any(word in text for word in _TOLERATED)]
+        if problems:
+            more = f" ({len(problems)} such problems: gpudoctor matrix lint --matrix)" if len(problems) > 1 else ""
+            raise MatrixError(f"{problems[0]}{more}")
+    except MatrixError as error:
+        raise MatrixError(f"matrix {path}: {error}") from None
+    matrix.differs = difference(matrix, Matrix.load(), place.name)
+    return matrix
+
+
+def open_outside(path: str) -> Outside:
+    """The same without a look at its rows, for `matrix lint`. Raises MatrixError where it is no matrix at all."""
+    place = Path(path)
+    try:
+        return _of_folder(place) if place.is_dir() else _of_file(place)
+    except MatrixError as error:
+        raise MatrixError(f"matrix {path}: {error}") from None
+
+
+def _of_folder(place: Path) -> Outside:
+    meta: Meta = readable(decode(str(place), "meta", Meta))
+    files = {name: _bytes(place / f"{name}.json") for name in TABLES if (place / f"{name}.json").exists()}
+    sources = _json(place / "sources.json", dict[str, str]) if (place / "sources.json").exists() else {}
+    return Outside(str(place), meta, files, {**_built_in_sources(), **sources})
+
+
+def _of_file(place: Path) -> Outside:
+    head: dict[str, Any] = _json(place, dict[str, msgspec.Raw])
+    if "meta" not in head:
+        raise MatrixError("not a matrix (no 'meta'; `gpudoctor matrix export` writes one)")
+    try:
+        readable(msgspec.json.decode(head["meta"], type=Meta))  # before the rest, which a newer schema may have changed
+    except msgspec.DecodeError as error:
+        raise MatrixError(f"meta: {error}") from None
+    bundle: _Bundle = _json(place, _Bundle)
+    files = {name: bytes(raw) for name, raw in bundle.tables.items() if name in TABLES}
+    return Outside(str(place), bundle.meta, files, {**_built_in_sources(), **bundle.sources})
+
+
+def _built_in_sources() -> dict[str, str]:
+    texts: dict[str, str] = decode(DATA, "sources", dict[str, str])
+    return texts
+
+
+def _json(place: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(_bytes(place), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MatrixError(f"{place.name}: {error}") from None
+
+
+def _bytes(place: Path) -> bytes:
+    try:
+        if place.exists() and not place.is_file():
+            raise MatrixError(f"{place.name} is neither a file nor a folder")
+        with place.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise MatrixError(f"{place.name}: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > _MAX_BYTES:
+        raise MatrixError(f"{place.name} is over {_MAX_BYTES >> 20} MiB: not a matrix")
+    return data
+
+
+def difference(matrix: Matrix, built_in: Matrix, name: str) -> str:
+    """In one line, what `matrix` changes against the built-in one: rows that are new, gone or other."""
+    counts = {table: changed for table in TABLES if (changed := _changed(table, matrix, built_in))}
+    named = [f"{table} {count}" for table, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    more = [f"{len(named) - 4} more tables"] if len(named) > 4 else []
+    total = sum(counts.values())
+    rows = f"{total} row{'s differ' if total != 1 else ' differs'}" if total else "no row differs"
+    age = "older than" if matrix.version < built_in.version else "instead of"
+    about = f" ({', '.join(named[:4] + more)})" if named else ""
+    newer = "; columns that this gpudoctor does not know are not read" if matrix.schema_minor > SCHEMA_MINOR else ""
+    return (
+        f"Judged by the matrix {name} of {matrix.version}, {age} the built-in {built_in.version}: {rows}{about}{newer}"
+    )
+
+
+def _changed(table: str, one: Matrix, other: Matrix) -> int:
+    """How many rows of a table are new, gone or other."""
+
+    def rows(matrix: Matrix) -> dict[tuple[str, ...], Counter[bytes]]:
+        found: dict[tuple[str, ...], Counter[bytes]] = {}
+        for row in matrix.rows(table):
+            fields = {**msgspec.structs.asdict(row), "source": matrix.source(row.source)}
+            data = msgspec.json.encode(fields, order="deterministic")
+            key = tuple(str(fields[name]) for name in KEYS.get(table, ())) or (data.decode(),)
+            found.setdefault(key, Counter())[data] += 1
+        return found
+
+    mine, theirs = rows(one), rows(other)
+    return sum(mine.get(key) != theirs.get(key) for key in {**mine, **theirs})
+
+
+def export(matrix: Matrix) -> bytes:
+    """The whole matrix as one JSON file, a row in a line, which `load_outside` reads."""
+    encode = msgspec.json.encode
+    parts = []
+    for table in TABLES:
+        lines = b",\n".join(encode(row) for row in matrix.file(table, list[dict[str, Any]]))
+        parts.append(b"%s: [\n%s\n]" % (encode(table), lines))
+    meta = {"schema_version": SCHEMA_VERSION, "schema_minor": SCHEMA_MINOR, "version": matrix.version}
+    sources = matrix.file("sources", dict[str, str])
+    head = b'{"meta": %s,\n"sources": %s,\n' % (encode(meta), msgspec.json.format(encode(sources), indent=0))
+    return head + b'"tables": {\n' + b",\n".join(parts) + b"\n}}\n"

@@ -1,0 +1,75 @@
+"""`gpudoctor matrix sources` and `export`: where the facts come from, and all of them in one file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import click
+
+from compat_matrix import Matrix
+from compat_matrix.tables import TABLES
+
+from .matrix_show import emit_json, filled, load, plain, rows_of
+
+
+def _texts(m: Matrix) -> dict[str, str]:
+    texts: dict[str, str] = m.file("sources", dict[str, str])
+    return texts
+
+
+def show_sources(format_: str, path: str | None) -> int:
+    """Every source with the number of rows that rest on it, by table. Returns 0."""
+    m = load(path)
+    used: dict[str, Counter[str]] = {}
+    for table in TABLES:
+        for row in rows_of(m, table):
+            used.setdefault(row.source, Counter())[table] += 1
+    about = [
+        {"key": key, "text": text, "rows": dict(used[key])} for key, text in sorted(_texts(m).items()) if key in used
+    ]
+    if format_ == "json":
+        emit_json(about)
+        return 0
+    for entry in about:
+        tables = ", ".join(f"{table} {count}" for table, count in used[str(entry["key"])].items())
+        click.echo(f"{entry['key']}: {entry['text']} ({tables})")
+    return 0
+
+
+def show_source(key: str, format_: str, path: str | None) -> int:
+    """The rows that rest on one source. Returns 0; raises ClickException where no source is called or says that."""
+    m = load(path)
+    texts = _texts(m)
+    keys = [key] if key in texts else [k for k, text in texts.items() if key.casefold() in text.casefold()]
+    if not keys:
+        from .suggest import did_you_mean
+
+        raise click.ClickException(f"no source {key!r}{did_you_mean(key, list(texts))}")
+    found: list[dict[str, Any]] = []
+    for table in TABLES:
+        rows = [row for row in rows_of(m, table) if row.source in keys]
+        found += [{"table": table, "source": m.source(row.source), **_fields(row)} for row in rows]
+    if format_ == "json":
+        emit_json(found)
+        return 0
+    for name in keys:
+        click.echo(f"{name}: {texts[name]}")
+    for entry in found:
+        shown = "  ".join(f"{n}={plain(v)}" for n, v in entry.items() if n not in ("table", "source"))
+        click.echo(f"  {entry['table']}: {shown}")
+    return 0
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    return {name: value for name, value in filled(row) if name != "source"}
+
+
+def write_export(file: str, path: str | None) -> int:
+    """The matrix into one file. Returns 0; Refusal with one line where it cannot be written."""
+    from compat_matrix.outside import export
+
+    from .write import write
+
+    write(export(load(path)), file)
+    return 0
