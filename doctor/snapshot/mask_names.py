@@ -47,7 +47,7 @@ _NOBODY = frozenset(
         "lxd lpadmin nogroup messagebus buildd systemd-resolve systemd-network systemd-timesync www-data colab kaggle "
         "opc rocky almalinux core gpu server node worker service system site of for is was the a an on in at by to "
         "not if with and or required installation level mode space names id ids account accounts group groups "
-        "permission permissions string type n/a na "
+        "permission permissions string type n/a na not-asked "
     ).split()
 )
 """Accounts that many machines have, and words that stand where names do."""

@@ -53,6 +53,13 @@ def test_no_redact_keeps_a_pasted_text_as_it_is() -> None:
     assert b"heartofgold-7" in gpudoctor("explain", "-", "--format", "json", "--no-redact", data=text.encode()).stdout
 
 
+def test_a_fact_that_nobody_asked_for_is_no_host() -> None:
+    """`driver.device_nodes: not-asked` stands among the reasons, where `node: name` names a machine."""
+    for options in (["-v"], ["--format", "markdown"], ["--format", "json"]):
+        said = gpudoctor("explain", "-", *options, data=b"GPU 0: NVIDIA H100\nCUDA error: 999\n").stdout.decode()
+        assert "host-" not in said.replace("nvcc-host-compiler", ""), options
+
+
 def test_sound_texts_stay_and_are_judged_alike(capsys) -> None:  # type: ignore[no-untyped-def]
     assert overmasked(20261122, 300, show=True) == 0, capsys.readouterr().out
 
