@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             f"Not known: whether this machine has {expected}", "The list of GPUs could not be read.", facts=facts
         )
         return
-    if cap := s.cap("gpus") or s.cap("cuda-devices"):
+    if cap := s.cap("gpus") or s.cap("cuda-devices") or s.cap("text-gpus"):
         title = f"Not known: whether this machine has {expected}"
         yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts)
         return

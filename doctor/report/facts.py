@@ -8,6 +8,8 @@ from ..snapshot import CudaDevice, Gpu, Missing, PciDevice, Snapshot, known
 def gpus(s: Snapshot) -> str:
     """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA, else by the PCI bus; `no NVIDIA GPU`; `GPUs unknown`.
 
+    Where nobody counted them all: `at least 64x NVIDIA L4`.
+
     MIG shows (`1x NVIDIA A100 (MIG: 7 instances)`), and so does a list of CUDA that is shorter (`CUDA lists 2`).
     """
     given = tuple(gpu for gpu in known(s.gpus) or () if not _kept(gpu))
@@ -34,9 +36,10 @@ def gpus(s: Snapshot) -> str:
         and not any(" (MIG: " in name for name in counts)
     )
     said = f" (CUDA lists {len(listed or ())})" if fewer else ""
-    cap = s.cap("gpus" if given else "cuda-devices")
-    said += f" (the first {cap.looked} of {cap.listed or 'more'})" if cap else ""
-    return ", ".join(f"{count}x {name}" for name, count in counts.items()) + said
+    cap = s.cap("text-gpus") or s.cap("gpus" if given else "cuda-devices")
+    said += f" (the first {cap.looked} of {cap.listed})" if cap and cap.listed else ""
+    least = "at least " if cap and not cap.listed else ""
+    return least + ", ".join(f"{count}x {name}" for name, count in counts.items()) + said
 
 
 def _kept(gpu: Gpu) -> bool:

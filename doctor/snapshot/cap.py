@@ -11,6 +11,7 @@ CapOf = Literal[
     "torch-devices", "torch-libraries", "torch-warnings", "measured-devices", "collective-devices", "folder-names",
     "file-bytes", "device-nodes", "pci-devices", "ld-library-path", "path", "loader-cache", "toolkits",
     "package-folders", "pth-files", "pth-lines", "environments", "torch-needs", "package-libraries", "libraries",
+    "text-gpus",
 ]  # fmt: skip
 
 
@@ -21,7 +22,7 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
     looked: int
     """How many were looked at, the first ones."""
     listed: int | None = None
-    """How many there are; None where nobody counted them: more than `looked`."""
+    """How many there are; None where nobody counted them: more than `looked` (of a text: at least so many)."""
     place: str = ""
     """The folder or file, `GPU 3`; empty where there is only one such list."""
 
@@ -30,7 +31,8 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """`64 of 80 GPUs that torch lists`, `the first 64 folders of PATH`."""
         place = f" ({self.place})" if self.place else ""
         if self.listed is None:
-            return f"the first {self.looked} {WORDS[self.what]}{place}, and there are more"
+            more = "may be" if self.what == "text-gpus" else "are"
+            return f"the first {self.looked} {WORDS[self.what]}{place}, and there {more} more"
         return f"{self.looked} of {self.listed} {WORDS[self.what]}{place}"
 
 
@@ -62,4 +64,5 @@ WORDS: dict[CapOf, str] = {
     "torch-needs": "libraries that torch needs",
     "package-libraries": "libraries of a package",
     "libraries": "libraries of packages with GPU code",
+    "text-gpus": "GPUs that the text names",
 }

@@ -84,6 +84,8 @@ class Excerpt(NamedTuple):
     numbers: tuple[int, ...] = ()
     inner: frozenset[int] = frozenset()
     """Rows that begin inside a line."""
+    repeated: frozenset[int] = frozenset()
+    """Lines of the input from which others, that are not read, differ in their numbers alone."""
     unread: Unread | None = None
 
     def masked(self, text: str) -> Excerpt:
@@ -127,6 +129,7 @@ def excerpt(text: bytes | str) -> Excerpt:
         b"\n".join([row.text for row in chosen]).decode("utf-8", "replace"),
         tuple(row.number for row in chosen),
         frozenset(index for index, row in enumerate(chosen) if row.inner),
+        middle.repeated(chosen),
         middle.unread(total, read),
     )
 
@@ -157,6 +160,8 @@ class _Middle:
         self._last: deque[_Row] = deque()
         self._room = self._last_room = _BUDGET * (1 - 2 * _EDGE) / 2
         self._seen: dict[int, int] = {}
+        self._left_out: set[int] = set()
+        """Shapes (lines without their numbers) of lines that are not read because one like them was."""
         self._alike = self._silent = self._no_text = self._left = self._cut = 0
         self._between: list[int] = []
         self._after = self._indented = 0
@@ -188,6 +193,7 @@ class _Middle:
         if not (known or odd or self._after) and seen.keys() >= set(map(hash, shapes)):
             self._number += len(rows)
             self._alike += len(rows) - shapes.count(b"")
+            self._left_out.update(map(hash, shapes))
             return
         taken = 0
         for index, shape in enumerate(shapes):
@@ -218,6 +224,7 @@ class _Middle:
                 self._silent += 1
             else:
                 self._alike += bool(shape)
+                self._left_out.add(key)
         self._number += len(rows)
 
     def _matters(self, low: bytes, shape: bytes, times: int) -> bool:
@@ -267,6 +274,11 @@ class _Middle:
     def chosen(self) -> list[_Row]:
         """The rows that are read, in their order."""
         return [*self._first, *self._last]
+
+    def repeated(self, rows: list[_Row]) -> frozenset[int]:
+        """Numbers of those rows that stand for others, which are not read."""
+        left_out = self._left_out
+        return frozenset(r.number for r in rows if hash(r.text.lower().translate(None, _DIGITS)) in left_out)
 
     def unread(self, lines: int, read: int) -> Unread:
         """What is not among them."""

@@ -19,7 +19,7 @@ _OF_SERIES = {"10": "6.1", "16": "7.5", "20": "7.5", "30": "8.6", "40": "8.9", "
 _OF_JETSON = re.compile(r"\b(?:(orin)|(xavier)|(thor)|(tx2)|(tx1|jetson nano))\b", re.I)
 _JETSONS = ("8.7", "7.2", "11.0", "6.2", "5.3")
 MOST_GPUS = 4096
-"""Of one list: no machine has more."""
+"""Of one text: no machine has more, and a list that goes on is called longer."""
 OTHERS = re.compile(
     r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc [ab]\d{3}|iris|rx ?(?:vega|\d{3,4}(?: ?xtx?)?)|vega ?\d{2}"
     r"|firepro|u?hd graphics|apple m\d|m[1-5] (?:pro|max|ultra)|mi\d{2,3}x?|qualcomm|adreno|llvmpipe|matrox|aspeed)\b",
@@ -43,7 +43,7 @@ def read_gpus(lines: list[Line]) -> Iterator[Statement]:
         for index in found[1].split(","):
             yield from gpu_statements(found[2], line, int(index))
             found_gpus += 1
-        if found_gpus >= MOST_GPUS:
+        if found_gpus > MOST_GPUS:
             return
 
 
@@ -58,7 +58,7 @@ def gpu_statements(value: str, line: Line, index: int | None = None) -> Iterator
     rest = re.split(r",\s{1,4}[A-Za-z][\w ]{0,30}[:=]\s", value[len(name) :], maxsplit=1)[0]  # up to another key
     board = typed(name)
     name, count = board.name, board.boards if index is None else 1
-    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS)}
+    fields: dict[str, object] = {"index": index, "name": name, "count": min(count, MOST_GPUS + 1)}
     if board.memory_gib:
         fields["memory_total_mib"] = board.memory_gib * 1024
     board_says = re.split(r"\blist\b", rest, maxsplit=1)[0]

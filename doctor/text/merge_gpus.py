@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from ..snapshot import Gpu, Missing, PciDevice
+from ..snapshot import Cap, Gpu, Missing, PciDevice, Snapshot, known
 from .agree import agree
+from .excerpt import Excerpt
 from .gpus import MOST_GPUS
 from .statement import Statement
 
@@ -34,7 +36,7 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
             if (row.line, fields["name"]) in told:
                 continue  # one line in two layouts
             told.add((row.line, fields["name"]))
-            loose += [fields] * min(fields["count"], MOST_GPUS - len(loose))
+            loose += [fields] * min(fields["count"], MOST_GPUS + 1 - len(loose))
             continue
         slot = slots.setdefault(fields["index"], {})
         for key, value in fields.items():
@@ -75,6 +77,17 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
             facts.pop("name")
         gpus.append(Gpu(key=facts.get("uuid") or f"gpu-{number}", index=number, **{**shared, **facts}))
     return tuple(gpus), None
+
+
+def counted(s: Snapshot, statements: Iterable[Statement], part: Excerpt) -> Snapshot:
+    """With a cap where lines that were not read may name more GPUs, or where the text names more than are kept."""
+    gpus = known(s.gpus) or ()
+    named = {said.line for said in statements if said.path in ("gpu", "gpu.prose")}
+    unread = (part.unread is not None and part.unread.left > 0) or not named.isdisjoint(part.repeated)
+    if not gpus or (len(gpus) <= MOST_GPUS and not unread):
+        return s
+    kept = gpus[:MOST_GPUS]
+    return s.replace({"gpus": kept, "caps": (Cap(what="text-gpus", looked=len(kept)),)})
 
 
 def _boards(rows: list[Statement]) -> dict[str, int]:

@@ -13,6 +13,7 @@ from .clean import lines_of
 from .decide import symptoms
 from .excerpt import Excerpt, excerpt
 from .merge import merge
+from .merge_gpus import counted
 from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
@@ -130,7 +131,7 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     if len(lines) > _NOTE and not any(words.may_hold(word) for word in _SUBJECT):
         hits = [hit for hit in hits if hit.message.decides and not hit.message.people]
         statements = [said for said in statements if said.path != "gpu.prose"]
-    s = merge([*statements, *proven(hits)], name)
+    s = counted(merge([*statements, *proven(hits)], name), statements, part)
     more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
     if len({line.number for line in lines}) <= _SHORT:
         more.add("short-text")

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doctor.snapshot import Missing
+from doctor.snapshot import Cap, Missing
 from doctor.text import judgeable, read
 from doctor.text.messages import catalogue
 from tests.text.test_readers import BANNER, COLLECT_ENV, CSV, QUERY
@@ -54,11 +54,14 @@ def test_more_lines_than_a_log_has() -> None:
 def test_thousands_of_gpus() -> None:
     s = read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(7_000)))
     assert not isinstance(s.gpus, Missing) and len(s.gpus) == 4096  # a text that is read whole
+    assert s.cap("text-gpus") == Cap(what="text-gpus", looked=4096)
+    assert read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(4096))).caps == ()
 
 
 def test_more_gpus_than_are_read() -> None:
     s = read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(20_000)))
     assert not isinstance(s.gpus, Missing) and 1000 < len(s.gpus) <= 4096
+    assert s.cap("text-gpus") == Cap(what="text-gpus", looked=len(s.gpus))
 
 
 def test_a_banner_that_lies_is_a_conflict() -> None:

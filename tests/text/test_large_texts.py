@@ -106,6 +106,32 @@ def test_what_could_matter_and_was_not_read_is_never_sound(tmp_path: Path) -> No
     assert "Not all of this text was read" in shown and "no environment problem" not in shown
 
 
+def test_gpus_of_a_text_that_is_read_in_part_are_not_counted(tmp_path: Path) -> None:
+    rows = "".join(
+        f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n:08x}-5d2a-4f7e-9b1c-0a1b2c3d4e5f)\n" for n in range(20_000)
+    )
+    code, report = judged(tmp_path / "log", rows)
+    count = len(report["snapshot"]["gpus"])  # type: ignore[index]
+    assert code == 3 and 1000 < count < 5000
+    assert report["snapshot"]["caps"] == [{"what": "text-gpus", "looked": count}]  # type: ignore[index]
+    said = f"at least {count}x NVIDIA H100 80GB HBM3"
+    assert said in gpudoctor("explain", str(tmp_path / "log")).stdout.decode().splitlines()
+    assert f"| GPUs | {said} |" in gpudoctor("explain", str(tmp_path / "log"), "--format", "markdown").stdout.decode()
+    expected = gpudoctor("explain", str(tmp_path / "log"), "--expect", "8xH100").stdout.decode()
+    assert "Not known: whether this machine has 8xH100" in expected
+
+
+def test_a_long_log_of_a_machine_whose_gpus_are_all_named_is_counted(tmp_path: Path) -> None:
+    eight = SOUND + "".join(f"GPU {n}: NVIDIA A100-SXM4-80GB\n" for n in range(1, 8))
+    for text, words in (
+        (eight + steps(100_000), "8x NVIDIA A100"),
+        (steps(9000) + "".join(f"GPU {n % 900}: NVIDIA A100-SXM4-80GB\n" for n in range(9000)), "at least "),
+    ):
+        (tmp_path / "log").write_text(text)
+        shown = gpudoctor("explain", str(tmp_path / "log")).stdout.decode()
+        assert any(line.startswith(words) for line in shown.splitlines()[:4]), shown
+
+
 def test_every_new_xid_is_read() -> None:
     rows = [
         f"[{n}.000001] NVRM: Xid (PCI:0000:{n % 8:02x}:00): {(13, 31)[n % 2]}, pid={n}, name=python"
