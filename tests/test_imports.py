@@ -55,6 +55,7 @@ ALSO = {
             "collective_lines",
             "torch_speed",
             "training_speed",
+            "training_sweep",
         )
     },
     "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is

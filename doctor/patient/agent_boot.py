@@ -13,13 +13,15 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, List, Sequence
+    from typing import Any, List, Sequence, Tuple
 
 PACKAGE = "gpudoctor_agents"
 HERE = os.path.dirname(os.path.abspath(__file__))
 _CLEAN = "import sys;sys.path[:]=[p for p in sys.path if p not in('','.')];"
 OWN = _CLEAN + "sys.path+=sys.argv[1:2];b=__import__('agent_boot');b.hold();b.agent(*sys.argv[2:4]).main(sys.argv[4:])"
 """For `python -I -S -c`: this file's folder, the agent's folder and name, its arguments."""
+TEXT = "import os,sys;n=int(sys.argv.pop(1));TEXT=os.pread(n,os.fstat(n).st_size,0).decode();os.close(n);exec(TEXT)"
+"""For `python -c`: the descriptor of a file that holds an agent's one text, its arguments."""
 SCRIPT = _CLEAN + (
     "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
     "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"
@@ -108,17 +110,44 @@ def agent(folder: str, name: str) -> "Any":
     return sys.modules[PACKAGE + "." + name]
 
 
-def again(name: str, own: bool) -> "List[str]":
-    """The command that starts an agent of this folder once more, as `agent` (`own`: needs no packages) or `script` did.
+def again(name: str, own: bool) -> "Tuple[List[str], List[int]]":
+    """The command that starts this agent once more, as `agent` (`own`: needs no packages) or `script` did, and the
+    descriptors that it must inherit.
 
-    Empty where the agent did not come from a folder, but as one text.
+    An agent that came as one text is handed on in a file without a name. The command is empty where that cannot be.
     """
+    isolated = ["-I", "-S"] if own else []
+    text = getattr(sys.modules.get(PACKAGE), "text", None)
+    if text is not None:
+        number = nameless(text.encode("utf-8")) if sys.executable and hasattr(os, "pread") else -1
+        return ([sys.executable, *isolated, "-c", TEXT, str(number)], [number]) if number >= 0 else ([], [])
     file = os.path.join(HERE, name + ".py")
     if not sys.executable or not os.path.isfile(file):
-        return []
+        return [], []
     if own:
-        return [sys.executable, "-I", "-S", "-c", OWN, HERE, HERE, name]
-    return [sys.executable, "-c", SCRIPT, os.path.join(HERE, "agent_boot.py"), "script", file]
+        return [sys.executable, *isolated, "-c", OWN, HERE, HERE, name], []
+    return [sys.executable, "-c", SCRIPT, os.path.join(HERE, "agent_boot.py"), "script", file], []
+
+
+def nameless(data: bytes) -> int:
+    """An inheritable descriptor of a file that holds this and is gone with the last process that has it open.
+
+    In memory, since a container may have no folder to write to, else in the temporary folder; -1 where neither works.
+    """
+    try:
+        number = os.memfd_create("gpudoctor", 0)
+    except (AttributeError, OSError):
+        import tempfile
+
+        try:
+            with tempfile.TemporaryFile() as file:
+                number = os.dup(file.fileno())
+        except OSError:
+            return -1
+        os.set_inheritable(number, True)
+    while data:
+        data = data[os.write(number, data) :]
+    return number
 
 
 def script(words: "Sequence[str]") -> None:

@@ -46,12 +46,20 @@ class Child:
         self.path = os.path.join(folder, name)
         self.offset = 0
         self.lines: List[Line] = []
-        with open(self.path, "wb") as output:
-            self.process = subprocess.Popen(
-                [*again("collective_proof", own=False), "--device", flags.device, *arguments],
-                stdin=subprocess.PIPE,  # its end tells the child that nobody waits for it any more
-                stdout=output,
-            )
+        command, inherited = again("collective_proof", own=False)
+        if not command:
+            raise OSError("this Python cannot be started once more")
+        try:
+            with open(self.path, "wb") as output:
+                self.process = subprocess.Popen(
+                    [*command, "--device", flags.device, *arguments],
+                    stdin=subprocess.PIPE,  # its end tells the child that nobody waits for it any more
+                    stdout=output,
+                    pass_fds=inherited,
+                )
+        finally:
+            for number in inherited:
+                os.close(number)
 
     def read(self) -> List[Line]:
         """Whole lines that came since the last look."""
@@ -281,6 +289,8 @@ def main(arguments: Sequence[str]) -> None:
         folder = tempfile.mkdtemp(prefix="gpudoctor-")
         try:
             Parent(out, flags, folder).run()
+        except OSError as error:  # no more processes, or no room
+            out.leave_out("start", str(error)[:TEXT_LIMIT], "failed")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)

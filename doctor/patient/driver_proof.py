@@ -115,7 +115,7 @@ class Agent:
 
     def start_anew(self, first: int) -> None:
         """This program again, in this process, from a device on; where that cannot be, the process goes on."""
-        command = again("driver_proof", own=True)
+        command, _ = again("driver_proof", own=True)
         if sys.platform == "win32" or not command:
             return
         if self.memory is not None:

@@ -7,6 +7,7 @@ import math
 import sys
 import time
 
+from .cuda_keys import driver_key, gpu_key
 from .speed_plan import MIB
 
 TYPE_CHECKING = False
@@ -48,8 +49,7 @@ class Cuda:
         self.cuda.set_device(ordinal)
         self.cuda.synchronize()
         properties = self.cuda.get_device_properties(ordinal)
-        if not self.key and getattr(properties, "uuid", None) is not None:
-            self.key = "GPU-" + str(properties.uuid)
+        self.key = self.key or gpu_key(torch, ordinal)
         self.model = str(properties.name)
         self.capability: Tuple[int, int] | None = (int(properties.major), int(properties.minor))
         self.sms = int(properties.multi_processor_count)
@@ -89,21 +89,6 @@ class Cuda:
             return None
         taken = now - self.before - int(self.cuda.memory_reserved())
         return taken if taken > 0 else None
-
-
-def driver_key(ordinal: int) -> str:
-    """GPU-UUID of a device in libcuda's order, which is torch's; of a MIG slice the whole GPU's. Makes no context."""
-    try:
-        cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-        handle, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-        if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(handle), ordinal):
-            return ""
-        if cuda.cuDeviceGetUuid(ctypes.byref(uuid), handle):
-            return ""
-        digits = bytes(uuid).hex()
-        return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-    except (OSError, AttributeError):
-        return ""
 
 
 def nvml_used(key: str) -> int | None:

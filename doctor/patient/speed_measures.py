@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .speed_plan import ELEMENT_BYTES, MIB, batch_factor, median, mixed_type, operation_costs
+from .figures import median
+from .speed_plan import ELEMENT_BYTES, MIB, batch_factor, mixed_type, operation_costs
 from .speed_products import Products
 from .speed_training import Training
 

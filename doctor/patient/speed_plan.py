@@ -83,25 +83,6 @@ def mixed_type(capability: Sequence[int] | None) -> str:
     return "bf16" if tuple(capability) >= (8, 0) else "fp16"
 
 
-def median(values: Sequence[float]) -> float:
-    return percentile(values, 50)
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Percentile with linear interpolation between the two nearest values."""
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100.0
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def spread_percent(values: Sequence[float]) -> float:
-    """90th less 10th percentile in percent of the median."""
-    middle = median(values)
-    return (percentile(values, 90) - percentile(values, 10)) / middle * 100.0 if middle > 0 else 0.0
-
-
 def edge_for(flops_per_ms: float, wanted_ms: float, least: int, most: int, step: int) -> int:
     """Edge of a square product that takes the wanted time at this rate, a multiple of `step` within the bounds."""
     edge = float((flops_per_ms * wanted_ms / 2.0) ** (1 / 3.0))
@@ -158,10 +139,3 @@ def operation_costs(batch: int, sequence: int, width: int, heads: int, size: int
         "gelu": ("element-wise", 5 * wide, size * 2 * wide),
         "residual-add": ("element-wise", wide, size * 3 * wide),
     }
-
-
-def figure(value: float) -> float:
-    """Six significant digits; raises ValueError for what is no finite number."""
-    if not math.isfinite(value):
-        raise ValueError("a figure that is no finite number")
-    return float("%.6g" % value)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 
+from .figures import median
 from .speed_lines import NoRoom, is_out_of_memory, is_refusal
-from .speed_plan import ELEMENT_BYTES, MIB, edge_fitting, edge_for, lacking, median, units_of, wave_shape
+from .speed_plan import ELEMENT_BYTES, MIB, edge_fitting, edge_for, lacking, units_of, wave_shape
 from .speed_tools import Tools
 
 TYPE_CHECKING = False

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import time
 
+from .figures import figure, spread_percent
 from .speed_lines import Lines, is_out_of_memory
-from .speed_plan import MIB, Plan, figure, spread_percent
+from .speed_plan import MIB, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 
-from .speed_plan import MIB, NO_TIME, Model, figure, median, mixed_type, spread_percent
+from .figures import figure, median, spread_percent
+from .speed_plan import MIB, NO_TIME, Model, mixed_type
 from .speed_tools import Tools
 
 TYPE_CHECKING = False

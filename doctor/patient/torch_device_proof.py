@@ -6,7 +6,8 @@ import math
 import os
 import time
 
-from .torch_devices import arch_list, cache_folder, code_kind, gpu_key, growth, jit_cache
+from .cuda_keys import gpu_key
+from .torch_devices import arch_list, cache_folder, code_kind, growth, jit_cache
 from .torch_errors import TEXT_LIMIT, error_code, out_of_memory, text_of
 from .torch_inputs import Inputs
 from .torch_lines import Lines

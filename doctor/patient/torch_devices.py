@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import sys
@@ -75,21 +74,3 @@ def growth(before: Optional[Dict[str, int]], after: Optional[Dict[str, int]]) ->
     if before is None or after is None:
         return None
     return sum(max(0, size - before.get(path, 0)) for path, size in after.items())
-
-
-def gpu_key(torch: Any, index: int) -> str:
-    """`GPU-` and the UUID of the whole GPU, as NVML writes it; empty where nobody tells.
-
-    libcuda is asked first: its older call names the GPU where the newer one, and torch, may name a MIG instance.
-    """
-    try:
-        library = getattr(ctypes, "WinDLL", ctypes.CDLL)("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-        handle, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-        code = library.cuDeviceGet(ctypes.byref(handle), index) or library.cuDeviceGetUuid(ctypes.byref(uuid), handle)
-        if code == 0:
-            digits = bytes(uuid).hex()
-            return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-    except (OSError, AttributeError):
-        pass
-    uuid_text = str(getattr(torch.cuda.get_device_properties(index), "uuid", "") or "")
-    return uuid_text if not uuid_text or uuid_text.startswith(("GPU-", "MIG-")) else "GPU-" + uuid_text

@@ -9,28 +9,32 @@ _PATIENT = f"{os.path.dirname(os.path.dirname(__file__))}/patient"  # noqa: PTH1
 _PACKAGE = "gpudoctor_agents"
 _HEAD = f"""\
 import sys
+sys.path[:] = [path for path in sys.path if path not in ("", ".")]
 P = type(sys)({_PACKAGE!r})
-P.__path__ = []
+P.__path__, P.text = [], TEXT
 sys.modules[P.__name__] = P
 def part(name, text):
     module = type(sys)(P.__name__ + "." + name)
-    module.__package__, module.__file__ = P.__name__, name + ".py"
+    module.__package__, module.__file__ = P.__name__, "/" + P.__name__ + "/" + name + ".py"
     sys.modules[module.__name__] = module
-    exec(compile(text, name + ".py", "exec"), module.__dict__)
+    exec(compile(text, module.__file__, "exec"), module.__dict__)
 __package__ = P.__name__
 """
 
 
 def assembled(name: str) -> str:
-    """The source of an agent of doctor/patient with all its parts, for `python -I -S - ARGUMENTS` (Python 3.8).
+    """The source of an agent of doctor/patient with all its parts, for `python -I -S - ARGUMENTS` (Python 3.8), or
+    `python - ARGUMENTS` where it needs packages.
 
-    Each part is a module of its own there, as it is here. Raises OSError where there is no such agent.
+    Each part is a module of its own there, as it is here. The whole is there as a text, too, for an agent that starts
+    itself once more. Raises OSError where there is no such agent.
     """
     texts: dict[str, str] = {}
     _collect(name, texts)
     own = texts.pop(name)
     parts = "".join(f"part({part!r}, {text!r})\n" for part, text in texts.items())
-    return f"{_HEAD}{parts}exec(compile({own!r}, {name + '.py'!r}, 'exec'))\n"
+    whole = f"{_HEAD}{parts}__file__ = {f'/{_PACKAGE}/{name}.py'!r}\nexec(compile({own!r}, __file__, 'exec'))\n"
+    return f"TEXT = {whole!r}\nexec(TEXT)\n"
 
 
 def _collect(name: str, texts: dict[str, str]) -> None:

@@ -1,8 +1,8 @@
-"""Count a training step's floating-point operations and bytes by the real torch: `python count_step.py AGENT BATCH...`."""
+"""Count a training step's floating-point operations and bytes by the real torch: `python count_step.py FOLDER BATCH...`."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import sys
 from typing import Any
@@ -12,10 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-spec = importlib.util.spec_from_file_location("training_speed", sys.argv[1])
-assert spec is not None and spec.loader is not None
-agent: Any = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(agent)
+sys.path.append(sys.argv[1])
+agent_boot: Any = importlib.import_module("agent_boot")
+agent = agent_boot.agent(sys.argv[1], "training_model")
 
 
 class Bytes(TorchDispatchMode):

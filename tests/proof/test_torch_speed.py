@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from doctor.patient import speed_lines, torch_speed
+from doctor.patient import figures, speed_lines, torch_speed
 from doctor.patient import speed_plan as plan
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import Rate, StepEnd, TrainingStep
@@ -331,10 +331,10 @@ def test_operations_and_bytes_of_a_transformer_layer() -> None:
 
 def test_percentiles() -> None:
     values = [5.0, 1.0, 4.0, 2.0, 3.0]
-    assert [plan.percentile(values, p) for p in (0, 10, 50, 90, 100)] == pytest.approx([1.0, 1.4, 3.0, 4.6, 5.0])
-    assert (plan.median([1.0, 2.0]), plan.median([7.0])) == (1.5, 7.0)
-    assert plan.spread_percent(values) == pytest.approx(100 * 3.2 / 3)
-    assert plan.spread_percent([2.0]) == 0
+    assert [figures.percentile(values, p) for p in (0, 10, 50, 90, 100)] == pytest.approx([1.0, 1.4, 3.0, 4.6, 5.0])
+    assert (figures.median([1.0, 2.0]), figures.median([7.0])) == (1.5, 7.0)
+    assert figures.spread_percent(values) == pytest.approx(100 * 3.2 / 3)
+    assert figures.spread_percent([2.0]) == 0
 
 
 @for_each(
@@ -396,7 +396,7 @@ def test_kinds_of_errors(error: BaseException, memory: bool, refusal: bool) -> N
 
 
 def test_figures_are_finite_and_short() -> None:
-    assert plan.figure(1234567.891) == 1234570.0
+    assert figures.figure(1234567.891) == 1234570.0
     for value in (math.nan, math.inf):
         with pytest.raises(ValueError, match="no finite number"):
-            plan.figure(value)
+            figures.figure(value)

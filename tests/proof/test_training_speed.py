@@ -14,12 +14,16 @@ from typing import Any
 
 import pytest
 
+from doctor.patient import training_cpu as cpu_parts
+from doctor.patient import training_model as model
 from doctor.patient import training_speed as agent
+from doctor.patient.training_loader import worker_counts
+from doctor.patient.training_processes import running
 from doctor.probes.measured import parse_measured
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import Measured
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import start_agent, wait_agents
+from doctor.targets.process import script_argv, start_agent, wait_agents
 
 from ..rows import for_each
 from .fake_site import PATIENT, fields, rows, run
@@ -38,7 +42,7 @@ def measured(result: AgentResult) -> Measured:
 
 
 def whole(python: Path, *arguments: str) -> AgentResult:
-    argv = [str(python / "bin/python"), str(PATIENT / "training_speed.py"), *arguments]
+    argv = script_argv(str(python / "bin/python"), str(PATIENT / "training_speed.py"), *arguments)
     return wait_agents(start_agent(argv, GUARD_S, ENVIRONMENT))[0]
 
 
@@ -47,7 +51,7 @@ def parts(python: Path, limit_kib: int = 0, **plan: Any) -> AgentResult:
     argv = [
         str(python / "bin/python"),
         str(HERE / "training_parts.py"),
-        str(PATIENT / "training_speed.py"),
+        str(PATIENT),
         json.dumps(plan),
     ]
     if limit_kib:
@@ -74,7 +78,7 @@ def test_all_of_it_on_the_cpu(with_torch: Path) -> None:
 
     loader = {rate.what: rate for rate in found.rates if rate.kind == "loader"}
     copies = {rate.what: rate for rate in found.rates if rate.kind == "copies"}
-    assert list(loader) == [str(count) for count in agent.worker_counts(cpu.cores, 8)]
+    assert list(loader) == [str(count) for count in worker_counts(cpu.cores, 8)]
     assert list(copies) == [str(count) for count in range(1, min(2, max(1, int(cpu.cores))) + 1)]
     assert all(rate.value > 0 and rate.unit == "samples/s" and rate.runs > 1 for rate in found.rates)
 
@@ -143,25 +147,25 @@ def test_flops_and_bytes_are_those_of_torch_itself(with_torch: Path) -> None:
     command = [
         str(with_torch / "bin/python"),
         str(HERE / "count_step.py"),
-        str(PATIENT / "training_speed.py"),
+        str(PATIENT),
         *map(str, batches),
     ]
     done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=GUARD_S)
     for batch, counted in zip(batches, map(json.loads, done.stdout.splitlines()), strict=True):
-        assert agent.step_flops(batch) == counted["flops"]
-        optimizer = 4 * 7 * sum(a * b + b for dims in agent.TOWERS for a, b in agent.layers(dims))
-        least = agent.step_bytes(batch) - optimizer  # torch's on the CPU takes many operations for it
+        assert model.step_flops(batch) == counted["flops"]
+        optimizer = 4 * 7 * sum(a * b + b for dims in model.TOWERS for a, b in model.layers(dims))
+        least = model.step_bytes(batch) - optimizer  # torch's on the CPU takes many operations for it
         assert least < counted["bytes"] - optimizer < 1.5 * least + 3 * optimizer
 
 
 def test_flops_and_bytes_of_a_tiny_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted by hand, for a model of other widths: two towers 2-3-4, batch 5."""
-    monkeypatch.setattr(agent, "TOWERS", ((2, 3, 4), (2, 3, 4)))
+    monkeypatch.setattr(model, "TOWERS", ((2, 3, 4), (2, 3, 4)))
     tower = 2 * 5 * (2 * (2 * 3) + 3 * (3 * 4))
-    assert agent.step_flops(5) == 2 * tower + 3 * 2 * 5 * 5 * 4
+    assert model.step_flops(5) == 2 * tower + 3 * 2 * 5 * 5 * 4
     weights, first, biases = 2 * 3 + 3 * 4, 2 * 3, 3 + 4
     of_tower = 9 * (weights + biases) + (weights - first) + 5 * (2 * 2 + 11 * 3 + 13 * 4)
-    assert agent.step_bytes(5) == 4 * (2 * of_tower + 20 * 25)
+    assert model.step_bytes(5) == 4 * (2 * of_tower + 20 * 25)
 
 
 GPU = {"parts": ["profile", "sweep"], "device": "cuda:0"}
@@ -235,9 +239,9 @@ def test_where_the_import_of_torch_has_touched_cuda(with_torch: Path) -> None:
 def test_whether_cuda_was_touched(tmp_path: Path) -> None:
     (tmp_path / "0").symlink_to("/dev/null")
     (tmp_path / "1").symlink_to("/usr/lib/libnvidia-ml.so.1")
-    assert not agent.cuda_touched(str(tmp_path)) and not agent.cuda_touched(str(tmp_path / "none"))
+    assert not model.cuda_touched(str(tmp_path)) and not model.cuda_touched(str(tmp_path / "none"))
     (tmp_path / "7").symlink_to("/dev/nvidiactl")
-    assert agent.cuda_touched(str(tmp_path))
+    assert model.cuda_touched(str(tmp_path))
 
 
 def descendants(pid: int) -> set[int]:
@@ -290,14 +294,8 @@ def _ended_at(process: subprocess.Popen[str], step: str, number: signal.Signals,
 def test_nothing_is_left_behind(with_torch: Path, number: signal.Signals, step: str, children: int) -> None:
     """Neither the measuring child nor the loader's workers below it, when the agent alone is ended."""
     for seconds in ("5", "20", "60"):  # on a busy machine the shorter ones may be over before the signal comes
-        command = [
-            str(with_torch / "bin/python"),
-            str(PATIENT / "training_speed.py"),
-            "--device",
-            "cpu",
-            "--seconds",
-            seconds,
-        ]
+        python, script = str(with_torch / "bin/python"), str(PATIENT / "training_speed.py")
+        command = script_argv(python, script, "--device", "cpu", "--seconds", seconds)
         process = subprocess.Popen(
             command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -314,7 +312,7 @@ def supervised(tmp_path: Path, work: Callable[..., None], seconds: float = 30.0)
     with open(tmp_path / "lines", "wb+") as file:
         told = agent.Agent(file.fileno(), "cpu", "standard", 60.0)
         told.supervise("sweep", time.monotonic() + seconds, [], work)
-        assert agent.running == []
+        assert running == []
         file.seek(0)
         return [line for line in map(json.loads, file) if line.get("field") != "pids"]
 
@@ -479,7 +477,7 @@ V1 = "sys/fs/cgroup/cpu,cpuacct"
     ids=["none", "v2", "v2 no limit", "v2 nested", "v1 no limit", "v1 nested", "not cpu", "zeros", "damaged"],
 )
 def test_the_quota(tmp_path: Path, files: dict[str, str], cores: float | None) -> None:
-    assert agent.quota_cores(tree(tmp_path, files)) == cores
+    assert cpu_parts.quota_cores(tree(tmp_path, files)) == cores
 
 
 def test_the_throttled_share(tmp_path: Path) -> None:
@@ -491,11 +489,11 @@ def test_the_throttled_share(tmp_path: Path) -> None:
             "sys/fs/cgroup/a/cpu.stat": "usage_usec 12\nnr_periods 100\nnr_throttled 40\nthrottled_usec 9\n",
         },
     )
-    before = agent.periods(root)
-    assert agent.throttled_percent(before, before) is None  # no period went by
+    before = cpu_parts.periods(root)
+    assert cpu_parts.throttled_percent(before, before) is None  # no period went by
     tree(tmp_path, {"sys/fs/cgroup/a/cpu.stat": "nr_periods 110\nnr_throttled 45\n"})
-    assert agent.throttled_percent(before, agent.periods(root)) == 50.0
-    assert agent.throttled_percent({}, agent.periods(root)) is None
+    assert cpu_parts.throttled_percent(before, cpu_parts.periods(root)) == 50.0
+    assert cpu_parts.throttled_percent({}, cpu_parts.periods(root)) is None
 
 
 CPUINFO = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz\ncpu MHz\t\t: 1200.123\n\nprocessor\t: 1\ncpu MHz\t\t: 3299.998\n"
@@ -528,11 +526,11 @@ CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
     ids=["none", "x86", "x86 with cpufreq", "arm", "damaged"],
 )
 def test_the_processor(tmp_path: Path, files: dict[str, str], found: dict[str, Any]) -> None:
-    assert agent.processor(tree(tmp_path, files)) == found
+    assert cpu_parts.processor(tree(tmp_path, files)) == found
 
 
 def test_the_numbers_of_workers() -> None:
-    assert agent.worker_counts(0.5, 8) == [0, 1]
-    assert agent.worker_counts(2.0, 8) == [0, 1, 2]
-    assert agent.worker_counts(6.0, 8) == [0, 1, 2, 4, 6]
-    assert agent.worker_counts(128.0, 8) == [0, 1, 2, 4, 8]
+    assert worker_counts(0.5, 8) == [0, 1]
+    assert worker_counts(2.0, 8) == [0, 1, 2]
+    assert worker_counts(6.0, 8) == [0, 1, 2, 4, 6]
+    assert worker_counts(128.0, 8) == [0, 1, 2, 4, 8]

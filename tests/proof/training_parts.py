@@ -1,4 +1,4 @@
-"""Run parts of the training agent alone: `python training_parts.py AGENT PLAN` under the CPU build of torch.
+"""Run parts of the training agent alone: `python training_parts.py FOLDER PLAN` under the CPU build of torch.
 
 PLAN (JSON): parts (profile, sweep, loader), device, batches, counts, seconds (for a batch), budget_s; fresh (children that
 import torch themselves); gpu: a GPU that is
@@ -9,7 +9,7 @@ it raises), kernels (names that the profiler saw in three steps).
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import json
 import os
 import sys
@@ -108,10 +108,10 @@ def run() -> None:
             agent.loaders(PLAN["counts"], until)
 
 
-spec = importlib.util.spec_from_file_location("training_speed", sys.argv[1])
-assert spec is not None and spec.loader is not None
-module: Any = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
+sys.path.append(sys.argv[1])
+agent_boot: Any = importlib.import_module("agent_boot")
+module = agent_boot.agent(sys.argv[1], "training_speed")
+sys.path.remove(sys.argv[1])
 if GPU is None:
     run()
 else:
