@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ..findings import Policy
     from ..snapshot import Snapshot
+    from ..text.excerpt import Unread
 
 
 def matrix_of(flags: dict[str, Any]) -> Matrix:
@@ -35,13 +36,13 @@ def _outside(path: str) -> Matrix:
     return load_outside(path)
 
 
-def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
-    """The report of a Snapshot, wherever it came from."""
+def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy, unread: Unread | None = None) -> Report:
+    """The report of a Snapshot, wherever it came from; `unread`: what of a pasted text was not read."""
     if snapshot.target.kind != "text":
         return judge(snapshot, matrix, policy)
     from ..text.diagnose import diagnose
 
-    return diagnose(snapshot, matrix, policy)
+    return diagnose(snapshot, matrix, policy, unread)
 
 
 def known_ids() -> list[str]:
@@ -62,7 +63,7 @@ def load_known(name: str) -> Registered:
 
 def catalogue_of(report: Report) -> list[Registered]:
     """The checks that a report is about; of a text the causes that only it can show too."""
-    if report.target.kind != "text":
+    if report.text is None:
         return load_all()
     from ..text.cause_pages import load_causes
 

@@ -17,9 +17,8 @@ from .sources import Say, gather
 from .write import write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..snapshot.redact import Redactor
+    from ..text.excerpt import Unread
 
 
 def run_check(flags: dict[str, Any]) -> int:
@@ -55,15 +54,15 @@ def print_report(
     flags: dict[str, Any],
     redacted: bool = False,
     masks: Redactor | None = None,
-    also: Callable[[Report], Report] = lambda report: report,
+    unread: Unread | None = None,
 ) -> int:
     """Judge, redact, print; returns the exit code.
 
-    `masks`: those that the text has already been masked with; `also`: what else is to be told in the report.
+    `masks`: those that the text has already been masked with; `unread`: what of the text was not read.
     """
     from .assess import assess, matrix_of
 
-    report = also(assess(snapshot, matrix_of(flags), policy))
+    report = assess(snapshot, matrix_of(flags), policy, unread)
     if not flags["no_redact"]:
         from ..snapshot.redact import redact
         from .local_names import local_names

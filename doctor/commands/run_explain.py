@@ -62,17 +62,12 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     snapshot = read(part, name)
     snapshot = snapshot.replace({"target": replace(snapshot.target, name=os.path.basename(name))})  # noqa: PTH119
     if not judgeable(snapshot) and flags["format_"] == "text":
-        from .unread import nothing
+        from ..text.unread import nothing
 
         write(nothing(data, part).encode(), flags["output"])
         return 3
     policy = make_policy(saved=base_policy(flags), **policy_flags(flags))
-    if part.unread is None:
-        return print_report(snapshot, policy, flags, masks=masks)
-    from .unread import with_unread
-
-    unread = part.unread
-    return print_report(snapshot, policy, flags, masks=masks, also=lambda report: with_unread(report, unread))
+    return print_report(snapshot, policy, flags, masks=masks, unread=part.unread)
 
 
 def _config(flags: dict[str, Any]) -> dict[str, Any]:

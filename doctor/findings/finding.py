@@ -60,6 +60,15 @@ class Fix(Struct, frozen=True, kw_only=True):
         return all(step.possible_here for step in self.steps)
 
 
+class Quote(Struct, frozen=True, kw_only=True):
+    """A line of a pasted text."""
+
+    line: int
+    """Its number in the input, from 1."""
+    text: str
+    """The line itself, cut."""
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """Something that a check found (warn, fail, or a required unknown), or an info remark (status pass)."""
 
@@ -77,6 +86,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Seen, not inferred from a table."""
     downstream_of: tuple[str, ...] = ()
     """Ids of findings of this report that explain this one (declared by the check, filled by the judge)."""
+    lines: tuple[Quote, ...] = ()
+    """Of a pasted text: those that it stands on, in the text's order."""
     fixes: tuple[Fix, ...] = ()
     """Best first; the first one is possible where the user is, if any is."""
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ..findings import Finding, Policy, Status
+from ..findings import Finding, Policy, Quote, Status
 from ..snapshot import Snapshot, Target
 
 REPORT_SCHEMA_VERSION = 1
@@ -25,6 +25,8 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     """It passed, with an info remark."""
     reason: str = ""
     """Why it is unknown or skipped; empty otherwise."""
+    lines: tuple[int, ...] = ()
+    """Of a pasted text: numbers of the lines that its findings and remarks stand on."""
     duration_ms: float = 0.0
 
 
@@ -47,6 +49,28 @@ class Need(Struct, frozen=True, kw_only=True):
     why: str
     decides: tuple[str, ...] = ()
     """Ids of the checks that it decides."""
+
+
+class ProgramMessage(Struct, frozen=True, kw_only=True):
+    """A message that speaks of the program, or of nothing at all, and not of the environment."""
+
+    line: int
+    means: str
+    fix: str = ""
+    command: str = ""
+
+
+class TextReport(Struct, frozen=True, kw_only=True):
+    """What only the report of a pasted text has."""
+
+    open: Literal["", "not-proven", "undecided", "unknown-error", "sound"] = ""
+    """What an unknown verdict leaves open: the likely cause is not proven, none is decided, an error that no message
+    explains, or nothing that the text shows. Empty where the verdict is another one."""
+    errors: tuple[Quote, ...] = ()
+    """The first lines that say that something is wrong, where nothing decided what."""
+    unknown_errors: tuple[int, ...] = ()
+    """Numbers of the lines with an error that no message explains."""
+    of_program: tuple[ProgramMessage, ...] = ()
 
 
 class BatchVerdict(Struct, frozen=True, kw_only=True):
@@ -116,6 +140,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """Ids of checks whose cause the text allows but does not prove, likeliest first."""
     likely: str = ""
     """Id of the finding of a text that is called likely and not proven; empty where there is none."""
+    text: TextReport | None = None
+    """Of a pasted text; None where something else was judged."""
     measured: MeasuredVerdict | None = None
     """Of a proof or a watched run; None where nothing was measured."""
     snapshot: Snapshot

@@ -26,7 +26,7 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     """What it comes to, what the exit code says, and what to do next."""
     word, style = _VERDICT[report.verdict]
     count = counted(report.checks)
-    if report.target.kind == "text":
+    if report.text is not None:
         from . import pasted
 
         count = count if verbose else pasted.counted(report)

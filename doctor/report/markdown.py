@@ -25,7 +25,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     code = exit_words(report)
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
-    rows += _told_causes(report, titles or {}) if report.target.kind == "text" else _causes(report)
+    rows += _told_causes(report, titles or {}) if report.text else _causes(report)
     if not report.findings:
         rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
     rows += _machine(report)
@@ -61,7 +61,7 @@ def _told_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
         rows += _cause(first, [], []) if (first := pasted.suspect(report)) else []
         rows += pasted.open_markdown(report, titles, escape, fenced)
     for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
-        rows += _head(index) + _cause(root, under, pasted.lines_of(root, report.snapshot))
+        rows += _head(index) + _cause(root, under, pasted.lines_of(root))
     return rows
 
 
@@ -132,7 +132,7 @@ def _machine(report: Report) -> list[str]:
         "CUDA of torch": show(s.torch.cuda),
         "Python": facts.python(s).removeprefix("Python "),
     }
-    if report.target.kind == "text":
+    if report.text:
         table = {name: value for name, value in table.items() if not re.match("unknown|not known", value)}
     rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table.items()), ""]
     return [*rows, SMI_NOTE, ""] if highest else rows

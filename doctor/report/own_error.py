@@ -20,7 +20,7 @@ _PASSING = (
 
 def own_error(root: Finding, under: list[Finding], s: Snapshot) -> str:
     """One line; '' where torch said nothing, or where the finding's own words hold it."""
-    if s.target.kind == "text" or not any(f.id in _OF_TORCH for f in (root, *under)):
+    if not any(f.id in _OF_TORCH for f in (root, *under)):
         return ""
     run = s.torch_run
     for fact in (run.import_error, run.first_call_error, run.kernel_error):

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..findings import Finding
-from ..judge.report import Report
-from ..snapshot import Missing, Snapshot, Symptom, known
+from ..findings import Finding, Quote
+from ..judge.report import ProgramMessage, Report, TextReport
+from ..snapshot import Snapshot
 from . import facts
-from .blocks import show
 from .lines import Line, Span, command, line, wrap
 
 _MOST_LINES = 3
 _LONGEST = 160
-_NOT_PROVEN = "The text does not prove it"
-_OPEN = "This text alone does not decide the cause"
-_SOUND = "I see no environment problem in this text"
 _UNKNOWN_ERROR = "There is an error that I do not know: line {}"
+_OPEN = {
+    "not-proven": "The text does not prove it", "undecided": "This text alone does not decide the cause",
+    "unknown-error": _UNKNOWN_ERROR, "sound": "I see no environment problem in this text",
+}  # fmt: skip
 _DECIDE = "To decide it, run there and explain the text again with the output in it:"
-_MOST_OWN = 3
-
-
-def is_text(report: Report) -> bool:
-    """Whether a pasted text was judged, not a machine."""
-    return report.target.kind == "text"
 
 
 def worth_telling(report: Report) -> tuple[Finding, ...]:
-    """The findings, of a text without those that say that it is silent or may mean this: `open_lines` tells of both."""
-    if not is_text(report):
-        return report.findings
+    """The findings, without those that say that the text is silent or may mean this: `open_lines` tells of both."""
     silent = [f for f in report.findings if f.id == "required-fact-missing" and f.facts.get("reason") == "not-asked"]
     first = suspect(report)
     shown = [f for f in report.findings if f is first or (f.status == "unknown" and f.id in report.possible)]
@@ -57,103 +48,46 @@ def origin(report: Report) -> list[str]:
     return [f"Text {report.target.name}".strip(), *([system] if system else [])]
 
 
-def lines_of(finding: Finding, s: Snapshot) -> list[str]:
-    """`line 3: ...`: the lines of the text that said what the finding names, each once, in the text's order."""
-    words = " ".join((finding.title, finding.detail, *map(show, finding.facts.values())))
-    found: dict[int, str] = {}
-    for path, said in s.witnesses.items():
-        if any(_names(words, value) for value in _values(s, path)):
-            for text in said[:2]:
-                if (number := _number(text)) and f"Line {number}:" not in finding.detail:
-                    found[number] = max(found.get(number, ""), _cut(text), key=len)
-    return [found[number] for number in sorted(found)][:_MOST_LINES]
+def lines_of(finding: Finding) -> list[str]:
+    """`line 3: ...`: the lines of the text that said what the finding names, but for those in its own words."""
+    quotes = (quote for quote in finding.lines if f"line {quote.line}:" not in finding.detail.lower())
+    return [_quoted(quote) for quote in quotes][:_MOST_LINES]
 
 
-def _values(s: Snapshot, path: str) -> list[str]:
-    try:
-        fact = s.fact(path)
-    except KeyError:
-        return []
-    if path == "gpus":
-        found = [gpu.compute_capability if isinstance(gpu.name, Missing) else gpu.name for gpu in known(fact) or ()]
-        return [name for name in found if isinstance(name, str)]
-    if path == "torch_run.arch_list":
-        return ["torch.cuda.get_arch_list()"]
-    if path == "host.wsl":
-        return [f"WSL{fact}", "WSL"]
-    return [path] if isinstance(fact, Missing) else [str(fact)] if isinstance(fact, (str, int, float)) else []
-
-
-def _names(words: str, value: str) -> bool:
-    """Whether the value stands in the words by itself; a short one such as '2' would be found by chance."""
-    return len(value) > 2 and bool(re.search(rf"(?<![\w.]){re.escape(value)}(?![\w])", words))
-
-
-def _number(text: str) -> int:
-    found = re.match(r"line (\d{1,9}): ", text)
-    return int(found[1]) if found else 0
-
-
-def _cut(text: str) -> str:
+def _quoted(quote: Quote) -> str:
+    text = f"line {quote.line}: {quote.text}"
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def seen_lines(report: Report) -> list[str]:
-    """The first lines that say that something is wrong, where nothing decided what."""
-    found = {
-        s.line: _cut(f"line {s.line}: {s.text}")
-        for s in sorted(report.snapshot.symptoms, key=lambda s: s.line)
-        if (s.suggests or s.of_program or s.unknown) and s.line and s.text
-    }
-    return list(found.values())[:_MOST_LINES]
-
-
-def own_lines(report: Report) -> list[Symptom]:
-    """The messages that speak of the program, or of nothing at all, each meaning once."""
-    found = {s.means: s for s in report.snapshot.symptoms if s.of_program}
-    return list(found.values())[:_MOST_OWN]
-
-
-def _own(symptom: Symptom) -> str:
-    return f"Line {symptom.line}: {symptom.means}. {symptom.fix}"
+def _own(message: ProgramMessage) -> str:
+    return f"Line {message.line}: {message.means}. {message.fix}"
 
 
 def _title(report: Report) -> str:
-    if suspect(report):
-        return _NOT_PROVEN
-    said = [f for f in report.findings if f.id != "required-fact-missing" or f.facts.get("reason") != "not-asked"]
-    fails = known(report.snapshot.torch_run.cuda_available) is False and not known(report.snapshot.torch.hip)
-    if report.possible or said or fails:
-        return _OPEN
-    if numbers := unknown_lines(report):
-        return _UNKNOWN_ERROR.format(numbers[0])
-    return _SOUND
-
-
-def unknown_lines(report: Report) -> list[int]:
-    """Numbers of the lines that report an error which no message of ours explains."""
-    return [s.line for s in report.snapshot.symptoms if s.unknown]
+    text = report.text
+    return _OPEN[text.open].format(*text.unknown_errors[:1]) if text and text.open else ""
 
 
 def leaves_open(report: Report) -> bool:
     """Whether the cause stays open."""
-    return is_text(report) and report.verdict == "unknown"
+    return bool(report.text and report.text.open)
 
 
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
     """What the text allows, likeliest first, and the commands whose output would decide it."""
+    text = report.text or TextReport()
     rows = wrap(_title(report), width, first=Span("? UNKNOWN  ", "unknown"), style="title")
-    for text in () if suspect(report) else seen_lines(report):
-        rows += wrap(text, width, "  ", style="dim")
-    for symptom in own_lines(report):
-        rows += wrap(_own(symptom), width, "    ", first="- ")
-        rows += command(symptom.command, "      ") if symptom.command else []
+    for quote in () if suspect(report) else text.errors:
+        rows += wrap(_quoted(quote), width, "  ", style="dim")
+    for message in text.of_program:
+        rows += wrap(_own(message), width, "    ", first="- ")
+        rows += command(message.command, "      ") if message.command else []
     if report.possible and not suspect(report):
         rows += [(), line(Span("  Possible, likeliest first:", "bold"))]
         for name in report.possible:
             rows += wrap(titles.get(name, ""), width, "    ", first=f"{name}  ", hang=6)
         rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
-    words = "To be sure, run there:" if _title(report) == _SOUND else _DECIDE
+    words = "To be sure, run there:" if text.open == "sound" else _DECIDE
     rows += [(), line(Span(f"  {words}", "bold"))]
     for need in report.needs:
         rows += [*command(need.command, "      "), *wrap(need.why, width, "        ", style="dim")]
@@ -164,12 +98,13 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
 
 def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced: Any) -> list[str]:
     """The same as Markdown."""
-    rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(text)}" for text in seen_lines(report)), ""]
-    rows += [row for s in own_lines(report) for row in (f"- {escape(_own(s))}", "")]
+    text = report.text or TextReport()
+    rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(_quoted(quote))}" for quote in text.errors), ""]
+    rows += [row for message in text.of_program for row in (f"- {escape(_own(message))}", "")]
     if report.possible and not suspect(report):
         rows += ["Possible, likeliest first:", ""]
         rows += [f"- `{name}`: {escape(titles.get(name, ''))}".removesuffix(": ") for name in report.possible] + [""]
-    rows += ["To be sure, run there:" if _title(report) == _SOUND else _DECIDE, ""]
+    rows += ["To be sure, run there:" if text.open == "sound" else _DECIDE, ""]
     for need in report.needs:
         rows += [escape(need.why), "", *fenced(need.command), ""]
     return rows
@@ -193,7 +128,7 @@ def next_step(report: Report) -> str:
         return "Carry out the fix at the top, then run there: gpudoctor check"
     if report.verdict == "unknown":
         return "Nothing in the text proves a fault; what would decide it stands above."
-    if numbers := unknown_lines(report):
+    if report.text and (numbers := report.text.unknown_errors):
         return f"{_UNKNOWN_ERROR.format(numbers[0])}. On that machine, gpudoctor check looks at the rest."
     if report.verdict == "warn":
         return "The text proves no fault; mind the warnings above. On that machine, gpudoctor check looks at the rest."

@@ -6,11 +6,21 @@ from typing import Any
 
 import msgspec
 
-from ..findings import Alternative, Expect, Finding, Fix, Policy, Step
-from ..judge.report import REPORT_SCHEMA_VERSION, CheckResult, MatrixInfo, Need, Report, Tool
+from ..findings import Alternative, Expect, Finding, Fix, Policy, Quote, Step
+from ..judge.report import (
+    REPORT_SCHEMA_VERSION,
+    CheckResult,
+    MatrixInfo,
+    Need,
+    ProgramMessage,
+    Report,
+    TextReport,
+    Tool,
+)
 from ..snapshot import Target
 
-_WHOLE = (Report, Finding, Fix, Step, Alternative, CheckResult, Need, MatrixInfo, Tool, Target, Policy, Expect)
+_WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, ProgramMessage, MatrixInfo,
+          Tool, Target, Policy, Expect)  # fmt: skip
 """Types whose keys are always all there; the others leave out what has its default."""
 
 

@@ -41,9 +41,11 @@ def render_terminal(
         from .measured_blocks import measured_lines
 
         rows += [*measured_lines(report, width, look.verbose), BLANK]
-    of_text = report.target.kind == "text"
-    rows += _told_causes(report, titles or {}, width, look.verbose) if of_text else _causes(report, width, look.verbose)
-    if look.verbose or not of_text:
+    if report.text:
+        rows += _told_causes(report, titles or {}, width, look.verbose)
+    else:
+        rows += _causes(report, width, look.verbose)
+    if look.verbose or not report.text:
         rows += group_lines(report, layers, width, look.verbose)
         rows += [*([] if look.verbose else waiting_lines(report, width)), BLANK]
     remarks = _smi_note(report, width)
@@ -81,7 +83,7 @@ def _told_causes(report: Report, titles: Mapping[str, str], width: int, verbose:
         rows += [*pasted.open_lines(report, titles, width), BLANK]
     for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
         rows += _also(index)
-        rows += [*cause(root, under, width, verbose, pasted.lines_of(root, report.snapshot)), BLANK]
+        rows += [*cause(root, under, width, verbose, pasted.lines_of(root)), BLANK]
     return rows
 
 
@@ -93,7 +95,7 @@ def header(report: Report, width: int) -> list[Line]:
     """Which machine and which patient, in two or three lines."""
     s = report.snapshot
     versions = [f"gpudoctor {report.tool.version}", f"matrix {report.matrix.version}"]
-    if report.target.kind == "text":
+    if report.text:
         from . import pasted
 
         return packed([*pasted.origin(report), *versions], width, "dim") + packed(pasted.named(s), width, "bold")
@@ -108,7 +110,7 @@ def header(report: Report, width: int) -> list[Line]:
 def _smi_note(report: Report, width: int) -> list[Line]:
     """Where nvidia-smi shows another CUDA version than torch's."""
     highest, built = facts.cuda(report.snapshot), known(report.snapshot.torch.cuda)
-    if report.target.kind == "text" or not highest or not built or built == highest:
+    if report.text or not highest or not built or built == highest:
         return []
     return wrap(SMI_NOTE, width, first=Span("i ", "dim"), style="dim")
 

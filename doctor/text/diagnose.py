@@ -16,17 +16,29 @@ from .complaint import not_missed, not_said
 from .decided import decided, forgetting
 from .enrich import enriched
 from .fixes.offer import at_place, made
+from .quoted import quoted
 from .suspects import likely, needs, possible, proven, suspected
+from .unread import with_unread
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+
+    from .excerpt import Unread
 
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 
 
-def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
-    """Judge the Snapshot of a text as a machine's is judged, and add what only its words can say."""
+def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy, unread: Unread | None = None) -> Report:
+    """Judge the Snapshot of a text as a machine's is judged, and add what only its words can say.
+
+    `unread`: what of the text was not read; of the findings and of the whole the report names the lines.
+    """
+    report = _judged(snapshot, matrix, policy)
+    return quoted(with_unread(report, unread) if unread else report)
+
+
+def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     s = enriched(snapshot, matrix)
     catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
     judged = [not_said(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]

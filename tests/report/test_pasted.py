@@ -19,6 +19,7 @@ ABOUT = {check.id: check.about for check in (*load_all(), *load_causes())}
 LAYERS = {name: about.layer for name, about in ABOUT.items()}
 TITLES = {name: about.title for name, about in ABOUT.items()}
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system."
 BLOCK = "some words\nPyTorch version: 2.5.1+cu121\nGPU 0: NVIDIA GeForce RTX 5080\nPython version: 3.11.9\n"
 
 
@@ -41,6 +42,32 @@ def test_a_finding_names_the_lines_that_it_rests_on_and_no_others() -> None:
         "From line 3: GPU 0: NVIDIA GeForce RTX 5080",
     ]
     assert "> line 2: PyTorch version: 2.5.1+cu121" in markdown(BLOCK) and "line 4" not in terminal(BLOCK)
+
+
+def test_the_report_carries_the_lines_of_each_finding_and_check() -> None:
+    found = judged(BLOCK)
+    assert [(quote.line, quote.text) for quote in found.findings[0].lines] == [
+        (2, "PyTorch version: 2.5.1+cu121"),
+        (3, "GPU 0: NVIDIA GeForce RTX 5080"),
+    ]
+    lines = {check.id: check.lines for check in found.checks if check.lines}
+    assert lines[found.findings[0].id] == (2, 3)
+    said = judged("a\nb\n" + NO_DRIVER)
+    assert [quote.line for quote in said.findings[0].lines] == [3] and "From line 3" not in terminal(
+        "a\nb\n" + NO_DRIVER
+    )
+
+
+def test_the_report_says_what_an_unknown_verdict_leaves_open() -> None:
+    for text, open_ in (
+        (NO_IMAGE, "undecided"),
+        ("GPU 0: NVIDIA H100\n", "sound"),
+        ("GPU 0: NVIDIA H100\nblorp: fatal error: the frobnicator is not there\n", "unknown-error"),
+        (BLOCK, ""),
+    ):
+        found = judged(text)
+        assert found.text is not None and found.text.open == open_, (text, found.text)
+    assert [(quote.line, quote.text) for quote in judged(f"a\n{NO_IMAGE}\n").text.errors] == [(2, NO_IMAGE)]  # type: ignore[union-attr]
 
 
 def test_an_open_cause_is_told_with_what_is_possible_and_what_decides() -> None:

@@ -39,6 +39,20 @@ def test_no_rule_reads_where_a_snapshot_came_from_or_what_a_text_says() -> None:
     assert [row.partition(":")[0] for row in found] == ["doctor/judge/judge.py"], found  # the report names the place
 
 
+def test_a_renderer_knows_of_a_text_by_the_report_s_own_field() -> None:
+    """A name that a Snapshot has for texts alone, or the kind of a target, is read by no renderer."""
+    found = []
+    for path in sorted((ROOT / "doctor" / "report").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr == "symptoms":
+                found.append(f"{path.name}:{node.lineno} reads symptoms")
+            if isinstance(node, ast.Compare) and "target.kind" in ast.unparse(node.left):
+                found += [
+                    f"{path.name}:{node.lineno} asks for a text" for x in node.comparators if "text" in ast.unparse(x)
+                ]
+    assert not found
+
+
 def test_no_message_is_named_outside_the_room_of_texts() -> None:
     names = {message.id for message in catalogue()} - set(known_ids()) - HOMONYMS
     found = [

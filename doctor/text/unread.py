@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from ..findings import Finding
 from ..judge.judge import exit_code
 from ..judge.report import Report
-from ..text.encoding import utf8_of
+from .encoding import utf8_of
 
 if TYPE_CHECKING:
-    from ..text.excerpt import Excerpt, Unread
+    from .excerpt import Excerpt, Unread
 
 _CUT = "cut the text to the part around the error, and explain it again."
 _ONE_LINE = "It is one long line: I read its begin, and what stands around words of an error, a GPU, a driver or CUDA."
