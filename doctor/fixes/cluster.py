@@ -7,7 +7,7 @@ from typing import Any
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .container import start_with
-from .place import host_sudo, on_host, start_changes
+from .where import host_sudo, on_host, start_changes
 
 _PLUGIN = "github.com/NVIDIA/k8s-device-plugin"
 _ASK = {

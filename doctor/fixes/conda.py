@@ -13,7 +13,7 @@ from .extensions import without_libraries
 from .install import conda_line
 from .machine import capabilities, driver_version, python_version
 from .packages import site_packages, with_distributions
-from .place import RECHECK
+from .where import RECHECK
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
 from ..snapshot import DeviceNode, Snapshot, known
-from .place import MANAGED, PROVIDERS, container_kind, host_sudo, on_host, start_again, start_changes
+from .where import MANAGED, PROVIDERS, container_kind, host_sudo, on_host, start_again, start_changes
 
 _TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
 _START = {

@@ -9,12 +9,12 @@ from compat_matrix.versions import minor, numbers
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .driver import install_fitting, install_offered, offer
-from .fitting import other_gpu, usual_gpus
+from .compatible import other_gpu, usual_gpus
+from .driver import install_compatible, install_offered, offer
 from .machine import capabilities, driver_platform, driver_version
-from .place import RECHECK, library_changes, sudo
 from .python import new_python_fix
 from .torch import install_torch
+from .where import RECHECK, library_changes, sudo
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -40,7 +40,7 @@ def fixes_for(
     if serves and floor:
         found += install_offered(s, offer(s, m, floor[0], today), flavour)
     elif serves:
-        found += install_fitting(s, m, today, flavour, newer=True)
+        found += install_compatible(s, m, today, flavour, newer=True)
     return tuple(found) or (other_gpu(s),)
 
 

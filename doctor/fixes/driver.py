@@ -10,7 +10,7 @@ from msgspec import Struct
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .machine import capabilities, driver_platform
-from .place import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host
+from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host
 from .windows import update_windows_driver
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequenc
     return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor, closed)
 
 
-def install_fitting(s: Snapshot, m: Matrix, today: str = "", flavour: str = "", newer: bool = False) -> tuple[Fix, ...]:
+def install_compatible(
+    s: Snapshot, m: Matrix, today: str = "", flavour: str = "", newer: bool = False
+) -> tuple[Fix, ...]:
     """The distribution's driver; where later branches have dropped a GPU here, one that still drives it."""
     cards = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
     gpus = capabilities(s, m) or [cc for card in cards if (cc := m.gpu(pci_device_id=card.device).capability)]
@@ -200,8 +202,8 @@ def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -
 
 
 def _command(s: Snapshot, m: Matrix) -> str:
-    """The command of `install_fitting`."""
-    return next((step.command for fix in install_fitting(s, m) for step in fix.steps if "install" in fix.id), "")
+    """The command of `install_compatible`."""
+    return next((step.command for fix in install_compatible(s, m) for step in fix.steps if "install" in fix.id), "")
 
 
 def rebuild_initramfs(s: Snapshot) -> str:

@@ -95,7 +95,7 @@ def _from_index(s: Snapshot, m: Matrix, name: str) -> Step:
     return step(s, Install(packages=(spec, *keep)), f"Install {spec}; torch stays as it is.", changes=changes)
 
 
-def fitting_wheel(s: Snapshot, m: Matrix, name: str) -> Fix | None:
+def compatible_wheel(s: Snapshot, m: Matrix, name: str) -> Fix | None:
     """An installed extension replaced by its project's wheel for the torch that is here; None where none fits."""
     choice = wheel_for(s, m, name)
     if not choice.url or why_not(s, m, name):

@@ -13,8 +13,8 @@ from ..findings.patterns import lazy
 from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
 from .install import Install, step, ways
 from .packages import site_packages, uninstall_command, with_distributions
-from .place import RECHECK
 from .torch_bound import Torch, misfit
+from .where import RECHECK
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

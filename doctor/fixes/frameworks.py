@@ -11,7 +11,7 @@ from ..findings import Fix, Step
 from ..snapshot import Distribution, Snapshot, known
 from .install import Install, environment_line, step, ways
 from .packages import site_packages, uninstall_command, with_distributions
-from .place import RECHECK, recheck_run
+from .where import RECHECK, recheck_run
 
 LLAMA_CPP = Install(
     packages=("llama-cpp-python",),

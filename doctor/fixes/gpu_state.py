@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import Gpu, Missing, Snapshot, known
 from .driver import other_host
-from .place import RECHECK, container_kind, guest, host_sudo, on_host, sudo
+from .where import RECHECK, container_kind, guest, host_sudo, on_host, sudo
 
 CABLES = (
     "Check its power cables: all sockets taken, plugs fully in, each on its own cable of the supply (no pigtails, no "

@@ -9,8 +9,8 @@ from compat_matrix.versions import minor, numbers
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Snapshot
 from .container import variable_line
-from .driver import install_fitting, install_offered, offer, other_host
-from .place import driver_changes, guest
+from .driver import install_compatible, install_offered, offer, other_host
+from .where import driver_changes, guest
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -29,7 +29,7 @@ def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) 
     found = offer(s, m, floor[0]) if floor else None
     if floor and found is None:
         return ()
-    offered = install_offered(s, found) if floor else install_fitting(s, m)
+    offered = install_offered(s, found) if floor else install_compatible(s, m)
     installs = [fix for fix in offered if fix.id == "install-driver"]
     if not guest(s):
         return tuple(installs)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ..findings import Alternative, Step
 from ..snapshot import Snapshot, known
-from .place import lasting, notebook
+from .where import lasting, notebook
 
 if TYPE_CHECKING:
     from compat_matrix.builds import RankedBuild

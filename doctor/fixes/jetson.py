@@ -6,7 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot
-from .place import RECHECK, recheck_run
+from .where import RECHECK, recheck_run
 
 
 def jetson_build(s: Snapshot) -> Fix:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..findings import Fix
 from ..snapshot import Snapshot, known
-from .driver import APT, ARCH, RPM, install_fitting
-from .place import driver_changes, host_sudo, on_host
+from .driver import APT, ARCH, RPM, install_compatible
+from .where import driver_changes, host_sudo, on_host
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -31,7 +31,7 @@ def build_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
         note="Where the module came as a ready package (linux-modules-nvidia-...), install the one of this kernel. "
         "Booting the kernel that was used before works at once.",
     )
-    return (build, *install_fitting(s, m))
+    return (build, *install_compatible(s, m))
 
 
 def headers_command(s: Snapshot) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .install import conda_line
-from .place import RECHECK, container_kind, recheck_run
+from .where import RECHECK, container_kind, recheck_run
 
 _GLIBCXX = {29: 11, 30: 12, 31: 13, 32: 13, 33: 14, 34: 15}
 """GLIBCXX_3.4.N to the first GCC whose C++ library has it (gcc.gnu.org: ABI policy and guidelines)."""

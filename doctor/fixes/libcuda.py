@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, LibraryFile, Missing, Snapshot, known
-from .place import RECHECK, batch_job, container_kind, cuda_changes, library_changes, start_changes, sudo
+from .where import RECHECK, batch_job, container_kind, cuda_changes, library_changes, start_changes, sudo
 
 _APPTAINER = "/.singularity.d/libs"
 _NVML = ("library_path", "library_version", "init", "driver_version", "cuda_version", "gpu_count")

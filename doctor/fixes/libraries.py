@@ -14,7 +14,7 @@ from .install import Install, note, step
 from .machine import wheel_platform
 from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import Pin, absent_pins, applies, cuda_pins, library_of, requires
-from .place import RECHECK, recheck_run
+from .where import RECHECK, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .place import MANAGED, PROVIDERS, container_kind, host_sudo, on_host
+from .where import MANAGED, PROVIDERS, container_kind, host_sudo, on_host
 
 SHM_MIB = 8192
 _KUBERNETES_SHM = (

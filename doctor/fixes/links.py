@@ -8,7 +8,7 @@ from ..findings import Fix
 from ..snapshot import Snapshot
 from .driver import other_host
 from .gpu_state import elsewhere, gpu_changes, with_gpus
-from .place import RECHECK, container_kind, guest, host_sudo, on_host
+from .where import RECHECK, container_kind, guest, host_sudo, on_host
 
 
 def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:

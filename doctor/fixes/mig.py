@@ -8,7 +8,7 @@ from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
 from .gpu_state import gpu_changes
-from .place import RECHECK, container_kind, cuda_changes, guest, host_sudo, on_host
+from .where import RECHECK, container_kind, cuda_changes, guest, host_sudo, on_host
 
 _SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
 

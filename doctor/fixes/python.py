@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def fitting_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False) -> str:
+def compatible_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False) -> str:
     """A Python version that a fitting torch build has a wheel for, near the newest; '' where there is none.
 
     Not the very newest one: other packages follow later. The nearest to the patient's where that is newer than all.
@@ -33,7 +33,7 @@ def fitting_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *,
 
 def new_python_fix(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) -> Fix | None:
     """Make an environment of a Python that has a fitting torch wheel, and install torch there."""
-    python = fitting_python(s, m, gpus)
+    python = compatible_python(s, m, gpus)
     if not python:
         return None
     old = known(s.python.patient.version)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .driver import RPM, install_fitting, install_note, other_host
+from .driver import RPM, install_compatible, install_note, other_host
 from .machine import driver_platform
-from .place import (
+from .where import (
     container_kind,
     cuda_changes,
     driver_changes,
@@ -43,7 +43,7 @@ def load_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
         "holds the card, or the card is not supported by this module (see dmesg).",
     )
     if not guest(s):
-        return (load, *install_fitting(s, m))
+        return (load, *install_compatible(s, m))
     return (other_host(s, "whose NVIDIA driver works"), load)
 
 

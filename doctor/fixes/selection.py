@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .gpu_state import gpu_changes
-from .place import cuda_changes, host_sudo, on_host
+from .where import cuda_changes, host_sudo, on_host
 
 
 def unset_variable(s: Snapshot, name: str) -> Fix:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .driver import other_host
-from .place import RECHECK, host_sudo, on_host
+from .where import RECHECK, host_sudo, on_host
 
 AGAIN: dict[str, Any] = {"measured.level": RECHECK}
 """What was measured is no longer true."""

@@ -13,8 +13,8 @@ from ..findings import Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
 from .install import conda_line
-from .place import RECHECK, container_kind, lasting, sudo
 from .selection import environment_with
+from .where import RECHECK, container_kind, lasting, sudo
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .driver import RPM
-from .place import start_changes
+from .where import start_changes
 
 _DOCS = "docs.nvidia.com/datacenter/cloud-native/container-toolkit: installation guide"
 _LIST = "nvidia.github.io/libnvidia-container/stable"

@@ -24,7 +24,7 @@ from .packages import (
     uninstall_command,
     with_distributions,
 )
-from .place import RECHECK, recheck_run
+from .where import RECHECK, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix

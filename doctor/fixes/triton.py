@@ -8,8 +8,8 @@ from compat_matrix.versions import numbers
 
 from ..findings import Fix, Step
 from ..snapshot import LibraryFile, Snapshot, known
-from .place import sudo
 from .selection import environment_with
+from .where import sudo
 
 
 def link_libcuda(s: Snapshot, folder: str, name: str, version: str, again: dict[str, Any]) -> tuple[Fix, ...]:

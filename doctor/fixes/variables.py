@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot
-from .place import RECHECK
 from .selection import environment_with
+from .where import RECHECK
 
 
 def unset(s: Snapshot, name: str) -> Fix:

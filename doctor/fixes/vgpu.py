@@ -6,7 +6,7 @@ from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
 from .gpu_state import gpu_changes
-from .place import container_kind, cuda_changes, guest, host_sudo, on_host
+from .where import container_kind, cuda_changes, guest, host_sudo, on_host
 
 _LINUX = "/etc/nvidia/ClientConfigToken"
 _WINDOWS = r"C:\Program Files\NVIDIA Corporation\vGPU Licensing\ClientConfigToken"

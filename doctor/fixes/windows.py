@@ -7,7 +7,7 @@ from typing import Any
 from ..findings import Fix, Step
 from ..snapshot import LibraryFile, Snapshot, known
 from .libcuda import prefer_folder
-from .place import RECHECK, driver_changes, library_changes, sudo
+from .where import RECHECK, driver_changes, library_changes, sudo
 
 _SHUTDOWN = "wsl --shutdown"
 _DRIVER_PACKAGES = (

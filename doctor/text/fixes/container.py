@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from ...findings import Fix, Step
 from ...fixes.cluster import ask_for_gpus, default_runtime, look_at_plugin, runtime_class, runtime_for_plugin
 from ...fixes.container import allow_access, give_nodes, recreate_container, start_with, start_with_gpu, variable_line
-from ...fixes.driver import install_fitting, other_host
+from ...fixes.driver import install_compatible, other_host
 from ...fixes.images import disable_require, newer_driver_for, older_image
 from ...fixes.libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
 from ...fixes.limits import less_shm, more_shm, unlimited_memlock
 from ...fixes.machine import driver_platform
-from ...fixes.place import (
+from ...fixes.toolkit import install_toolkit, no_cgroups
+from ...fixes.where import (
     MANAGED,
     batch_job,
     container_kind,
@@ -24,7 +25,6 @@ from ...fixes.place import (
     on_host,
     start_changes,
 )
-from ...fixes.toolkit import install_toolkit, no_cgroups
 from ...fixes.windows import update_windows_driver
 from ...snapshot import known
 from .parts import Told, one_step
@@ -77,7 +77,7 @@ def _apptainer(t: Told) -> Iterable[Fix]:
         "srun --gres=gpu:1 apptainer exec --nv IMAGE.sif COMMAND",
     )
     host = t.s.replace({"container.kind": "none"})
-    install = install_fitting(host, t.m)
+    install = install_compatible(host, t.m)
     return (job, *install) if known(t.s.host.scheduler) else (*install, job)
 
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 
 from ...findings import Fix
+from ...fixes.compatible import other_gpu
 from ...fixes.cuda_driver import fixes_for
 from ...fixes.driver import (
     APT,
+    install_compatible,
     install_driver,
-    install_fitting,
     install_offered,
     offer,
     older_driver,
@@ -18,12 +19,11 @@ from ...fixes.driver import (
     release_card,
     start_fabric_manager,
 )
-from ...fixes.fitting import other_gpu
 from ...fixes.kernel_module import build_module, sign_module
 from ...fixes.machine import driver_platform, driver_version, torch_cuda
-from ...fixes.place import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
 from ...fixes.restart import anew, reload_module, reload_uvm
 from ...fixes.selection import default_compute_mode
+from ...fixes.where import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
 from ...fixes.windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
 from ...snapshot import known
 from .parts import Told, one_step
@@ -42,7 +42,7 @@ def _too_old(t: Told) -> Iterable[Fix]:
         asked = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
         if asked:
             return install_offered(t.s, offer(t.s, t.m, int(asked[1]))) or (other_gpu(t.s),)
-        return install_fitting(t.s, t.m, newer=True)
+        return install_compatible(t.s, t.m, newer=True)
     cuda, platform = torch_cuda(t.s, t.m), driver_platform(t.s)
     grade = t.m.driver_for_cuda(driver_version(t.s, t.m) or "1", cuda, platform) if cuda else None
     return fixes_for(t.s, t.m, cuda, grade)

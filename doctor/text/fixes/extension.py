@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from compat_matrix.versions import numbers, torch_version
 
 from ...findings import Fix
-from ...fixes.extension_install import fitting_wheel
+from ...fixes.extension_install import compatible_wheel
 from ...fixes.extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
 from ...fixes.install import ways
 from ...fixes.machine import capabilities, python_version
 from ...fixes.packages import installed
-from ...fixes.place import recheck_run
 from ...fixes.selection import unset_variable
+from ...fixes.where import recheck_run
 from ...snapshot import Distribution, known
 from .parts import Told, one_step
 
@@ -73,7 +73,7 @@ def _other_torch(t: Told) -> Iterable[Fix]:
         version = rows[-1].version
         title = f"Install {d.name} {version}, which is built for torch {torch}"
         return (upgrade(t.s, d.name, title, f"{d.name}=={version}"), remove(t.s, d.name))
-    if torch and (wheel := fitting_wheel(t.s, t.m, d.name)):
+    if torch and (wheel := compatible_wheel(t.s, t.m, d.name)):
         return (wheel, remove(t.s, d.name))
     if d.version:
         return another(t.s, d)

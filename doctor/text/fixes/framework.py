@@ -9,7 +9,7 @@ from ...findings.patterns import lazy
 from ...fixes.frameworks import cuda_arrays, cuda_major_for
 from ...fixes.install import Install, ways
 from ...fixes.machine import torch_cuda
-from ...fixes.place import RECHECK, recheck_run
+from ...fixes.where import RECHECK, recheck_run
 from ...snapshot import known
 from .parts import Told, one_step
 

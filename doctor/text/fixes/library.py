@@ -11,17 +11,17 @@ from compat_matrix.versions import numbers, torch_version
 
 from ...findings import Fix, Step
 from ...findings.patterns import lazy
+from ...fixes.compatible import compatible_torch
 from ...fixes.driver import RPM, other_host
-from ...fixes.fitting import fitting_torch
 from ...fixes.install import Install, note, ways
 from ...fixes.jetson import jetson_build
 from ...fixes.libcuda import without_folders
 from ...fixes.libraries import off_library_path
 from ...fixes.machine import capabilities, torch_cuda
 from ...fixes.packages import uninstall_command
-from ...fixes.place import RECHECK, container_kind, driver_changes, host_sudo, on_host, recheck_run
 from ...fixes.selection import environment_with
 from ...fixes.speed import local_data, more_workers
+from ...fixes.where import RECHECK, container_kind, driver_changes, host_sudo, on_host, recheck_run
 from ...snapshot import known
 from .parts import Told, one_step
 from .python import torch_again
@@ -200,7 +200,7 @@ def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
                 **ways(t.s, request),
                 changes={**recheck_run(t.s), "python.distributions": RECHECK},
             )
-            return (fix, fitting_torch(t.s, t.m) if known(t.s.torch.version) else None)
+            return (fix, compatible_torch(t.s, t.m) if known(t.s.torch.version) else None)
     return (other_host(t.s, "whose GPU cuDNN supports", {**driver_changes(), **recheck_run(t.s)}),)
 
 

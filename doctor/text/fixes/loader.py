@@ -9,7 +9,7 @@ from ...findings import Fix, Step
 from ...findings.patterns import lazy
 from ...fixes.container import start_with, variable_line
 from ...fixes.driver import RPM
-from ...fixes.place import container_kind, library_changes, recheck_run
+from ...fixes.where import container_kind, library_changes, recheck_run
 from ...snapshot import Snapshot, known
 from .parts import Told, one_step
 

@@ -11,7 +11,11 @@ from ...findings.patterns import lazy
 from ...fixes.driver import other_host
 from ...fixes.gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from ...fixes.machine import driver_platform
-from ...fixes.place import (
+from ...fixes.restart import power_cycle, reboot
+from ...fixes.selection import unset_variable
+from ...fixes.variables import pci_order
+from ...fixes.vgpu import license_vgpu
+from ...fixes.where import (
     RECHECK,
     batch_job,
     container_kind,
@@ -22,10 +26,6 @@ from ...fixes.place import (
     notebook,
     on_host,
 )
-from ...fixes.restart import power_cycle, reboot
-from ...fixes.selection import unset_variable
-from ...fixes.variables import pci_order
-from ...fixes.vgpu import license_vgpu
 from ...snapshot import known
 from .parts import Told, one_step
 

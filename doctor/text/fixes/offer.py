@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ...findings import Finding, Fix
-from ...fixes.place import RECHECK, guest
 from ...fixes.powershell import in_powershell
+from ...fixes.where import RECHECK, guest
 from ...snapshot import Snapshot, Symptom, known
 from .parts import Builder, Told
 

@@ -9,17 +9,17 @@ from compat_matrix.versions import numbers, torch_version
 
 from ...findings import Fix, Step
 from ...fixes.companions import COMPILED, install_companion
-from ...fixes.driver import install_fitting, install_offered, offer
-from ...fixes.fitting import fitting_torch, usual_gpus
+from ...fixes.compatible import compatible_torch, usual_gpus
+from ...fixes.driver import install_compatible, install_offered, offer
 from ...fixes.frameworks import LLAMA_CPP, cuda_major_for, replace_package
 from ...fixes.install import Install, executable, note, ways
 from ...fixes.jetson import jetson_build
 from ...fixes.libraries import reinstall_torch
 from ...fixes.machine import capabilities, driver_platform, python_version, torch_cuda
 from ...fixes.packages import installed, uninstall_command
-from ...fixes.place import RECHECK, notebook, recheck_run
 from ...fixes.python import new_python_fix
 from ...fixes.torch import choose, install_torch
+from ...fixes.where import RECHECK, notebook, recheck_run
 from ...snapshot import Distribution, Snapshot, known
 from .framework import libraries
 from .parts import Told, one_step
@@ -30,13 +30,13 @@ _TORCH = Install(packages=("torch",))
 
 
 def _fitting(t: Told) -> Iterable[Fix | None]:
-    return (fitting_torch(t.s, t.m),)
+    return (compatible_torch(t.s, t.m),)
 
 
 def _generation(t: Told, usual: Sequence[str], title: str) -> Iterable[Fix | None]:
     """The build for the GPU that is told; where none is, one for its generation."""
     if capabilities(t.s, t.m):
-        return (fitting_torch(t.s, t.m),)
+        return (compatible_torch(t.s, t.m),)
     return (install_torch(t.s, t.m, gpus=usual, title=title) or new_python_fix(t.s, t.m, usual),)
 
 
@@ -56,7 +56,7 @@ def _ptx(t: Told) -> Iterable[Fix | None]:
     if isa := re.search(r"Unsupported \.version (\d{1,2}\.\d)", t.text):
         cuda = next((row.cuda for row in t.m.toolkits if row.ptx_isa == isa[1]), cuda)
     floor = numbers(t.m.driver_for_cuda("1", cuda, driver_platform(t.s)).floor_full) if cuda else ()
-    newer = install_offered(t.s, offer(t.s, t.m, floor[0])) if floor else install_fitting(t.s, t.m, newer=True)
+    newer = install_offered(t.s, offer(t.s, t.m, floor[0])) if floor else install_compatible(t.s, t.m, newer=True)
     return (build, *newer) if build else (*newer, _compiled_anew(t))
 
 
@@ -387,7 +387,7 @@ def _nvrtc(t: Told) -> Iterable[Fix | None]:
     for gpus in (told,) if told else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):
             return (newer,)
-    return (new_python_fix(t.s, t.m, told or _NEW) or fitting_torch(t.s, t.m),)
+    return (new_python_fix(t.s, t.m, told or _NEW) or compatible_torch(t.s, t.m),)
 
 
 FIXES = {

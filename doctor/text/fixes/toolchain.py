@@ -12,10 +12,10 @@ from ...fixes.install import Install, conda_line, executable, ways
 from ...fixes.libc import newer_libc
 from ...fixes.machine import capabilities, python_version, torch_cuda
 from ...fixes.packages import installed
-from ...fixes.place import RECHECK, batch_job, container_kind, recheck_run
 from ...fixes.toolchain import c_compiler, gcc_limit, nvcc, older_gcc, python_headers
 from ...fixes.torch import install_torch
 from ...fixes.triton import link_libcuda
+from ...fixes.where import RECHECK, batch_job, container_kind, recheck_run
 from ...snapshot import known
 from .loader import libcuda_folder
 from .parts import Told, one_step

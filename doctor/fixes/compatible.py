@@ -12,9 +12,9 @@ from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .driver import install_offered, offer, other_host
 from .machine import capabilities, driver_platform, seen_gpus
-from .place import RECHECK, driver_changes, recheck_run
-from .python import fitting_python, new_python_fix
+from .python import compatible_python, new_python_fix
 from .torch import choose, install_torch, is_installed
+from .where import RECHECK, driver_changes, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -23,7 +23,7 @@ USUAL = ("7.5", "8.0", "8.6", "9.0")
 """What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
 
 
-def fitting_torch(s: Snapshot, m: Matrix) -> Fix | None:
+def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
     """Install a build; else with another Python; else after a newer driver; else for some of the GPUs.
 
     Where no GPU is known, a build for the usual ones. None only where there are no wheels at all (macOS, musl).
@@ -82,7 +82,7 @@ def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
         build = choose(s, m, gpus=wanted, any_driver=True, any_python=True)
         if build is None:
             return None
-        python = fitting_python(s, m, wanted, any_driver=True)
+        python = compatible_python(s, m, wanted, any_driver=True)
     platform = driver_platform(s)
     grade = m.driver_for_cuda(known(s.driver.version) or "0", tag_cuda(build.tag) or "", platform)
     rows = [row for cc in wanted if (row := m.compute_capability(cc))]
