@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Gpu, Snapshot, known
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import CudaDevice, Gpu, Missing, Snapshot, known
 from ..snapshot.cap import CapOf
 from ._seen import is_wsl, nvidia_cards

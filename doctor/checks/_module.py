@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..findings import Skip
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_wsl, need_module_loaded, nvidia_cards
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix
-from ..fixes.fitting import drivable, fitting_torch, show_only
+from ..fixes.compatible import compatible_torch, drivable, show_only
 from ..fixes.machine import seen_gpus
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._code import Judged, judged, older_than_build
@@ -68,7 +68,7 @@ def sm(capability: str) -> str:
 
 def fixes(s: Snapshot, m: Matrix, j: Judged) -> tuple[Fix, ...]:
     """What fits all GPUs; where that needs more than an install, leaving this GPU out comes first."""
-    best = fitting_torch(s, m)
+    best = compatible_torch(s, m)
     leave = _leave_out(s, m, j) if best is None or best.id != "install-torch" else None
     return tuple(fix for fix in (leave, best) if fix)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.container import start_with_gpu
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import limit
@@ -133,8 +133,8 @@ def _of_nccl(s: Snapshot) -> tuple[Fix, ...]:
 
 def _of_pairs(s: Snapshot) -> tuple[Fix, ...]:
     from ..fixes.gpu_state import elsewhere
-    from ..fixes.place import on_host
     from ..fixes.speed import AGAIN, here, measured_again
+    from ..fixes.where import on_host
 
     step = on_host(
         s,

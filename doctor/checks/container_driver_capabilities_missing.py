@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.container import start_with, variable_line
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._given import given
 from ._seen import DRIVERLESS, NOT_GIVEN, is_wsl

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.libcuda import prefer_folder, purge_image_driver
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_wsl, real_libcudas, same_version
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.fitting import fitting_torch
+from ..fixes.compatible import compatible_torch
 from ..fixes.machine import capabilities
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, gpu_needed
@@ -64,5 +64,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     if not capabilities(s, m):
         detail += " Which CUDA build fits depends on the GPU and its driver, which are not known here."
-    fix = fitting_torch(s, m)
+    fix = compatible_torch(s, m)
     yield CHECK.fail(title, detail, facts=facts, fixes=(fix,) if fix else ())

@@ -28,8 +28,8 @@ from msgspec.structs import replace
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip
-from ..fixes.driver import install_fitting, install_offered, offer
-from ..fixes.fitting import fitting_torch
+from ..fixes.compatible import compatible_torch
+from ..fixes.driver import install_compatible, install_offered, offer
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._code import serves_any
@@ -92,7 +92,7 @@ def _newer(s: Snapshot, m: Matrix, p: Policy, path: str) -> tuple[Fix, ...]:
     if not serves_any(s, m):
         return ()
     if not cuda and known(s.driver.version) is None:
-        return install_fitting(s, m, p.judged_on, newer=True)
+        return install_compatible(s, m, p.judged_on, newer=True)
     have = (numbers(known(s.driver.version)) or (0,))[0]
     newer = [row for row in m.drivers if row.branch > have and numbers(row.cuda) >= numbers(cuda)]
     floor = min((row.branch for row in newer), default=9999)
@@ -107,7 +107,7 @@ def _with_torch(s: Snapshot, m: Matrix, fix: Fix) -> Fix:
     after = s
     for step in fix.steps:
         after = after.replace(step.changes)
-    torch = fitting_torch(after, m)
+    torch = compatible_torch(after, m)
     if torch is None:
         return fix
     title = f"{fix.title}, and {torch.title[0].lower()}{torch.title[1:]}, which this driver can do"

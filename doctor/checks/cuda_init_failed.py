@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.place import container_kind
 from ..fixes.restart import install_libcuda, restart
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import ALL_CAUSES, absent, hidden_on_purpose, is_wsl
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
 from ..fixes.container import start_with, variable_line
-from ..fixes.place import container_kind
 from ..fixes.selection import set_variable, unset_variable
+from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, Snapshot, known, need
 from ._seen import need_whole, nodes_of
 

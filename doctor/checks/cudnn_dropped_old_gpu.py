@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy
-from ..fixes.fitting import fitting_torch
+from ..fixes.compatible import compatible_torch
 from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin
 from ..snapshot import NOT_ASKED, Missing, Snapshot, known, need
@@ -92,7 +92,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ..
             title = f"Install cuDNN {row.version}, the last for this GPU"
             found.append(install_pins(s, [pin], id="install-older-cudnn", title=title))
             break
-    other = fitting_torch(s, m)
+    other = compatible_torch(s, m)
     if other:
         found.append(other)
     return tuple(found)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.container import give_nodes
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, is_wsl, need_module_loaded, nodes_of, nvidia_cards
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
-from ..fixes.place import RECHECK
+from ..fixes.where import RECHECK
 from ..snapshot import Disk, Missing, Snapshot, known, need
 from ._torch import build_kind, gpu_needed, no_card
 

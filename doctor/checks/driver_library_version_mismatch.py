@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.place import container_kind
 from ..fixes.restart import reload_module
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, is_compat, is_wsl, same_version
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import other_host
-from ..fixes.place import container_kind
 from ..fixes.restart import power_cycle, reboot
+from ..fixes.where import container_kind
 from ..snapshot import CallFault, Missing, Snapshot, known, need
 from ._seen import absent
 

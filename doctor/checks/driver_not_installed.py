@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.driver import install_fitting
-from ..fixes.place import container_kind
+from ..fixes.driver import install_compatible
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, is_wsl, need_module_loaded, nvidia_cards
 
@@ -65,5 +65,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         f"{where} an NVIDIA GPU but no NVIDIA driver",
         detail,
         facts={"pci_address": cards[0].address, "pci_device_id": cards[0].device},
-        fixes=install_fitting(s, m, p.judged_on),
+        fixes=install_compatible(s, m, p.judged_on),
     )

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.place import container_kind
 from ..fixes.restart import load_module
+from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_wsl, module_loaded, need_module_loaded, nvidia_cards
 

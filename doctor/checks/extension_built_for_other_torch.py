@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy
 from ..findings.patterns import lazy
-from ..fixes.extension_install import fitting_wheel
+from ..fixes.extension_install import compatible_wheel
 from ..fixes.extensions import another
 from ..fixes.torch_bound import misfit, torch_here
 from ..snapshot import Distribution, Snapshot, known, need
@@ -103,5 +103,5 @@ def _said(s: Snapshot) -> dict[str, str]:
 
 
 def _wheel(s: Snapshot, m: Matrix, name: str) -> tuple[Fix, ...]:
-    found = fitting_wheel(s, m, name)
+    found = compatible_wheel(s, m, name)
     return (found,) if found else ()

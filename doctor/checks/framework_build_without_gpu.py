@@ -30,7 +30,7 @@ from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.frameworks import LLAMA_CPP, replace_package
 from ..fixes.install import ways
 from ..fixes.packages import with_distributions
-from ..fixes.place import RECHECK
+from ..fixes.where import RECHECK
 from ..snapshot import CodeLibrary, Distribution, Snapshot, known, need
 from ._frameworks import gpu_wanted, weight
 from ._linked import libraries_of

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
 from ..fixes.driver import other_host
-from ..fixes.place import container_kind
 from ..fixes.restart import power_cycle
+from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, PciDevice, Snapshot, UnlistedGpu, known
 from . import _gpu_numbers as numbers
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, nvidia_cards

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.gpu_state import find_holder
 from ..fixes.machine import driver_platform
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, Snapshot, known
 from ._boards import is_superchip, is_vgpu
 from ._readings import Readings, limit, listed, name_of

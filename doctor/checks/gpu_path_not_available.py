@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.libraries import reinstall_torch
-from ..fixes.place import recheck_run
+from ..fixes.where import recheck_run
 from ..snapshot import Missing, NeedsFact, Snapshot, TorchRun, known, need
 from ._code import NO_IMAGE, judged, no_image_here
 from ._errors import first_line, texts

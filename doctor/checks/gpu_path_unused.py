@@ -237,9 +237,9 @@ def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
         gpu = gpu_of(s, path.device, path.key)
         return (*leave_out(s, path.device), *measured_again(reset(s, gpu.key) if gpu else ()), again)
     if known(s.torch.build) == "cpu" or isinstance(s.torch.version, Missing):
-        from ..fixes.fitting import fitting_torch
+        from ..fixes.compatible import compatible_torch
 
-        return (*measured_again([fitting_torch(s, m)]), again)
+        return (*measured_again([compatible_torch(s, m)]), again)
     return (again,)
 
 

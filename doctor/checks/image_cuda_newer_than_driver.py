@@ -25,7 +25,7 @@ from compat_matrix.versions import minor
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.images import newer_driver_for, older_image
 from ..fixes.machine import driver_platform
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._seen import DRIVERLESS, compat_in_use
 

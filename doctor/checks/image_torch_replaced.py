@@ -24,7 +24,7 @@ from compat_matrix.versions import torch_version
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
 from ..fixes.install import Install, pip_line, step
-from ..fixes.place import RECHECK, container_kind, recheck_run
+from ..fixes.where import RECHECK, container_kind, recheck_run
 from ..snapshot import Snapshot, known, need
 from ._torch import installed
 

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Skip
 from ..findings.patterns import lazy
-from ..fixes.place import recheck_run
 from ..fixes.toolchain import c_compiler, python_headers
+from ..fixes.where import recheck_run
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import triton, users

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.cluster import runtime_class
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..fixes.compatible import compatible_torch
 from ..fixes.extensions import without_libraries
-from ..fixes.fitting import fitting_torch
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
-from ..fixes.place import RECHECK, recheck_run
+from ..fixes.where import RECHECK, recheck_run
 from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
 from ._extensions import reaches
 from ._torch import NO_CODE, cuda_build, gpus
@@ -116,7 +116,7 @@ def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, 
         and all(m.code_for_gpu(capability, held).kind == "sass" for capability in wanted)
     ]
     best = max(rows, key=lambda row: numbers(row.version), default=None)
-    torch = tuple(fix for fix in (fitting_torch(s, m),) if fix)
+    torch = tuple(fix for fix in (compatible_torch(s, m),) if fix)
     if best is None:
         return torch
     name = f"nvidia-nccl-cu{major}"

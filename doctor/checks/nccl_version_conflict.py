@@ -29,8 +29,8 @@ from ..findings import Check, Finding, Fix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.libraries import install_pins, reinstall_torch
 from ..fixes.pins import cuda_pins, library_of
-from ..fixes.place import recheck_run
 from ..fixes.selection import environment_with
+from ..fixes.where import recheck_run
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
 from ._torch import REPLACED, cuda_build

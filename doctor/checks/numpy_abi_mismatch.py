@@ -23,7 +23,7 @@ from compat_matrix.versions import numbers, torch_version
 from ..findings import Check, Finding, Fix, Policy, Step
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
-from ..fixes.place import recheck_run
+from ..fixes.where import recheck_run
 from ..snapshot import Distribution, Missing, Snapshot, known, need
 from ._errors import import_failed, need_answer, numpy_words, texts
 from ._torch import installed

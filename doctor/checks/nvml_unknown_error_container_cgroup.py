@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.container import recreate_container
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, nodes_of
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.driver import release_card
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import PciDevice, Snapshot, known, need
 from ._seen import absent, is_wsl, nvidia_cards
 

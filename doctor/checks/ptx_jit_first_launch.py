@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             lack = lack or proof.code
         elif proof.code == "ptx-jit":
             from ..findings.measured_path import gpu_of
-            from ..fixes.fitting import fitting_torch
+            from ..fixes.compatible import compatible_torch
             from ..fixes.speed import here, measured_again
 
             gpu = gpu_of(s, proof.device, proof.key)
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             if cache:
                 words.append(f"the driver's cache of compiled kernels grew by {cache / 1e6:.1f} MB")
             forced = known(s.host.env("CUDA_FORCE_PTX_JIT")) or known(s.host.env("CUDA_FORCE_JIT"))
-            fixes = measured_again([fitting_torch(s, m)]) or (
+            fixes = measured_again([compatible_torch(s, m)]) or (
                 here("prove-again", "Install a build with machine code for this GPU", "Then prove it again."),
             )
             if forced:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Policy
-from ..fixes.driver import install_fitting, install_offered, offer
-from ..fixes.fitting import other_gpu
+from ..fixes.compatible import other_gpu
+from ..fixes.driver import install_compatible, install_offered, offer
 from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known
 from ._code import judged
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             install = install_torch(s, m)
             floor = numbers(m.driver_for_cuda("1", j.grade.ptx_needs_cuda).floor_full)[:1]
             offered = install_offered(s, offer(s, m, floor[0], p.judged_on)) if floor else ()
-            newer = offered if floor else install_fitting(s, m, p.judged_on, newer=True)
+            newer = offered if floor else install_compatible(s, m, p.judged_on, newer=True)
             yield CHECK.fail(
                 f"The driver cannot compile torch's PTX for {j.gpu.name} ({j.gpu.capability})",
                 f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}",

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.fitting import USUAL, fitting_torch
+from ..fixes.compatible import USUAL, compatible_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
 from ..fixes.torch import choose
@@ -66,7 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if listed and (not cards or choose(s, m) or not choose(s, m, any_python=True)):
         return
     fit = f" that fits {', '.join(cards)} and this driver" if listed else ""
-    fix = new_python_fix(s, m, None if cards else USUAL) or fitting_torch(s, m)
+    fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
     title = f"No torch build{fit} has a wheel for Python {python}"
     newest = f"The newest torch with a wheel for it is {listed[0].torch}." if listed else ""
     facts = {"python": python, "newest_torch": listed[0].torch if listed else None}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
 from ..fixes.limits import more_shm
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, need
 from ._readings import limit
 from ._seen import absent

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.fitting import fitting_torch
+from ..fixes.compatible import compatible_torch
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, has_gpu
 
@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("no NVIDIA GPU was seen")
     vendor = {"rocm": "AMD (ROCm)", "xpu": "Intel (XPU)"}[kind]
     version = known(s.torch.version)
-    fix = fitting_torch(s, m)
+    fix = compatible_torch(s, m)
     yield CHECK.fail(
         f"torch {version} is built for GPUs of {vendor}, not for NVIDIA's",
         "It has no CUDA support.",

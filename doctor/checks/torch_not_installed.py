@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.fitting import fitting_torch
+from ..fixes.compatible import compatible_torch
 from ..snapshot import Missing, Snapshot, known, need
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
     if others:
         detail += " torch is installed in: " + ", ".join(f"{place} (torch {v or '?'})" for place, v in others) + "."
-    fixes = tuple(fix for fix in (fitting_torch(s, m),) if fix)
+    fixes = tuple(fix for fix in (compatible_torch(s, m),) if fix)
     facts = {"environment": where, "others": [place for place, _ in others]}
     if "torch" in p.require:
         yield CHECK.fail("torch is required and not installed", detail, facts=facts, fixes=fixes)

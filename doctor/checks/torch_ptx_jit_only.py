@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy
-from ..fixes.fitting import fitting_torch
+from ..fixes.compatible import compatible_torch
 from ..snapshot import Snapshot, known
 from ._code import Judged, judged
 
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 subject=j.gpu.key,
             )
         elif j.grade.kind == "ptx-jit":
-            fix = fitting_torch(s, m)
+            fix = compatible_torch(s, m)
             yield CHECK.warn(
                 f"torch {known(s.torch.version)} has no machine code for {j.gpu.name} ({j.gpu.capability}), only PTX",
                 f"By {j.code.witness}: {j.grade.reason}. The first use of each kernel is slow.{j.disagreement}",

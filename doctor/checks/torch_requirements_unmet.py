@@ -27,7 +27,7 @@ from ..findings.patterns import lazy
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
 from ..fixes.pins import Pin, applies, requires
-from ..fixes.place import recheck_run
+from ..fixes.where import recheck_run
 from ..snapshot import Distribution, Missing, Snapshot, need
 from ._torch import BROKEN_IMPORT, REPLACED, installed
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Fix, Policy, Step
 from ..findings.patterns import lazy
-from ..fixes.place import recheck_run
+from ..fixes.where import recheck_run
 from ..snapshot import Snapshot, known
 from ._errors import first_line, need_answer
 from ._torch import installed

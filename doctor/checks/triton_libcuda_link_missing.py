@@ -102,6 +102,6 @@ def _linkable(candidates: tuple[LibraryFile, ...], name: str) -> bool:
 
 def _asked_again(s: Snapshot) -> dict[str, object]:
     """What torch said about it is to be asked again."""
-    from ..fixes.place import recheck_run
+    from ..fixes.where import recheck_run
 
     return recheck_run(s) if any(words in texts(s) for words in _SAID) else {}

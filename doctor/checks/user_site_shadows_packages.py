@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ..findings import Check, Finding, Fix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.install import pip_remove_line
-from ..fixes.place import RECHECK, recheck_run
+from ..fixes.where import RECHECK, recheck_run
 from ..snapshot import Distribution, EnvVar, Snapshot, known, need
 from ._user_site import in_user_site
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.place import container_kind
 from ..fixes.restart import reload_uvm
+from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, LIBRARIES, NODES, is_wsl, need_cuda_code, nodes_of
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.place import container_kind
+from ..fixes.where import container_kind
 from ..fixes.windows import convert_to_wsl2, update_windows_driver
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, nodes_of
