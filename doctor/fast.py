@@ -41,15 +41,15 @@ def run_fast(arguments: Sequence[str]) -> int | None:
             from .commands.run_explain import run_explain
 
             return run_explain(what, flags)
-        from .commands.asked import begin
+        from .commands.gather_options import begin
 
-        begun = begin(command, flags)
+        started = begin(command, flags)
         try:
             _light_msgspec()
-            return _judged(command, {**flags, "begun": begun})
+            return _judged(command, {**flags, "started": started})
         finally:
-            if begun is not None:
-                begun.abandon()
+            if started is not None:
+                started.abandon()
 
     return guarded(work, arguments)
 

@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """Room to the rooms and distributions that it may import beside itself and the standard library."""
 ALSO = {
-    "doctor/probes/begin.py": {"doctor", "doctor/patient", "doctor/targets"},  # sets gatherers and agents to work
+    "doctor/probes/start.py": {"doctor", "doctor/patient", "doctor/targets"},  # sets gatherers and agents to work
     "doctor/targets/process.py": {"doctor/patient"},  # the first lines of a child
     "doctor/targets/local.py": {"doctor/patient"},  # a forked gatherer ends as the other children do
     "doctor/probes/collect.py": {"doctor/targets"},  # joins gatherers and parsers

@@ -87,8 +87,8 @@ def _candidates() -> list[str]:
         except OSError:
             break
         if first or os.name == "nt" or not mode & stat.S_IWOTH:
-            places = (os.path.join(folder, name) for name in (OWN, SHARED))  # noqa: PTH118
-            found += [path for path in places if os.path.isfile(path)]  # noqa: PTH113
+            candidates = (os.path.join(folder, name) for name in (OWN, SHARED))  # noqa: PTH118
+            found += [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113
         parent = os.path.dirname(folder)  # noqa: PTH120
         if folder in (home, parent) or os.path.exists(os.path.join(folder, ".git")):  # noqa: PTH110, PTH118
             break

@@ -34,19 +34,19 @@ def gather_and_prove(
 
     Raises Refusal where `--python` names no environment. A signal that ends this process ends the children too.
     """
-    from ..probes.collect import Begun, gather_all, snapshot_of
+    from ..probes.collect import Started, gather_all, snapshot_of
     from ..proof.run import prove
     from .preload import preload
 
     started = monotonic()
     total_s = TOTAL_S[level] if total_s is None else total_s
     with ending_children():
-        begun = Begun(options)
+        gathering = Started(options)
         try:
             preload()
-            recording = gather_all(begun, say)
+            recording = gather_all(gathering, say)
         finally:
-            begun.abandon()
+            gathering.abandon()
         snapshot = snapshot_of(recording)
         prefix = snapshot.python.patient.prefix
         if options.python and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):

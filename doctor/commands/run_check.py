@@ -34,13 +34,13 @@ def run_check(flags: dict[str, Any]) -> int:
         left_out = ("torch_run",) if flags["no_import"] else ()
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
         with Progress() as progress:
-            snapshot, redacted = _look(flags, progress), False
+            snapshot, redacted = _gather(flags, progress), False
         if flags["replay"]:
             policy = of_its_day(policy, snapshot)
     return print_report(snapshot, policy, flags, redacted)
 
 
-def _look(flags: dict[str, Any], say: Say) -> Snapshot:
+def _gather(flags: dict[str, Any], say: Say) -> Snapshot:
     if not flags["prove"]:
         return gather(flags, say)
     from .proving import measured_facts
@@ -97,9 +97,9 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
 
         return render_markdown(report, layers, titles).encode("utf-8", "backslashreplace")
     from ..report.terminal import render_terminal
-    from .looks import look
+    from .display import display
 
-    return render_terminal(report, layers, look(flags), titles).encode("utf-8", "backslashreplace")
+    return render_terminal(report, layers, display(flags), titles).encode("utf-8", "backslashreplace")
 
 
 def _one_source(flags: dict[str, Any]) -> None:

@@ -88,9 +88,9 @@ def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:
     if flags["format_"] == "json" and not err:
         write(json_escaped(msgspec_json.format(msgspec_json.encode(steps))) + b"\n", None)
         return
-    from .looks import look
+    from .display import display
 
-    text = plan_text(steps, look({**flags, "output": None, "verbose": 0}))
+    text = plan_text(steps, display({**flags, "output": None, "verbose": 0}))
     if err:
         click.echo(text, err=True, nl=False)
     else:

@@ -11,8 +11,8 @@ from ..guard import Refusal
 from ..judge.report import Report
 from ..report.healthline import healthline
 from ..snapshot import Snapshot
-from .asked import MARGIN_S, health_flags
 from .config import base_policy
+from .gather_options import MARGIN_S, health_flags
 from .options import make_policy
 from .sources import gather, read
 from .watchdog import answered

@@ -108,8 +108,8 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
 
 def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
     """The machine as the watched program saw it: its Python, its variables. torch is not imported again."""
-    from ..probes.begin import Options
     from ..probes.collect import collect
+    from ..probes.start import Options
     from ..proof.watch_run import HURRIED_S
     from ..report.progress import Progress
 

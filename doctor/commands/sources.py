@@ -8,7 +8,7 @@ from typing import Any
 from ..findings import Policy
 from ..guard import Refusal
 from ..snapshot import Missing, Snapshot
-from .asked import options
+from .gather_options import options
 
 __all__ = ["gather", "options", "read", "replay"]
 
@@ -27,15 +27,15 @@ def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
     """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing."""
     if flags["replay"]:
         return replay(flags["replay"])
-    from ..probes.collect import Begun, gather_all, snapshot_of
+    from ..probes.collect import Started, gather_all, snapshot_of
     from .preload import preload
 
-    begun = flags.get("begun") or Begun(options(flags))
+    started = flags.get("started") or Started(options(flags))
     try:
         preload()
-        snapshot = snapshot_of(gather_all(begun, say))
+        snapshot = snapshot_of(gather_all(started, say))
     finally:
-        begun.abandon()
+        started.abandon()
     prefix = snapshot.python.patient.prefix
     if flags["python_"] and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
         raise Refusal(f"--python {flags['python_']}: there is no Python environment")

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from ..snapshot import Missing, Snapshot, Target
 from ..targets.recording import Recording
 from .agents import with_answers
-from .begin import Begun, Options
 from .caps import caps
 from .container import parse_container
 from .cuda_disk import parse_cuda
@@ -18,23 +17,24 @@ from .environments import parse_python
 from .extensions import parse_extensions
 from .host import parse_host
 from .raw import Raw
+from .start import Options, Started
 from .torch_files import parse_torch
 from .unlisted import to_ask
 from .witnesses import file_witnesses
 
-__all__ = ["Begun", "Options", "collect", "gather_all", "snapshot_of"]
+__all__ = ["Options", "Started", "collect", "gather_all", "snapshot_of"]
 
 
 def collect(options: Options | None = None, progress: Callable[[str], None] | None = None) -> Snapshot:
     """Look at the machine and parse what was found. `progress` is told in a word or two what is waited for."""
-    return snapshot_of(gather_all(Begun(options or Options()), progress))
+    return snapshot_of(gather_all(Started(options or Options()), progress))
 
 
-def gather_all(run: Begun | Options, progress: Callable[[str], None] | None = None) -> Recording:
+def gather_all(run: Started | Options, progress: Callable[[str], None] | None = None) -> Recording:
     """The raw half: children and files side by side, each with its deadline."""
     say = progress or (lambda words: None)
     if isinstance(run, Options):
-        run = Begun(run)
+        run = Started(run)
     say("files")
     answers = run.answers(say)
     lines = run.lines()

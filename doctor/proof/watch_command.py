@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
-from .watch_place import own_environment
+from .watch_host import own_environment
 
 _FROM_TERMINAL = 128
 """si_code SI_KERNEL: the terminal sent it, to the whole group in the foreground, the command included."""

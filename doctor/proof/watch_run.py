@@ -13,7 +13,7 @@ from ..snapshot.fact import Missing
 from ..snapshot.measured import Load, StepEnd, Watch
 from .watch_command import Command, Signals
 from .watch_gpu import GpuSum
-from .watch_place import cores, environment_of, has_gpu_nodes, own_numbers, program_path
+from .watch_host import cores, environment_of, has_gpu_nodes, own_numbers, program_path
 from .watch_proc import Tree
 from .watch_sampler import PATIENCE_S, WatchSampler
 from .watch_tree import Main, TreeSum

@@ -50,14 +50,14 @@ class LinearAxis(NamedTuple):
 def spread_labels(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
     """Places on a line for labels that want these: `gap` apart or more, in the same order, in low..high if they fit."""
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    placed = [min(max(wanted[i], low), high) for i in order]
-    for index in range(1, len(placed)):
-        placed[index] = max(placed[index], placed[index - 1] + gap)
-    if placed and placed[-1] > high:
-        placed[-1] = high
-        for index in range(len(placed) - 2, -1, -1):
-            placed[index] = min(placed[index], placed[index + 1] - gap)
+    positions = [min(max(wanted[i], low), high) for i in order]
+    for index in range(1, len(positions)):
+        positions[index] = max(positions[index], positions[index - 1] + gap)
+    if positions and positions[-1] > high:
+        positions[-1] = high
+        for index in range(len(positions) - 2, -1, -1):
+            positions[index] = min(positions[index], positions[index + 1] - gap)
     result = [0.0] * len(wanted)
-    for place, index in zip(placed, order, strict=True):
-        result[index] = place
+    for position, index in zip(positions, order, strict=True):
+        result[index] = position
     return result

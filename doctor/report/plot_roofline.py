@@ -10,7 +10,7 @@ from .amounts import number
 from .axes import LogAxis, spread_labels
 from .expected import peak_bandwidth, peak_of
 from .figures import GROUPS, bandwidth, intensity, matmuls, operations
-from .place import Placer
+from .labels import Labels
 from .svg import AXIS, GRID, INK, MUTED, Drawing, text_width
 
 COLOURS = {"contraction": "#0072b2", "normalisation": "#d55e00", "element-wise": "#009e73"}
@@ -70,24 +70,24 @@ def draw_roofline(d: Drawing, report: Report, device: str, width: float, height:
     d.text((x.start + x.end) / 2, height - 6, "Arithmetic intensity (FLOP/byte)", 12, MUTED, "middle")
     d.text(14, (y.start + y.end) / 2, f"Performance ({unit})", 12, MUTED, "middle", turn=-90)
     d.clip(x.start, y.end, x.end - x.start, y.start - y.end)
-    placer = Placer(x.start, y.end, x.end, y.start)
+    labels = Labels(x.start, y.end, x.end, y.start)
     highest = max((r.tflops for r in lines if not r.dashed), default=0.0) or slope * x.high / 1e3
     if peak_slope:
         top = max(r.tflops for r in lines) if lines else highest
         _line(d, x, y, x.low, min(top / peak_slope * 1e3, x.high), peak_slope, AXIS, 1.2, "5 4")
     ridge = min(highest / slope * 1e3, x.high)
-    placer.keep_off(_line(d, x, y, x.low, ridge, slope, INK, 2, ""))
+    labels.keep_off(_line(d, x, y, x.low, ridge, slope, INK, 2, ""))
     for roof in lines:
         start = max(x.low, roof.tflops / ((peak_slope if roof.dashed else None) or slope) * 1e3)
         colour, thick = (AXIS, 1.2) if roof.dashed else (INK, 2 if roof.tflops == highest else 1.2)
         if start < x.high:
             height_ = y.at(roof.tflops)
             d.line(x.at(start), height_, x.end, height_, colour, thick, "5 4" if roof.dashed else "")
-            placer.keep_off([(x.at(start), height_), (x.end, height_)])
+            labels.keep_off([(x.at(start), height_), (x.end, height_)])
     d.end()
-    _slope_label(d, x, y, slope, ridge, placer)
+    _slope_label(d, x, y, slope, ridge, labels)
     _roof_labels(d, lines, x, y, scale, unit)
-    _points(d, points, x, y, scale, unit, placer)
+    _points(d, points, x, y, scale, unit, labels)
     _legend(d, points, x)
 
 
@@ -117,13 +117,13 @@ def _grid(d: Drawing, x: LogAxis, y: LogAxis, scale: float) -> None:
 def _line(
     d: Drawing, x: LogAxis, y: LogAxis, low: float, high: float, slope: float, colour: str, width: float, dash: str
 ) -> list[tuple[float, float]]:
-    places = [(x.at(i), y.at(i * slope / 1e3)) for i in (low, high)]
-    (x1, y1), (x2, y2) = places
+    positions = [(x.at(i), y.at(i * slope / 1e3)) for i in (low, high)]
+    (x1, y1), (x2, y2) = positions
     d.line(x1, y1, x2, y2, colour, width, dash)
-    return places
+    return positions
 
 
-def _slope_label(d: Drawing, x: LogAxis, y: LogAxis, slope: float, ridge: float, placer: Placer) -> None:
+def _slope_label(d: Drawing, x: LogAxis, y: LogAxis, slope: float, ridge: float, labels: Labels) -> None:
     """Along the memory slope, above it."""
     from math import atan2, degrees, hypot
 
@@ -143,7 +143,7 @@ def _slope_label(d: Drawing, x: LogAxis, y: LogAxis, slope: float, ridge: float,
     for step in range(-4, 5):  # the turned text as a row of small boxes
         along = step / 4 * long / 2 / length
         bx, by = px + (x2 - x1) * along, py + (y2 - y1) * along
-        placer.take(bx - 6, by - 9, bx + 6, by + 2)
+        labels.take(bx - 6, by - 9, bx + 6, by + 2)
 
 
 def _roof_labels(d: Drawing, lines: list[Roof], x: LogAxis, y: LogAxis, scale: float, unit: str) -> None:
@@ -156,31 +156,31 @@ def _roof_labels(d: Drawing, lines: list[Roof], x: LogAxis, y: LogAxis, scale: f
         d.text(x.end + 14, label_y + 12.5, f"{number(roof.tflops * scale)} {unit}", 11, MUTED)
 
 
-def _points(d: Drawing, points: list[Rate], x: LogAxis, y: LogAxis, scale: float, unit: str, placer: Placer) -> None:
-    places = [(x.at(intensity(p)), y.at(p.value)) for p in points]
-    for px, py in places:
-        placer.take(px - 6, py - 6, px + 6, py + 6)
-    for names, group, px, py in sorted(_together(points, places), key=lambda found: -len(", ".join(found[0]))):
+def _points(d: Drawing, points: list[Rate], x: LogAxis, y: LogAxis, scale: float, unit: str, labels: Labels) -> None:
+    positions = [(x.at(intensity(p)), y.at(p.value)) for p in points]
+    for px, py in positions:
+        labels.take(px - 6, py - 6, px + 6, py + 6)
+    for names, group, px, py in sorted(_together(points, positions), key=lambda found: -len(", ".join(found[0]))):
         texts = [", ".join(names), f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else ""]
         for text in [t for t in texts if t]:
-            placed = placer.label(text, px, py, 11.5)
-            if placed is not None:
-                lx, ly, anchor, tied = placed
+            position = labels.label(text, px, py, 11.5)
+            if position is not None:
+                lx, ly, anchor, tied = position
                 if tied:
                     d.line(px, py, lx + (3 if anchor == "end" else -3), ly - 4, AXIS)
                 d.text(lx, ly, text, 11.5, COLOURS.get(group, OTHER), anchor, halo=True)
                 break
     # Squares are the largest: where points of two groups lie on each other, both are seen.
-    pairs = sorted(zip(points, places, strict=True), key=lambda pair: pair[0].group != "normalisation")
+    pairs = sorted(zip(points, positions, strict=True), key=lambda pair: pair[0].group != "normalisation")
     for point, (px, py) in pairs:
         about = f"{point.what}: {number(point.value * scale)} {unit} at {number(intensity(point))} FLOP/byte"
         marker(d, point.group, px, py, about)
 
 
-def _together(points: list[Rate], places: list[tuple[float, float]]) -> list[tuple[list[str], str, float, float]]:
+def _together(points: list[Rate], positions: list[tuple[float, float]]) -> list[tuple[list[str], str, float, float]]:
     """(names, group, x, y): points of a group that lie on each other share one label at their middle."""
     found: list[tuple[list[str], str, list[tuple[float, float]]]] = []
-    for point, (px, py) in zip(points, places, strict=True):
+    for point, (px, py) in zip(points, positions, strict=True):
         for names, group, there in found:
             if group == point.group and any(abs(px - ox) < _NEAR and abs(py - oy) < _NEAR for ox, oy in there):
                 names.append(point.what)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..judge.plan import Plan
 from .blocks import WHERE
-from .terminal import Look
+from .terminal import Display
 
 _SORT = {"warn": " (a warning)", "unknown": " (not known)"}
 
 
-def plan_text(plan: Plan, look: Look) -> str:
+def plan_text(plan: Plan, display: Display) -> str:
     """The plan as plain text lines; commands stand on lines of their own, unwrapped."""
     from textwrap import wrap
 
@@ -17,25 +17,25 @@ def plan_text(plan: Plan, look: Look) -> str:
         return "Nothing was found that a step could repair.\n"
     rows: list[str] = []
     for number, planned in enumerate(plan.fixes, 1):
-        rows += wrap(f"{number}. {planned.fix.title}", look.width, subsequent_indent="   ")
+        rows += wrap(f"{number}. {planned.fix.title}", display.width, subsequent_indent="   ")
         also = [check_id for check_id in planned.removes if check_id != planned.finding.id]
         because = f"for {planned.finding.id}{_SORT.get(planned.finding.status, '')}"
         because += f"; also removes {', '.join(also)}" if also else ""
-        rows += wrap(because, look.width, initial_indent="   ", subsequent_indent="   ")
+        rows += wrap(because, display.width, initial_indent="   ", subsequent_indent="   ")
         for step in planned.fix.steps:
             marks = [WHERE.get(step.where, step.where)]
             marks += ["as root"] if step.needs_root else []
             marks += ["cannot be undone"] if step.destructive else []
             marks += [] if step.possible_here else ["not possible from here"]
             text = f"- {step.text} ({', '.join(marks)})"
-            rows += wrap(text, look.width, initial_indent="   ", subsequent_indent="     ")
+            rows += wrap(text, display.width, initial_indent="   ", subsequent_indent="     ")
             rows += ["", *(f"       {line}" for line in step.command.splitlines()), ""] if step.command else []
         if planned.look_again:
             rows.append("   Then look again: gpudoctor check")
         rows.append("")
     for finding in plan.unfixed:
-        rows += wrap(f"No step is known for {finding.id}: {finding.title}", look.width)
+        rows += wrap(f"No step is known for {finding.id}: {finding.title}", display.width)
     if plan.fixes and not plan.fixes[-1].look_again:
         rows.append("When all is done: gpudoctor check")
     text = "\n".join(rows).rstrip() + "\n"
-    return text.encode("ascii", "replace").decode() if look.ascii_ else text
+    return text.encode("ascii", "replace").decode() if display.ascii_ else text

@@ -63,17 +63,17 @@ class Drawing:
         self._parts.append(f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"{more}/>')
 
     def polyline(self, points: Sequence[tuple[float, float]], colour: str, width: float = 2) -> None:
-        places = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        path_points = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
         self._parts.append(
-            f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="{_n(width)}"'
+            f'<polyline points="{path_points}" fill="none" stroke="{colour}" stroke-width="{_n(width)}"'
             ' stroke-linejoin="round" stroke-linecap="round"/>'
         )
 
     def polygon(self, points: Sequence[tuple[float, float]], fill: str, opacity: float = 1, edge: str = "") -> None:
-        places = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        path_points = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
         stroke = f' stroke="{edge}" stroke-width="1.2"' if edge else ""
         faint = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
-        self._parts.append(f'<polygon points="{places}" fill="{fill}"{faint}{stroke}/>')
+        self._parts.append(f'<polygon points="{path_points}" fill="{fill}"{faint}{stroke}/>')
 
     def rect(
         self,

@@ -19,7 +19,7 @@ from .waiting import waiting_lines
 SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
 
 
-class Look(NamedTuple):
+class Display(NamedTuple):
     """How to write: columns, -v count, ASCII only, colour."""
 
     width: int = 80
@@ -31,23 +31,23 @@ class Look(NamedTuple):
 def render_terminal(
     report: Report,
     layers: Mapping[str, Layer],
-    look: Look = Look(),  # noqa: B008
+    display: Display = Display(),  # noqa: B008
     titles: Mapping[str, str] | None = None,
 ) -> str:
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
-    width = max(40, min(look.width, 110))
+    width = max(40, min(display.width, 110))
     rows = [*header(report, width), BLANK]
     if known(report.snapshot.measured.level) is not None:
         from .measured_blocks import measured_lines
 
-        rows += [*measured_lines(report, width, look.verbose), BLANK]
+        rows += [*measured_lines(report, width, display.verbose), BLANK]
     if report.text:
-        rows += _told_causes(report, titles or {}, width, look.verbose)
+        rows += _told_causes(report, titles or {}, width, display.verbose)
     else:
-        rows += _causes(report, width, look.verbose)
-    if look.verbose or not report.text:
-        rows += group_lines(report, layers, width, look.verbose)
-        rows += [*([] if look.verbose else waiting_lines(report, width)), BLANK]
+        rows += _causes(report, width, display.verbose)
+    if display.verbose or not report.text:
+        rows += group_lines(report, layers, width, display.verbose)
+        rows += [*([] if display.verbose else waiting_lines(report, width)), BLANK]
     remarks = _smi_note(report, width)
     for note in report.matrix.notes:
         remarks += wrap(note, width, first=Span("i ", "dim"), style="dim")
@@ -55,12 +55,12 @@ def render_terminal(
         text = f"{remark.title}. {remark.detail}" if remark.detail else remark.title
         remarks += wrap(text, width, first=Span("i ", "dim"), style="dim")
     rows += [*remarks, BLANK] if remarks else []
-    if look.verbose > 1:
+    if display.verbose > 1:
         from .everything import fact_lines
 
         rows += [*fact_lines(report.snapshot, width), BLANK]
-    rows += verdict(report, width, look.verbose)
-    return coloured(rows, look.ascii_) if look.colour else plain(rows, look.ascii_)
+    rows += verdict(report, width, display.verbose)
+    return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
 
 
 def _causes(report: Report, width: int, verbose: int) -> list[Line]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ..formats.lazy import lazy
-from .spans import Place, Scan, Span, any_of, compiled, left_of
+from .spans import NameSpan, Scan, Span, any_of, compiled, left_of
 
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
 _MAIL_SIGNS = frozenset("_.+-")
@@ -53,23 +53,23 @@ def find_addresses(scan: Scan, number: Number) -> Iterator[Span]:
             yield Span(start, end, mask)
 
 
-def _found(scan: Scan) -> Iterator[Place]:
+def _found(scan: Scan) -> Iterator[NameSpan]:
     yield from _mails(scan)
     yield from _colons(scan)
     yield from _words(scan)
 
 
-def _mails(scan: Scan) -> Iterator[Place]:
+def _mails(scan: Scan) -> Iterator[NameSpan]:
     text = scan.text
-    for at in scan.places("@") if "@" in text else ():
+    for at in scan.offsets("@") if "@" in text else ():
         left = left_of(text, at, _MAIL_SIGNS, 65)
         if left < at and (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] in ("_", "-")):
             found = compiled(_MAIL).match(text, left, min(at + 200, len(text)))
             if found and not found[0].endswith(_FILES):
-                yield Place(*found.span(), "mail")
+                yield NameSpan(*found.span(), "mail")
 
 
-def _colons(scan: Scan) -> Iterator[Place]:
+def _colons(scan: Scan) -> Iterator[NameSpan]:
     """MAC, IPv6 and InfiniBand addresses: runs of hexadecimal digits and colons."""
     text = scan.text
     if text.count(":") < 2:
@@ -93,11 +93,11 @@ def _colons(scan: Scan) -> Iterator[Place]:
         start, bare = end - len(bare), bare if bare.endswith("::") else bare.rstrip(":")
         for kind, pattern in (("mac", _MAC), ("guid", _GUID), ("ipv6", _IPV6)):
             if compiled(pattern).fullmatch(bare):
-                yield Place(start, start + len(bare), kind)
+                yield NameSpan(start, start + len(bare), kind)
                 break
 
 
-def _words(scan: Scan) -> Iterator[Place]:
+def _words(scan: Scan) -> Iterator[NameSpan]:
     """Addresses with dashes or dots, and long numbers, in words that may hold them."""
     dashed = scan.dashed
     long = [word for word in scan.words if len(word) >= 14]
@@ -108,10 +108,10 @@ def _words(scan: Scan) -> Iterator[Place]:
         ("dotted mac", _DOTTED_MAC, [word for word in long if len(word) == 14 and word[4] == word[9] == "."]),
     ):
         for found in scan.each(words, pattern):
-            yield Place(*found.span(), kind)
+            yield NameSpan(*found.span(), kind)
     if any(len(word) >= 64 and word.isalnum() for word in long):
         for found in compiled(_LONG_ID).finditer(scan.text):
-            yield Place(*found.span(), "long")
+            yield NameSpan(*found.span(), "long")
 
 
 def find_ipv4(scan: Scan) -> list[Span]:

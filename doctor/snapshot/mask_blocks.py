@@ -39,14 +39,14 @@ def find_blocks(scan: Scan) -> Iterator[Span]:
     if "-----BEGIN" in text:
         yield from _private_keys(text)
     done = 0
-    for at in scan.places("$") if "$" in text else ():
+    for at in scan.offsets("$") if "$" in text else ():
         if at >= done and (hashed := compiled(_CRYPT).match(text, at)):
             done = hashed.end()
             before = compiled(_USER).search(text, max(text.rfind("\n", 0, at) + 1, at - 42), at)
             yield Span(before.start() if before else at, hashed.end())
     if scan.may_hold("Secret") and scan.may_hold("kind"):
         first, last = 0, -1
-        for at in scan.places("kind"):
+        for at in scan.offsets("kind"):
             if compiled(r"kind[\"']?\s{0,4}:\s{0,4}[\"']?Secret\b").match(text, at):
                 start, end = _document(text, at)
                 if start >= last:

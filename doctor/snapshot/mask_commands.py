@@ -76,7 +76,7 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
     for word, command, secret in _FLAGS:
         if not scan.may_begin(word.split()[0].lstrip("-")):
             continue
-        for first, last in _commands(text, scan.places(word)):
+        for first, last in _commands(text, scan.offsets(word)):
             if not compiled(f"(?i){command}").search(text, first, last):
                 continue
             for found in compiled(secret).finditer(text, first, last):
@@ -86,7 +86,7 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
                     yield Span(*found.span(number))
     for word in _LOGINS:
         if scan.may_hold(word):
-            for at in scan.places(word):
+            for at in scan.offsets(word):
                 yield from _positional(text, at, at + len(word))
 
 

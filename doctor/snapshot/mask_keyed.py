@@ -42,8 +42,8 @@ _END = ".,;:!?)]}\\"
 def find_keyed(scan: Scan) -> Iterator[Span]:
     """The values of every name that has secrets for values."""
     text, done = scan.text, -1
-    places = sorted(at for stem in _STEMS if scan.may_hold(stem) for at in scan.places(stem))
-    for at in places:
+    starts = sorted(at for stem in _STEMS if scan.may_hold(stem) for at in scan.offsets(stem))
+    for at in starts:
         if at < done:
             continue
         name_end = _NAME_RIGHT.match(text, at)

@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from .home_places import SHARED_FOLDERS
-from .name_places import find_places
-from .spans import Place, Scan, Span, any_of, compiled, places
+from .find_names import find_names
+from .home_folders import SHARED_FOLDERS
+from .spans import NameSpan, Scan, Span, any_of, compiled, offsets
 
 _FIELD_WORDS = frozenset(
     (  # noqa: SIM905
@@ -138,12 +138,12 @@ class Names:
         if parent and name and name not in _FIELD_WORDS and name not in _WELL_KNOWN_HOMES and parent != "/home":
             self._homes[f"{parent}/{name}"] = self.user(name)
 
-    def learn(self, scan: Scan, number: Number) -> list[Place]:
+    def learn(self, scan: Scan, number: Number) -> list[NameSpan]:
         """Know everybody and everything that a text names."""
-        found: list[Place] = []
-        for place in scan.kept("places", find_places):
-            name = scan.text[place.start : place.end]
-            kind = _kind(place.kind, name)
+        found: list[NameSpan] = []
+        for named in scan.kept("names", find_names):
+            name = scan.text[named.start : named.end]
+            kind = _kind(named.kind, name)
             if kind == "user":
                 self.user(name)
             elif kind == "host":
@@ -152,7 +152,7 @@ class Names:
                 self.number(name, number)
             else:
                 continue
-            found.append(Place(place.start, place.end, kind))
+            found.append(NameSpan(named.start, named.end, kind))
         if "://" in scan.text:
             for url in compiled(_PRIVATE_HOST).finditer(scan.text):
                 self.host(url[1])
@@ -170,7 +170,7 @@ class Names:
             if mask != name:
                 yield Span(start, end, mask)
         for path, mask in self._homes.items():
-            for at in places(text, path):
+            for at in offsets(text, path):
                 after = text[at + len(path) : at + len(path) + 1]
                 inside = bool(at) and (text[at - 1].isalnum() or text[at - 1] in "_.-")
                 if not inside and not (after.isalnum() or after == "_"):

@@ -13,7 +13,7 @@ from functools import cache
 
 from msgspec.json import decode
 
-from .spans import Scan, Span, any_of, compiled, places
+from .spans import Scan, Span, any_of, compiled, offsets
 
 _MANY = 20
 """Words that are looked for one by one."""
@@ -71,7 +71,7 @@ def _matches(scan: Scan, words: list[str], pattern: str) -> Iterator[Span]:
     if len(words) > _MANY:
         found = [m for m in expression.finditer(text) if not (m.start() and text[m.start() - 1].isalnum())]
     else:
-        starts = {at for word in words for at in places(text, word) if not (at and text[at - 1].isalnum())}
+        starts = {at for word in words for at in offsets(text, word) if not (at and text[at - 1].isalnum())}
         found = [m for at in starts if (m := expression.match(text, at))]
     for match in found:
         yield Span(*match.span())

@@ -30,7 +30,7 @@ def find_in_urls(scan: Scan) -> Iterator[Span]:
     text = scan.text
     if "://" in text:
         done = 0
-        for at in scan.places("://"):
+        for at in scan.offsets("://"):
             has_user = text.find("@", at + 3, at + _LONGEST_USER) >= 0
             found = compiled(_USERINFO).match(text, at + 3) if has_user else None
             if found and not text.startswith(("git@", "***@"), at + 3):
@@ -42,7 +42,7 @@ def find_in_urls(scan: Scan) -> Iterator[Span]:
                 if "=" in rest[0]:
                     yield from _query(text, start, done)
     if "@" in text:
-        for at in scan.places("@"):
+        for at in scan.offsets("@"):
             colon = text.rfind(":", max(at - 201, 0), at)
             if 0 <= colon < at - 1:
                 left = left_of(text, colon, _BARE_SIGNS, 101)

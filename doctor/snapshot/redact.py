@@ -126,7 +126,7 @@ class Redactor:
             if address not in self._versions and address not in self._ipv4:
                 self._ipv4[address] = ipv4_mask(len(self._ipv4) + 1)
 
-    def look(self, value: Any) -> None:
+    def prepare(self, value: Any) -> None:
         """Look at all texts of a value as one, before `value`: most of them hold nothing to mask."""
         plain: dict[str, None] = {}
         texts: dict[str, None] = {}
@@ -260,7 +260,7 @@ def redact(value: T, names: LocalNames = LocalNames(), masks: Redactor | None = 
     """
     redactor = masks or Redactor(names)
     redactor.learn(getattr(value, "snapshot", value))
-    redactor.look(value)
+    redactor.prepare(value)
     return redactor.value(value)
 
 

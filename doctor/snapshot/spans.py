@@ -1,4 +1,4 @@
-"""Places in a text and what they become: every finder reads the text as it came, then all are replaced at once."""
+"""Spans of a text and what they become: every finder reads the text as it came, then all are replaced at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Span(NamedTuple):
     mask: str = GONE
 
 
-class Place(NamedTuple):
+class NameSpan(NamedTuple):
     """`text[start:end]` names a user, a host, the owner of a home, a folder that may be a user's, or is a number."""
 
     start: int
@@ -100,7 +100,7 @@ def flat(text: str) -> str:
     return text
 
 
-def places(text: str, word: str) -> Iterator[int]:
+def offsets(text: str, word: str) -> Iterator[int]:
     """Where a word stands in a text."""
     at = text.find(word)
     while at >= 0:
@@ -112,7 +112,7 @@ def any_of(text: str, words: Collection[str], run: str = r"\w+") -> Iterator[tup
     """Where each of many words stands, and the word; of more than a few only where a run of such signs begins."""
     if len(words) <= _MANY:
         for word in words:
-            for at in places(text, word):
+            for at in offsets(text, word):
                 yield at, word
         return
     begin: dict[str, dict[int, set[str]]] = {}  # by the first run of a word, and its length
@@ -120,11 +120,11 @@ def any_of(text: str, words: Collection[str], run: str = r"\w+") -> Iterator[tup
         if head := compiled(run).match(word):
             begin.setdefault(head[0], {}).setdefault(len(word), set()).add(word)
         else:
-            for at in places(text, word):
+            for at in offsets(text, word):
                 yield at, word
     runs: Iterable[tuple[int, str]]
     if len(begin) <= _MANY:  # `gpu-1` to `gpu-64`
-        runs = ((at, first) for first in begin for at in places(text, first))
+        runs = ((at, first) for first in begin for at in offsets(text, first))
     else:
         runs = ((found.start(), found[0]) for found in compiled(run).finditer(text) if found[0] in begin)
     for at, first in runs:
@@ -182,7 +182,7 @@ class Scan:
             yield from compiled(pattern).finditer(self.text)
             return
         for word in words:
-            for at in places(self.text, word):
+            for at in offsets(self.text, word):
                 yield from compiled(pattern).finditer(self.text, at, at + len(word))
 
     @cached_property
@@ -205,7 +205,7 @@ class Scan:
         """Whether some word may begin with this one, in any case."""
         return _without_digits(word)[:_HEAD].lower() in self._heads
 
-    def places(self, word: str) -> Iterator[int]:
+    def offsets(self, word: str) -> Iterator[int]:
         """Where a text stands, in any case if it is given in lower case."""
         text = self.lower if word.islower() else self.text
         at = text.find(word)

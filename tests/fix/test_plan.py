@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from doctor.commands.fix_apply import environment_steps
 from doctor.judge.plan import Plan, plan
 from doctor.report.steps import plan_text
-from doctor.report.terminal import Look
+from doctor.report.terminal import Display
 from doctor.snapshot import ABSENT, EnvVar, PciDevice, Snapshot, TorchRun, known
 
 from ..healthy import healthy
@@ -36,14 +36,14 @@ def old_torch_on_a_new_gpu() -> Snapshot:
 def test_a_healthy_machine_needs_nothing() -> None:
     found = of(healthy())
     assert found.ends == "nothing-to-do" and not found.fixes
-    assert plan_text(found, Look()) == "Nothing was found that a step could repair.\n"
+    assert plan_text(found, Display()) == "Nothing was found that a step could repair.\n"
 
 
 def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:
     found = of(old_torch_on_a_new_gpu())
     assert [p.finding.id for p in found.fixes] == ["torch-lacks-new-gpu-sm"]
     assert "torch-companion-mismatch" in found.fixes[0].removes
-    text = plan_text(found, Look())
+    text = plan_text(found, Display())
     assert text.count("pip install") == 1, "the same step must not be told twice"
     assert "gpudoctor check" in text.splitlines()[-1]
 
@@ -93,7 +93,7 @@ def test_one_check_alone_can_be_planned_for() -> None:
 
 
 def test_ascii_has_no_other_bytes() -> None:
-    assert plan_text(of(old_torch_on_a_new_gpu()), Look(ascii_=True)).isascii()
+    assert plan_text(of(old_torch_on_a_new_gpu()), Display(ascii_=True)).isascii()
 
 
 def test_a_warning_with_a_fix_gets_its_steps() -> None:
@@ -107,6 +107,6 @@ def test_a_warning_with_a_fix_gets_its_steps() -> None:
     assert [f.status for f in found] == ["warn"] and found[0].fixes
     planned = of(warned)
     assert [p.finding.id for p in planned.fixes] == [found[0].id] and planned.ends == "pass"
-    assert f"for {found[0].id} (a warning)" in plan_text(planned, Look())
+    assert f"for {found[0].id} (a warning)" in plan_text(planned, Display())
     assert environment_steps(planned) == [], "--apply leaves a warning alone"
     assert environment_steps(planned, found[0].id) == list(found[0].fixes[0].steps)

@@ -28,7 +28,7 @@ from doctor.probes.nvml import parse_nvml
 from doctor.probes.torch_run import parse_torch_run
 from doctor.report.json import render_json
 from doctor.report.markdown import render_markdown
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Snapshot
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import Output
@@ -262,4 +262,4 @@ def judged(snapshot: Snapshot, policy: Policy, data: bytes) -> object:
     layers = {check.id: load(check.id).about.layer for check in found.checks}
     json.loads(render_json(found))
     render_markdown(found, layers).encode("utf-8", "backslashreplace")
-    return render_terminal(found, layers, Look(verbose=2, width=80)).encode("utf-8", "backslashreplace")
+    return render_terminal(found, layers, Display(verbose=2, width=80)).encode("utf-8", "backslashreplace")

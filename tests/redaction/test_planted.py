@@ -11,7 +11,7 @@ from doctor.judge.report import Report
 from doctor.report.healthline import healthline
 from doctor.report.json import render_json
 from doctor.report.markdown import render_markdown
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot.redact import redact
 
 from ..cli.command import gpudoctor
@@ -28,7 +28,7 @@ def every_format(found: Report) -> str:
         (
             render_json(found).decode(),
             render_markdown(found, layers),  # type: ignore[arg-type]
-            render_terminal(found, layers, Look(verbose=2, width=100)),  # type: ignore[arg-type]
+            render_terminal(found, layers, Display(verbose=2, width=100)),  # type: ignore[arg-type]
             healthline(found),
         )
     )

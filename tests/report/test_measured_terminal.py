@@ -19,7 +19,7 @@ from doctor.report.clean import ascii_only
 from doctor.report.lines import plain
 from doctor.report.measured_blocks import measured_lines
 from doctor.report.table import Row, table
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import Measured, PairProof, StepEnd
 
@@ -63,7 +63,7 @@ def reports() -> dict[str, Report]:
 
 
 def test_the_proof_is_told_in_words_under_the_header() -> None:
-    lines = render_terminal(told(full_measured()), LAYERS, Look(width=100)).splitlines()
+    lines = render_terminal(told(full_measured()), LAYERS, Display(width=100)).splitlines()
     head = next(i for i, row in enumerate(lines) if row.startswith("Measured  full run"))
     assert any("NVIDIA H200" in row for row in lines[:head])
     assert lines[head + 1].startswith("✓ GPU path used  cuda:0 (NVIDIA H200)")

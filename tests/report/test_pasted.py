@@ -7,7 +7,7 @@ import re
 from doctor.judge import load_all
 from doctor.judge.report import Report
 from doctor.report.markdown import render_markdown
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Snapshot, Symptom, Target
 from doctor.text import read
 from doctor.text.cause_pages import load_causes
@@ -24,7 +24,7 @@ BLOCK = "some words\nPyTorch version: 2.5.1+cu121\nGPU 0: NVIDIA GeForce RTX 508
 
 
 def terminal(text: str, verbose: int = 0) -> str:
-    return render_terminal(judged(text), LAYERS, Look(verbose=verbose), TITLES)
+    return render_terminal(judged(text), LAYERS, Display(verbose=verbose), TITLES)
 
 
 def markdown(text: str) -> str:
@@ -180,7 +180,7 @@ def test_the_only_cause_that_a_message_speaks_of_is_a_warning_with_a_fix() -> No
     first = found.findings[0]
     assert (first.id, first.status) == ("shm-too-small", "warn") and first.title.startswith("Likely: ")
     assert first.fixes and found.needs and (found.verdict, found.exit_code) == ("unknown", 3)
-    for text in (render_terminal(found, LAYERS, Look(), TITLES), render_markdown(found, LAYERS, TITLES)):
+    for text in (render_terminal(found, LAYERS, Display(), TITLES), render_markdown(found, LAYERS, TITLES)):
         assert (
             text.index("Likely: ")
             < text.index(first.fixes[0].title)

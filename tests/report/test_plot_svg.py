@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from doctor.report.axes import LinearAxis, LogAxis, spread_labels
-from doctor.report.place import Placer
+from doctor.report.labels import Labels
 from doctor.report.plot_svg import drawable, render_svg
 from doctor.report.svg import escape, shorten, text_width
 from doctor.snapshot.measured import Measured
@@ -294,10 +294,10 @@ def test_labels_are_moved_apart_and_keep_their_order(wanted: list[float]) -> Non
 
 
 def test_a_label_finds_the_free_side_of_its_point_or_none() -> None:
-    place = Placer(0, 0, 200, 100)
+    place = Labels(0, 0, 200, 100)
     assert place.label("abc", 100, 50, 12) == (109, 54, "start", False)
     place.keep_off([(105, 50), (200, 50)])
-    found = Placer(0, 0, 200, 100)
+    found = Labels(0, 0, 200, 100)
     found.take(104, 30, 200, 70)
     assert found.label("abc", 100, 50, 12) == (91, 54, "end", False)
     found.take(0, 0, 200, 100)

@@ -11,7 +11,7 @@ from doctor.judge.report import CheckResult
 from doctor.report.groups import in_words
 from doctor.report.lines import plain
 from doctor.report.markdown import render_markdown
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.report.waiting import waiting_lines
 from doctor.snapshot import Missing
 
@@ -20,11 +20,11 @@ from ..judging import report
 from ..rows import for_each
 from .samples import COMMAND, LAYERS, finding, hostile, sick, steps
 
-PLAIN = Look(width=80)
+PLAIN = Display(width=80)
 
 
-def rows(look: Look = PLAIN, **changes: object) -> list[str]:
-    return render_terminal(sick(**changes), LAYERS, look).split("\n")
+def rows(display: Display = PLAIN, **changes: object) -> list[str]:
+    return render_terminal(sick(**changes), LAYERS, display).split("\n")
 
 
 def row_of(text: str, lines: list[str]) -> int:
@@ -65,7 +65,7 @@ def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
 
 @for_each("width", [40, 60, 80, 100, 300])
 def test_commands_stand_alone_and_whole_at_every_width(width: int) -> None:
-    lines = [row.strip(" ") for row in rows(Look(width=width))]
+    lines = [row.strip(" ") for row in rows(Display(width=width))]
     for step in steps():
         for command in step.command.split("\n"):
             if command:
@@ -76,7 +76,7 @@ def test_commands_stand_alone_and_whole_at_every_width(width: int) -> None:
 @for_each("width", [60, 80, 100])
 def test_nothing_but_commands_and_long_words_is_wider_than_the_terminal(width: int, verbose: int) -> None:
     commands = {line.strip() for step in steps() for line in step.command.replace("\t", " ").split("\n")}
-    for row in rows(Look(width=width, verbose=verbose)):
+    for row in rows(Display(width=width, verbose=verbose)):
         broken_as_far_as_possible = len(row.split()) == 1
         assert len(row) <= width or row.strip() in commands or broken_as_far_as_possible, row
 
@@ -102,7 +102,7 @@ def test_every_place_is_said_and_what_cannot_be_done_here_is_marked() -> None:
 def test_the_second_way_is_named_and_told_with_v() -> None:
     assert not any("second-way" in row for row in rows())
     assert "Use another card" in "\n".join(rows())
-    assert any("second-way" in row for row in rows(Look(verbose=1)))
+    assert any("second-way" in row for row in rows(Display(verbose=1)))
 
 
 def test_a_group_with_something_unknown_is_not_well() -> None:
@@ -135,14 +135,14 @@ def test_a_reason_is_told_once() -> None:
 
 def test_what_was_seen_is_for_v() -> None:
     assert not any(row.lstrip().startswith(("Seen:", "Inferred:")) for row in rows())
-    assert any("Seen: " in row for row in rows(Look(verbose=1)))
+    assert any("Seen: " in row for row in rows(Display(verbose=1)))
 
 
 def test_a_mark_never_stands_before_the_name_of_a_fault_that_is_absent() -> None:
     (gpu,) = healthy().gpus  # type: ignore[misc]
     calm = report(healthy().replace({"gpus": (replace(gpu, persistence_mode=False),)}))
     assert calm.remarks and all(check.words for check in calm.checks if check.status == "pass")
-    for text in (render_terminal(calm, LAYERS, Look(verbose=1, width=110)), render_markdown(calm, LAYERS)):
+    for text in (render_terminal(calm, LAYERS, Display(verbose=1, width=110)), render_markdown(calm, LAYERS)):
         assert "The driver is loaded" in text and not re.search(r"[✓✅] \S*driver-not-loaded", text)
         for remark in calm.remarks:
             row = next(row for row in text.splitlines() if remark.id in row)
@@ -164,7 +164,7 @@ def test_a_group_of_skipped_checks_has_no_tick() -> None:
 
 def test_a_passing_group_is_one_line_and_v_opens_it() -> None:
     calm = report(healthy())
-    closed, opened = (render_terminal(calm, LAYERS, Look(verbose=v)) for v in (0, 1))
+    closed, opened = (render_terminal(calm, LAYERS, Display(verbose=v)) for v in (0, 1))
     assert "no-nvidia-gpu" not in closed
     for check in calm.checks:
         assert check.id in opened
@@ -175,7 +175,7 @@ def test_a_passing_group_is_one_line_and_v_opens_it() -> None:
 
 def test_vv_tells_all_facts_with_their_witnesses() -> None:
     seen = healthy().replace({"witnesses": {"driver.kernel_version": ("/proc/driver/nvidia/version",)}})
-    text = " ".join(render_terminal(report(seen), LAYERS, Look(verbose=2)).split())
+    text = " ".join(render_terminal(report(seen), LAYERS, Display(verbose=2)).split())
     assert "driver.kernel_version: 580.82.07 [/proc/driver/nvidia/version]" in text
     assert "gpus[0].name: NVIDIA H100 80GB HBM3" in text
     assert "host.cpu_model: not known (not-asked)" in text
@@ -192,20 +192,20 @@ def test_nvidia_smi_s_cuda_version_is_explained_where_it_differs() -> None:
 @for_each("verbose", [0, 2])
 def test_ascii_is_ascii(verbose: int) -> None:
     for found in (sick(), hostile()):
-        assert render_terminal(found, LAYERS, Look(verbose=verbose, ascii_=True)).isascii()
+        assert render_terminal(found, LAYERS, Display(verbose=verbose, ascii_=True)).isascii()
 
 
 @for_each("verbose", [0, 1, 2])
 def test_no_control_character_of_a_fact_reaches_the_terminal(verbose: int) -> None:
-    text = render_terminal(hostile(), LAYERS, Look(verbose=verbose))
+    text = render_terminal(hostile(), LAYERS, Display(verbose=verbose))
     assert not [c for c in text if not c.isprintable() and c != "\n"]
 
 
 def test_colour_changes_no_word() -> None:
     for found in (sick(), report(healthy())):
-        coloured = render_terminal(found, LAYERS, Look(width=80, verbose=1, colour=True))
+        coloured = render_terminal(found, LAYERS, Display(width=80, verbose=1, colour=True))
         assert "\x1b[" in coloured
-        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_terminal(found, LAYERS, Look(width=80, verbose=1))
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_terminal(found, LAYERS, Display(width=80, verbose=1))
 
 
 def test_a_circle_of_causes_is_still_told() -> None:

@@ -9,7 +9,7 @@ from doctor.judge import load_all
 from doctor.judge.report import Report
 from doctor.report import facts
 from doctor.report.groups import groups
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Missing, Snapshot, known
 
 ABOUT = {check.id: check.about for check in load_all()}
@@ -80,7 +80,7 @@ def contradictions(report: Report) -> list[str]:
 
 def _pairs(report: Report) -> Iterator[str]:
     for verbose in (0, 1):
-        text = render_terminal(report, LAYERS, Look(verbose=verbose, width=110))
+        text = render_terminal(report, LAYERS, Display(verbose=verbose, width=110))
         flat = "\n".join(" ".join(row.split()) for row in text.splitlines())
         for one, other in PAIRS:
             first = re.search(one, flat, re.M)

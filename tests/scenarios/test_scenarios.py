@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from doctor.judge.report import Report
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
 from ..fix.hostile import faults
@@ -79,7 +79,7 @@ def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str
     """The report does not contradict itself, and its first and last screens say what is wrong and what to do."""
     report = msgspec.convert(saved, Report, strict=False)
     assert not contradictions(report)
-    rows = render_terminal(report, LAYERS, Look(width=80)).splitlines()
+    rows = render_terminal(report, LAYERS, Display(width=80)).splitlines()
     for failed in report.findings[:1]:
         assert (
             failed.title.split()[0] in " ".join(rows[:24]) and any("Fix: " in row for row in rows[:24])

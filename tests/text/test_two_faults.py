@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from doctor.report.terminal import Look, render_terminal
+from doctor.report.terminal import Display, render_terminal
 from doctor.text import judgeable, read
 
 from ..judging import report
@@ -50,7 +50,7 @@ def test_a_fault_of_something_else_hides_none_of_ours() -> None:
 
 def page(text: str) -> str:
     """The report as it is printed."""
-    return " ".join(render_terminal(report(read(text)), {}, Look(width=100), {}).split())
+    return " ".join(render_terminal(report(read(text)), {}, Display(width=100), {}).split())
 
 
 MACHINE = "GPU 0: NVIDIA A100-SXM4-80GB\nNvidia driver version: 550.54.15\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from doctor.proof.watch_place import own_numbers
+from doctor.proof.watch_host import own_numbers
 from tests.fakes import Machine
 
 from .run import measured, python, run

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..formats.lazy import lazy
-from .spans import Place, Scan
+from .spans import NameSpan, Scan
 
 _ROOTS = ("home", "users/", "users\\", "user/", "/u/", "scratch", "homes/", "ptmp/", "nobackup", "workspaces/", "~")
 _FOLDER = lazy(
@@ -25,17 +25,17 @@ _TILDE = lazy(r"~([A-Za-z_][\w.-]*)(?=/)")
 _MEDIA = lazy(r"(?:/run)?/media/([A-Za-z_][\w.-]*)(?=/)")
 
 
-def find_homes(scan: Scan) -> Iterator[Place]:
+def find_homes(scan: Scan) -> Iterator[NameSpan]:
     """The names of the owners of the folders that a text names; `folder` where it may be no person's."""
     text = scan.text
     for root in _ROOTS:
         if (root == "~" and "~" not in text) or (root != "~" and not scan.may_hold(root.strip("/\\"))):
             continue
-        for at in scan.places(root):
+        for at in scan.offsets(root):
             if root == "~":
                 found = _TILDE.match(text, at)
                 if found and not (at and (text[at - 1].isalnum() or text[at - 1] in "_.~/-")):
-                    yield Place(*found.span(1), "owner")
+                    yield NameSpan(*found.span(1), "owner")
                 continue
             start = at + 1 if root.startswith("/") else at
             while start and at - start < 12 and text[start - 1] not in "/\\":
@@ -45,10 +45,10 @@ def find_homes(scan: Scan) -> Iterator[Place]:
                 yield from _owner(text, folder)
     if "/media/" in text:
         for found in _MEDIA.finditer(text):
-            yield Place(*found.span(1), "folder")
+            yield NameSpan(*found.span(1), "folder")
 
 
-def _owner(text: str, folder: re.Match[str]) -> Iterator[Place]:
+def _owner(text: str, folder: re.Match[str]) -> Iterator[NameSpan]:
     at = folder.end()
     whole = folder[0].strip("/\\").lower()
     home = whole in ("home", "users", "homes")
@@ -64,12 +64,12 @@ def _owner(text: str, folder: re.Match[str]) -> Iterator[Place]:
                 break
             at = group.end()
     if folder[0].endswith("\\") and (long := _WINDOWS.match(text, at)):
-        yield Place(*long.span(), "owner")
+        yield NameSpan(*long.span(), "owner")
     elif name := _NAME.match(text, at):
         end = name.end()
         while end > at + 1 and text[end - 1] in ".!":
             end -= 1
-        yield Place(at, end, "owner" if home else "folder")
+        yield NameSpan(at, end, "owner" if home else "folder")
 
 
 _LETTER = lazy(r"(.)[/\\](.)")

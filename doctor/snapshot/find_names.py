@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ..formats.lazy import lazy
-from .home_places import find_homes
+from .home_folders import find_homes
 from .secret_keys import ZEROS, parts_of
-from .spans import Place, Scan, compiled, left_of
+from .spans import NameSpan, Scan, compiled, left_of
 
 _USER = r"[A-Za-z_][\w.-]{0,40}"
 _HOST = r"[A-Za-z0-9][\w.-]{0,80}"
@@ -117,41 +117,41 @@ _STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "h
           "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
 
 
-def find_places(scan: Scan) -> Iterator[Place]:
+def find_names(scan: Scan) -> Iterator[NameSpan]:
     """Every place of a text that names somebody or something."""
     text = scan.text
     if "@" in text:
         yield from _at(scan)
     for word, pattern, kinds in _WORDS:
         if scan.may_begin(word.split()[0].strip("/-")):
-            for at in scan.places(word):
+            for at in scan.offsets(word):
                 if word == "user" and text[at + 4 : at + 5] not in (" ", "="):
                     continue
                 if not (at and (text[at - 1].isalnum() or text[at - 1] in "_.")):
                     yield from _groups(compiled(pattern).match(text, at), kinds)
     if "://" in text:
-        for at in scan.places("://"):
+        for at in scan.offsets("://"):
             found = compiled(_URL_HOST).match(text, at)
             if found and _HOST_LIKE.fullmatch(found[1]):
-                yield Place(*found.span(1), "host")
-    for at in scan.places("id=") if "id=" in text else ():
+                yield NameSpan(*found.span(1), "host")
+    for at in scan.offsets("id=") if "id=" in text else ():
         if found := compiled(_IDS).match(text, max(at - 1, 0)):
             for name in compiled(_ID_NAME).finditer(text, *found.span()):
-                yield Place(*name.span(1), "user")
+                yield NameSpan(*name.span(1), "user")
     yield from _lines(scan)
     yield from _keyed(scan)
     yield from find_homes(scan)
 
 
-def _groups(found: re.Match[str] | None, kinds: tuple[str, ...]) -> Iterator[Place]:
+def _groups(found: re.Match[str] | None, kinds: tuple[str, ...]) -> Iterator[NameSpan]:
     for number, kind in enumerate(kinds, 1):
         if found and found[number] and not (kind == "host" and _NO_HOST.fullmatch(found[number])):
-            yield Place(*found.span(number), kind)
+            yield NameSpan(*found.span(number), kind)
 
 
-def _at(scan: Scan) -> Iterator[Place]:
+def _at(scan: Scan) -> Iterator[NameSpan]:
     text = scan.text
-    for at in scan.places("@"):
+    for at in scan.offsets("@"):
         left = left_of(text, at, _NAME_SIGNS, 42)
         if left == at or not (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] == "_"):
             continue
@@ -159,12 +159,12 @@ def _at(scan: Scan) -> Iterator[Place]:
             found = compiled(pattern).match(text, left, min(at + 330, len(text)))
             nobody = found and (_NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost")
             if found and found.end(1) == at and not nobody and found[1] != "git":
-                yield Place(*found.span(1), "user")
-                yield Place(*found.span(2), "host")
+                yield NameSpan(*found.span(1), "user")
+                yield NameSpan(*found.span(2), "host")
                 break
 
 
-def _lines(scan: Scan) -> Iterator[Place]:
+def _lines(scan: Scan) -> Iterator[NameSpan]:
     """Lines of a log, of `ls -l`, `ps aux`, `squeue`, /etc/passwd and gpustat."""
     text = scan.text
     nccl, gpustat, at = "] NCCL " in text, "M)" in text and "MB |" in text, 0
@@ -174,25 +174,25 @@ def _lines(scan: Scan) -> Iterator[Place]:
             head = line[:12].lstrip(" \t>")
             found = None
             if head[0:1] in "bcdlps-" and head[1:2] in "r-" and (found := compiled(_LS).match(line)):
-                yield Place(at + found.start(1), at + found.end(1), "user")
-                yield Place(at + found.start(2), at + found.end(2), "user")
+                yield NameSpan(at + found.start(1), at + found.end(1), "user")
+                yield NameSpan(at + found.start(2), at + found.end(2), "user")
             elif nccl and "] NCCL " in line and (found := compiled(_NCCL).match(line)):
-                yield Place(at + found.start(1), at + found.end(1), "host")
+                yield NameSpan(at + found.start(1), at + found.end(1), "host")
             elif (head[3:4] == " " and head[:3] in _MONTHS) or (head[10:11] == "T" and head[4:5] == "-"):
                 if found := compiled(_LOG).match(line, len(line) - len(line.lstrip(" \t>"))):
-                    yield Place(at + found.start(1), at + found.end(1), "host")
+                    yield NameSpan(at + found.start(1), at + found.end(1), "host")
             elif (colons := line.count(":")) == 4 and (found := compiled(_PGPASS).match(line)):
-                yield Place(at + found.start(1), at + found.end(1), "number")
+                yield NameSpan(at + found.start(1), at + found.end(1), "number")
             elif colons >= 6 and (found := compiled(_PASSWD).match(line)):
-                yield Place(at + found.start(1), at + found.end(1), "user")
+                yield NameSpan(at + found.start(1), at + found.end(1), "user")
                 if found[2].strip(" ,"):
-                    yield Place(at + found.start(2), at + found.end(2), "user")
+                    yield NameSpan(at + found.start(2), at + found.end(2), "user")
             for mark, pattern in tables:
                 if mark in line and (row := compiled(pattern).match(line)):
-                    yield Place(at + row.start(1), at + row.end(1), "user")
+                    yield NameSpan(at + row.start(1), at + row.end(1), "user")
             if gpustat and "M)" in line and "MB |" in line:
                 for row in compiled(_GPUSTAT).finditer(line):
-                    yield Place(at + row.start(1), at + row.end(1), "user")
+                    yield NameSpan(at + row.start(1), at + row.end(1), "user")
         at += len(line) + 1
 
 
@@ -201,11 +201,13 @@ def _after(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _keyed(scan: Scan) -> Iterator[Place]:
+def _keyed(scan: Scan) -> Iterator[NameSpan]:
     """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
     text = scan.text
     done = -1
-    for at in sorted(at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.places(stem)):
+    for at in sorted(
+        at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.offsets(stem)
+    ):
         if at < done:
             continue
         end = _after(text, at)
@@ -233,7 +235,7 @@ def _keyed(scan: Scan) -> Iterator[Place]:
             continue
         if kind != "number" and (not word[0].isalpha() or ":" in word or ("host" in kind and _NO_HOST.fullmatch(word))):
             continue
-        yield Place(value.start(1), value.start(1) + len(word), kind)
+        yield NameSpan(value.start(1), value.start(1) + len(word), kind)
 
 
 @lru_cache(maxsize=4096)

@@ -9,19 +9,19 @@ from ..guard import Refusal
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..probes.begin import Begun, Options
+    from ..probes.start import Options, Started
 
 MARGIN_S = 0.5
 """Kept back from a healthcheck's total deadline for judging and for leaving."""
 
 
-def begin(command: str, flags: dict[str, Any]) -> Begun | None:
+def begin(command: str, flags: dict[str, Any]) -> Started | None:
     """A run set to work at once where the command looks at this machine; None where it reads something else."""
     if any(flags.get(name) for name in ("from_", "replay", "root")) or flags.get("prove"):
         return None
-    from ..probes.begin import Begun
+    from ..probes.start import Started
 
-    return Begun(options(health_flags(flags) if command == "healthcheck" else flags))
+    return Started(options(health_flags(flags) if command == "healthcheck" else flags))
 
 
 def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
 
 def options(flags: dict[str, Any]) -> Options:
     """What the gatherers are asked. Raises Refusal where `--root` is no folder."""
-    from ..probes.begin import Options
+    from ..probes.start import Options
 
     seconds = flags["timeout"] or 20.0
     root = "/"

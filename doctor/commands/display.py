@@ -6,15 +6,15 @@ import os
 import sys
 from typing import Any
 
-from ..report.terminal import Look
+from ..report.terminal import Display
 
 
-def look(flags: dict[str, Any]) -> Look:
+def display(flags: dict[str, Any]) -> Display:
     """How to write for these flags and this stdout."""
     to_file = flags["output"] not in (None, "-")
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "").replace("_", "")
     ascii_ = flags["ascii_"] or (not to_file and not encoding.startswith("utf"))
-    return Look(80 if to_file else width(), flags["verbose"], ascii_, not to_file and colour(flags["no_color"]))
+    return Display(80 if to_file else width(), flags["verbose"], ascii_, not to_file and colour(flags["no_color"]))
 
 
 def width() -> int:

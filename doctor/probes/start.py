@@ -65,7 +65,7 @@ class Options:
         self.import_deadline_s = import_deadline_s
 
 
-class Begun:
+class Started:
     """A run at work: the device nodes are read (the driver's libraries make nodes), then the reader of files and the
     driver's agents start, and the agent that imports torch as soon as the files tell which Python that is."""
 

@@ -19,7 +19,7 @@ _TIED = 2.5
 """A label farther away is as bad as one beside the point that lies this many pixels over a line."""
 
 
-class Placer:
+class Labels:
     """The taken boxes of a plot that reaches from (left, top) to (right, bottom), in pixels."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float) -> None:
@@ -79,5 +79,5 @@ def _along(ends: Sequence[tuple[float, float]], half: float) -> list[_Box]:
     """Small boxes along the line between two points."""
     (x1, y1), (x2, y2) = ends
     steps = max(1, int(max(abs(x2 - x1), abs(y2 - y1)) / 4))
-    places = [(x1 + (x2 - x1) * i / steps, y1 + (y2 - y1) * i / steps) for i in range(steps + 1)]
-    return [(x - half, y - half, x + half, y + half) for x, y in places]
+    middles = [(x1 + (x2 - x1) * i / steps, y1 + (y2 - y1) * i / steps) for i in range(steps + 1)]
+    return [(x - half, y - half, x + half, y + half) for x, y in middles]
