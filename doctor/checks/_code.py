@@ -100,8 +100,8 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
 
 def _of_every_release(s: Snapshot, m: Matrix) -> list[Code]:
     """Torch's CUDA is told and not its version: the code of all releases for it, where a GPU finds none."""
-    told = s.torch.version == NOT_ASKED and not known(s.torch_run.arch_list)
-    tag = _tag_of(s) if told else ""
+    version_unknown = s.torch.version == NOT_ASKED and not known(s.torch_run.arch_list)
+    tag = _tag_of(s) if version_unknown else ""
     rows = [row for row in m.builds if row.tag == tag and row.platform == wheel_platform(s)] if tag else []
     rows = [row for row in rows if row.confidence != "memory" and row.sass]
     sass = tuple(dict.fromkeys(name for row in rows for name in row.sass))
@@ -132,7 +132,7 @@ def judged(s: Snapshot, m: Matrix) -> list[Judged]:
             continue
         if cc not in by_capability:
             grades = [(code, m.code_for_gpu(cc, code.sass, code.ptx, driver, cuda)) for code in found]
-            by_capability[cc] = [said for said in grades if not _ptx_unseen(s, m, *said)] or grades[:1]
+            by_capability[cc] = [pair for pair in grades if not _ptx_unseen(s, m, *pair)] or grades[:1]
         decided = _decide(gpu, by_capability[cc], ran_here(s, gpu), no_image_here(s, gpu))
         result.append(_in_part(s, m, decided, [code.kind for code, _ in by_capability[cc]]))
     if not result:
@@ -165,15 +165,15 @@ def _ptx_unseen(s: Snapshot, m: Matrix, code: Code, grade: CodeGrade) -> bool:
     return row is not None and row.ptx_unknown
 
 
-def _decide(gpu: SeenGpu, said: list[tuple[Code, CodeGrade]], ran: bool, no_image: bool) -> Judged:
+def _decide(gpu: SeenGpu, grades: list[tuple[Code, CodeGrade]], ran: bool, no_image: bool) -> Judged:
     """The order of evidence: a kernel on this GPU, torch's own list with the published build, the bytes.
 
     Where one of list and build is missing, a 'yes' stands against a 'no' if the witness is about these very files: its
     own list against the bytes, bytes against the table. The other way round nobody knows.
     """
-    by = {code.kind: (code, grade) for code, grade in said if grade.kind != "unknown"}
+    by = {code.kind: (code, grade) for code, grade in grades if grade.kind != "unknown"}
     if not by:
-        return Judged(gpu, said[0][1], said[0][0], ran=ran)
+        return Judged(gpu, grades[0][1], grades[0][0], ran=ran)
     own, published, read = by.get("list"), by.get("published"), by.get("bytes")
     every = [one for one in (read, own, published) if one]
     yes = [one for one in every if one[1].kind in RUNS]

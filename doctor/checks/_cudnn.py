@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def fits(have: str, compiled: str) -> bool:
+def is_compatible(have: str, compiled: str) -> bool:
     """Whether torch compiled with one cuDNN runs with another (its own rule, in torch/backends/cudnn)."""
     a, b = numbers(have), numbers(compiled)
     return a[:1] == b[:1] and a[1:2] >= b[1:2]

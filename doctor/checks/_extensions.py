@@ -103,9 +103,9 @@ def bitsandbytes_library(s: Snapshot) -> CodeLibrary | None:
     """The library that bitsandbytes takes for torch's CUDA: the same version; since 0.50 else the nearest lower one,
     else the lowest higher one, of the same major. BNB_CUDA_VERSION names another. None where there is none."""
     have, cuda = bitsandbytes_versions(s), numbers(known(s.torch.cuda))[:2]
-    said = s.host.env("BNB_CUDA_VERSION")
-    if isinstance(said, str) and said.isdecimal() and len(said) == 3:
-        return have.get((int(said[:2]), int(said[2])))
+    override = s.host.env("BNB_CUDA_VERSION")
+    if isinstance(override, str) and override.isdecimal() and len(override) == 3:
+        return have.get((int(override[:2]), int(override[2])))
     if len(cuda) < 2:
         return None
     if (cuda[0], cuda[1]) in have:

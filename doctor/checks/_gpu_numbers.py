@@ -66,14 +66,16 @@ def usable(gpus: Iterable[Gpu]) -> list[str] | None:
 
 def unlisted(gpus: Iterable[Gpu], devices: Iterable[CudaDevice]) -> list[Gpu]:
     """The GPUs that CUDA does not list, by UUID or PCI address."""
-    places = {place for d in devices for place in (known(d.uuid), known(d.pci_address)) if place}
-    return [gpu for gpu in gpus if not places & {known(gpu.uuid), known(gpu.pci_address)}]
+    identifiers = {identifier for d in devices for identifier in (known(d.uuid), known(d.pci_address)) if identifier}
+    return [gpu for gpu in gpus if not identifiers & {known(gpu.uuid), known(gpu.pci_address)}]
 
 
 def cuda_names(gpus: Iterable[Gpu], devices: Iterable[CudaDevice]) -> list[str]:
     """Names of CUDA's devices, as NVML calls them where it lists them."""
-    by_place = {place: known(gpu.name) for gpu in gpus for place in (gpu.uuid, gpu.pci_address) if known(place)}
-    found = ((by_place.get(d.uuid) or by_place.get(d.pci_address), known(d.name)) for d in devices)
+    by_identifier = {
+        identifier: known(gpu.name) for gpu in gpus for identifier in (gpu.uuid, gpu.pci_address) if known(identifier)
+    }
+    found = ((by_identifier.get(d.uuid) or by_identifier.get(d.pci_address), known(d.name)) for d in devices)
     return [by_nvml or own or "" for by_nvml, own in found]
 
 
@@ -111,10 +113,10 @@ def _counted(s: Snapshot, what: CapOf, looked: int) -> int | None:
 def words(s: Snapshot) -> str:
     """`This machine has 8 GPUs, NVML lists 8 to this session, CUDA lists 2.`"""
     numbers = facts(s)
-    told = (
+    clauses = (
         ("this machine has {} GPU{}", numbers.get("gpus_of_machine")),
         ("NVML lists {} GPU{} to this session", numbers.get("gpus_of_session")),
         ("CUDA lists {} GPU{}", numbers.get("gpus_of_cuda")),
     )
-    said = ", ".join(text.format(count, "s" * (count != 1)) for text, count in told if count is not None)
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    sentence = ", ".join(text.format(count, "s" * (count != 1)) for text, count in clauses if count is not None)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""

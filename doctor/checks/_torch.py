@@ -63,8 +63,8 @@ def cuda_build(s: Snapshot) -> str:
     for version in (known(s.torch.cuda), known(s.torch_run.cuda), tagged):
         if version and numbers(version):
             return version
-    said = need("torch.cuda", s.torch.cuda)
-    raise NeedsFact("torch.cuda", Missing("error", f"{said!r} is no version"))
+    given = need("torch.cuda", s.torch.cuda)
+    raise NeedsFact("torch.cuda", Missing("error", f"{given!r} is no version"))
 
 
 def gpus(s: Snapshot, m: Matrix) -> list[SeenGpu]:

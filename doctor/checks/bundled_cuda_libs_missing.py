@@ -48,8 +48,8 @@ _DRIVERS = lazy(r"lib(cuda|nvidia-[\w-]+|nvcuvid)\.so")
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where a CUDA library that torch names is nowhere; what torch itself says comes first."""
     cuda = cuda_build(s)
-    said = texts(s)
-    named = missing_library(said)
+    errors = texts(s)
+    named = missing_library(errors)
     if import_failed(s) is False and not named:
         return  # it imports, so its libraries are found
     listed = known(s.torch.missing_libraries)
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if gone:
         detail = f"torch {known(s.torch.version)} needs them from wheels beside it (built with CUDA {cuda})."
         if named:
-            detail += f" Python says: {first_line(said)}"
+            detail += f" Python says: {first_line(errors)}"
         yield CHECK.fail(
             f"CUDA libraries that torch needs are missing: {', '.join(gone[:6])}",
             detail,

@@ -57,10 +57,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             need(f"driver.{name}", getattr(s.driver, name))
         return
     text = known(s.container.driver_capabilities)
-    asked = {word.strip() for word in (text or "").lower().split(",")}
+    capabilities = {word.strip() for word in (text or "").lower().split(",")}
     lacks = [name for name, there in (("compute", found.libcuda), ("utility", found.nvml)) if not there]
-    named = not isinstance(s.container.driver_capabilities, Missing) and "all" not in asked
-    left_out = [name for name in lacks if name not in asked]
+    named = not isinstance(s.container.driver_capabilities, Missing) and "all" not in capabilities
+    left_out = [name for name in lacks if name not in capabilities]
     if not named or not left_out:
         need("container.driver_capabilities", s.container.driver_capabilities)
         raise Skip("no capability was left out: the libraries are missing for another reason")
@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("nothing of the driver was mounted into this container")
     says = f"is '{text}'" if text is not None else "is not set"
     facts = {"driver_capabilities": text, "missing": left_out}
-    wanted = ",".join(["compute", "utility", *sorted(asked - {"compute", "utility", ""})])
+    wanted = ",".join(["compute", "utility", *sorted(capabilities - {"compute", "utility", ""})])
     fixes = (
         start_with(
             s,

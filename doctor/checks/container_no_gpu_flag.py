@@ -61,20 +61,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     version = known(s.driver.kernel_version)
     driver = f" and driver {version}" if version else ""
     detail = f"The host has an NVIDIA GPU{driver}; missing here: {not_there(found)}."
-    asked = known(s.container.visible_devices)
+    visible = known(s.container.visible_devices)
     causes: tuple[str, ...] = CHECK.downstream_of
-    if asked is None and not isinstance(s.container.visible_devices, Missing):
+    if visible is None and not isinstance(s.container.visible_devices, Missing):
         detail += " NVIDIA_VISIBLE_DEVICES is not set."
-    elif asked is not None:
-        detail += f" NVIDIA_VISIBLE_DEVICES is '{asked}'."
-        if asked.strip() in ("", "none", "void") and container_kind(s) != "kubernetes":
+    elif visible is not None:
+        detail += f" NVIDIA_VISIBLE_DEVICES is '{visible}'."
+        if visible.strip() in ("", "none", "void") and container_kind(s) != "kubernetes":
             causes = (*causes, "cuda-visible-devices-wrong")
     yield CHECK.fail(
         "This container was not given the GPU",
         detail,
         facts={
             "container": container_kind(s),
-            "visible_devices": asked,
+            "visible_devices": visible,
             "kernel_version": version,
             "missing": not_there(found),
         },

@@ -63,15 +63,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         return
     works = s.torch_run.cuda_available is True
     make = CHECK.remark if works else CHECK.warn if s.driver.cu_init == 0 else CHECK.fail
-    asked = hook.term or dict(answer.asked).get(hook.variable, "")
-    wanted = re.search(r"cuda>=(\d{1,3}\.\d{1,3})", asked)
+    requested = hook.term or dict(answer.requested).get(hook.variable, "")
+    wanted = re.search(r"cuda>=(\d{1,3}\.\d{1,3})", requested)
     detail = f"The driver's CUDA version is {cuda}." if cuda else ""
     if hook.error:
         detail = f"The condition cannot be read: {hook.error}."
     elif works:
         detail += " torch works anyway, but another host may refuse to start this image."
     yield make(
-        f"The image requires {asked or hook.variable} ({hook.variable}), which this host does not meet",
+        f"The image requires {requested or hook.variable} ({hook.variable}), which this host does not meet",
         detail.strip(),
         facts={
             "variable": hook.variable,

@@ -73,10 +73,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         need("driver.libcuda_path", s.driver.libcuda_path)
     name = next((n for g in known(s.gpus) or () if (n := known(g.name))), "this GPU")
     real = next(iter(real_libcudas(s)), None)
-    told = "will answer" if predicted else "answers"
+    verb = "will answer" if predicted else "answers"
     yield CHECK.fail(
         f"Forward compatibility (cuda-compat) is not supported on {name}",
-        f"The loader takes {path or 'a forward-compatibility libcuda'}; CUDA {told} 804 with it on this GPU. "
+        f"The loader takes {path or 'a forward-compatibility libcuda'}; CUDA {verb} 804 with it on this GPU. "
         "Without it the host driver's own libcuda is used.",
         facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
         subject=path,

@@ -56,12 +56,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     wrong = [(i, a, b) for i, (a, b) in enumerate(zip(mine, meant, strict=False)) if a.name != b.name]
     if not wrong:
         return
-    i, got, asked = wrong[0]
+    i, got, requested = wrong[0]
     number = entries[i] if entries else str(i)
     facts = {"cuda": [known(g.name) for g in mine], "nvidia_smi": [known(g.name) for g in gpus], "value": value}
     make = CHECK.warn if entries else CHECK.remark
     yield make(
-        f"GPU {number} is {known(got.name)} in CUDA and {known(asked.name)} in nvidia-smi",
+        f"GPU {number} is {known(got.name)} in CUDA and {known(requested.name)} in nvidia-smi",
         "CUDA puts the fastest GPU first unless CUDA_DEVICE_ORDER is PCI_BUS_ID."
         + (f" CUDA_VISIBLE_DEVICES={value} chooses by number." if entries else ""),
         facts=facts,

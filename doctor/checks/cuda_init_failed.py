@@ -85,5 +85,7 @@ def _only_libcuda_missing(s: Snapshot) -> bool:
         return False  # wsl-version-without-gpu, apptainer-without-nv
     if any(f.found_by == "elsewhere" and not f.stub for f in known(s.driver.libcuda_candidates) or ()):
         return False  # driver-libs-not-on-loader-path
-    asked = known(s.container.driver_capabilities) or ""
-    return not container_kind(s) or "compute" in asked or "all" in asked  # else container-driver-capabilities-missing
+    capabilities = known(s.container.driver_capabilities) or ""
+    return (
+        not container_kind(s) or "compute" in capabilities or "all" in capabilities
+    )  # else container-driver-capabilities-missing

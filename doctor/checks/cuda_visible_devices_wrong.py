@@ -52,12 +52,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     entries = [entry.strip() for entry in value.split(",")]
     facts = {"value": value}
     if not value.strip() or entries[0] in ("-1", "NoDevFiles"):
-        said = f"{NAME} is '{value}', which hides every GPU"
+        effect = f"{NAME} is '{value}', which hides every GPU"
         if p.expect.kind == "any":
-            yield CHECK.remark(said, facts=facts, subject=NAME)
+            yield CHECK.remark(effect, facts=facts, subject=NAME)
         else:
             detail = "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable and lists them."
-            yield CHECK.fail(said, detail, facts=facts, subject=NAME, fixes=(unset_variable(s, NAME),))
+            yield CHECK.fail(effect, detail, facts=facts, subject=NAME, fixes=(unset_variable(s, NAME),))
         return
     seen = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
     if seen is not None and len(seen) >= len(entries) and len(set(entries)) == len(entries):

@@ -26,7 +26,7 @@ from ..fixes.compatible import compatible_torch
 from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin
 from ..snapshot import NOT_ASKED, Missing, Snapshot, known, need
-from ._cudnn import compiled_with, fits
+from ._cudnn import compiled_with, is_compatible
 from ._torch import REPLACED, cuda_build, gpus, unlisted
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ..
     found: list[Fix] = []
     for row in sorted(m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
         wheel = getattr(row, f"wheel_cu{major}", "") if major else ""
-        accepted = compiled and fits(row.version, compiled)
+        accepted = compiled and is_compatible(row.version, compiled)
         if wheel and accepted and m.cudnn_for_gpu(row.version, capability, major).grade == "ok":
             pin = Pin(f"nvidia-cudnn-cu{major}", wheel, "")
             title = f"Install cuDNN {row.version}, the last for this GPU"

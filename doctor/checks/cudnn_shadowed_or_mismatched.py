@@ -26,7 +26,7 @@ from ..findings import Check, Finding, Fix, Policy
 from ..fixes.libraries import install_pins, off_library_path, reinstall_torch
 from ..fixes.pins import Pin, cuda_pins, library_of
 from ..snapshot import Missing, Snapshot, known, need
-from ._cudnn import compiled_with, fits
+from ._cudnn import compiled_with, is_compatible
 from ._errors import first_line
 from ._torch import REPLACED, cuda_build
 
@@ -58,14 +58,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         yield CHECK.fail(title, first_line(error), facts=facts, fixes=_fixes(s, m, shadow))
         return
     if loaded and compiled:
-        if not fits(loaded, compiled):
+        if not is_compatible(loaded, compiled):
             title = f"cuDNN {loaded} is loaded, torch was built with {compiled}"
             yield CHECK.fail(title, f"Taken from {shadow}." if shadow else "", facts=facts, fixes=_fixes(s, m, shadow))
         return
     if shadow:
         version = _version_at(s, shadow)
         where = f"LD_LIBRARY_PATH puts {shadow} before torch's own cuDNN"
-        if version and compiled and fits(version, compiled):
+        if version and compiled and is_compatible(version, compiled):
             return
         if version and compiled:
             title = f"cuDNN {version} on LD_LIBRARY_PATH hides the one that torch needs ({compiled})"
@@ -84,7 +84,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if wheel:
         distributions = need("python.distributions", s.python.distributions)
         have = next((d.version for d in distributions if d.name == wheel.name), "")
-        if have and not fits(have, wheel.version):
+        if have and not is_compatible(have, wheel.version):
             title = f"{wheel.name} {have} does not fit torch, which was built with {wheel.version}"
             yield CHECK.fail(
                 title,

@@ -48,7 +48,7 @@ _LIBRARY = {"nvml": "NVML (libnvidia-ml)", "cuda": "the CUDA driver (libcuda)"}
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each call that hung or crashed; passes where both libraries answered, or there is none to ask."""
     for fault in s.driver.faults:
-        said = "did not return before the deadline" if fault.fault == "hang" else "ended its process"
+        ending = "did not return before the deadline" if fault.fault == "hang" else "ended its process"
         again = "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why."
         if fault.stuck_pid:
             why = "A reboot would wait for the process that cannot be ended."
@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
-            f"The call {fault.call} {said}. {fault.detail + '. ' if fault.detail else ''}{_stuck(fault)}{again}",
+            f"The call {fault.call} {ending}. {fault.detail + '. ' if fault.detail else ''}{_stuck(fault)}{again}",
             facts={
                 "library": fault.library,
                 "call": fault.call,

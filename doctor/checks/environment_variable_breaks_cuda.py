@@ -62,5 +62,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _can_copy_directly(s: Snapshot) -> bool:
     """Whether some two GPUs can, by NVML; True where it is not told."""
     pairs = known(s.gpu_pairs)
-    told = [status for pair in pairs or () if (status := known(pair.p2p_read)) is not None]
-    return not told or 0 in told
+    statuses = [status for pair in pairs or () if (status := known(pair.p2p_read)) is not None]
+    return not statuses or 0 in statuses

@@ -65,7 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each extension whose tag, pin or missing symbols name another torch; warns of bounds not met."""
     version = installed(s)
     distributions = need("python.distributions", s.python.distributions)
-    said = _said(s)
+    import_errors = _import_errors(s)
     torch = torch_here(s)
     seen: set[str] = set()
     for d in distributions:
@@ -73,25 +73,29 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             continue
         seen.add(d.name)
         wrong = misfit(s, m, d, torch)
-        if wrong is None and d.name not in said:
+        if wrong is None and d.name not in import_errors:
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
         facts = {"torch": version, d.name: d.version, **(wrong.facts if wrong else {})}
         detail = f"{wrong.reason}." if wrong else ""
-        if d.name in said:
-            detail += f" Python says: {said[d.name]}"
-            facts["symbol"] = said[d.name].rpartition(" ")[2]
-        say = CHECK.fail if d.name in said or (wrong and wrong.certain) else CHECK.warn
+        if d.name in import_errors:
+            detail += f" Python says: {import_errors[d.name]}"
+            facts["symbol"] = import_errors[d.name].rpartition(" ")[2]
+        say = CHECK.fail if d.name in import_errors or (wrong and wrong.certain) else CHECK.warn
         yield say(title, detail.strip(), facts=facts, subject=d.name, fixes=(*_wheel(s, m, d.name), *another(s, d)))
-    for name in said.keys() - seen:
+    for name in import_errors.keys() - seen:
         d = Distribution(name=name, version="", location="")
         title = f"{name} does not fit torch {version}: it needs a symbol that torch does not have"
         yield CHECK.fail(
-            title, said[name], facts={"torch": version}, subject=name, fixes=(*_wheel(s, m, name), *another(s, d)[1:])
+            title,
+            import_errors[name],
+            facts={"torch": version},
+            subject=name,
+            fixes=(*_wheel(s, m, name), *another(s, d)[1:]),
         )
 
 
-def _said(s: Snapshot) -> dict[str, str]:
+def _import_errors(s: Snapshot) -> dict[str, str]:
     """Package -> `FILE: undefined symbol: ...`, where the symbol is one of torch's C++ names."""
     found = {}
     for file, symbol in _SYMBOL.findall(texts(s)):

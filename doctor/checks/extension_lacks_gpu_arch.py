@@ -63,10 +63,10 @@ _NOT_HERE = ("nvidia-nccl", "nvidia-cudnn", "jax-cuda12-plugin", "jax-cuda13-plu
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for each package with kernels none of which reaches a GPU that programs get."""
-    if "FlashAttention only supports Ampere" in (said := texts(s)):
+    if "FlashAttention only supports Ampere" in (errors := texts(s)):
         fixes = (remove(s, "flash-attn"),)
         title = "flash-attn 2 does not support this GPU: it needs compute capability 8.0 or newer"
-        yield CHECK.fail(title, "It says so itself.", facts={"said": said[:300]}, subject="flash-attn", fixes=fixes)
+        yield CHECK.fail(title, "It says so itself.", facts={"said": errors[:300]}, subject="flash-attn", fixes=fixes)
         return
     libraries = need("python.extensions", s.python.extensions)
     packages = [n for n in dict.fromkeys(lib.package for lib in libraries) if n not in _NOT_HERE]

@@ -54,15 +54,15 @@ CHECK = Check(
 )
 
 _COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
-_SAID = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")
+_ERROR = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where bitsandbytes or a torch extension has nothing for torch's CUDA."""
     cuda = cuda_build(s)
-    said = _SAID.search(texts(s))
-    libraries = need("python.extensions", s.python.extensions) if not said else known(s.python.extensions) or ()
-    yield from _bitsandbytes(s, cuda, said[1] if said else "")
+    error = _ERROR.search(texts(s))
+    libraries = need("python.extensions", s.python.extensions) if not error else known(s.python.extensions) or ()
+    yield from _bitsandbytes(s, cuda, error[1] if error else "")
     loaded = {item.soname for item in known(s.cuda.libraries) or ()}
     seen: set[str] = set()
     for library in libraries:
@@ -90,16 +90,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.fail(title, detail + ".", facts=facts, subject=library.package, fixes=fixes)
 
 
-def _bitsandbytes(s: Snapshot, cuda: str, said: str) -> Iterator[Finding]:
+def _bitsandbytes(s: Snapshot, cuda: str, error: str) -> Iterator[Finding]:
     have = bitsandbytes_versions(s)
     d = s.python.distribution("bitsandbytes")
     version = d.version if isinstance(d, Distribution) else ""
-    if not said and (not have or bitsandbytes_library(s) is not None):
+    if not error and (not have or bitsandbytes_library(s) is not None):
         return
     forced = s.host.env("BNB_CUDA_VERSION")
     held = ", ".join(f"{a}.{b}" for a, b in sorted(have))
     facts = {"bitsandbytes": version, "torch_cuda": cuda, "held": [f"{a}.{b}" for a, b in sorted(have)]}
-    detail = f"Its libraries are for CUDA {held}." if held else f"It says: {said} is not there."
+    detail = f"Its libraries are for CUDA {held}." if held else f"It says: {error} is not there."
     fixes: tuple[Fix, ...] = (upgrade(s, "bitsandbytes", spec="bitsandbytes>=0.50"), remove(s, "bitsandbytes"))
     if isinstance(forced, str) and forced:
         title = f"BNB_CUDA_VERSION={forced} names a library that bitsandbytes {version} does not hold"

@@ -64,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         title = f"Not known: whether this machine has {expected}"
         yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts)
         return
-    if _fits(names, p) or (by_cuda and _fits(by_cuda, p)):
+    if _is_met(names, p) or (by_cuda and _is_met(by_cuda, p)):
         return
     hiding = _hiding(s, p, by_nvml, by_cuda, mask)
     if hiding:
@@ -83,9 +83,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     )
 
 
-def _fits(names: list[str], p: Policy) -> bool:
-    fitting = [name for name in names if is_model(name, p.expect.model)]
-    return len(fitting) == p.expect.count if p.expect.count else bool(fitting)
+def _is_met(names: list[str], p: Policy) -> bool:
+    of_model = [name for name in names if is_model(name, p.expect.model)]
+    return len(of_model) == p.expect.count if p.expect.count else bool(of_model)
 
 
 def _hiding(s: Snapshot, p: Policy, by_nvml: list[str] | None, by_cuda: list[str] | None, mask: str) -> str:
@@ -93,7 +93,7 @@ def _hiding(s: Snapshot, p: Policy, by_nvml: list[str] | None, by_cuda: list[str
     if mask and by_cuda is not None:
         if by_nvml is None:
             return mask if len(by_cuda) < max(p.expect.count, 1) else ""  # what it hides, nobody lists
-        return mask if len(by_cuda) < len(by_nvml) and _fits(by_nvml, p) else ""
+        return mask if len(by_cuda) < len(by_nvml) and _is_met(by_nvml, p) else ""
     given = numbers.container_mask(s)
     if not given or not by_nvml or not all(is_model(name, p.expect.model) for name in by_nvml):
         return ""

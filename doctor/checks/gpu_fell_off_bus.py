@@ -107,17 +107,19 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Iterator[Finding]:
         kept += [(address, f"{job} gives a job only the GPUs that it asked for") for address in open_question]
         open_question = []
     if kept:
-        told = " ".join(f"{address}: {reason}." for address, reason in kept)
+        reasons = " ".join(f"{address}: {reason}." for address, reason in kept)
         facts = {**numbers.facts(s), "not_given": [address for address, _ in kept]}
         title = f"{len(kept)} of this machine's GPUs {'was' if len(kept) == 1 else 'were'} not given to this session"
-        yield CHECK.remark(title, f"{numbers.words(s)} {told}", facts=facts)
+        yield CHECK.remark(title, f"{numbers.words(s)} {reasons}", facts=facts)
     if open_question:
         yield _open(s, open_question)
 
 
 def _open(s: Snapshot, addresses: list[str]) -> Finding:
-    answers = {address: asked.opening for address in addresses if (asked := _asked(s, address))}
-    hung = [address for address, said in answers.items() if isinstance(said, Missing) and said.reason == "timeout"]
+    answers = {address: by_driver.opening for address in addresses if (by_driver := _of_driver(s, address))}
+    hung = [
+        address for address, answer in answers.items() if isinstance(answer, Missing) and answer.reason == "timeout"
+    ]
     which = ", ".join(addresses)
     detail = (
         f"{numbers.words(s)} The driver holds {which}, but NVML does not list it here. A control group or a batch "
@@ -143,9 +145,9 @@ def _silent(s: Snapshot) -> list[PciDevice]:
         return []
     bound = _held(s)
     listed = {known(gpu.pci_address) for gpu in known(s.gpus) or ()}
-    held, asked = known(s.driver.proc_gpus), known(s.driver.unlisted_gpus)
-    if asked is not None:  # /proc/driver/nvidia/gpus names them: what is not in it is a virtual function
-        names = {gpu.pci_address for gpu in asked}
+    held, by_driver = known(s.driver.proc_gpus), known(s.driver.unlisted_gpus)
+    if by_driver is not None:  # /proc/driver/nvidia/gpus names them: what is not in it is a virtual function
+        names = {gpu.pci_address for gpu in by_driver}
         return [card for card in bound if card.address in names and card.address not in listed]
     silent = [card for card in bound if card.address not in listed]
     return silent if held is None or held > len(listed - {None}) else []
@@ -155,7 +157,7 @@ def _held(s: Snapshot) -> list[PciDevice]:
     return [card for card in nvidia_cards(s) or () if card.driver == "nvidia"]
 
 
-def _asked(s: Snapshot, address: str) -> UnlistedGpu | None:
+def _of_driver(s: Snapshot, address: str) -> UnlistedGpu | None:
     return next((gpu for gpu in known(s.driver.unlisted_gpus) or () if gpu.pci_address == address), None)
 
 
@@ -166,26 +168,26 @@ def _lost(gpu: Gpu) -> bool:
 
 def _gone(s: Snapshot, address: str) -> str:
     """Who says that the GPU is lost; empty where nobody does."""
-    asked = _asked(s, address)
-    if asked is None:
+    by_driver = _of_driver(s, address)
+    if by_driver is None:
         return ""
-    if asked.fell_off_in_log is True:
+    if by_driver.fell_off_in_log is True:
         return "the kernel log says that it has fallen off the bus"
-    return GONE.get(asked.opening, "") if isinstance(asked.opening, str) else ""
+    return GONE.get(by_driver.opening, "") if isinstance(by_driver.opening, str) else ""
 
 
 def _kept(s: Snapshot, address: str) -> str:
     """Why this session has not got the GPU; empty where nothing tells."""
-    asked = _asked(s, address)
-    if asked is None:
+    by_driver = _of_driver(s, address)
+    if by_driver is None:
         return ""
-    if asked.excluded is True:
+    if by_driver.excluded is True:
         return "the module's option NVreg_ExcludedGpus leaves it out"
-    node = known(asked.node)
-    if isinstance(asked.opening, str) and asked.opening in REFUSED:
-        by = "a control group or the driver" if asked.opening == "EPERM" else "the mode of the node"
-        return f"{by} refuses to open {node} ({asked.opening})"
-    if node and isinstance(asked.opening, Missing) and asked.opening.reason == "absent":
+    node = known(by_driver.node)
+    if isinstance(by_driver.opening, str) and by_driver.opening in REFUSED:
+        by = "a control group or the driver" if by_driver.opening == "EPERM" else "the mode of the node"
+        return f"{by} refuses to open {node} ({by_driver.opening})"
+    if node and isinstance(by_driver.opening, Missing) and by_driver.opening.reason == "absent":
         return f"{node} is not in /dev"
     return ""
 

@@ -90,12 +90,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         detail = f"No answer in time: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
         detail += "driver is stuck: look for Xid lines in the host's kernel log."
         yield CHECK.unknown("torch was imported, but its call to the GPU never returned", detail, facts=facts)
-    elif isinstance(run.kernel_ran, Missing) and not (available and _nobody_asked(s)):
+    elif isinstance(run.kernel_ran, Missing) and not (available and _not_asked(s)):
         need("torch_run.cuda_available", run.cuda_available)
         need("torch_run.kernel_ran", run.kernel_ran)
 
 
-def _nobody_asked(s: Snapshot) -> bool:
+def _not_asked(s: Snapshot) -> bool:
     """Whether no GPU was to compute; where torch lists more than gpudoctor asks, some were not."""
     ran = s.torch_run.kernel_ran
     return isinstance(ran, Missing) and ran.reason == "not-asked" and not s.cap("torch-devices")
@@ -118,11 +118,11 @@ def _none_found(run: TorchRun) -> str:
     return "torch.cuda.device_count() is 0."
 
 
-def _step(run: TorchRun, reason: str, begin: str) -> str:
+def _step(run: TorchRun, reason: str, prefix: str) -> str:
     """`crashed in kernel`, `kernel did not return`: the step after the import that did so; '' where none did."""
     facts = (run.cuda_available, run.device_count, run.first_call_code, run.kernel_ran)
-    said = [f.detail for f in facts if isinstance(f, Missing) and f.reason == reason]
-    return next((text for text in said if text.startswith(begin)), "")
+    details = [f.detail for f in facts if isinstance(f, Missing) and f.reason == reason]
+    return next((text for text in details if text.startswith(prefix)), "")
 
 
 def _fix(s: Snapshot, first_fix: str) -> Fix:

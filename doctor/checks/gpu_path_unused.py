@@ -67,18 +67,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if p.expect.kind == "none":
         raise Skip("--expect none: no GPU is expected where this runs")
     from ..findings.measured_driver import driver_words
-    from ..findings.measured_path import asked_cpu, overall, paths
+    from ..findings.measured_path import cpu_was_measured, overall, paths
 
     found = paths(s)
     if not found:
         raise Skip("the CPU was asked for, and torch has a GPU")
     absent = isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent" and "torch" not in p.require
     for path in found:
-        wanted = gpu_needed(s, p) and not (asked_cpu(found_by) and path.device != "watch")
+        wanted = gpu_needed(s, p) and not (cpu_was_measured(found_by) and path.device != "watch")
         if path.word == "unknown" and path.device != "watch" and wanted:
             yield CHECK.unknown(
                 f"Not proven that torch can use {path.device or 'every GPU'}",
-                f"{_begin(path)}.",
+                f"{_opening(path)}.",
                 facts={"device": path.device},
                 subject=path.key,
                 fixes=_prove_again(path),
@@ -90,13 +90,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         mild = idle or (absent and not path.device)
         make = (CHECK.warn if mild else CHECK.fail) if wanted else CHECK.remark
         words = "" if _by_driver_alone(s, path) else driver_words(found_by, path.device, path.key)
-        said = words if not words.endswith("torch does not.") or path.device != "watch" else ""
+        evidence = words if not words.endswith("torch does not.") or path.device != "watch" else ""
         facts: dict[str, Any] = {"device": path.device or known(found_by.device), "verdict": path.word}
         if found_by.watch and path.device == "watch":
             facts["libraries"] = known(found_by.watch.libraries)
         yield make(
             _title(path, s),
-            " ".join(filter(None, (f"{_begin(path)}.", said, _why(s, path)))),
+            " ".join(filter(None, (f"{_opening(path)}.", evidence, _why(s, path)))),
             facts=facts,
             subject=path.key,
             fixes=_fixes(s, m, path),
@@ -188,7 +188,7 @@ def _prove_again(path: Path) -> tuple[Fix, ...]:
     return (here("prove-again", "Prove it again", words),)
 
 
-def _begin(path: Path) -> str:
+def _opening(path: Path) -> str:
     """The reason as the beginning of a sentence; names of programs and devices stay as they are."""
     named = path.device == "watch" or path.reason.startswith(("cuda:", "torch"))
     return path.reason if named else f"{path.reason[0].upper()}{path.reason[1:]}"

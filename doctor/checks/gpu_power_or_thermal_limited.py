@@ -51,12 +51,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             "clock_event_reasons": reasons, "utilization_percent": known(gpu.utilization_percent),
             "clock_sm_mhz": known(gpu.clock_sm_mhz), "clock_sm_max_mhz": known(gpu.clock_sm_max_mhz),
         }  # fmt: skip
-        said = _said(reasons, busy)
-        if said:
+        cause = _in_words(reasons, busy)
+        if cause:
             hard = reasons & (HW_THERMAL | POWER_BRAKE | HW_SLOWDOWN) and busy
             make = CHECK.remark if is_laptop(m, gpu) else CHECK.fail if hard else CHECK.warn
             yield make(
-                f"{name_of(gpu)} slows itself down: {said}",
+                f"{name_of(gpu)} slows itself down: {cause}",
                 _clocks(gpu),
                 facts=facts,
                 subject=gpu.key,
@@ -67,7 +67,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     seen.end("reasons of its clocks")
 
 
-def _said(reasons: int, busy: bool) -> str:
+def _in_words(reasons: int, busy: bool) -> str:
     if reasons & POWER_BRAKE:
         return "power brake: the supply or the rack asks for less power"
     if reasons & HW_THERMAL:

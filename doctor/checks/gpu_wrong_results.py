@@ -47,11 +47,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("nothing was computed to be compared")
     from ..findings.measured_path import gpu_of, paths
 
-    said: set[str] = set()
+    reported: set[str] = set()
     for driver in drivers:
         if known(driver.right) is False:
             gpu = gpu_of(s, f"cuda:{driver.device}", driver.key)
-            said.add(gpu.key if gpu else f"cuda:{driver.device}")
+            reported.add(gpu.key if gpu else f"cuda:{driver.device}")
             wrong = f"{driver.wrong_elements} of {driver.elements} elements" if driver.elements else "Elements"
             yield _finding(
                 s,
@@ -63,7 +63,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             )
     for path in paths(s):
         gpu = gpu_of(s, path.device, path.key)
-        if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in said:
+        if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in reported:
             yield _finding(s, gpu, path.device, path.device, f"{path.reason}.", {"device": path.device})
     gpus = [d.right for d in drivers] + [t.right for t in proofs if t.device != "cpu"]
     for proof in proofs:

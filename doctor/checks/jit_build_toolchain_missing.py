@@ -47,13 +47,13 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-_SAID = lazy(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No such file")
+_ERROR = lazy(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No such file")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns where Triton is installed beside a GPU, and the compiler or the headers are not there."""
-    said = _SAID.search(text := texts(s))
-    if not said:
+    error = _ERROR.search(text := texts(s))
+    if not error:
         need("python.distributions", s.python.distributions)
         cuda_build(s)
         if triton(s) is None and not p.building:
@@ -61,17 +61,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if not (has_gpu(s) or p.building) or known(s.host.system) not in ("linux", None):
             raise Skip("there is no GPU to compile for")
     who = ["the extension that is to be built (--building)"] if p.building else users(s)
-    if (said and "compiler" in said[0]) or s.cuda.c_compiler is None:
-        yield _finding(s, "No C compiler was found (CC, gcc, clang)", said, text, who, compiler=True)
-    if (said and "Python" in said[0]) or known(s.python.patient.headers) is False:
+    if (error and "compiler" in error[0]) or s.cuda.c_compiler is None:
+        yield _finding(s, "No C compiler was found (CC, gcc, clang)", error, text, who, compiler=True)
+    if (error and "Python" in error[0]) or known(s.python.patient.headers) is False:
         version = known(s.python.patient.version) or ""
-        yield _finding(s, f"Python.h of Python {version} is not installed", said, text, who, compiler=False)
-    if said and "cuda.h" in said[0]:
+        yield _finding(s, f"Python.h of Python {version} is not installed", error, text, who, compiler=False)
+    if error and "cuda.h" in error[0]:
         yield CHECK.fail(
             "cuda.h was not found, and something here compiles at run time",
             first_line(text),
             severity="error",
-            facts={"said": said[0]},
+            facts={"said": error[0]},
             fixes=_again(s, c_compiler(s)),
         )
     if isinstance(s.cuda.c_compiler, Missing):
@@ -80,11 +80,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise NeedsFact("python.patient.headers", s.python.patient.headers)
 
 
-def _finding(s: Snapshot, title: str, said: re.Match[str] | None, text: str, who: list[str], compiler: bool) -> Finding:
+def _finding(
+    s: Snapshot, title: str, error: re.Match[str] | None, text: str, who: list[str], compiler: bool
+) -> Finding:
     facts = {"c_compiler": known(s.cuda.c_compiler), "headers": known(s.python.patient.headers), "needed_by": who}
     subject = "c-compiler" if compiler else "python-headers"
     fix = c_compiler(s) if compiler else python_headers(s)
-    if said:
+    if error:
         return CHECK.fail(
             title,
             f"Python says: {first_line(text)}",

@@ -61,8 +61,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for the guilty library of a failed import; warns of older ones that are, or would be, loaded."""
     cuda = cuda_build(s)
     libraries = need("cuda.libraries", s.cuda.libraries)
-    said = texts(s)
-    symbol, guilty = undefined_symbol(said)
+    errors = texts(s)
+    symbol, guilty = undefined_symbol(errors)
     for item in libraries:
         if item.found_by != "LD_LIBRARY_PATH" or item.name not in _WHEELS or not _same_soname(s, item, cuda):
             continue
@@ -76,8 +76,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             words += f" It is version {version}; torch pins {pinned}."
         fix = off_library_path(s, (item.path,))
         fixes = (fix,)
-        if _is_guilty(item, guilty, said, is_older):
-            detail = f"{words} Python says: {first_line(said)}"
+        if _is_guilty(item, guilty, errors, is_older):
+            detail = f"{words} Python says: {first_line(errors)}"
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, fixes=fixes)
         elif is_older and _is_loaded(s, item):
             yield CHECK.warn(title, words, facts=facts, subject=item.soname, direct=bool(symbol), fixes=fixes)
@@ -90,10 +90,10 @@ def _same_soname(s: Snapshot, item: LoaderLibrary, cuda: str) -> bool:
     return item.name in _BY_RUNPATH and item.soname.endswith(f".so.{numbers(cuda)[0]}")
 
 
-def _is_guilty(item: LoaderLibrary, guilty: str, said: str, is_older: bool) -> bool:
+def _is_guilty(item: LoaderLibrary, guilty: str, errors: str, is_older: bool) -> bool:
     if guilty == item.name or (guilty == "libcublas" and item.name == "libcublasLt"):
         return is_older or known(item.version) is None
-    return item.path in said and ("undefined symbol" in said or "not found (required by" in said)
+    return item.path in errors and ("undefined symbol" in errors or "not found (required by" in errors)
 
 
 def _is_loaded(s: Snapshot, item: LoaderLibrary) -> bool:

@@ -45,9 +45,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails where gcc is newer than the toolkit's limit, or where there is none."""
     if not p.building:
         raise Skip("nothing is compiled here (say --building where it is)")
-    said = s.host.env("CC")
-    if isinstance(said, str) and said.strip() and not GCC.search(said.strip()):
-        raise Skip(f"CC names {said.strip()}, whose version is not known")
+    compiler = s.host.env("CC")
+    if isinstance(compiler, str) and compiler.strip() and not GCC.search(compiler.strip()):
+        raise Skip(f"CC names {compiler.strip()}, whose version is not known")
     if has_no_compiler(s):
         yield CHECK.fail(
             "No host compiler for nvcc was found",

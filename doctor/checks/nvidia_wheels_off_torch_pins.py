@@ -28,7 +28,7 @@ from ..findings import Check, Finding, Policy
 from ..fixes.libraries import install_pins
 from ..fixes.pins import OffPin, library_of, off_pins, older, requires
 from ..snapshot import Snapshot, need
-from ._cudnn import fits
+from ._cudnn import is_compatible
 from ._torch import REPLACED, cuda_build
 
 if TYPE_CHECKING:
@@ -70,5 +70,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
 def _judged_elsewhere(o: OffPin) -> bool:
     library = library_of(o.pin.name)
     if library == "cudnn":
-        return not fits(o.have, o.pin.version)
+        return not is_compatible(o.have, o.pin.version)
     return library == "nvjitlink" and older(o.have, o.pin.version)

@@ -46,34 +46,34 @@ CHECK = Check(
     source="docs.nvidia.com/cuda/nvrtc: supported compile options",
 )
 
-_SAID = "invalid value for --gpu-architecture"
+_ERROR = "invalid value for --gpu-architecture"
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns for each GPU that is newer than the NVRTC of torch's CUDA; fails where NVRTC said so."""
     cuda = cuda_build(s)
-    said = _SAID in (text := texts(s))
+    failed = _ERROR in (text := texts(s))
     need("python.distributions", s.python.distributions)
     wheel = _wheel(s, cuda)
     version = wheel.version if wheel else cuda
-    told = False
+    reported = False
     for gpu in gpus(s, m):
         row = m.compute_capability(gpu.capability) if gpu.capability else None
         first, have = minor(row.first_toolkit) if row else None, minor(version)
         if row is None or first is None or have is None or have >= first:
             continue
-        told = True
+        reported = True
         title = f"NVRTC {version} does not support {gpu.name} ({gpu.capability}): it needs CUDA {row.first_toolkit}"
         detail = "What torch or CuPy compile at run time fails on it."
-        if said:
+        if failed:
             detail += f" Python says: {first_line(text)}"
         facts = {"nvrtc": version, "compute_capability": gpu.capability, "first_toolkit": row.first_toolkit}
         fixes = _fixes(s, m, cuda, row.first_toolkit)
-        if said:
+        if failed:
             yield CHECK.fail(title, detail, facts=facts, subject=gpu.key, severity="error", fixes=fixes)
         else:
             yield CHECK.warn(title, detail, facts=facts, subject=gpu.key, direct=False, fixes=fixes)
-    if said and not told:
+    if failed and not reported:
         fixes = _fixes(s, m, cuda, "")
         yield CHECK.fail(
             "NVRTC refuses the GPU's architecture",

@@ -65,9 +65,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise unlisted(f"Python {python} is newer than this matrix")
     if listed and (not cards or choose(s, m) or not choose(s, m, any_python=True)):
         return
-    fit = f" that fits {', '.join(cards)} and this driver" if listed else ""
+    condition = f" that fits {', '.join(cards)} and this driver" if listed else ""
     fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
-    title = f"No torch build{fit} has a wheel for Python {python}"
+    title = f"No torch build{condition} has a wheel for Python {python}"
     newest = f"The newest torch with a wheel for it is {listed[0].torch}." if listed else ""
     facts = {"python": python, "newest_torch": listed[0].torch if listed else None}
     say = CHECK.fail if not absent or "torch" in p.require else CHECK.warn

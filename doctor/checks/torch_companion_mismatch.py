@@ -115,10 +115,10 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
     pinned = False
     for line in known(d.requires) or ():
         wanted = pin_of(line)
-        asked = torch_version(wanted.version) if wanted and wanted.name == "torch" else None
-        if wanted and asked:
+        for_torch = torch_version(wanted.version) if wanted and wanted.name == "torch" else None
+        if wanted and for_torch:
             pinned = True
-            if asked.release != parts.release:
+            if for_torch.release != parts.release:
                 return f"Its own metadata asks for torch {wanted.version}", {"asks_for": wanted.version}
     if own and _other_build(d.name, own, parts):
         return f"It is built for {own.local}, torch for {parts.local}", {"built_for": own.local}

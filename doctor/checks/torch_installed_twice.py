@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     copies = {(d.version, d.location) for d in found if not in_user_site(s, d)}
     if len(copies) < 2:
         return
-    words = "; ".join(f"{v} in {place}" for v, place in sorted(copies))
+    words = "; ".join(f"{v} in {folder}" for v, folder in sorted(copies))
     fix = reinstall_torch(s, m, "once")
     broken = known(s.torch_run.imported) is False
     say = CHECK.fail if broken else CHECK.warn

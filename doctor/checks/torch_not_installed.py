@@ -50,9 +50,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     detail = f"Looked in {where} (chosen because of {known(s.python.chosen_because) or 'its place'})."
     others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
     if others:
-        detail += " torch is installed in: " + ", ".join(f"{place} (torch {v or '?'})" for place, v in others) + "."
+        detail += (
+            " torch is installed in: "
+            + ", ".join(f"{environment} (torch {v or '?'})" for environment, v in others)
+            + "."
+        )
     fixes = tuple(fix for fix in (compatible_torch(s, m),) if fix)
-    facts = {"environment": where, "others": [place for place, _ in others]}
+    facts = {"environment": where, "others": [environment for environment, _ in others]}
     if "torch" in p.require:
         yield CHECK.fail("torch is required and not installed", detail, facts=facts, fixes=fixes)
     elif p.expect.kind == "none":

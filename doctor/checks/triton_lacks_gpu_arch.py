@@ -54,17 +54,17 @@ _FIRST = {"10.0": (3, 3), "12.0": (3, 3), "10.3": (3, 6), "12.1": (3, 6), "11.0"
 """Compute capability -> first Triton whose LLVM and ptxas both name it."""
 _LLVM = {"12.1": (3, 4), "10.3": (3, 4), "11.0": (3, 5)}
 """Compute capability -> first Triton whose LLVM names it, where its ptxas came later."""
-_SAID = lazy(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
+_ERROR = lazy(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns (or fails) for each GPU newer than the installed Triton."""
     need("python.distributions", s.python.distributions)
-    said = _SAID.search(texts(s))
+    error = _ERROR.search(texts(s))
     found = triton(s)
     if found is None:
-        if said:
-            yield CHECK.fail("Triton does not know this GPU", first_line(texts(s)), facts={"said": said[0]})
+        if error:
+            yield CHECK.fail("Triton does not know this GPU", first_line(texts(s)), facts={"said": error[0]})
             return
         raise Skip("Triton is not installed")
     cuda_build(s)
@@ -82,9 +82,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         if who:
             detail += f" {', '.join(who)} cannot do without it."
         facts = {"triton": found.version, "compute_capability": gpu.capability, "first": f"{first[0]}.{first[1]}"}
-        say = CHECK.fail if said or who else CHECK.warn
+        say = CHECK.fail if error or who else CHECK.warn
         fixes = _fixes(s, m, gpu.capability, have)
-        yield say(title, detail, facts=facts, subject=gpu.key, direct=bool(said), fixes=fixes)
+        yield say(title, detail, facts=facts, subject=gpu.key, direct=bool(error), fixes=fixes)
 
 
 def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tuple[Fix, ...]:

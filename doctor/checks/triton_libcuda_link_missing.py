@@ -53,18 +53,18 @@ CHECK = Check(
     ),
 )
 
-_SAID = ("libcuda.so cannot found", "cannot find -lcuda")
+_ERRORS = ("libcuda.so cannot found", "cannot find -lcuda")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Warns where neither ldconfig nor LD_LIBRARY_PATH gives Triton the name that it links."""
     text = texts(s)
-    said = any(words in text for words in _SAID)
+    failed = any(words in text for words in _ERRORS)
     need("python.distributions", s.python.distributions)
     found = triton(s)
-    if found is None and not said:
+    if found is None and not failed:
         raise Skip("Triton is not installed")
-    if not said:
+    if not failed:
         cuda_build(s)
         if known(s.host.system) not in ("linux", None) or not has_gpu(s):
             raise Skip("there is no GPU to compile for")
@@ -72,12 +72,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             raise Skip("TRITON_LIBCUDA_PATH names the folder")
     candidates = (
         need("driver.libcuda_candidates", s.driver.libcuda_candidates)
-        if not said
+        if not failed
         else (known(s.driver.libcuda_candidates) or ())
     )
     name = "libcuda.so.1" if found is None or numbers(found.version)[:1] >= (3,) else "libcuda.so"
     there = [c for c in candidates if c.soname == "libcuda.so.1" and c.size > 0]
-    if not said and (not there or _linkable(candidates, name)):
+    if not failed and (not there or _linkable(candidates, name)):
         return
     facts = {"triton": found.version if found else None, "needs": name, "found": [c.path for c in candidates]}
     version = f"Triton {found.version}" if found else "Triton"
@@ -85,8 +85,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     folder = there[0].path.rpartition("/")[0] if there else "/usr/lib/x86_64-linux-gnu"
     detail = f"The driver's library is {there[0].path}; " if there else ""
     detail += "ldconfig -p and LD_LIBRARY_PATH are asked, and only torch.compile and Triton kernels need it."
-    fixes = link_libcuda(s, folder, name, found.version if found else "", _asked_again(s))
-    if said:
+    fixes = link_libcuda(s, folder, name, found.version if found else "", _recheck(s))
+    if failed:
         yield CHECK.fail(title, f"{detail} Python says: {first_line(text)}", facts=facts, severity="error", fixes=fixes)
     else:
         yield CHECK.warn(title, detail, facts=facts, direct=False, fixes=fixes)
@@ -100,8 +100,8 @@ def _linkable(candidates: tuple[LibraryFile, ...], name: str) -> bool:
     return any(f"{folder}/{name}" in files for folder in (*cached, *shown))
 
 
-def _asked_again(s: Snapshot) -> dict[str, object]:
+def _recheck(s: Snapshot) -> dict[str, object]:
     """What torch said about it is to be asked again."""
     from ..fixes.where import recheck_run
 
-    return recheck_run(s) if any(words in texts(s) for words in _SAID) else {}
+    return recheck_run(s) if any(words in texts(s) for words in _ERRORS) else {}

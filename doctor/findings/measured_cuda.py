@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from ..snapshot import Snapshot, TorchProof, known
-from .measured_path import asked_cpu, cuda_proofs, gpu_of, overall, paths, shared
+from .measured_path import cpu_was_measured, cuda_proofs, gpu_of, overall, paths, shared
 from .measured_rates import Knows, Ranged, ranged
 
 _PLAIN = ("bf16", "fp16", "tf32", "fp32")
@@ -25,7 +25,7 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     path = overall(paths(s))
     if path.word != "gpu-path-used":
         # A program that leaves the GPU alone says nothing of CUDA.
-        proves_nothing = path.word == "unknown" or asked_cpu(s.measured) or path.device == "watch"
+        proves_nothing = path.word == "unknown" or cpu_was_measured(s.measured) or path.device == "watch"
         word: Literal["suspect", "unknown"] = "unknown" if proves_nothing else "suspect"
         return Compatibility(word, path.reason)
     proofs = cuda_proofs(s.measured)

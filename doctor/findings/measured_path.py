@@ -26,7 +26,7 @@ class Path(NamedTuple):
     key: str = ""
 
 
-def asked_cpu(m: Measured) -> bool:
+def cpu_was_measured(m: Measured) -> bool:
     """Whether the CPU was asked for, and not a GPU."""
     return known(m.device) == "cpu"
 
@@ -47,7 +47,7 @@ def paths(s: Snapshot) -> list[Path]:
     """Every GPU that was asked for, and the watched program."""
     m = s.measured
     found = [_watched(m.watch)] if m.watch else []
-    if asked_cpu(m):
+    if cpu_was_measured(m):
         if known(m.torch_devices) == ():
             found.append(Path("gpu-path-unused", "measured on the CPU, as asked; torch offers no GPU here"))
         return found
@@ -101,7 +101,7 @@ def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
     return [Path("unknown", f"torch's proof was not made on {', '.join(left)}{why}")]
 
 
-def _failed_alone(m: Measured, told: set[str]) -> list[Path]:
+def _failed_alone(m: Measured, reported: set[str]) -> list[Path]:
     """GPUs on which the kernel by libcuda failed while it ran on others, and of which torch says nothing."""
     proofs = known(m.driver) or ()
     bad = [proof for proof in proofs if driver_failed(proof)]
@@ -117,7 +117,7 @@ def _failed_alone(m: Measured, told: set[str]) -> list[Path]:
             proof.key,
         )
         for proof in bad
-        if f"cuda:{proof.device}" not in told and proof.key not in keys
+        if f"cuda:{proof.device}" not in reported and proof.key not in keys
     ]
 
 

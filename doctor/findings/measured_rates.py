@@ -63,10 +63,10 @@ class Ranged(NamedTuple):
 
     def figures(self) -> str:
         """`bf16 742 TFLOP/s (normal: 632 to 790)`."""
-        said = f"{_WORDS.get(self.rate.what, self.rate.what)} {number(self.rate.value)} {self.rate.unit}"
+        words = f"{_WORDS.get(self.rate.what, self.rate.what)} {number(self.rate.value)} {self.rate.unit}"
         if self.band.basis == "unknown":
-            return said
-        return f"{said} (normal: {number(self.band.low)} to {number(max(self.band.high, self.band.typical))})"
+            return words
+        return f"{words} (normal: {number(self.band.low)} to {number(max(self.band.high, self.band.typical))})"
 
     def facts(self) -> dict[str, Any]:
         """Stable names for a finding."""

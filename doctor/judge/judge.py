@@ -25,7 +25,7 @@ class Examined(NamedTuple):
     status: Status
     reason: str
     """Where it is unknown or skipped."""
-    said: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     duration_ms: float = 0.0
 
 
@@ -40,15 +40,15 @@ def examine(
     """What every check of the catalogue (or of `checks`) says, in its order."""
     found = []
     for check in load_all() if checks is None else checks:
-        begun = perf_counter()
-        status, reason, said = run_check(check, snapshot, matrix, policy)
-        found.append(Examined(check, status, reason, tuple(said), round((perf_counter() - begun) * 1e3, 3)))
+        started = perf_counter()
+        status, reason, findings = run_check(check, snapshot, matrix, policy)
+        found.append(Examined(check, status, reason, tuple(findings), round((perf_counter() - started) * 1e3, 3)))
     return found
 
 
 def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
     """The report of what the checks said."""
-    findings = [f for one in examined for f in one.said if f.status != "pass"]
+    findings = [f for one in examined for f in one.findings if f.status != "pass"]
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
     measured = None
     if known(snapshot.measured.level) is not None:
@@ -64,7 +64,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         verdict=verdict_of(ranked),
         exit_code=exit_code(ranked, policy),
         findings=ranked,
-        remarks=tuple(f for one in examined for f in one.said if f.status == "pass"),
+        remarks=tuple(f for one in examined for f in one.findings if f.status == "pass"),
         checks=tuple(_result(one) for one in examined),
         measured=measured,
         snapshot=snapshot,
@@ -88,7 +88,7 @@ def _matrix_notes(matrix: Matrix, judged_on: str) -> tuple[str, ...]:
 
 
 def _result(one: Examined) -> CheckResult:
-    words, remarked = in_words(one.check, one.status, one.said)
+    words, remarked = in_words(one.check, one.status, one.findings)
     return CheckResult(
         id=one.check.id,
         status=one.status,
@@ -125,32 +125,36 @@ def run_check(
         return "skipped", "--expect none: no GPU is expected where this runs", []
     if check.about.needs_gpu and policy.expect.kind == "any" and check.id != "no-nvidia-gpu" and _no_card(snapshot):
         return "skipped", "this machine has no NVIDIA GPU", []
-    said: list[Finding] = []
+    findings: list[Finding] = []
     try:
         for finding in check.function(snapshot, matrix, policy):
-            said.append(finding)
+            findings.append(finding)
     except NeedsFact as lack:
-        if not any(f.status in ("fail", "warn", "unknown") for f in said):
+        if not any(f.status in ("fail", "warn", "unknown") for f in findings):
             if check.about.needs_gpu and _no_card(snapshot):
-                return "skipped", "this machine has no NVIDIA GPU", said
-            return "unknown", str(lack), said
+                return "skipped", "this machine has no NVIDIA GPU", findings
+            return "unknown", str(lack), findings
     except Skip as skip:
-        if not said:
-            return "skipped", str(skip), said
+        if not findings:
+            return "skipped", str(skip), findings
     except Exception as error:  # a crash in one check must not cost the report
-        return "unknown", f"the check itself failed: {type(error).__name__}: {error}", said
+        return "unknown", f"the check itself failed: {type(error).__name__}: {error}", findings
     for status in ("fail", "unknown", "warn"):
-        if any(f.status == status for f in said):
-            return status, next(f.title for f in said if f.status == status) if status == "unknown" else "", said
-    return "pass", "", said
+        if any(f.status == status for f in findings):
+            return (
+                status,
+                next(f.title for f in findings if f.status == status) if status == "unknown" else "",
+                findings,
+            )
+    return "pass", "", findings
 
 
-def in_words(check: Registered, status: Status, said: Sequence[Finding]) -> tuple[str, bool]:
+def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> tuple[str, bool]:
     """What a check's result means, and whether it is a remark: never the name of a fault that is absent."""
     if status == "pass":
-        remark = next((f for f in said if f.status == "pass"), None)
+        remark = next((f for f in findings if f.status == "pass"), None)
         return (remark.title, True) if remark else (check.about.sound, False)
-    return next((f.title for f in said if f.status == status), ""), False
+    return next((f.title for f in findings if f.status == status), ""), False
 
 
 def _no_card(s: Snapshot) -> bool:

@@ -22,7 +22,7 @@ _BRANDS = (
 class Required(Struct, frozen=True):
     """What the image asks for (variable, expression), and each tool's answer."""
 
-    asked: tuple[tuple[str, str], ...]
+    requested: tuple[tuple[str, str], ...]
     hook: RequireResult
     """libnvidia-container, the legacy hook."""
     toolkit: RequireResult
@@ -46,14 +46,16 @@ def required(s: Snapshot, cuda: str | None) -> Required | Missing | None:
     environment["CUDA_VERSION"] = c.image_cuda if isinstance(c.image_cuda, str) else ""
     if known(c.require_disabled):
         return None
-    asked = tuple(requirements(environment))
-    if not asked:
+    requested = tuple(requirements(environment))
+    if not requested:
         return None
     gpus = None
     if not isinstance(s.gpus, Missing) and s.gpus:
         gpus = tuple(RequireGpu(known(g.compute_capability), _brand(known(g.brand_id))) for g in s.gpus)
     host = RequireHost(cuda, known(s.driver.version), gpus)
-    return Required(asked, evaluate_libnvidia_container(asked, host), evaluate_container_toolkit(asked, host))
+    return Required(
+        requested, evaluate_libnvidia_container(requested, host), evaluate_container_toolkit(requested, host)
+    )
 
 
 def _brand(number: int | None) -> str | None:

@@ -26,17 +26,19 @@ def cpu_machine(s: Snapshot) -> bool:
 
 def not_missed(one: Examined, s: Snapshot) -> Examined:
     """A machine without a GPU whose text complains of nothing misses none; a list of a text may be cut."""
-    if one.check.id == "looked-at-in-part" and not one.said:
+    if one.check.id == "looked-at-in-part" and not one.findings:
         return one._replace(status="skipped", reason="a text was read, no machine")
     if one.check.id == "no-nvidia-gpu" and known(s.torch_run.cuda_available) is True and s.host.system != "darwin":
         why = "torch computes on a GPU here: one of another maker, or one that this PCI list leaves out"
-        return one._replace(status="skipped", reason=why, said=()) if one.said or one.status == "unknown" else one
+        return (
+            one._replace(status="skipped", reason=why, findings=()) if one.findings or one.status == "unknown" else one
+        )
     if one.status != "fail" or complains(s):
         return one
     if one.check.id == "cpu-only-torch" and cpu_machine(s):
-        return one._replace(status="pass", said=tuple(map(_remark, one.said)))
+        return one._replace(status="pass", findings=tuple(map(_remark, one.findings)))
     if one.check.id == "no-nvidia-gpu" and s.host.system == "darwin":
-        return one._replace(status="pass", said=tuple(map(_remark, one.said)))
+        return one._replace(status="pass", findings=tuple(map(_remark, one.findings)))
     return one
 
 
@@ -47,12 +49,12 @@ def _remark(finding: Finding) -> Finding:
 
 def not_said(one: Examined, s: Snapshot) -> Examined:
     """`xformers.info` names this very torch as the one that its kernels were compiled with: then it fits."""
-    if one.check.id != "extension-built-for-other-torch" or not one.said:
+    if one.check.id != "extension-built-for-other-torch" or not one.findings:
         return one
     lines = [symptom.text for symptom in s.symptoms if symptom.id == "xformers-build-told"]
     if not any(line.rpartition(":")[2].strip() == known(s.torch.version) for line in lines):
         return one
-    said = tuple(f for f in one.said if f.subject != "xformers" or "symbol" in f.facts)
+    findings = tuple(f for f in one.findings if f.subject != "xformers" or "symbol" in f.facts)
     failing: tuple[Status, ...] = ("fail", "unknown", "warn")
-    status: Status = next((name for name in failing if any(f.status == name for f in said)), "pass")
-    return one._replace(status=status, said=said)
+    status: Status = next((name for name in failing if any(f.status == name for f in findings)), "pass")
+    return one._replace(status=status, findings=findings)

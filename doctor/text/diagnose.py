@@ -65,26 +65,26 @@ def _with_words(one: Examined, s: Snapshot, m: Matrix) -> Examined:
     if one.reason == LEFT_OUT:
         return one
     if one.status != "fail":
-        by_facts = one.status == "warn" or (one.status == "pass" and bool(one.said))
-        if told := list(decided(one.check.about, s, by_facts)):
-            remarks = [f for f in one.said if f.status == "pass"]
-            one = one._replace(status=told[0].status, reason="", said=(*told, *remarks))
-    said = [made(f, lambda f=f: at_place(forgetting(f, s), s, m)) if f.fixes else (f,) for f in one.said]  # type: ignore[misc]
-    return one._replace(said=tuple(finding for some in said for finding in some))
+        by_facts = one.status == "warn" or (one.status == "pass" and bool(one.findings))
+        if decisive := list(decided(one.check.about, s, by_facts)):
+            remarks = [f for f in one.findings if f.status == "pass"]
+            one = one._replace(status=decisive[0].status, reason="", findings=(*decisive, *remarks))
+    findings = [made(f, lambda f=f: at_place(forgetting(f, s), s, m)) if f.fixes else (f,) for f in one.findings]  # type: ignore[misc]
+    return one._replace(findings=tuple(finding for some in findings for finding in some))
 
 
 def without_causes(examined: Sequence[Examined], s: Snapshot) -> list[Examined]:
     """Effects whose cause the text does not hold become UNKNOWN; beside a proven cause, what it left untold is none."""
-    said = [f for one in examined for f in one.said if f.id not in EFFECTS]
-    if any(f.status == "fail" for f in said):
+    findings = [f for one in examined for f in one.findings if f.id not in EFFECTS]
+    if any(f.status == "fail" for f in findings):
         return [_without_untold(one) for one in examined]
-    if any(f.status == "warn" and proven(f, s) for f in said):
+    if any(f.status == "warn" and proven(f, s) for f in findings):
         examined = [_without_untold(one) for one in examined]
     return [_effect(one) if one.check.id in EFFECTS and one.status == "fail" else one for one in examined]
 
 
 def _without_untold(one: Examined) -> Examined:
-    return one._replace(said=tuple(f for f in one.said if not _untold(f)))
+    return one._replace(findings=tuple(f for f in one.findings if not _untold(f)))
 
 
 def _untold(finding: Finding) -> bool:
@@ -92,7 +92,7 @@ def _untold(finding: Finding) -> bool:
 
 
 def _effect(one: Examined) -> Examined:
-    said = tuple(
-        replace(f, status="unknown", severity="warning", fixes=()) if f.status == "fail" else f for f in one.said
+    findings = tuple(
+        replace(f, status="unknown", severity="warning", fixes=()) if f.status == "fail" else f for f in one.findings
     )
-    return one._replace(status="unknown", reason="the text does not hold the cause", said=said)
+    return one._replace(status="unknown", reason="the text does not hold the cause", findings=findings)

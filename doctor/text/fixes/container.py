@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ...findings import Fix, Step
-from ...fixes.cluster import ask_for_gpus, default_runtime, look_at_plugin, runtime_class, runtime_for_plugin
+from ...fixes.cluster import ask_for_gpus, default_runtime, inspect_plugin, runtime_class, runtime_for_plugin
 from ...fixes.container import allow_access, give_nodes, recreate_container, start_with, start_with_gpu, variable_line
 from ...fixes.driver import install_compatible, other_host
 from ...fixes.images import disable_require, newer_driver_for, older_image
@@ -84,7 +84,7 @@ def _apptainer(t: Told) -> Iterable[Fix]:
 def _runtime(t: Told) -> Iterable[Fix]:
     if _at_provider(t):
         return (
-            (default_runtime(t.s), look_at_plugin(t.s))
+            (default_runtime(t.s), inspect_plugin(t.s))
             if container_kind(t.s) == "kubernetes"
             else (other_host(t.s, "whose container engine knows the NVIDIA runtime"),)
         )
@@ -221,9 +221,9 @@ def _stub(t: Told) -> Iterable[Fix]:
 
 def _not_advertised(t: Told) -> Iterable[Fix]:
     if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices", "k8s-plugin-default-runtime"):
-        return (*runtime_for_plugin(t.s), look_at_plugin(t.s))
+        return (*runtime_for_plugin(t.s), inspect_plugin(t.s))
     if t.said.id == "k8s-allocate-failed":
-        look = look_at_plugin(t.s)
+        look = inspect_plugin(t.s)
         again = Step(
             text="Once the node offers healthy GPUs again, delete the pod that was rejected.",
             command="kubectl delete pod POD",
@@ -231,7 +231,7 @@ def _not_advertised(t: Told) -> Iterable[Fix]:
             changes=start_changes(),
         )
         return (Fix(id=look.id, title=look.title, steps=(*look.steps, again), source=look.source),)
-    return (look_at_plugin(t.s), *runtime_for_plugin(t.s))
+    return (inspect_plugin(t.s), *runtime_for_plugin(t.s))
 
 
 def _runtime_class(t: Told) -> Iterable[Fix]:
