@@ -41,8 +41,8 @@ class Finder:
                 return None
         if f"{last}.py" not in self._files[folder]:
             return None  # a package, or a name that is none: the usual finders know
-        place = f"{folder}/{last}.py"
-        return spec_from_file_location(name, place, loader=SourceFileLoader(name, place))
+        file_path = f"{folder}/{last}.py"
+        return spec_from_file_location(name, file_path, loader=SourceFileLoader(name, file_path))
 
 
 def find_our_modules() -> None:

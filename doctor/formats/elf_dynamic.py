@@ -46,14 +46,14 @@ def read_dynamic(elf: Elf) -> Optional[Dynamic]:
 
 
 def _table(elf: Elf) -> Optional[_Table]:
-    place = next(((s.offset, s.size) for s in elf.segments if s.type == PT_DYNAMIC), None)
+    extent = next(((s.offset, s.size) for s in elf.segments if s.type == PT_DYNAMIC), None)
     section = next((s for s in elf.sections if s.type == SHT_DYNAMIC), None)
-    if place is None and section is not None:
-        place = (section.offset, section.size)
-    if place is None:
+    if extent is None and section is not None:
+        extent = (section.offset, section.size)
+    if extent is None:
         return None
     layout = struct.Struct("<qQ" if elf.bits == 64 else "<iI")
-    data = elf.read(place[0], min(place[1], _MAX_DYNAMIC_BYTES))
+    data = elf.read(extent[0], min(extent[1], _MAX_DYNAMIC_BYTES))
     if len(data) < layout.size:
         raise ElfError("dynamic section is cut off")
     entries = []

@@ -104,7 +104,7 @@ def walk(read: Pread, offset: int, size: int) -> Iterator[Container]:
     position, end = offset, offset + size
     containers = entries = 0
     while position + _CONTAINER.size <= end:
-        at = window.place(position, _CONTAINER.size)
+        at = window.locate(position, _CONTAINER.size)
         if at < 0:
             raise FatbinError("file ends inside the section")
         magic, _, header, length = _CONTAINER.unpack_from(window.data, at)
@@ -128,9 +128,9 @@ def walk(read: Pread, offset: int, size: int) -> Iterator[Container]:
 def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List[Header], str, Dict[int, bool]]:
     found: List[Header] = []
     has_code: Dict[int, bool] = {}
-    unpack, place, small = _ENTRY.unpack_from, window.place, _PEEK_BELOW
+    unpack, locate, small = _ENTRY.unpack_from, window.locate, _PEEK_BELOW
     while position + _ENTRY_BYTES <= stop and len(found) < most:
-        at = place(position, _ENTRY_BYTES)
+        at = locate(position, _ENTRY_BYTES)
         if at < 0:
             return found, "file ends inside a container", has_code
         header: Header = unpack(window.data, at)
@@ -140,7 +140,7 @@ def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List
             return found, "entry header is damaged", has_code
         if header[5] < small and header[0] == 2 and not header[4] & _FLAG_ZSTD and (header[5] or header[2]) < small:
             want = min(header[2], _PEEK_BYTES)
-            at = place(payload, want)
+            at = locate(payload, want)
             if at >= 0 and window.data.find(b".shstrtab", at, at + want) >= 0:
                 has_code[len(found)] = window.data.find(b"text.", at, at + want) >= 0
         found.append(header)
@@ -156,7 +156,7 @@ class _Window:
         self._read = read
         self.base, self.data, self._want = 0, b"", _SMALL_READ
 
-    def place(self, position: int, size: int) -> int:
+    def locate(self, position: int, size: int) -> int:
         """Where in ``data`` the bytes at ``position`` are, after reading if needed; -1: the file ends before."""
         start, have = position - self.base, len(self.data)
         if 0 <= start <= have - size:

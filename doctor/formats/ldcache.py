@@ -65,10 +65,10 @@ def _rows(data: bytes, start: int, wanted: int) -> LdCache:
 def _collect(data: bytes, first: int, size: int, count: int, strings: int, wanted: int) -> LdCache:
     found: Dict[str, List[str]] = {}
     problem, characters = "", 0
-    fits = min(count, _MAX_ROWS, max(0, len(data) - first) // size)
-    if fits < count:
+    rows = min(count, _MAX_ROWS, max(0, len(data) - first) // size)
+    if rows < count:
         problem = "loader cache is cut off"
-    for index in range(fits):
+    for index in range(rows):
         flags, key, value = struct.unpack_from("<III", data, first + index * size)
         if flags & 0xFF00 != wanted:
             continue

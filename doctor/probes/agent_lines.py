@@ -50,25 +50,25 @@ def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[
     """The driver call that did not come back, as a fact; empty where all did."""
     if result.fault is None or result.guilty is None or not result.guilty.startswith(("nvml", "cu", "dlopen")):
         return ()
-    place = [f"{word} {result.lines[-1][key]}" for key, word in _PLACES if key in result.lines[-1]]
+    subject = [f"{word} {result.lines[-1][key]}" for key, word in _SUBJECTS if key in result.lines[-1]]
     if result.fault == "hang":
-        place.append(f"no answer in {result.seconds:.0f} s")
+        subject.append(f"no answer in {result.seconds:.0f} s")
     elif result.returncode is not None:
-        place.append(f"signal {-result.returncode}" if result.returncode < 0 else f"exit code {result.returncode}")
+        subject.append(f"signal {-result.returncode}" if result.returncode < 0 else f"exit code {result.returncode}")
     stuck = result.stuck or {}
     return (
         CallFault(
             library,
             result.guilty,
             "hang" if result.fault == "hang" else "crash",
-            ", ".join(place),
+            ", ".join(subject),
             stuck.get("pid", 0),
             stuck.get("wchan", ""),
         ),
     )
 
 
-_PLACES = (("gpu", "GPU"), ("other", "and GPU"), ("mig", "MIG device"), ("device", "device"))
+_SUBJECTS = (("gpu", "GPU"), ("other", "and GPU"), ("mig", "MIG device"), ("device", "device"))
 
 
 def library_missing(text: str, soname: str) -> Missing:

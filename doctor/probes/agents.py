@@ -23,8 +23,8 @@ def with_answers(snapshot: Snapshot, agents: Mapping[str, AgentResult], manifest
     witnesses = dict(snapshot.witnesses)
     for name in ("cuda_driver", "nvml", "unlisted_gpus", "torch"):
         if name in agents:
-            said, spoke = _parse(name, agents[name])
-            changes = merge_changes(changes, said)
+            facts, spoke = _parse(name, agents[name])
+            changes = merge_changes(changes, facts)
             witnesses.update(spoke)
     gpus, devices = changes.get("gpus"), changes.get("driver.cuda_devices")
     if isinstance(gpus, tuple) and isinstance(devices, tuple):

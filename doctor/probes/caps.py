@@ -12,7 +12,7 @@ from .agent_lines import AgentResult, Line, is_whole
 MAX_GPUS = 256
 MAX_GPUS_FOR_PAIRS = 16
 MAX_MIG_DEVICES = 16
-MAX_TOLD = 64
+MAX_CAPS = 64
 """Caps that are kept: a recording by a stranger may name any number of them."""
 
 
@@ -22,13 +22,13 @@ def caps(
     """Each cap once, those that an agent stated by its numbers first; `files`: what the files' reader said of caps."""
     found: dict[tuple[str, str], Cap] = {}
     runs = [*agents.values(), *(run for several in proof.values() for run in several)]
-    told = [line for run in runs for line in run.lines if "cap" in line]
+    cap_lines = [line for run in runs for line in run.lines if "cap" in line]
     if "nvml" in agents:
         _keep(found, _of_nvml(agents["nvml"].lines))
     if "cuda_driver" in agents:
         _keep(found, _more("cuda-devices", _value(agents["cuda_driver"].lines, "count"), MAX_GPUS))
-    _keep(found, (cap for line in (*told, *files) for cap in _stated(line)))
-    return tuple(found.values())[:MAX_TOLD]
+    _keep(found, (cap for line in (*cap_lines, *files) for cap in _stated(line)))
+    return tuple(found.values())[:MAX_CAPS]
 
 
 def _keep(found: dict[tuple[str, str], Cap], several: Iterable[Cap]) -> None:

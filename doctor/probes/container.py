@@ -90,16 +90,16 @@ def _kind(raw: Raw) -> tuple[ContainerKind | Missing, str | Missing]:
     text = raw.text("/proc/self/mountinfo")
     mounts = parse_mountinfo(text) if isinstance(text, str) else []
     for words, kind in _MOUNT_WORDS:
-        if any(words in told for told in map(_of_this_container, mounts)):
+        if any(words in word for word in map(_of_this_container, mounts)):
             return kind, "/proc/self/mountinfo"
     if raw.exists("/.dockerenv") is True:
         return "docker", "/.dockerenv"
-    told = names.get("container", "")
-    if told:
+    word = names.get("container", "")
+    if word:
         by_word: dict[str, ContainerKind] = {
             "lxc": "lxc", "podman": "podman", "docker": "docker", "systemd-nspawn": "systemd-nspawn", "oci": "other",
         }  # fmt: skip
-        return by_word.get(told, "other"), "container"
+        return by_word.get(word, "other"), "container"
     if isinstance(version, Missing):
         return (version if version.reason != "absent" else NOT_ASKED), version  # an unpacked root runs nowhere yet
     if any(mount.mount_point == "/" and mount.fstype == "overlay" for mount in mounts):

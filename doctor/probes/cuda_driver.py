@@ -28,11 +28,11 @@ _ANSWERS = ("driver.cu_init", "driver.cu_init_name", "driver.cuda_version", "dri
 def parse_cuda_driver(result: AgentResult) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
     """(changes for Snapshot.replace, witnesses). Facts of which nothing was said are Missing with the reason."""
     gap = fault_missing(result)
-    said: dict[tuple[Any, str], Line] = {}
+    answers: dict[tuple[Any, str], Line] = {}
     for line in result.lines:
         device, name = line.get("device"), line.get("field")
         if isinstance(name, str) and isinstance(device, (int, type(None))):
-            said[device, name] = line
+            answers[device, name] = line
     changes: dict[str, Any] = dict.fromkeys(_ANSWERS, gap)
     changes["driver.faults"] = call_faults(result, "cuda")
     witnesses: dict[str, tuple[str, ...]] = {
@@ -40,7 +40,7 @@ def parse_cuda_driver(result: AgentResult) -> tuple[dict[str, Any], dict[str, tu
         "driver.cuda_version": ("cuDriverGetVersion",),
         "driver.cuda_devices": ("cuDeviceGet...",),
     }
-    library = said.get((None, "library"))
+    library = answers.get((None, "library"))
     if library is not None and "error" in library:
         missing = library_missing(str(library.get("text", "")), SONAME)
         changes.update(dict.fromkeys((*_LIBRARY, *_ANSWERS), missing))
@@ -49,14 +49,14 @@ def parse_cuda_driver(result: AgentResult) -> tuple[dict[str, Any], dict[str, tu
         path = str(library.get("value", SONAME))
         changes["driver.libcuda_path"], changes["driver.libcuda_version"] = path, library_version(path)
         witnesses["driver.libcuda_path"] = witnesses["driver.libcuda_version"] = (path,)
-    version = _whole(said, None, "version", gap)
+    version = _whole(answers, None, "version", gap)
     changes["driver.cuda_version"] = version if isinstance(version, Missing) else cuda_version(version)
-    _init(said, gap, changes)
+    _init(answers, gap, changes)
     return changes, witnesses
 
 
-def _init(said: dict[tuple[Any, str], Line], gap: Missing, changes: dict[str, Any]) -> None:
-    line = said.get((None, "init"))
+def _init(answers: dict[tuple[Any, str], Line], gap: Missing, changes: dict[str, Any]) -> None:
+    line = answers.get((None, "init"))
     if line is None:
         return
     code = line.get("error", line.get("value"))
@@ -72,20 +72,20 @@ def _init(said: dict[tuple[Any, str], Line], gap: Missing, changes: dict[str, An
     if code:
         changes["driver.cuda_devices"] = Missing("error", f"cuInit: {code} {name or ''}".rstrip())
         return
-    count = _whole(said, None, "count", gap)
+    count = _whole(answers, None, "count", gap)
     if isinstance(count, Missing):
         changes["driver.cuda_devices"] = count
     else:
         devices = range(min(max(count, 0), MAX_DEVICES))
-        changes["driver.cuda_devices"] = tuple(_device(said, ordinal, gap) for ordinal in devices)
+        changes["driver.cuda_devices"] = tuple(_device(answers, ordinal, gap) for ordinal in devices)
 
 
-def _device(said: dict[tuple[Any, str], Line], ordinal: int, gap: Missing) -> CudaDevice:
+def _device(answers: dict[tuple[Any, str], Line], ordinal: int, gap: Missing) -> CudaDevice:
     def whole(name: str) -> int | Missing:
-        return _whole(said, ordinal, name, gap)
+        return _whole(answers, ordinal, name, gap)
 
-    name, bus, uuid = (_value(said, ordinal, field, gap) for field in ("name", "pci", "uuid"))
-    parent = _value(said, ordinal, "gpu_uuid", gap)
+    name, bus, uuid = (_value(answers, ordinal, field, gap) for field in ("name", "pci", "uuid"))
+    parent = _value(answers, ordinal, "gpu_uuid", gap)
     mig = isinstance(parent, str) and parent != uuid  # version 2 of the call names the MIG device, version 1 the GPU
     if not isinstance(uuid, Missing):
         uuid = full_uuid(uuid, "MIG-" if mig else "GPU-")
@@ -102,10 +102,10 @@ def _device(said: dict[tuple[Any, str], Line], ordinal: int, gap: Missing) -> Cu
     )
 
 
-def _value(said: dict[tuple[Any, str], Line], device: int | None, name: str, gap: Missing) -> Any:
-    line = said.get((device, name))
+def _value(answers: dict[tuple[Any, str], Line], device: int | None, name: str, gap: Missing) -> Any:
+    line = answers.get((device, name))
     if line is None:
-        line = None if device is None else said.get((device, "handle"))
+        line = None if device is None else answers.get((device, "handle"))
         if line is None or "error" not in line:
             return gap
     if "error" in line:
@@ -114,8 +114,8 @@ def _value(said: dict[tuple[Any, str], Line], device: int | None, name: str, gap
     return line.get("value")
 
 
-def _whole(said: dict[tuple[Any, str], Line], device: int | None, name: str, gap: Missing) -> int | Missing:
-    value = _value(said, device, name, gap)
+def _whole(answers: dict[tuple[Any, str], Line], device: int | None, name: str, gap: Missing) -> int | Missing:
+    value = _value(answers, device, name, gap)
     return value if isinstance(value, Missing) or is_whole(value) else UNREADABLE
 
 
@@ -128,11 +128,17 @@ def full_uuid(digits: Any, prefix: str) -> str | Missing:
 
 def with_cuda(gpus: tuple[Gpu, ...], devices: tuple[CudaDevice, ...]) -> tuple[Gpu, ...]:
     """NVML's GPUs with what only libcuda knows (`integrated`), matched by UUID, else by PCI address."""
-    by_place = {
-        place: device for device in devices for place in (device.uuid, device.pci_address) if isinstance(place, str)
+    by_identifier = {
+        identifier: device
+        for device in devices
+        for identifier in (device.uuid, device.pci_address)
+        if isinstance(identifier, str)
     }
     done = []
     for gpu in gpus:
-        device = next((by_place[place] for place in (gpu.uuid, gpu.pci_address) if place in by_place), None)
+        device = next(
+            (by_identifier[identifier] for identifier in (gpu.uuid, gpu.pci_address) if identifier in by_identifier),
+            None,
+        )
         done.append(gpu if device is None else gpu.with_(integrated=device.integrated))
     return tuple(done)

@@ -17,17 +17,19 @@ _PROC = "/proc/driver/nvidia/version"
 
 def parse_driver_files(raw: Raw) -> Driver:
     """Everything in Driver that needs no NVIDIA library."""
-    told = raw.text(_PROC)
+    proc_text = raw.text(_PROC)
     kernel = None
-    if isinstance(told, str):
+    if isinstance(proc_text, str):
         from ..formats.proc_nvidia import parse_driver_version
 
-        kernel = parse_driver_version(told)
+        kernel = parse_driver_version(proc_text)
     modules = _modules(raw)
     gpus = raw.names("/proc/driver/nvidia/gpus")
     nvml = loaded_library(raw, "libnvidia-ml.so.1")
     cuda = loaded_library(raw, "libcuda.so.1")
-    flavour: Literal["open", "proprietary"] | Missing = told if isinstance(told, Missing) else Missing("error")
+    flavour: Literal["open", "proprietary"] | Missing = (
+        proc_text if isinstance(proc_text, Missing) else Missing("error")
+    )
     if kernel:
         flavour = "open" if kernel.flavour == "open" else "proprietary"
     return Driver(
@@ -54,10 +56,10 @@ def _kernel_version(raw: Raw, proc: str | None) -> str | Missing:
     text = raw.text("/sys/module/nvidia/version")
     if isinstance(text, str) and re.match(r"\d{2,4}\.\d", text):
         return text.strip()
-    told = raw.text(_PROC)
-    if isinstance(told, str):
+    proc_text = raw.text(_PROC)
+    if isinstance(proc_text, str):
         return Missing("error", "the version in /proc/driver/nvidia/version is not understood")
-    return told
+    return proc_text
 
 
 def _modules(raw: Raw) -> tuple[str, ...] | Missing:

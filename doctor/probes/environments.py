@@ -22,8 +22,8 @@ def parse_python(raw: Raw) -> Python:
     others = tuple(_environment(r) for r in rows if r.get("role") == "other")
     finished = bool(raw.rows("others"))
     if row is None or not isinstance(row.get("prefix"), str):
-        asked = string(row.get("asked")) if row else ""
-        words = f"no Python at {asked}" if asked else "no Python was found"
+        requested = string(row.get("asked")) if row else ""
+        words = f"no Python at {requested}" if requested else "no Python was found"
         gap = raw.unasked if row is None else Missing("absent", words)
         empty = Environment(prefix=gap, executable=gap, version=gap, torch_version=gap, site_packages=gap)
         return Python(
@@ -70,14 +70,14 @@ def _environment(row: dict[str, Any]) -> Environment:
 
 def _version(row: dict[str, Any], cfg: dict[str, str] | None, short: str | None) -> str | Missing:
     """`3.11.7` where a file or folder name tells it, else `3.11`."""
-    told = [
+    lists = [
         (cfg or {}).get("version", ""),
         (cfg or {}).get("version_info", ""),
         string(row.get("conda_python")).removeprefix("python-"),
         *reversed(string(row.get("real_executable")).split("/")),
         *reversed(string(row.get("prefix")).split("/")),
     ]
-    for text in told:
+    for text in lists:
         match = _FULL.search(text.removeprefix("cpython-"))
         if match and (short is None or match.group(1).startswith(short + ".")):
             return match.group(1)

@@ -57,8 +57,8 @@ def parse_host(raw: Raw) -> Host:
     )
 
 
-def _system(told: str) -> str:
-    return "windows" if told == "win32" else told.lower()
+def _system(reported: str) -> str:
+    return "windows" if reported == "win32" else reported.lower()
 
 
 def os_release(raw: Raw) -> dict[str, str] | Missing:
@@ -88,9 +88,9 @@ def _architecture(raw: Raw) -> str | Missing:
     return found[0] if found else raw.unasked
 
 
-def _libc(raw: Raw, told: str) -> str | Missing:
-    if told:
-        return told
+def _libc(raw: Raw, reported: str) -> str | Missing:
+    if reported:
+        return reported
     for folder in _LIBC_PATHS:
         version = raw.match(folder + "/libc.so.6")
         if isinstance(version, str):

@@ -102,7 +102,7 @@ def _take(agent: str, line: Mapping[str, Any], found: dict[str, list[Any]], fiel
         if kind not in line:
             continue
         try:
-            rows, row = found[kind], msgspec.convert(_fit(line[kind]), struct)
+            rows, row = found[kind], msgspec.convert(_bounded(line[kind]), struct)
         except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
             rows, row = found["ended"], _spoilt(agent, kind, line[kind], str(error))
         if len(rows) < _MOST:
@@ -116,14 +116,14 @@ def _take(agent: str, line: Mapping[str, Any], found: dict[str, list[Any]], fiel
         fields[name] = tuple(device[:40] for device in value[:1000] if isinstance(device, str))
 
 
-def _fit(value: Any) -> Any:
+def _bounded(value: Any) -> Any:
     """The value, texts cut to a length. Raises ValueError for a number that is not finite or past 64 bits."""
     if isinstance(value, str):
         return value[:_LONGEST]
     if isinstance(value, dict):
-        return {str(key)[:100]: _fit(item) for key, item in list(value.items())[:200]}
+        return {str(key)[:100]: _bounded(item) for key, item in list(value.items())[:200]}
     if isinstance(value, list):
-        return [_fit(item) for item in value[:1000]]
+        return [_bounded(item) for item in value[:1000]]
     if isinstance(value, (int, float)) and not abs(value) < 1 << 63:  # not a number is not below anything either
         raise ValueError("a number that is not finite")
     return value

@@ -31,8 +31,8 @@ def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measu
     by_agent = {agent: [_keyed(line, keys) for r in runs for line in r.lines] for agent, runs in proof.items()}
     lines = [line for agent in by_agent if agent != "nvml_sampler" for line in by_agent[agent]]
     torch = by_agent.get("torch_proof", [])
-    said = [line.get("value") for line in torch if line.get("field") == "pid"]
-    pid = next((value for value in reversed(said) if _is_pid(value)), 0)
+    pids = [line.get("value") for line in torch if line.get("field") == "pid"]
+    pid = next((value for value in reversed(pids) if _is_pid(value)), 0)
     changes: dict[str, Any] = {"loads": loads_of(samples, parse_phases(lines), _pids(lines))}
     if not isinstance(measured.torch, Missing):
         phases = {phase.key: phase for phase in parse_phases(torch)}
@@ -68,13 +68,13 @@ def _seen(row: TorchProof, phase: Phase, samples: Sequence[Sample], pid: int, vi
     """A device's proof with its process on the GPU by NVML."""
     on = process_on_gpu(samples, phase.key, pid, phase.start, phase.end, visible)
     before = [s.utilization for s in samples if s.key == phase.key and phase.start - BEFORE_S <= s.time < phase.start]
-    told = [percent for percent in before if percent is not None]
+    percents = [percent for percent in before if percent is not None]
     return replace(
         row,
         process_seen=on.seen,
         process_mib=on.memory_max_mib,
         utilization_percent=on.utilization_max_percent,
-        busy=bool(told) and sorted(told)[len(told) // 2] >= BUSY_PERCENT,
+        busy=bool(percents) and sorted(percents)[len(percents) // 2] >= BUSY_PERCENT,
     )
 
 

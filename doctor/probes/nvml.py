@@ -114,8 +114,10 @@ def _pairs(fields: Fields, gpus: tuple[Gpu, ...]) -> tuple[GpuPair, ...]:
     pairs = []
     for key in fields.pairs:
         if 0 <= key[0] < len(gpus) and 0 <= key[1] < len(gpus):
-            said = fields.pairs[key]
-            values = {name: nvml_missing(line) if "error" in line else line.get("value") for name, line in said.items()}
+            answers = fields.pairs[key]
+            values = {
+                name: nvml_missing(line) if "error" in line else line.get("value") for name, line in answers.items()
+            }
             numbers = {
                 name: value if isinstance(value, Missing) or is_whole(value) else Missing("error", "unreadable answer")
                 for name, value in values.items()

@@ -66,7 +66,7 @@ class Fields:
         self.pairs: dict[tuple[int, int], dict[str, Line]] = {}
         for line in lines:
             name, gpu, mig, other = line.get("field"), line.get("gpu"), line.get("mig"), line.get("other")
-            if not isinstance(name, str) or any(not isinstance(place, (int, type(None))) for place in (gpu, mig)):
+            if not isinstance(name, str) or any(not isinstance(number, (int, type(None))) for number in (gpu, mig)):
                 continue
             if isinstance(other, int) and isinstance(gpu, int):
                 self.pairs.setdefault((gpu, other), {})[name] = line

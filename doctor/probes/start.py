@@ -132,9 +132,9 @@ class Started:
         started = monotonic()
         self._known.wait(min(_PATIENCE_S, self.options.deadline_s))
         with self._lock:
-            asked = dict(self._agents)
-        say("torch import" if "torch" in asked else "driver")
-        results = dict(zip(asked, wait_agents(*asked.values()), strict=True))
+            agents = dict(self._agents)
+        say("torch import" if "torch" in agents else "driver")
+        results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
         if "torch" not in results and self.options.import_torch:
             self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started)))
             if "torch" in self._agents:

@@ -27,27 +27,31 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
         return _all_missing(_no_torch(raw))
     folder = string(row.get("path"))
     text = raw.text(folder + "/version.py")
-    told = parse_version_file(text) if isinstance(text, str) else None
+    in_version_file = parse_version_file(text) if isinstance(text, str) else None
     distribution = python.distribution("torch")
     dist = None if isinstance(distribution, Missing) else distribution
     gap = text if isinstance(text, Missing) else Missing("error", "torch/version.py is not understood")
-    if told is None:
+    if in_version_file is None:
         version: str | Missing = dist.version if dist else gap
     else:
-        version = told.version or gap
+        version = in_version_file.version or gap
     libraries = code_libraries(raw, torch=True)
     names = raw.names(folder + "/lib")
     main = [lib for lib in libraries if re.search(r"/libtorch_cuda(_cu|_cpp)?\.so$", lib.path)]
-    build = told.build if told else None
-    cuda = told.cuda if told else None
+    build = in_version_file.build if in_version_file else None
+    cuda = in_version_file.cuda if in_version_file else None
     return Torch(
         version=version,
         location=folder,
         build=build if build in ("cuda", "rocm", "xpu", "cpu") else gap,  # type: ignore[arg-type]
-        cuda=cuda or (ABSENT if told else gap),
-        hip=(told.hip if told else None) or (ABSENT if told else gap),
-        debug=told.debug if told and told.debug is not None else ABSENT if told else gap,
-        git_version=(told.git_version if told else None) or (ABSENT if told else gap),
+        cuda=cuda or (ABSENT if in_version_file else gap),
+        hip=(in_version_file.hip if in_version_file else None) or (ABSENT if in_version_file else gap),
+        debug=in_version_file.debug
+        if in_version_file and in_version_file.debug is not None
+        else ABSENT
+        if in_version_file
+        else gap,
+        git_version=(in_version_file.git_version if in_version_file else None) or (ABSENT if in_version_file else gap),
         cxx11_abi=_cxx11_abi(raw, folder),
         installer=(dist.installer or ABSENT) if dist else ABSENT,
         requires_python=dist.requires_python if dist else ABSENT,
@@ -114,8 +118,8 @@ def _linked(raw: Raw, folder: str, python: Python) -> dict[str, Any]:
         path, table = string(row.get("path")), row.get("found")
         if not isinstance(table, dict) or path.rpartition("/")[2] in _LAZY:
             continue
-        for soname, place in table.items():
-            where = strings(place)
+        for soname, real_path in table.items():
+            where = strings(real_path)
             if len(where) == 3 and where[0]:
                 found.setdefault(soname, where[2] or where[0])
             elif soname not in _DRIVER and _CUDA_LIBRARY.match(soname):

@@ -21,31 +21,31 @@ FACTS = (
 def parse_torch_run(result: AgentResult) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
     """(changes for Snapshot.replace, witnesses). Facts of which nothing was said are Missing with the reason."""
     gap = fault_missing(result)
-    said: dict[str, Line] = {}
+    answers: dict[str, Line] = {}
     devices: dict[str, dict[int, Line]] = {}
     for line in result.lines:
         name, device = line.get("field"), line.get("device")
         if isinstance(name, str) and isinstance(device, int) and 0 <= device < MAX_DEVICES:
             devices.setdefault(name, {})[device] = line
         elif isinstance(name, str):
-            said[name] = line
+            answers[name] = line
     facts: dict[str, Any] = dict.fromkeys(FACTS, gap)
-    facts["python_version"] = _text(said, "python", gap)
-    seconds = said.get("import_seconds", {}).get("value")
+    facts["python_version"] = _text(answers, "python", gap)
+    seconds = answers.get("import_seconds", {}).get("value")
     facts["import_seconds"] = float(seconds) if isinstance(seconds, float) or is_whole(seconds) else gap
-    warnings = said.get("warnings", {}).get("value")
+    warnings = answers.get("warnings", {}).get("value")
     facts["warnings"] = tuple(str(text) for text in warnings) if isinstance(warnings, list) else ()
-    if _import(said, result, facts):
-        facts.update(_answers(said, gap))
-        facts.update(_first_call(said, facts, gap))
+    if _import(answers, result, facts):
+        facts.update(_answers(answers, gap))
+        facts.update(_first_call(answers, facts, gap))
         facts.update(_devices(devices, facts, gap))
     changes = {f"torch_run.{name}": value for name, value in facts.items()}
     return changes, {"torch_run.imported": ("import torch",), "torch_run.first_call_code": ("torch.cuda.init",)}
 
 
-def _import(said: dict[str, Line], result: AgentResult, facts: dict[str, Any]) -> bool:
+def _import(answers: dict[str, Line], result: AgentResult, facts: dict[str, Any]) -> bool:
     """Fill in how the import went; whether it succeeded."""
-    line = said.get("import")
+    line = answers.get("import")
     if line is not None and "error" not in line:
         facts.update(imported=True, import_error=ABSENT, import_fault=ABSENT)
         return True
@@ -65,16 +65,16 @@ def _import(said: dict[str, Line], result: AgentResult, facts: dict[str, Any]) -
     return False
 
 
-def _answers(said: dict[str, Line], gap: Missing) -> dict[str, Any]:
-    cuda, hip = _value(said, "cuda", gap), _value(said, "hip", gap)
+def _answers(answers: dict[str, Line], gap: Missing) -> dict[str, Any]:
+    cuda, hip = _value(answers, "cuda", gap), _value(answers, "hip", gap)
     plain_build = cuda is None and hip is None
-    archs, cudnn, nccl = (_value(said, name, gap) for name in ("arch_list", "cudnn_version", "nccl_version"))
-    libraries = _value(said, "libraries", gap)
-    available, count = _value(said, "cuda_available", gap), _value(said, "device_count", gap)
-    cudnn_line = said.get("cudnn_version", {})
+    archs, cudnn, nccl = (_value(answers, name, gap) for name in ("arch_list", "cudnn_version", "nccl_version"))
+    libraries = _value(answers, "libraries", gap)
+    available, count = _value(answers, "cuda_available", gap), _value(answers, "device_count", gap)
+    cudnn_line = answers.get("cudnn_version", {})
     return {
-        "file": _text(said, "file", gap),
-        "version": _text(said, "version", gap),
+        "file": _text(answers, "file", gap),
+        "version": _text(answers, "version", gap),
         "cuda": NO_CUDA if cuda is None else cuda if isinstance(cuda, (str, Missing)) else UNREADABLE,
         "cuda_available": available if isinstance(available, (bool, Missing)) else UNREADABLE,
         "device_count": count if isinstance(count, Missing) or is_whole(count) else UNREADABLE,
@@ -86,14 +86,14 @@ def _answers(said: dict[str, Line], gap: Missing) -> dict[str, Any]:
     }
 
 
-def _first_call(said: dict[str, Line], facts: dict[str, Any], gap: Missing) -> dict[str, Any]:
+def _first_call(answers: dict[str, Line], facts: dict[str, Any], gap: Missing) -> dict[str, Any]:
     """CUDA's code of the first call: the runtime's own answer where it could be asked, else from torch's exception."""
-    line = said.get("first_call")
+    line = answers.get("first_call")
     if line is None:
-        no_build = "cuda" in said and facts["cuda"] == NO_CUDA and _value(said, "hip", gap) is None
+        no_build = "cuda" in answers and facts["cuda"] == NO_CUDA and _value(answers, "hip", gap) is None
         missing = NO_CUDA if no_build else gap
         return dict.fromkeys(("first_call_code", "first_call_error"), missing)
-    runtime = _value(said, "runtime_code", gap)
+    runtime = _value(answers, "runtime_code", gap)
     code = line.get("code") if "error" in line else 0
     if "error" in line and is_whole(runtime) and runtime:
         code = runtime
@@ -134,15 +134,15 @@ def _devices(devices: dict[str, dict[int, Line]], facts: dict[str, Any], gap: Mi
     }
 
 
-def _value(said: dict[str, Line], name: str, gap: Missing) -> Any:
-    line = said.get(name)
+def _value(answers: dict[str, Line], name: str, gap: Missing) -> Any:
+    line = answers.get(name)
     if line is None:
         return gap
     return Missing("error", _words(line)[:300]) if "error" in line else line.get("value")
 
 
-def _text(said: dict[str, Line], name: str, gap: Missing) -> str | Missing:
-    value = _value(said, name, gap)
+def _text(answers: dict[str, Line], name: str, gap: Missing) -> str | Missing:
+    value = _value(answers, name, gap)
     return value if isinstance(value, (str, Missing)) else UNREADABLE
 
 

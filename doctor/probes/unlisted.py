@@ -20,33 +20,33 @@ def to_ask(lines: Iterable[Line], nvml: AgentResult | None) -> list[str]:
     """PCI addresses that the driver holds and of which NVML said nothing; none where NVML did not get to the end."""
     if nvml is None or nvml.fault is not None:
         return []
-    begun = [line for line in nvml.lines if line.get("field") == "init"]
-    if not begun or (begun[0].get("value") != 0 and begun[0].get("error") != _LOST):
+    inits = [line for line in nvml.lines if line.get("field") == "init"]
+    if not inits or (inits[0].get("value") != 0 and inits[0].get("error") != _LOST):
         return []
     count = next((line.get("value") for line in nvml.lines if line.get("field") == "count"), 0)
     if is_whole(count) and count > MAX_GPUS:
         return []  # it lists more than were asked: one that was not asked is not one that it does not list
     held = next((line.get("names") for line in lines if line.get("at") == "dir" and line.get("path") == HELD), None)
-    told = [line.get("value") for line in nvml.lines if line.get("field") == "pci"]
-    listed = {pci_address(str(value.get("bus_id"))) for value in told if isinstance(value, dict)}
+    answers = [line.get("value") for line in nvml.lines if line.get("field") == "pci"]
+    listed = {pci_address(str(value.get("bus_id"))) for value in answers if isinstance(value, dict)}
     names = [name for name in held if isinstance(name, str)] if isinstance(held, list) else []
     return [name.lower() for name in names if _ADDRESS.fullmatch(name.lower()) and name.lower() not in listed]
 
 
 def parse_unlisted(result: AgentResult) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
     """(changes for Snapshot.replace, witnesses)."""
-    said: dict[str, dict[str, Line]] = {}
+    by_address: dict[str, dict[str, Line]] = {}
     for line in result.lines:
         gpu, name = line.get("gpu"), line.get("field") or "begun"
         if isinstance(gpu, str) and isinstance(name, str):
-            said.setdefault(gpu, {})[name] = line
+            by_address.setdefault(gpu, {})[name] = line
     gap = fault_missing(result)
-    found = tuple(_gpu(address, told, gap) for address, told in said.items())
+    found = tuple(_gpu(address, answers, gap) for address, answers in by_address.items())
     return {"driver.unlisted_gpus": found or gap}, {"driver.unlisted_gpus": ("open /dev/nvidiaN, /dev/kmsg",)}
 
 
-def _gpu(address: str, told: Mapping[str, Line], gap: Missing) -> UnlistedGpu:
-    information, opened, log = (told.get(name, {}) for name in ("information", "open", "log"))
+def _gpu(address: str, answers: Mapping[str, Line], gap: Missing) -> UnlistedGpu:
+    information, opened, log = (answers.get(name, {}) for name in ("information", "open", "log"))
     minor, excluded, fell = information.get("minor"), information.get("excluded"), log.get("value")
     node: str | Missing = f"/dev/nvidia{minor}" if is_whole(minor) else _missing(information, gap)
     answer = opened.get("value")

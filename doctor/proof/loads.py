@@ -167,10 +167,10 @@ def process_on_gpu(
     if not lists:
         return OnGpu(gap, gap, float(max(busy)) if busy else gap, gap)
     mine = [memory for sample in lists for memory in sample.listed((pid,))]
-    told = [memory for memory in mine if memory is not None]
+    used = [memory for memory in mine if memory is not None]
     return OnGpu(
         seen=True if mine else False if visible else _UNSEEN,
-        memory_max_mib=mib(max(told)) if told else _ABSENT if mine or visible else _UNSEEN,
+        memory_max_mib=mib(max(used)) if used else _ABSENT if mine or visible else _UNSEEN,
         utilization_max_percent=float(max(busy)) if busy else gap,
         others=max(len([p for p, _ in s.processes or () if p != pid]) for s in lists) if mine or visible else _UNSEEN,
     )

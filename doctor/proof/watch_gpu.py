@@ -163,11 +163,11 @@ class GpuSum:
         """Whether the tree has a context on a GPU."""
         if self._listed:
             return True
-        nvml_tells = self._own_numbers and self._lists >= ENOUGH
+        nvml_separates = self._own_numbers and self._lists >= ENOUGH
         if self._first_s is not None:
             # Native Linux and NVML lists processes, but never this one: cuInit was called, a context was not made.
-            return not (nvml_tells and self._has_number and self._lists_since_held >= ENOUGH)
-        if nvml_tells or not self._nodes or (self._looked and not self._denied):
+            return not (nvml_separates and self._has_number and self._lists_since_held >= ENOUGH)
+        if nvml_separates or not self._nodes or (self._looked and not self._denied):
             return False
         if self._denied:
             return Missing("denied", "its open files cannot be read")
@@ -184,7 +184,7 @@ class GpuSum:
         shares = [gpu.process if by_process else gpu.device for gpu in gpus]
         count = sum(share.count for share in shares)
         others = [gpu.load.mean("others") for gpu in gpus] if self._listed else []
-        told = [value for value in others if not isinstance(value, Missing)]
+        percents = [value for value in others if not isinstance(value, Missing)]
         received = [value for gpu in gpus if not isinstance(value := gpu.load.mean("pcie_rx", 1000), Missing)]
         return Used(
             uses_gpu=True,
@@ -194,7 +194,7 @@ class GpuSum:
             gpu_busy_percent=round(sum(share.total for share in shares) / count, 1) if count else _UNTOLD,
             gpu_busy_by=("process" if by_process else "device") if count else None,
             gpu_idle_percent=round(100 * sum(share.idle for share in shares) / count, 1) if count else _UNTOLD,
-            others_on_gpu=round(max(told)) if told else _UNTOLD,
+            others_on_gpu=round(max(percents)) if percents else _UNTOLD,
             h2d_mb_s=round(sum(received), 1) if received else _UNTOLD,
         )
 

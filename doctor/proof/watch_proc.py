@@ -98,7 +98,7 @@ class Tree:
         """The members found by the last look."""
         return set(self._members)
 
-    def look(self, now: float, everything: bool = False) -> list[Seen]:
+    def take_sample(self, now: float, everything: bool = False) -> list[Seen]:
         """All members that are there now, parents before children as far as they are known.
 
         `everything`: the threads of all of them, also where nobody worked.

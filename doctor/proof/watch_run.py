@@ -19,7 +19,7 @@ from .watch_sampler import PATIENCE_S, WatchSampler
 from .watch_tree import Main, TreeSum
 
 INTERVAL_S = 0.5
-FIRST_LOOKS_S = (0.1, 0.25, 0.5)
+FIRST_SAMPLES_S = (0.1, 0.25, 0.5)
 _LIBRARIES_S = (0.5, 2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 _FILES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 _FILES_EVERY_S = 60.0
@@ -103,7 +103,7 @@ class _Watcher:
 
     def run(self, signals: Signals) -> Watched:
         """Look, sleep, pass signals on; until the end."""
-        due = self.start + (FIRST_LOOKS_S[0] if self.command is not None else 0.0)
+        due = self.start + (FIRST_SAMPLES_S[0] if self.command is not None else 0.0)
         while True:
             wait = due - monotonic()
             came = signals.wait(wait if self.command is not None else min(wait, _ALIVE_S))
@@ -119,37 +119,37 @@ class _Watcher:
                 self.hurried = self.hurried or came.si_signo in HURRIES
                 self.command.pass_on(came)
             if monotonic() >= due:
-                if not self.look() and self.command is None:
+                if not self.take_sample() and self.command is None:
                     break
                 due = monotonic() + self.pause()
         end = monotonic()
-        self.look()
+        self.take_sample()
         code, cpu_s = self.command.reap() if self.command is not None else (0, 0.0)
         return self.result(end, code, cpu_s)
 
     def pause(self) -> float:
         """Seconds until the next look."""
         passed = monotonic() - self.start
-        first = next((at - passed for at in FIRST_LOOKS_S if at > passed + 0.02), None)
+        first = next((at - passed for at in FIRST_SAMPLES_S if at > passed + 0.02), None)
         if first is not None and self.command is not None and self.given_s is None:
             return first
         longer = 1.0 if self.given_s else max([1.0, *(times for after, times in _RARER if passed > after)])
         return max(longer * self.interval_s, min(self.cost_s / _SHARE, _LONGEST_S))
 
-    def look(self) -> bool:
+    def take_sample(self) -> bool:
         """One look at everything; False where the process is gone. What goes wrong here must not end the command."""
         if self.trouble is not None:
             return True
         try:
-            return self._look()
+            return self._sample()
         except Exception as error:
             words = f"{type(error).__name__}: {error}"[:300]
             self.trouble = StepEnd(agent="watch", step="look", fault="failed", detail=words)
             return True
 
-    def _look(self) -> bool:
+    def _sample(self) -> bool:
         now, spent = monotonic(), thread_time()
-        seen = self.tree.look(now)
+        seen = self.tree.take_sample(now)
         self.cost_s += 0.3 * (thread_time() - spent - self.cost_s)
         passed = now - self.start
         before, self.pids = self.pids, self.tree.pids
@@ -169,14 +169,14 @@ class _Watcher:
             self.unreadable = self.unreadable or not readable
             self.libraries = found | (self.libraries or set()) if readable else self.libraries
             self.next_libraries = [at for at in self.next_libraries if at > passed]
-        if self.cores is None or passed < FIRST_LOOKS_S[-1] + self.interval_s:
+        if self.cores is None or passed < FIRST_SAMPLES_S[-1] + self.interval_s:
             self.cores = cores(self.pid) or self.cores  # a wrapper such as taskset or numactl comes first
         self.sums.take(now, seen, self.gpus.holders())
         if self.since is not None:
             self.since.take(now, seen, self.gpus.holders())
         elif self.gpus.holders():
             self.since = TreeSum(now, attached=True)
-            self.since.take(now, self.tree.look(now, everything=True), self.gpus.holders())
+            self.since.take(now, self.tree.take_sample(now, everything=True), self.gpus.holders())
         return any(process.pid == self.pid and process.state not in "ZX" for process in seen)
 
     def result(self, end: float, code: int, cpu_s: float) -> Watched:

@@ -29,11 +29,11 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def words(self) -> str:
         """`64 of 80 GPUs that torch lists`, `the first 64 folders of PATH`."""
-        place = f" ({self.place})" if self.place else ""
+        where = f" ({self.place})" if self.place else ""
         if self.listed is None:
             more = "may be" if self.what == "text-gpus" else "are"
-            return f"the first {self.looked} {WORDS[self.what]}{place}, and there {more} more"
-        return f"{self.looked} of {self.listed} {WORDS[self.what]}{place}"
+            return f"the first {self.looked} {WORDS[self.what]}{where}, and there {more} more"
+        return f"{self.looked} of {self.listed} {WORDS[self.what]}{where}"
 
 
 WORDS: dict[CapOf, str] = {

@@ -38,7 +38,7 @@ _SSH = (
 )
 _SCP = rf"(?:scp|rsync)\b[^\n|;&]{{0,300}}?\s(?:({_USER})@)?({_HOST}):(?=[~/.\w])"
 _UNAME = rf"Linux ({_HOST}) (?=\d{{1,2}}\.\d{{1,2}}[.-])"
-_ASKED = rf"[ \t]*\r?\n(?:[ \t>]*\r?\n)?[ \t>]{{0,8}}({_HOST})[ \t]*(?:\r?\n|$)"
+_ANSWER = rf"[ \t]*\r?\n(?:[ \t>]*\r?\n)?[ \t>]{{0,8}}({_HOST})[ \t]*(?:\r?\n|$)"
 _AS = (
     r"(?:sudo\s(?:-\S+\s){0,3}?-u|su(?: -l| -)?|chown(?: -\w+)?|usermod(?: -\S+){1,3}(?: [\w,]+)?|adduser|deluser|"
     r"useradd(?: -\S+)*|crontab -u|loginctl enable-linger|logged in as|log in as|login as|squeue(?: --me)? -u|"
@@ -48,7 +48,7 @@ _DASH_U = (
     r"(?:login|mysql\w*|psql|twine)\b[^\n|;&]{0,200}?\s(?:-[uU]\s?|--user(?:name)?[= ])"
     rf"({_USER})(?=[\s:'\"]|$)"
 )
-_TOLD = rf"user[ =]+[\"'`]?({_USER})(?=[\"'`\s:;,)]|\.?(?:\s|$))"
+_SENTENCE = rf"user[ =]+[\"'`]?({_USER})(?=[\"'`\s:;,)]|\.?(?:\s|$))"
 _IDS = r"[ugae]{0,2}(?:uid|gid|groups)=\d{1,10}\([\w.@ -]{1,60}\)(?:[ ,]\w*=?\d{1,10}\([\w.@ -]{1,60}\)){0,40}"
 _ID_NAME = r"\d{4,10}\(([\w.@ -]{1,60})\)"
 _LS = (
@@ -75,9 +75,9 @@ _WORDS = (
     ("ssh", _SSH, ("user", "host")), ("mosh", _SSH, ("user", "host")), ("sftp", _SSH, ("user", "host")),
     ("telnet", _SSH, ("user", "host")), ("ping", _SSH, ("user", "host")), ("autossh", _SSH, ("user", "host")),
     ("scp", _SCP, ("user", "host")), ("rsync", _SCP, ("user", "host")), ("Linux ", _UNAME, ("host",)),
-    ("whoami", rf"whoami{_ASKED}", ("user",)), ("logname", rf"logname{_ASKED}", ("user",)),
-    ("id -un", rf"id -un{_ASKED}", ("user",)), ("hostname", rf"hostname(?: -[fs])?{_ASKED}", ("host",)),
-    ("uname -n", rf"uname -n{_ASKED}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _TOLD, ("told user",)),
+    ("whoami", rf"whoami{_ANSWER}", ("user",)), ("logname", rf"logname{_ANSWER}", ("user",)),
+    ("id -un", rf"id -un{_ANSWER}", ("user",)), ("hostname", rf"hostname(?: -[fs])?{_ANSWER}", ("host",)),
+    ("uname -n", rf"uname -n{_ANSWER}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _SENTENCE, ("told user",)),
     ("login", _DASH_U, ("user",)), ("mysql", _DASH_U, ("user",)), ("mysqldump", _DASH_U, ("user",)),
     ("psql", _DASH_U, ("user",)), ("twine", _DASH_U, ("user",)), ("sudo", _AS, ("user",)),
     ("su", _AS, ("user",)), ("chown", _AS, ("user",)), ("deluser", _AS, ("user",)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .secret_keys import is_nothing, looks_secret
+from .secret_keys import is_nothing, is_secret_like
 from .spans import Scan, Span, compiled
 
 _MOST = 1500
@@ -93,8 +93,8 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
 def _commands(text: str, at: Iterable[int]) -> Iterator[tuple[int, int]]:
     """The commands that these places stand in, each once; in a line of more than one length, the lengths together."""
     first, last = 0, -1
-    for place in at:
-        start, end = _command(text, place) if place + _MOST > last or last < 0 else (first, last)
+    for offset in at:
+        start, end = _command(text, offset) if offset + _MOST > last or last < 0 else (first, last)
         if start < last:
             last = max(last, end)
             continue
@@ -124,5 +124,5 @@ def _positional(text: str, at: int, end: int) -> Iterator[Span]:
         return
     for found in compiled(r"(?<=[\s\"'=])[\w.~+/=-]{12,}").finditer(text, end, last):
         word = found[0].lstrip("-")
-        if looks_secret(word) and not found[0].startswith("-"):
+        if is_secret_like(word) and not found[0].startswith("-"):
             yield Span(*found.span())

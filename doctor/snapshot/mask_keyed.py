@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..formats.lazy import lazy
-from .secret_keys import HEADER, LIKELY, NO, SURE, is_nothing, kind_of, looks_secret
+from .secret_keys import HEADER, LIKELY, NO, SURE, is_nothing, is_secret_like, kind_of
 from .spans import Scan, Span, compiled
 
 _STEMS = ("token", "secret", "pass", "pwd", "key", "credential", "auth", "cookie", "sess", "csrf", "xsrf", "jwt",
@@ -84,7 +84,7 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
         variable = kind == SURE and name.isupper() and "_" in name
         loose = flag and kind == SURE and name.startswith("--")
         if not loose or text[blank.end() : blank.end() + 1] != "-":
-            yield from _one(text, blank.end(), not loose, name, asked=variable or flag)
+            yield from _one(text, blank.end(), not loose, name, expected=variable or flag)
 
 
 def _may_be_sign(text: str, end: int) -> bool:
@@ -93,7 +93,7 @@ def _may_be_sign(text: str, end: int) -> bool:
     return rest[:1] in "\"'`\\])" or rest.lstrip("\"'`\\]) \t")[:1] in ":=|-,\r\n"
 
 
-def _one(text: str, at: int, strict: bool, name: str, asked: bool = True) -> Iterator[Span]:
+def _one(text: str, at: int, strict: bool, name: str, expected: bool = True) -> Iterator[Span]:
     """The value that begins here."""
     opening = text[at : at + 1]
     if text.startswith(('\\"', "\\'"), at):
@@ -117,7 +117,7 @@ def _one(text: str, at: int, strict: bool, name: str, asked: bool = True) -> Ite
     if last <= start:
         return
     value = text[start:last]
-    if is_nothing(value) or "\n" in value or (strict and not looks_secret(value)):
+    if is_nothing(value) or "\n" in value or (strict and not is_secret_like(value)):
         return
     if value.startswith(("http://", "https://", "file://")) and "@" not in value and "dsn" not in name.lower():
         return  # what it holds is masked by its own rules

@@ -51,7 +51,7 @@ _NOBODY = frozenset(
     ).split()
 )
 """Accounts that many machines have, and words that stand where names do."""
-_SAID = frozenset(
+_STATES = frozenset(
     (  # noqa: SIM905
         "unreachable reachable up down running dead alive healthy unhealthy offline online rebooting wrong right "
         "correct fine ok broken missing different same identical unknown named called known likely probably always "
@@ -227,8 +227,8 @@ def _kind(kind: str, name: str) -> str:
         return ""
     if kind == "folder":
         known = low in _FOLDERS or low in _FIELD_WORDS or name in _common()
-        looks = compiled(_FOLDER_NAME).fullmatch(name) and not compiled(_NO_USER).fullmatch(name)
-        return "user" if looks and not known else ""
+        is_name = compiled(_FOLDER_NAME).fullmatch(name) and not compiled(_NO_USER).fullmatch(name)
+        return "user" if is_name and not known else ""
     if kind.startswith("told "):
-        return kind[5:] if low not in _common() and low not in _FIELD_WORDS and low not in _SAID else ""
+        return kind[5:] if low not in _common() and low not in _FIELD_WORDS and low not in _STATES else ""
     return kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .secret_keys import NO, is_nothing, kind_of, looks_secret
+from .secret_keys import NO, is_nothing, is_secret_like, kind_of
 from .spans import Scan, Span, compiled, left_of
 
 _USERINFO = (
@@ -57,12 +57,12 @@ def _query(text: str, start: int, end: int) -> Iterator[Span]:
         name, value = found.groups()
         if is_nothing(value) or ("#" in text[start : found.start()] and _of_pip(name, value)):
             continue
-        if kind_of(name) != NO or not compiled(_HARMLESS).fullmatch(value) or looks_secret(value):
+        if kind_of(name) != NO or not compiled(_HARMLESS).fullmatch(value) or is_secret_like(value):
             yield Span(*found.span(2))
 
 
 def _of_pip(name: str, value: str) -> bool:
     """Whether this is what pip writes behind `#`: a checksum, `egg=NAME`, `subdirectory=PATH`."""
     if name in ("egg", "subdirectory"):
-        return compiled(r"[\w.,\[\]/-]{1,80}").fullmatch(value) is not None and not looks_secret(value)
+        return compiled(r"[\w.,\[\]/-]{1,80}").fullmatch(value) is not None and not is_secret_like(value)
     return len(value) == _HEX_DIGITS.get(name.lower()) and compiled(r"[0-9a-fA-F]+").fullmatch(value) is not None

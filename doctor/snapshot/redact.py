@@ -231,7 +231,7 @@ class Redactor:
             if name in ("name", "model") and kind in _PRODUCTS:
                 continue
             if name == "witnesses":  # its keys are paths of facts, not fields
-                new: Any = {path: self.value(said_by) for path, said_by in old.items()}
+                new: Any = {path: self.value(lines) for path, lines in old.items()}
                 new = old if new == old else new
             else:
                 new = self.value(old, label or name)

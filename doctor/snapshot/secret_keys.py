@@ -142,7 +142,7 @@ def is_nothing(value: str) -> bool:
     return value.lower() in _NOTHING or bool(_STANDS_FOR_IT.fullmatch(value) or _PATH.fullmatch(value))
 
 
-def looks_secret(value: str) -> bool:
+def is_secret_like(value: str) -> bool:
     """Whether a word looks like something that a machine made up, or a password: no word, number, version or file."""
     if len(value) < 8 or is_nothing(value) or _PLAIN.fullmatch(value) or _FILE.fullmatch(value):
         return len(value) >= 32 and value.isalpha() and value.islower()

@@ -102,8 +102,8 @@ class Output:
         """Close the books: a cut last line is taken if it is whole, else kept as noise."""
         self._line(self.rest)
         self.rest = b""
-        begun = self.lines[-1].get("begin") if self.lines else None
-        guilty = begun if isinstance(begun, str) else None
+        step = self.lines[-1].get("begin") if self.lines else None
+        guilty = step if isinstance(step, str) else None
         if fault is None and returncode is not None and returncode < 0:
             fault = "crash"
         if fault is None and (returncode != 0 or guilty is not None):

@@ -28,7 +28,7 @@ def proc(tmp_path: Path) -> ProcFolder:
 
 
 def look(tree: Tree, now: float = 0.0) -> dict[int, Seen]:
-    return {seen.pid: seen for seen in tree.look(now)}
+    return {seen.pid: seen for seen in tree.take_sample(now)}
 
 
 def test_descendants_and_nobody_else(proc: ProcFolder) -> None:
@@ -163,4 +163,4 @@ def test_a_stat_that_is_none_is_no_process(proc: ProcFolder) -> None:
 
 def test_a_dead_process_is_empty(tmp_path: Path) -> None:
     tree = Tree(10, str(tmp_path / "nothing"))
-    assert tree.look(0.0) == [] and tree.libraries() == (set(), False)
+    assert tree.take_sample(0.0) == [] and tree.libraries() == (set(), False)
