@@ -119,12 +119,12 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     )
     from ..fixes.install import of_build, pip_line, uv_line
 
-    lines, told = [], []
+    lines, for_json = [], []
     for b in best:
         request = of_build(b)
         lines.append(f"{pip_line(request)}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}")
-        told.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
-    data = {"reason": best.reason, "builds": told}
+        for_json.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
+    data = {"reason": best.reason, "builds": for_json}
     return data, lines or [f"none: {best.reason}"]
 
 

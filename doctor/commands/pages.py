@@ -104,8 +104,8 @@ def condition(key: str, value: Any) -> str:
         return _WORDS[key].format(text)
     path, _, how = key.partition(" ")
     if how in ("known", "conflict"):
-        told = "told" if how == "known" else "told in two ways"
-        return f"{path} is {'' if value else 'not '}{told}"
+        decided_how = "told" if how == "known" else "told in two ways"
+        return f"{path} is {'' if value else 'not '}{decided_how}"
     return _HOW[how].format(path, text) if how in _HOW else f"{path} is {text}"
 
 
@@ -126,8 +126,8 @@ def _xid(word: str) -> str | None:
              "In the kernel log: NVRM: Xid (PCI:ADDRESS): CODE, pid=..., name=...",
              "Source: NVIDIA's catalogue of Xid codes (docs.nvidia.com/deploy/xid-errors)", "",
              f"Who must act: {row.who}", f"What to do: {row.do}"]  # fmt: skip
-    said = read(f"NVRM: Xid (PCI:0000:01:00): {found[1]}, pid=1, name=python").symptoms
-    checks = dict.fromkeys(check for x in said for check in ([x.decides] if x.decides else x.suggests[:1]))
+    found_xids = read(f"NVRM: Xid (PCI:0000:01:00): {found[1]}, pid=1, name=python").symptoms
+    checks = dict.fromkeys(check for x in found_xids for check in ([x.decides] if x.decides else x.suggests[:1]))
     lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)] if checks else []
     return "\n".join(lines) + "\n"
 

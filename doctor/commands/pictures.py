@@ -56,6 +56,6 @@ def writable(flags: dict[str, Any]) -> None:
         if path in (None, "-"):
             continue
         folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
-        place = path if os.path.lexists(path) else folder
-        if not os.access(place, os.W_OK) or os.path.isdir(path):  # noqa: PTH112
+        nearest = path if os.path.lexists(path) else folder
+        if not os.access(nearest, os.W_OK) or os.path.isdir(path):  # noqa: PTH112
             raise Refusal(f"{flag} {path}: cannot be written")

@@ -59,5 +59,5 @@ def _proven(flags: dict[str, Any]) -> Snapshot:
     from .proving import measured_facts
 
     total = flags["timeout"] or PROVE_S
-    look = {**flags, "timeout": total / 6, "no_import": False, "root": None, "replay": None}
-    return measured_facts(look, "proof", total_s=max(total - MARGIN_S, total / 2), facts_too=True)
+    gather_flags = {**flags, "timeout": total / 6, "no_import": False, "root": None, "replay": None}
+    return measured_facts(gather_flags, "proof", total_s=max(total - MARGIN_S, total / 2), facts_too=True)

@@ -22,16 +22,16 @@ def run_prove(flags: dict[str, Any]) -> int:
     if flags["plot"]:
         kind_of(flags["plot"])
     writable(flags)
-    asked = {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on")}
+    policy_flags = {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on")}
     if flags["from_"]:
         from .saved import read_report
 
         saved = read_report(flags["from_"])
-        policy = make_policy(saved=base_policy(flags, saved.policy), **asked)
+        policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags)
         return print_report(measured_in(saved.snapshot, flags["from_"]), policy, flags, saved.redacted)
-    if device == "cpu" and asked["expect"] is None:
-        asked["expect"] = "any"
-    policy = make_policy(saved=base_policy(flags), **asked)
+    if device == "cpu" and policy_flags["expect"] is None:
+        policy_flags["expect"] = "any"
+    policy = make_policy(saved=base_policy(flags), **policy_flags)
     snapshot = _facts(flags, device, policy)
     return print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
 
@@ -43,9 +43,9 @@ def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
         return measured_in(replay(flags["replay"]), flags["replay"])
     from .proving import measured_facts
 
-    look = {**flags, "timeout": None, "no_import": False, "root": None}
+    gather_flags = {**flags, "timeout": None, "no_import": False, "root": None}
     with Progress() as progress:
-        return measured_facts(look, level(flags), device=device, total_s=flags["timeout"], say=progress)
+        return measured_facts(gather_flags, level(flags), device=device, total_s=flags["timeout"], say=progress)
 
 
 def level(flags: dict[str, Any]) -> Level:

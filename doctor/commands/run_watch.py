@@ -26,8 +26,8 @@ def run_watch(flags: dict[str, Any]) -> int:
         if getattr(sys, name) is None:  # closed by the caller: whatever we would say, the command runs
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     _usable(flags)
-    asked = {name: flags[name] for name in ("expect", "only", "skip")}
-    policy = make_policy(saved=base_policy(flags), left_out=("torch_run",), **asked)
+    given = {name: flags[name] for name in ("expect", "only", "skip")}
+    policy = make_policy(saved=base_policy(flags), left_out=("torch_run",), **given)
     from ..probes.commands import nvml_binding, own_agent
     from ..proof.watch_command import CannotStart
     from ..proof.watch_run import INTERVAL_S, watch_command, watch_process

@@ -60,7 +60,7 @@ def default_runtime(s: Snapshot) -> Fix:
     return Fix(id="set-default-runtime", title="Make the NVIDIA runtime the default", steps=(step,))
 
 
-def look_at_plugin(s: Snapshot) -> Fix:
+def inspect_plugin(s: Snapshot) -> Fix:
     """What the device plugin says, and what the nodes offer."""
     steps = (
         Step(

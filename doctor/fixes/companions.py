@@ -27,14 +27,14 @@ def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> 
     if parts is None:
         return None
     pins = {pin.name: pin for pin in filter(None, map(pin_of, known(requires(s)) or ()))}
-    fit = next((e for e in m.companions(parts.base) if e.package == d.name), None)
-    target = pins["triton"].version if d.name == "triton" and "triton" in pins else fit.version if fit else ""
+    pinned = next((e for e in m.companions(parts.base) if e.package == d.name), None)
+    target = pins["triton"].version if d.name == "triton" and "triton" in pins else pinned.version if pinned else ""
     if not target:
         return remove_companion(s, d.name, f"No {d.name} was published for torch {parts.base}.")
     url = ""
     row = m.torch_build(parts.base, parts.tag or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local and d.name in COMPILED else None
-    if index and not (row and row.pypi_default) and (fit is None or fit.relation in ("==", ">=")):
+    if index and not (row and row.pypi_default) and (pinned is None or pinned.relation in ("==", ">=")):
         url = index.url
     request = Install(packages=(f"{d.name}=={target}",), index=url, again=(d.name,), deps=False)
     put = (Distribution(name=d.name, version=target, location=site_packages(s)),)

@@ -141,8 +141,10 @@ def drivable(s: Snapshot, m: Matrix, capability: str) -> bool:
 
 def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
     """Let programs see only these GPUs."""
-    told = {key for key in keys if re.fullmatch(r"gpu-\d{1,3}", key)}  # a text numbers GPUs, it seldom has their UUIDs
-    value = ",".join(key[4:] if key in told else key for key in keys)
+    numbered = {
+        key for key in keys if re.fullmatch(r"gpu-\d{1,3}", key)
+    }  # a text numbers GPUs, it seldom has their UUIDs
+    value = ",".join(key[4:] if key in numbered else key for key in keys)
     others = tuple(v for v in known(s.host.environment) or () if v.name != "CUDA_VISIBLE_DEVICES")
     devices = known(s.driver.cuda_devices)
     changes: dict[str, Any] = {
@@ -150,7 +152,7 @@ def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
         "host.environment": (*others, EnvVar("CUDA_VISIBLE_DEVICES", value)),
         "driver.cuda_devices": tuple(d for d in devices if known(d.uuid) in keys) or RECHECK if devices else RECHECK,
     }
-    if told:
+    if numbered:
         changes["gpus"] = tuple(g for g in known(s.gpus) or () if g.key in keys)
     if isinstance(s.driver.cu_init, Missing) or s.driver.cu_init != 0:
         changes["driver.cu_init"] = RECHECK

@@ -74,7 +74,11 @@ def _torch(s: Snapshot, choice: CondaChoice) -> dict[str, Any]:
 
 def _packages(s: Snapshot, m: Matrix, choice: CondaChoice, names: Sequence[str]) -> dict[str, Any]:
     site = site_packages(s)
-    fits = {e.package: e.version for e in m.companions(choice.row.torch)}
+    of_release = {e.package: e.version for e in m.companions(choice.row.torch)}
     put = [Distribution(name="torch", version=choice.row.torch, location=site, installer="conda", requires=())]
-    put += [Distribution(name=n, version=fits[n], location=site, installer="conda") for n in names[1:] if n in fits]
+    put += [
+        Distribution(name=n, version=of_release[n], location=site, installer="conda")
+        for n in names[1:]
+        if n in of_release
+    ]
     return {"python.distributions": with_distributions(s, put), **without_libraries(s, names)}

@@ -134,12 +134,12 @@ def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
     }
     if minor(known(before.torch.cuda)) != minor(cuda):
         linked.add("bitsandbytes")  # has a library for each CUDA version
-    fit = Torch(torch, cuda or "", None)
+    wanted = Torch(torch, cuda or "", None)
     names = list(
         dict.fromkeys(
             d.name
             for d in known(s.python.distributions) or ()
-            if d.name not in _COMPANIONS and (d.name in linked or misfit(s, m, d, fit))
+            if d.name not in _COMPANIONS and (d.name in linked or misfit(s, m, d, wanted))
         )
     )
     if not names:

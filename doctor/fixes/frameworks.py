@@ -60,8 +60,8 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec:
     its own, as all cuDNN wheels write the same folder.
     """
     for d in known(s.python.distributions) or ():
-        fits = d.name == f"nvidia-cudnn-cu{major}" and numbers(d.version)[:1] == (cudnn,)
-        if d.name.startswith("nvidia-cudnn-cu") and not fits:
+        matches = d.name == f"nvidia-cudnn-cu{major}" and numbers(d.version)[:1] == (cudnn,)
+        if d.name.startswith("nvidia-cudnn-cu") and not matches:
             return _apart(s, spec)
     names = {"cudart": "cuda-runtime", "nvrtc": "cuda-nvrtc"}
     wheels = [f"nvidia-{names.get(part, part)}" + ("" if major >= 13 else f"-cu{major}") for part in parts]
@@ -97,16 +97,16 @@ def cuda_arrays(s: Snapshot, cuda: str, text: str) -> Fix:
 
 
 def _apart(s: Snapshot, spec: str) -> Fix:
-    place = "~/venv-framework"
+    folder = "~/venv-framework"
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
-               "python.patient.prefix": place, "python.patient.executable": f"{place}/bin/python"}  # fmt: skip
+               "python.patient.prefix": folder, "python.patient.executable": f"{folder}/bin/python"}  # fmt: skip
     text = "Another package needs the cuDNN that is here, and one environment cannot hold two versions."
-    there = s.replace({"python.patient.executable": f"{place}/bin/python", "python.distributions": RECHECK})
+    there = s.replace({"python.patient.executable": f"{folder}/bin/python", "python.distributions": RECHECK})
     made = Step(
         text=text,
         where="shell",
         changes=changes,
-        **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, place)} && "),
+        **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, folder)} && "),
     )
     return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(made,))

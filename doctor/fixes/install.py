@@ -234,14 +234,14 @@ def conda_words(verb: str, words: Sequence[str], prefix: str = "") -> str:
     return f"conda {verb} --yes {f'--prefix {quoted(prefix)} ' if prefix else ''}{shlex.join(words)}"
 
 
-def environment_line(s: Snapshot, place: str, python: str = "") -> str:
+def environment_line(s: Snapshot, folder: str, python: str = "") -> str:
     """Makes a virtual environment with pip; `python`: a version that uv fetches where the patient's will not do."""
     get_uv = _GET_UV if s.python.uv is False else ""
     if python:
-        return f"{get_uv}{new_venv(python, seed=True)} {place}"
+        return f"{get_uv}{new_venv(python, seed=True)} {folder}"
     if s.python.patient.ensurepip is False:  # then `python -m venv` fails
-        return f"{get_uv}{new_venv(executable(s), seed=True)} {place}"
-    return f"{executable(s)} -m venv {place}"
+        return f"{get_uv}{new_venv(executable(s), seed=True)} {folder}"
+    return f"{executable(s)} -m venv {folder}"
 
 
 def new_venv(python: str, seed: bool = False) -> str:

@@ -22,7 +22,7 @@ def _one(part: Mapping[str, Any]) -> str:
         return conda_words("install", ["-c", part["channel"], *part["conda"]])
     if "environment" in part:
         return new_venv(part["environment"])
-    told = dict(part.get("install") or part["uv"])
-    before = f"{told.pop('set')} " if "set" in told else ""  # a shell works out its value
-    request = msgspec.convert(told, Install)
+    row = dict(part.get("install") or part["uv"])
+    before = f"{row.pop('set')} " if "set" in row else ""  # a shell works out its value
+    request = msgspec.convert(row, Install)
     return before + (pip_line(request) if "install" in part else uv_line(request))

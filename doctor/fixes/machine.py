@@ -82,10 +82,10 @@ def driver_version(s: Snapshot, m: Matrix) -> str | None:
 
 def torch_cuda(s: Snapshot, m: Matrix) -> str:
     """The CUDA version that torch was built with: as it says, by its tag, or that of PyPI's wheel; '' unknown."""
-    told = known(s.torch.cuda) or known(s.torch_run.cuda)
+    known_cuda = known(s.torch.cuda) or known(s.torch_run.cuda)
     parts = torch_version(known(s.torch.version) or "")
-    if told or parts is None or parts.kind != "release":
-        return told or ""
+    if known_cuda or parts is None or parts.kind != "release":
+        return known_cuda or ""
     tag = parts.tag or (None if parts.local else m.pypi_tag(parts.base, wheel_platform(s)))
     return (tag_cuda(tag) if tag else None) or ""
 

@@ -32,7 +32,7 @@ class Pin(Struct, frozen=True):
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
         return f"{self.name}{extras}=={self.version}{'.*' if self.prefix else ''}"
 
-    def fits(self, version: str) -> bool:
+    def accepts(self, version: str) -> bool:
         """Whether an installed version is the pinned one."""
         return version == self.version or (self.prefix and version.startswith(f"{self.version}."))
 
@@ -116,7 +116,7 @@ def off_pins(s: Snapshot) -> tuple[OffPin, ...]:
     result = []
     for pin in cuda_pins(s):
         found = s.python.distribution(pin.name)
-        if found is None or isinstance(found, Missing) or pin.fits(found.version):
+        if found is None or isinstance(found, Missing) or pin.accepts(found.version):
             continue
         if applies(pin, s):
             result.append(OffPin(pin, found.version))

@@ -97,8 +97,8 @@ def has_no_compiler(s: Snapshot) -> bool:
 
 def gcc_in_use(s: Snapshot) -> str | None:
     """The version of gcc that nvcc would be given: by the name in CC, else of gcc; None where it is not known."""
-    said = s.host.env("CC")
-    named = GCC.search(said.strip()) if isinstance(said, str) else None
+    compiler = s.host.env("CC")
+    named = GCC.search(compiler.strip()) if isinstance(compiler, str) else None
     return named[2] if named and named[2] else known(s.cuda.gcc_version)
 
 

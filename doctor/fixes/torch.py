@@ -107,7 +107,7 @@ def install_torch(
         return _whole_again(s, m, build)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
-    if _told(s):  # a few packages are told: those that go with torch may be there too
+    if _is_partial(s):  # a few packages are told: those that go with torch may be there too
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
@@ -160,7 +160,7 @@ def _whole_again(s: Snapshot, m: Matrix, build: RankedBuild) -> Fix:
     return replace(fix, steps=(*fix.steps[:-1], replace(last, changes=changes)))
 
 
-def _told(s: Snapshot) -> bool:
+def _is_partial(s: Snapshot) -> bool:
     """Whether a torch that is installed is told of beside a part of its packages."""
     if isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent":
         return False
@@ -190,8 +190,8 @@ def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]
         if name in build.companions:
             exact = "==" in listed.get(name, "")
             packages.append(listed[name] if exact else f"{name}=={build.companions[name]}")
-        elif fit := next((e for e in m.companions(build.torch) if e.package == name), None):
-            packages.append(f"{name}=={fit.version}")
+        elif companion := next((e for e in m.companions(build.torch) if e.package == name), None):
+            packages.append(f"{name}=={companion.version}")
             beside = True
     seen = {"torch", *(d.name for d in installed(s, old))}  # a companion that is only guessed is not written anew
     named = [(name_of(package), package) for package in packages]

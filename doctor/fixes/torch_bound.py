@@ -51,9 +51,9 @@ def torch_here(s: Snapshot) -> Torch:
 
 def _abi(s: Snapshot, version: str) -> bool | None:
     """torch's own word; else that of the published Linux x86_64 wheels: the old ABI to 2.5, the new one from 2.7."""
-    told, parts = known(s.torch.cxx11_abi), torch_version(version)
-    if told is not None or parts is None or parts.kind != "release":
-        return told
+    known_abi, parts = known(s.torch.cxx11_abi), torch_version(version)
+    if known_abi is not None or parts is None or parts.kind != "release":
+        return known_abi
     if known(s.host.architecture) != "x86_64" or known(s.host.system) != "linux" or known(s.torch.installer) == "conda":
         return None
     return False if parts.release < (2, 6) else True if parts.release >= (2, 7) else None
@@ -122,8 +122,8 @@ def _by_metadata(s: Snapshot, m: Matrix, d: Distribution, have: tuple[int, ...])
         if not broken or not applies(Pin("torch", "", (found[2] or "").strip()), s):
             continue
         exact = broken[0][1] == "==" and not broken[0][3]
-        asked = numbers(broken[0][2])
-        certain = exact and asked[:2] != have[:2]
+        required = numbers(broken[0][2])
+        certain = exact and required[:2] != have[:2]
         return Misfit(f"Its metadata asks for torch{found[1].strip()}", {"asks_for": found[1].strip()}, certain)
     return None
 

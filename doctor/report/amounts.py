@@ -38,5 +38,5 @@ def memory(mib: float | Missing) -> str:
 
 def several(count: float, word: str) -> str:
     """`1 core`, `1.05 cores`, `2 processes`."""
-    said = number(count)
-    return f"{said} {word}" if said == "1" else f"{said} {word}es" if word.endswith("ss") else f"{said} {word}s"
+    text = number(count)
+    return f"{text} {word}" if text == "1" else f"{text} {word}es" if word.endswith("ss") else f"{text} {word}s"

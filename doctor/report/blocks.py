@@ -62,13 +62,13 @@ def _root_of(finding: Finding, first: dict[str, Finding]) -> Finding | None:
 
 
 def cause(
-    finding: Finding, under: list[Finding], width: int, verbose: int, lines: Sequence[str] = (), said: str = ""
+    finding: Finding, under: list[Finding], width: int, verbose: int, lines: Sequence[str] = (), error: str = ""
 ) -> list[Line]:
-    """One root cause: what, the error that the user has `said`, why (and the `lines` of a text that hold it), the fix,
+    """One root cause: what, the `error` that the user has seen, why (and the `lines` of a text that hold it), the fix,
     and what follows from it."""
     sign, style = SIGNS[finding.status]
     rows = wrap(finding.title, width, first=Span(f"{sign}  ", style), style="title")
-    rows += wrap(said, width, "  ", first=Span("PyTorch says: ", "bold")) if said else []
+    rows += wrap(error, width, "  ", first=Span("PyTorch says: ", "bold")) if error else []
     rows += wrap(finding.detail, width, "  ") if finding.detail else []
     rows += evidence(finding, width) if verbose else []
     for text in lines:

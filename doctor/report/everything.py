@@ -19,8 +19,8 @@ def fact_lines(snapshot: Snapshot, width: int) -> list[Line]:
     """One row for each fact: its path, its value or why it is missing, and who says so."""
     rows: list[Line] = [(Span("All facts", "bold"),)]
     for path, value in walk(snapshot):
-        said_by = snapshot.witnesses.get(path, ())
-        text = show(value, 2000) + (f"  [{'; '.join(said_by)}]" if said_by else "")
+        sources = snapshot.witnesses.get(path, ())
+        text = show(value, 2000) + (f"  [{'; '.join(sources)}]" if sources else "")
         rows += wrap(f"{path}: {text}", width, "  ", style="dim" if isinstance(value, Missing) else "", hang=4)
     return rows
 

@@ -35,11 +35,11 @@ def gpus(s: Snapshot) -> str:
         and 0 < len(listed) < len(found)
         and not any(" (MIG: " in name for name in counts)
     )
-    said = f" (CUDA lists {len(listed or ())})" if fewer else ""
+    suffix = f" (CUDA lists {len(listed or ())})" if fewer else ""
     cap = s.cap("text-gpus") or s.cap("gpus" if given else "cuda-devices")
-    said += f" (the first {cap.looked} of {cap.listed})" if cap and cap.listed else ""
+    suffix += f" (the first {cap.looked} of {cap.listed})" if cap and cap.listed else ""
     least = "at least " if cap and not cap.listed else ""
-    return least + ", ".join(f"{count}x {name}" for name, count in counts.items()) + said
+    return least + ", ".join(f"{count}x {name}" for name, count in counts.items()) + suffix
 
 
 def _kept(gpu: Gpu) -> bool:
@@ -91,11 +91,11 @@ def python(s: Snapshot) -> str:
     version, kind, prefix = known(patient.version), known(patient.kind), known(patient.prefix)
     if not version and not prefix:
         return "Python unknown"
-    place = " ".join(word for word in (kind, prefix) if word)
-    return f"Python {version or 'of unknown version'}" + (f" ({place})" if place else "")
+    environment = " ".join(word for word in (kind, prefix) if word)
+    return f"Python {version or 'of unknown version'}" + (f" ({environment})" if environment else "")
 
 
-def place(s: Snapshot) -> str:
+def system_name(s: Snapshot) -> str:
     """`Ubuntu 22.04.4 LTS in docker on runpod`, from what is known."""
     words = [known(s.host.os_name) or known(s.host.system) or "unknown system"]
     if known(s.host.wsl):

@@ -36,9 +36,9 @@ def name_of(report: Report, device: str) -> str:
     m = report.snapshot.measured
     if device == "cpu":
         return (m.cpu.model if m.cpu else "") or known(report.snapshot.host.cpu_model) or ""
-    said = next((p.name for p in known(m.torch) or () if p.device == device and p.name), "")
+    proven = next((p.name for p in known(m.torch) or () if p.device == device and p.name), "")
     key = key_of(m, device)
-    return said or next((known(g.name) or "" for g in known(report.snapshot.gpus) or () if key and g.key == key), "")
+    return proven or next((known(g.name) or "" for g in known(report.snapshot.gpus) or () if key and g.key == key), "")
 
 
 def rates(m: Measured, kind: str, device: str = "") -> list[Rate]:

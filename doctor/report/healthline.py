@@ -20,9 +20,9 @@ def healthline(report: Report) -> str:
             return _cut(f"{word} {found[0].id}: {found[0].title}", more)
     s = report.snapshot
     warnings = [finding.id for finding in report.findings if finding.status == "warn"]
-    said = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
+    suffix = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
     proven = "proven: " if _proven(s) else ""
-    return _cut(f"OK {proven}{facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", said)
+    return _cut(f"OK {proven}{facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", suffix)
 
 
 def _proven(s: Snapshot) -> bool:

@@ -25,7 +25,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     code = exit_words(report)
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
-    rows += _told_causes(report, titles or {}) if report.text else _causes(report)
+    rows += _text_causes(report, titles or {}) if report.text else _causes(report)
     if not report.findings:
         rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
     rows += _machine(report)
@@ -52,7 +52,7 @@ def _causes(report: Report) -> list[str]:
     return rows
 
 
-def _told_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
+def _text_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
     """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
     from . import pasted
 
@@ -85,9 +85,9 @@ def fenced(text: str, language: str = "sh") -> list[str]:
     return [fence + language, body, fence]
 
 
-def _cause(finding: Finding, under: list[Finding], lines: Sequence[str], said: str = "") -> list[str]:
+def _cause(finding: Finding, under: list[Finding], lines: Sequence[str], error: str = "") -> list[str]:
     rows = [f"{_SIGN[finding.status]} **{escape(finding.title)}** (`{finding.id}`)", ""]
-    rows += [f"PyTorch says: {escape(said)}", ""] if said else []
+    rows += [f"PyTorch says: {escape(error)}", ""] if error else []
     if finding.detail:
         rows += [escape(finding.detail), ""]
     if finding.facts or finding.subject:
@@ -124,7 +124,7 @@ def _machine(report: Report) -> list[str]:
     s = report.snapshot
     highest = facts.cuda(s)
     table = {
-        "System": facts.place(s),
+        "System": facts.system_name(s),
         "GPUs": facts.gpus(s),
         "Driver": facts.driver(s).removeprefix("driver "),
         "Highest CUDA of the driver": highest or "unknown",

@@ -70,14 +70,14 @@ def _path(report: Report, path: Path, width: int) -> list[Line]:
 
 def meaning(report: Report, width: int) -> list[Line]:
     """Whether CUDA is the cause of slowness, and what would help."""
-    told = report.measured
-    if told is None:
+    verdict = report.measured
+    if verdict is None:
         return []
     rows: list[Line] = []
-    if told.cuda_compatibility_reason and told.cuda_compatibility_reason != told.gpu_path_reason:
-        sign, words, style = _CUDA[told.cuda_compatibility]
-        rows += headed(Span(f"{sign} {words}  ", style), told.cuda_compatibility_reason, width)
-    for advice in dict.fromkeys(told.advice):
+    if verdict.cuda_compatibility_reason and verdict.cuda_compatibility_reason != verdict.gpu_path_reason:
+        sign, words, style = _CUDA[verdict.cuda_compatibility]
+        rows += headed(Span(f"{sign} {words}  ", style), verdict.cuda_compatibility_reason, width)
+    for advice in dict.fromkeys(verdict.advice):
         rows += wrap(advice, width, first=Span("▸ ", "bold"))
     return rows
 

@@ -52,13 +52,13 @@ def _paths(report: Report) -> Sheet:
     rows = []
     for path in path_of(report):
         proof = proofs.pop(path.device, None)
-        said = evidence(proof) if proof and path.word == "gpu-path-used" else path.reason
+        words = evidence(proof) if proof and path.word == "gpu-path-used" else path.reason
         name = m.watch.program if m.watch and path.device == "watch" else path.device or known(m.device) or ""
-        rows.append((name, _VERDICTS[path.word], said))
+        rows.append((name, _VERDICTS[path.word], words))
     rows += [(p.device, _PROVED[known(p.right)], evidence(p) or p.error) for p in proofs.values()]
-    told = report.measured
-    if told and told.cuda_compatibility_reason:
-        rows.append(("CUDA compatibility", _CUDA[told.cuda_compatibility], told.cuda_compatibility_reason))
+    verdict = report.measured
+    if verdict and verdict.cuda_compatibility_reason:
+        rows.append(("CUDA compatibility", _CUDA[verdict.cuda_compatibility], verdict.cuda_compatibility_reason))
     for l0 in known(m.driver) or ():
         rows.append((f"libcuda {l0.device}", _PROVED[known(l0.right)], driver_evidence(l0)))
     return Sheet("GPU path", ("Device", "Verdict", "Proof"), rows)
@@ -89,8 +89,8 @@ def _speed(report: Report) -> Sheet:
             found += rates(m, kind, device)
         for r in found:
             spread = percent(r.spread_percent) if r.runs > 1 else ""
-            said = range_words(r, band(report, r))
-            rows.append((device, f"{r.kind} {r.what}", *_value(r), said, spread, str(r.runs or "")))
+            words = range_words(r, band(report, r))
+            rows.append((device, f"{r.kind} {r.what}", *_value(r), words, spread, str(r.runs or "")))
     header = ("Device", "What", "Median", "Unit", "Of the peak, and normal", "Spread", "Runs")
     return Sheet("Speed", header, rows, (2, 5, 6))
 

@@ -114,8 +114,8 @@ def pair_words(m: Measured, pair: PairProof) -> str:
     """`data right, 371 GB/s, peer access`."""
     speed = _speed_of(m, pair)
     right = known(pair.right)
-    said = "data right" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
-    words = [said, amount(speed, "GB/s") if speed else "", "peer access" if known(pair.peer_access) else ""]
+    outcome = "data right" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
+    words = [outcome, amount(speed, "GB/s") if speed else "", "peer access" if known(pair.peer_access) else ""]
     return ", ".join(word for word in words if word)
 
 
@@ -139,8 +139,8 @@ def _speed_of(m: Measured, pair: PairProof) -> float | None:
 def collective_words(c: CollectiveProof) -> str:
     """`the sum is right, 0.4 s`."""
     right = known(c.right)
-    said = "the sum is right" if right else "wrong sum" if right is False else c.error or c.fault or "not proven"
-    return said + (f", {took}" if (took := amount(c.seconds, "s")) else "")
+    outcome = "the sum is right" if right else "wrong sum" if right is False else c.error or c.fault or "not proven"
+    return outcome + (f", {took}" if (took := amount(c.seconds, "s")) else "")
 
 
 def without_driver(report: Report) -> str:

@@ -36,13 +36,15 @@ def suspect(report: Report) -> Finding | None:
 
 def named(s: Snapshot) -> list[str]:
     """What the text tells of the machine, in the words of the header; what it does not tell is left out."""
-    told = [facts.gpus(s), facts.driver(s), facts.torch(s), facts.python(s)]
-    return [words for words in told if not words.endswith(" unknown")] or ["no GPU, driver, torch or Python is told"]
+    known_parts = [facts.gpus(s), facts.driver(s), facts.torch(s), facts.python(s)]
+    return [words for words in known_parts if not words.endswith(" unknown")] or [
+        "no GPU, driver, torch or Python is told"
+    ]
 
 
 def origin(report: Report) -> list[str]:
     """`Text ticket.log`, and the system where the text names it."""
-    system = facts.place(report.snapshot)
+    system = facts.system_name(report.snapshot)
     if system.startswith("unknown system"):
         system = system.removeprefix("unknown system").strip().strip("()")
     return [f"Text {report.target.name}".strip(), *([system] if system else [])]

@@ -51,7 +51,7 @@ def render_html(report: Report) -> str:
 
 def _head(report: Report) -> list[str]:
     s = report.snapshot
-    words = [facts.place(s), facts.driver(s), facts.torch(s), facts.python(s)]
+    words = [facts.system_name(s), facts.driver(s), facts.torch(s), facts.python(s)]
     badge = f'<span class="badge {report.verdict}">{report.verdict.upper()}</span>'
     code = exit_words(report)
     return [
@@ -67,8 +67,8 @@ def _findings(report: Report) -> list[str]:
         rows += [f"<h2>{'Also found' if index else 'Root cause'}</h2>"] if index < 2 else []
         rows += _finding(root, under)
     if report.remarks:
-        told = [f"<li>{escape(f'{r.title}. {r.detail}'.strip())}</li>" for r in report.remarks]
-        rows += ["<h2>Remarks</h2>", '<div class="card"><ul>', *told, "</ul></div>"]
+        parts = [f"<li>{escape(f'{r.title}. {r.detail}'.strip())}</li>" for r in report.remarks]
+        rows += ["<h2>Remarks</h2>", '<div class="card"><ul>', *parts, "</ul></div>"]
     return rows
 
 
@@ -76,10 +76,10 @@ def _finding(finding: Finding, under: list[Finding]) -> list[str]:
     word = SIGNS[finding.status][0].split()[1] if finding.status in SIGNS else finding.status.upper()
     rows = ['<div class="card">', f'<h3><span class="badge {finding.status}">{word}</span>{escape(finding.title)}</h3>']
     rows += [f"<p>{escape(finding.detail)}</p>"] if finding.detail else []
-    told = [f"about {finding.subject}"] if finding.subject else []
-    told += [f"{name} = {text}" for name, text in seen(finding)]
-    if told:
-        rows.append(f'<p class="muted">{"Seen" if finding.direct else "Inferred"}: {escape("; ".join(told))}</p>')
+    parts = [f"about {finding.subject}"] if finding.subject else []
+    parts += [f"{name} = {text}" for name, text in seen(finding)]
+    if parts:
+        rows.append(f'<p class="muted">{"Seen" if finding.direct else "Inferred"}: {escape("; ".join(parts))}</p>')
     for index, fix in enumerate(finding.fixes):
         rows += _fix(fix, "Or" if index else "Fix")
     if under:

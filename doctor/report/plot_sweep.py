@@ -11,8 +11,8 @@ from .figures import STEP_PARTS, step_parts, sweep
 from .svg import AXIS, GRID, INK, MUTED, PAPER, Drawing, text_width
 
 COLOURS = dict(zip(STEP_PARTS, ("#0072b2", "#56b4e9", "#cc79a7", "#e69f00"), strict=True))
-_SAID = ("GPU at work", "copy to the GPU", "making the batch", "GPU waits for the host")
-WORDS = dict(zip(STEP_PARTS, _SAID, strict=True))
+_LABELS = ("GPU at work", "copy to the GPU", "making the batch", "GPU waits for the host")
+WORDS = dict(zip(STEP_PARTS, _LABELS, strict=True))
 LEFT, RIGHT, TOP, BOTTOM = 58, 20, 44, 62
 _SPLIT = 0.52
 """Share of the height for the upper part."""

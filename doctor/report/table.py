@@ -51,8 +51,8 @@ def table(rows: list[Row], width: int, indent: str = "  ") -> list[Line]:
 
 def _columns(notes: list[int], room: int) -> int:
     """How long the bars are: remarks as wide as leave a usual bar stand beside it, longer ones below."""
-    fitting = [note for note in notes if note and note <= room - _USUAL - 2 * _GAP]
-    columns = room - _GAP - (max(fitting) + _GAP if fitting else 0)
+    short = [note for note in notes if note and note <= room - _USUAL - 2 * _GAP]
+    columns = room - _GAP - (max(short) + _GAP if short else 0)
     return 0 if columns < _NARROWEST else min(_WIDEST, columns)
 
 

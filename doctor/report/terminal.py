@@ -42,7 +42,7 @@ def render_terminal(
 
         rows += [*measured_lines(report, width, display.verbose), BLANK]
     if report.text:
-        rows += _told_causes(report, titles or {}, width, display.verbose)
+        rows += _text_causes(report, titles or {}, width, display.verbose)
     else:
         rows += _causes(report, width, display.verbose)
     if display.verbose or not report.text:
@@ -67,12 +67,12 @@ def _causes(report: Report, width: int, verbose: int) -> list[Line]:
     rows: list[Line] = []
     for index, (root, under) in enumerate(families(report.findings)):
         rows += _also(index)
-        said = own_error(root, under, report.snapshot)
-        rows += [*cause(root, under, width, verbose, said=said), BLANK]
+        error = own_error(root, under, report.snapshot)
+        rows += [*cause(root, under, width, verbose, error=error), BLANK]
     return rows
 
 
-def _told_causes(report: Report, titles: Mapping[str, str], width: int, verbose: int) -> list[Line]:
+def _text_causes(report: Report, titles: Mapping[str, str], width: int, verbose: int) -> list[Line]:
     """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
     from . import pasted
 
@@ -100,7 +100,7 @@ def header(report: Report, width: int) -> list[Line]:
 
         return packed([*pasted.origin(report), *versions], width, "dim") + packed(pasted.named(s), width, "bold")
     kind = "" if report.target.kind == "live" else f" ({report.target.kind} {report.target.name})".replace(" )", ")")
-    rows = packed([facts.place(s) + kind, *versions], width, "dim")
+    rows = packed([facts.system_name(s) + kind, *versions], width, "dim")
     highest = facts.cuda(s)
     driver = facts.driver(s) + (f" (CUDA up to {highest})" if highest else "")
     rows += packed([facts.gpus(s), driver, facts.torch(s), facts.python(s)], width, "bold")

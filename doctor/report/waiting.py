@@ -18,8 +18,8 @@ _MOST = 3
 
 def waiting_lines(report: Report, width: int) -> list[Line]:
     """`12 checks wait for the fix above`, then the other reasons, each once with how many checks it keeps open."""
-    told = {finding.id for finding in report.findings}
-    reasons = [check.reason for check in report.checks if check.status == "unknown" and check.id not in told]
+    shown = {finding.id for finding in report.findings}
+    reasons = [check.reason for check in report.checks if check.status == "unknown" and check.id not in shown]
     waits = [reason for reason in reasons if _brought_back(report, reason)]
     follow = {f.id for f in report.findings if f.status == "unknown" and f.downstream_of and report.verdict == "fail"}
     grouped: dict[str, list[str]] = {}

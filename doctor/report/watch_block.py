@@ -29,10 +29,10 @@ def watch_lines(report: Report, width: int, verbose: int) -> list[Line]:
 
 def pace_words(report: Report) -> str:
     """What bound the run, as a sentence."""
-    told = report.measured
-    if told is None or told.watch_bound is None:
+    verdict = report.measured
+    if verdict is None or verdict.watch_bound is None:
         return ""
-    return PACE[told.watch_bound] + (f": {told.watch_reason}." if told.watch_reason else ".")
+    return PACE[verdict.watch_bound] + (f": {verdict.watch_reason}." if verdict.watch_reason else ".")
 
 
 def watched_words(w: Watch) -> str:
