@@ -2,7 +2,7 @@
 
     python training/catalogue.py [--check]
 
-The same for `doctor/text/tables/*.toml`: `shapes.json`, `marks.json` and `xids.json`, a line for each row.
+The same for `doctor/text/tables/*.toml`: `shapes.json`, `marks.json`, `xids.json`, `fixes.json`, a line for each row.
 
 Every row is checked first, and a fault is told with its file and line: an unknown key, operator or place, a condition
 on a message or topic that there is none of, a check that does not exist, a pattern that does not compile or has fewer

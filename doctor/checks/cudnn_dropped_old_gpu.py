@@ -23,7 +23,7 @@ from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy
 from ..fixes.compatible import compatible_torch
-from ..fixes.libraries import install_pins
+from ..fixes.libraries import cudnn_wheels, install_pins
 from ..fixes.pins import Pin
 from ..snapshot import NOT_ASKED, Missing, Snapshot, known, need
 from ._cudnn import compiled_with, is_compatible
@@ -84,12 +84,10 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ..
     """The newest cuDNN wheel that still supports the GPU and that this torch accepts; else another torch build."""
     compiled = compiled_with(s, m)
     found: list[Fix] = []
-    for row in sorted(m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
-        wheel = getattr(row, f"wheel_cu{major}", "") if major else ""
-        accepted = compiled and is_compatible(row.version, compiled)
-        if wheel and accepted and m.cudnn_for_gpu(row.version, capability, major).grade == "ok":
+    for version, wheel in cudnn_wheels(m, capability, major):
+        if compiled and is_compatible(version, compiled):
             pin = Pin(f"nvidia-cudnn-cu{major}", wheel, "")
-            title = f"Install cuDNN {row.version}, the last for this GPU"
+            title = f"Install cuDNN {version}, the last for this GPU"
             found.append(install_pins(s, [pin], id="install-older-cudnn", title=title))
             break
     other = compatible_torch(s, m)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Policy, Skip
-from ..fixes.frameworks import cuda_major_for, replace_package
+from ..fixes.frameworks import cuda_major_for, install_jax
 from ..snapshot import Snapshot, known
 from ._frameworks import gpu_wanted, installed, weight
 
@@ -72,13 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         major = 13 if "cuda13" in plugin.name else 12
     else:
         return
-    if numbers(jax.version) >= (0, 4, 31):
-        spec, version = f"jax[cuda{major}]=={jax.version}", jax.version
-    else:  # no such extra then
-        spec, version = f"jax[cuda{major}]", "0"
-    put = [(name, version) for name in ("jax", "jaxlib", f"jax-cuda{major}-plugin", f"jax-cuda{major}-pjrt")]
-    old = [plugin.name] if plugin and numbers(version) else []
-    fix = replace_package(s, old, spec, put, id="install-jax-cuda", title=f"Install jax with CUDA {major}")
+    fix = install_jax(s, jax.version, major, [plugin.name] if plugin else [])
     how = weight(s, p, "jax", "jaxlib")
     say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(how, CHECK.remark)
     yield say(title, detail, facts=facts, subject="jax", fixes=(fix,))

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Policy, Skip
+from ..fixes.where import get_a_gpu
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import nodes_of
 
@@ -80,39 +81,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if p.expect.kind == "any":
         yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
         return
-    yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(_get_a_gpu(),))
+    yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(get_a_gpu(),))
 
 
 def _use_mps() -> Fix:
-    other = _get_a_gpu()
+    other = get_a_gpu()
     text = "On a Mac use Apple's GPU: write 'mps' in place of 'cuda' in the program. For CUDA run it where there is "
     step = replace(other.steps[0], text=text + "an NVIDIA GPU.", where="code", possible_here=True)
     return replace(other, title="Use Apple's GPU, or another machine for CUDA", steps=(step,), note="")
-
-
-def _get_a_gpu() -> Fix:
-    recheck = Missing("recheck", "look again on the new machine")
-    changes = {
-        "host.system": recheck,
-        "driver.pci_devices": recheck,
-        "driver.cu_init": recheck,
-        "driver.kernel_version": recheck,
-        "driver.device_nodes": recheck,
-        "driver.modules": recheck,
-        "gpus": recheck,
-    }
-    return Fix(
-        id="get-a-gpu",
-        title="Run this on a machine that has an NVIDIA GPU",
-        steps=(
-            Step(
-                text="Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "
-                "(or pass the GPU through to this virtual machine), then run gpudoctor check there.",
-                where="provider",
-                possible_here=False,
-                changes=changes,
-            ),
-        ),
-        note="There is no GPU here, so there is nothing to repair. "
-        "If the CPU is enough, run: gpudoctor check --expect any",
-    )

@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers, torch_version
 
-from ..findings import Check, Finding, Fix, Policy, Step
-from ..fixes.install import Install, ways
-from ..fixes.packages import site_packages, with_distributions
-from ..fixes.where import recheck_run
-from ..snapshot import Distribution, Missing, Snapshot, known, need
+from ..findings import Check, Finding, Policy
+from ..fixes.companions import older_numpy
+from ..snapshot import Missing, Snapshot, known, need
 from ._errors import import_failed, need_answer, numpy_words, texts
 from ._torch import installed
 
@@ -45,7 +43,6 @@ CHECK = Check(
 
 
 FIRST_FOR_NUMPY_2 = (2, 3)
-LAST_NUMPY_1 = "1.26.4"
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
@@ -71,26 +68,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     )
     detail = f"Python says: {words}" if words else "torch supports NumPy 2 since 2.3."
     facts = {"torch": version, "numpy": have, "message": words}
-    fixes = (_older_numpy(s),) if have is None or numbers(have)[:1] >= (2,) else ()
+    fixes = (older_numpy(s),) if have is None or numbers(have)[:1] >= (2,) else ()
     if import_failed(s):
         yield CHECK.fail(title, detail, facts=facts, fixes=fixes)
     else:
         detail += " torch itself works, but tensors cannot be converted to arrays and back."
         yield CHECK.warn(title, detail, facts=facts, direct=bool(words), fixes=fixes)
-
-
-def _older_numpy(s: Snapshot) -> Fix:
-    put = (Distribution(name="numpy", version=LAST_NUMPY_1, location=site_packages(s)),)
-    changes = {**recheck_run(s), "python.distributions": with_distributions(s, put)}
-    step = Step(
-        text="Install the last NumPy 1.",
-        **ways(s, Install(packages=("numpy<2",))),
-        where="environment",
-        changes=changes,
-    )
-    return Fix(
-        id="install-numpy-1",
-        title="Install NumPy 1.26",
-        steps=(step,),
-        note="Or a newer torch: from 2.3 on it is built for NumPy 2.",
-    )

@@ -28,7 +28,7 @@ from compat_matrix.versions import numbers
 
 from ..findings import Check, Finding, Fix, Policy, Skip
 from ..fixes.extensions import without_libraries
-from ..fixes.frameworks import cuda_wheels, replace_package
+from ..fixes.frameworks import PRELOAD, cuda_wheels, keep_onnxruntime_gpu, replace_package
 from ..snapshot import Distribution, Snapshot, known
 from ._frameworks import gpu_wanted, installed, missing_libraries
 from ._linked import libraries_of
@@ -70,14 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     if cpu:
         title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} overwrite each other"
         detail = "Both write into the folder onnxruntime; with the files of the CPU package the GPU is not used."
-        fix = replace_package(
-            s,
-            ["onnxruntime", "onnxruntime-gpu"],
-            f"onnxruntime-gpu=={gpu.version}",
-            [("onnxruntime-gpu", gpu.version)],
-            id="keep-onnxruntime-gpu",
-            title="Keep onnxruntime-gpu alone",
-        )
+        fix = keep_onnxruntime_gpu(s, f"onnxruntime-gpu=={gpu.version}", gpu.version)
         yield say(title, detail, facts=facts, subject="onnxruntime", fixes=(fix,))
         return
     needed = _needed(s, m, gpu)
@@ -109,10 +102,9 @@ def _major(needed: tuple[str, ...]) -> int:
 
 
 def _fixes(s: Snapshot, major: int, needed: tuple[str, ...]) -> tuple[Fix, ...]:
-    note = "Then import torch first, or call onnxruntime.preload_dlls(), so that they are found."
     cudnn = next((n.partition(".so.")[2] for n in needed if n.startswith("libcudnn")), "9")
     spec = "onnxruntime-gpu[cuda,cudnn]" + ("<1.27" if major == 12 else "")
-    wheels = cuda_wheels(s, major, int(numbers(cudnn)[0]), ("cudart", "cublas", "cufft", "curand"), spec, note)
+    wheels = cuda_wheels(s, major, int(numbers(cudnn)[0]), ("cudart", "cublas", "cufft", "curand"), spec, PRELOAD)
     torch = known(s.torch.cuda)
     other = int(numbers(torch)[0]) if torch else major
     if other == major or missing_libraries(s, (f"libcudart.so.{other}", f"libcublasLt.so.{other}", "libcudnn.so.9")):
@@ -128,4 +120,4 @@ def _fixes(s: Snapshot, major: int, needed: tuple[str, ...]) -> tuple[Fix, ...]:
     fix = replace_package(s, [], spec, put, id="onnxruntime-for-torchs-cuda", title=title)
     step = fix.steps[-1]
     step = replace(step, changes={**step.changes, **without_libraries(s, ("onnxruntime-gpu",))})
-    return (replace(fix, steps=(step,), note=note),)
+    return (replace(fix, steps=(step,), note=PRELOAD),)

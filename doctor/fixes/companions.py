@@ -13,12 +13,14 @@ from .install import Install, step
 from .machine import wheel_platform
 from .packages import site_packages, uninstall_command, with_distributions
 from .pins import pin_of, requires
+from .where import recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 COMPILED = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 """Those that are built against one torch."""
+LAST_NUMPY_1 = "1.26.4"
 
 
 def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> Fix | None:
@@ -60,3 +62,16 @@ def remove_companion(s: Snapshot, name: str, why: str = _WHY) -> Fix:
 
 def _without_libraries(s: Snapshot, name: str, distributions: Any) -> dict[str, Any]:
     return {"python.distributions": distributions, **without_libraries(s, (name,))}
+
+
+def older_numpy(s: Snapshot) -> Fix:
+    """The last NumPy 1."""
+    put = (Distribution(name="numpy", version=LAST_NUMPY_1, location=site_packages(s)),)
+    changes = {**recheck_run(s), "python.distributions": with_distributions(s, put)}
+    put_it = step(s, Install(packages=("numpy<2",)), "Install the last NumPy 1.", changes=changes)
+    return Fix(
+        id="install-numpy-1",
+        title="Install NumPy 1.26",
+        steps=(put_it,),
+        note="Or a newer torch: from 2.3 on it is built for NumPy 2.",
+    )

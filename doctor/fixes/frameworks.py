@@ -22,6 +22,8 @@ LLAMA_CPP = Install(
     variables=(("CMAKE_ARGS", "-DGGML_CUDA=on"),),
 )
 """Compiled with CUDA; its project's README."""
+PRELOAD = "Then import torch first, or call onnxruntime.preload_dlls(), so that they are found."
+"""How ONNX Runtime finds the CUDA libraries of wheels."""
 
 
 def cuda_major_for(s: Snapshot) -> int:
@@ -110,3 +112,19 @@ def _apart(s: Snapshot, spec: str) -> Fix:
         **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, folder)} && "),
     )
     return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(made,))
+
+
+def install_jax(s: Snapshot, version: str, major: int, old: Sequence[str] = ()) -> Fix:
+    """JAX with its CUDA plugin: in this version where it has such an extra, else the newest, without `old` then."""
+    exact = numbers(version) >= (0, 4, 31)
+    spec = f"jax[cuda{major}]" + (f"=={version}" if exact else "")
+    names = ("jax", "jaxlib", f"jax-cuda{major}-plugin", f"jax-cuda{major}-pjrt")
+    put = [(name, version if exact else "0") for name in names]
+    title = f"Install JAX with its CUDA {major} plugin"
+    return replace_package(s, old if exact else (), spec, put, id="install-jax-cuda", title=title)
+
+
+def keep_onnxruntime_gpu(s: Snapshot, spec: str, version: str) -> Fix:
+    """The GPU package alone: both write into one folder."""
+    old, put = ["onnxruntime", "onnxruntime-gpu"], [("onnxruntime-gpu", version)]
+    return replace_package(s, old, spec, put, id="keep-onnxruntime-gpu", title="Keep onnxruntime-gpu alone")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.versions import torch_version
+from compat_matrix.versions import numbers, torch_version
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
@@ -161,3 +161,11 @@ def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
             ),
         ),
     )
+
+
+def cudnn_wheels(m: Matrix, capability: str, major: int) -> Iterator[tuple[str, str]]:
+    """(cuDNN version, wheel's version) of each that supports the GPU and has a wheel for this CUDA, newest first."""
+    for row in sorted(m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
+        wheel = getattr(row, f"wheel_cu{major}", "") if major else ""
+        if wheel and m.cudnn_for_gpu(row.version, capability, major).grade == "ok":
+            yield row.version, wheel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..findings import Step
+from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot, known
 
 RECHECK = Missing("recheck", "only a new look can tell")
@@ -127,6 +127,22 @@ def another_machine(s: Snapshot, what: str, changes: dict[str, Any]) -> Step:
     text += ", start there, and run gpudoctor check again."
     own = not name and (container_kind(s) == "kubernetes" or batch_job(s))
     return Step(text=text, command=command, where="container-start" if own else "provider", changes=changes)
+
+
+def get_a_gpu() -> Fix:
+    """There is none here: nothing is to be repaired."""
+    facts = ("host.system", "driver.pci_devices", "driver.cu_init", "driver.kernel_version", "driver.device_nodes",
+             "driver.modules", "gpus")  # fmt: skip
+    step = Step(
+        text="Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "
+        "(or pass the GPU through to this virtual machine), then run gpudoctor check there.",
+        where="provider",
+        possible_here=False,
+        changes=dict.fromkeys(facts, RECHECK),
+    )
+    note = "There is no GPU here, so there is nothing to repair. "
+    note += "If the CPU is enough, run: gpudoctor check --expect any"
+    return Fix(id="get-a-gpu", title="Run this on a machine that has an NVIDIA GPU", steps=(step,), note=note)
 
 
 def lasting(s: Snapshot, line: str) -> list[str]:

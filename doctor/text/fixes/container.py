@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ...findings import Fix, Step
 from ...fixes.cluster import ask_for_gpus, default_runtime, inspect_plugin, runtime_class, runtime_for_plugin
-from ...fixes.container import allow_access, give_nodes, recreate_container, start_with, start_with_gpu, variable_line
+from ...fixes.container import allow_access, give_nodes, recreate_container, start_with_gpu, variable_line
 from ...fixes.driver import install_compatible, other_host
 from ...fixes.images import disable_require, newer_driver_for, older_image
 from ...fixes.libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
@@ -18,16 +18,13 @@ from ...fixes.where import (
     MANAGED,
     batch_job,
     container_kind,
-    driver_changes,
     guest,
-    host_sudo,
     library_changes,
-    on_host,
-    start_changes,
 )
 from ...fixes.windows import update_windows_driver
 from ...snapshot import known
-from .parts import Told, one_step
+from .parts import Builder, Told
+from .written import written
 
 _COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
 
@@ -45,37 +42,12 @@ def _at_provider(t: Told) -> bool:
     return container_kind(t.s) == "kubernetes" or (known(t.s.host.provider) or "") in MANAGED
 
 
-def _no_flag(t: Told) -> Iterable[Fix]:
-    return start_with_gpu(t.s)
-
-
 def _apptainer(t: Told) -> Iterable[Fix]:
     if any(symptom.id == "nv-flag-told" for symptom in t.s.symptoms):
-        text = (
-            "--nv is given and brings nothing: it takes what the host's `ldconfig -p` lists, by the names in "
-            "nvliblist.conf. Where the host does not list libcuda.so.1, bind it; better let the host's loader know "
-            "its folder, or update Apptainer."
-        )
-        bind = start_with(
-            t.s,
-            "bind-driver-libraries",
-            "Let the host's driver libraries reach the container",
-            text,
-            "ldconfig -p | grep -E 'libcuda.so.1|libnvidia-ml.so.1'\n"
-            "apptainer exec --nv -B /usr/lib64/libcuda.so.1:/.singularity.d/libs/libcuda.so.1 "
-            "IMAGE.sif COMMAND",
-        )
-        return (bind,)
+        return (written(t.s, "bind-driver-libraries"),)
     if t.said.id != "nv-files-not-found":
         return start_with_gpu(t.s.replace({"container.kind": "apptainer"}))
-    text = "--nv found no driver here (a login node has none): run it on a node with a GPU."
-    job = start_with(
-        t.s,
-        "ask-for-gpus",
-        "Run it on a machine with a GPU and its driver",
-        text,
-        "srun --gres=gpu:1 apptainer exec --nv IMAGE.sif COMMAND",
-    )
+    job = written(t.s, "ask-for-gpus")
     host = t.s.replace({"container.kind": "none"})
     install = install_compatible(host, t.m)
     return (job, *install) if known(t.s.host.scheduler) else (*install, job)
@@ -142,31 +114,16 @@ def _capabilities(t: Told) -> Iterable[Fix]:
         "capabilities-without-graphics": ",graphics",
     }
     wanted = "compute,utility" + more.get(t.said.id, "")
-    text = "Set the variable at the start or as ENV in the image; a running container cannot be changed."
     line = variable_line(t.s, "NVIDIA_DRIVER_CAPABILITIES", wanted)
-    title = "Start the container with the driver capabilities that it needs"
-    return (start_with(t.s, "set-driver-capabilities", title, text, line),)
+    return (written(t.s, "set-driver-capabilities", line=line),)
 
 
 def _permission(t: Told) -> Iterable[Fix]:
     if t.said.id == "no-cgroups-told" and not _at_provider(t):
-        root = host_sudo(t.s)
-        step = on_host(
-            t.s,
-            "A rootful engine needs the toolkit's device rules; no-cgroups = true is for rootless "
-            "ones. Then start the container again.",
-            f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place && "
-            f"{root}systemctl restart {_engine(t)}",
-            start_changes(),
-        )
-        return (Fix(id="allow-device-rules", title="Let the toolkit write device rules", steps=(_own(step),)),)
+        return (_in_reach(written(t.s, "allow-device-rules", engine=_engine(t))),)
     if t.said.id == "cli-bpf-denied" and not _at_provider(t):
         return (no_cgroups(t.s, _engine(t)),)
     return allow_access(t.s)
-
-
-def _cgroup(t: Told) -> Iterable[Fix]:
-    return recreate_container(t.s)
 
 
 def _uvm(t: Told) -> Iterable[Fix]:
@@ -174,17 +131,8 @@ def _uvm(t: Told) -> Iterable[Fix]:
         return (other_host(t.s, "whose nvidia-uvm module is loaded"), give_nodes(t.s, "uvm")[-1])
     if driver_platform(t.s) == "windows":
         return (update_windows_driver(t.s),)
-    if t.said.id != "uvm-major-differs":
-        return give_nodes(t.s, "uvm")
-    step = on_host(
-        t.s,
-        "On the host, make the CDI specification anew after nvidia-uvm was loaded (its number changes "
-        "from boot to boot), then start the container again.",
-        f"{host_sudo(t.s)}nvidia-modprobe -u -c=0 && "
-        f"{host_sudo(t.s)}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-        start_changes(),
-    )
-    return (*give_nodes(t.s, "uvm")[:1], Fix(id="cdi-again", title="Make the CDI specification anew", steps=(step,)))
+    nodes = give_nodes(t.s, "uvm")
+    return (*nodes[:1], written(t.s, "cdi-again")) if t.said.id == "uvm-major-differs" else nodes
 
 
 def _nodes(t: Told) -> Iterable[Fix]:
@@ -196,104 +144,36 @@ def _nodes(t: Told) -> Iterable[Fix]:
     return give_nodes(t.s.replace({"container.kind": "none"}), "all")
 
 
-def _compat(t: Told) -> Iterable[Fix]:
-    return remove_compat(t.s, _COMPAT)
-
-
 def _stub(t: Told) -> Iterable[Fix]:
     folder = next((f for f in library_path(t.s) if "stubs" in f), "")
     if folder:
         return (drop_folder(t.s, folder, "the stubs folder"),)
-    text = (
-        "Take the stubs folder off LD_LIBRARY_PATH, also where it is set (Dockerfile ENV, ~/.bashrc, job script): "
-        "what is built without a GPU may only link with it, not run."
-    )
-    return (
-        one_step(
-            "drop-library-folder",
-            "Take the stubs folder off the library path",
-            text,
-            without_folders("stubs"),
-            changes=library_changes(),
-        ),
-    )
+    return (written(t.s, "drop-library-folder", command=without_folders("stubs")),)
 
 
 def _not_advertised(t: Told) -> Iterable[Fix]:
+    look = inspect_plugin(t.s)
     if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices", "k8s-plugin-default-runtime"):
-        return (*runtime_for_plugin(t.s), inspect_plugin(t.s))
+        return (*runtime_for_plugin(t.s), look)
     if t.said.id == "k8s-allocate-failed":
-        look = inspect_plugin(t.s)
-        again = Step(
-            text="Once the node offers healthy GPUs again, delete the pod that was rejected.",
-            command="kubectl delete pod POD",
-            where="container-start",
-            changes=start_changes(),
-        )
-        return (Fix(id=look.id, title=look.title, steps=(*look.steps, again), source=look.source),)
-    return (inspect_plugin(t.s), *runtime_for_plugin(t.s))
-
-
-def _runtime_class(t: Told) -> Iterable[Fix]:
-    return runtime_class(t.s)
+        again = written(t.s, "delete-rejected-pod")
+        return (Fix(id=look.id, title=look.title, steps=(*look.steps, *again.steps), source=look.source),)
+    return (look, *runtime_for_plugin(t.s))
 
 
 def _allocation(t: Told) -> Iterable[Fix]:
     """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
     if t.said.id == "slurm-devices-not-constrained":
-        text = (
-            "For the administrators: add the line to cgroup.conf on the nodes and restart slurmd. Until then, in "
-            "the container, number the GPUs from 0."
-        )
-        return (
-            one_step(
-                "constrain-devices",
-                "Let Slurm confine each job to its devices",
-                text,
-                "ConstrainDevices=yes      # cgroup.conf",
-                "container-start",
-                changes=start_changes(),
-            ),
-        )
+        return (written(t.s, "constrain-devices"),)
     if t.said.id == "cli-unknown-device":
-        text = (
-            "In a job only its own GPUs are there, numbered from 0: the variable must not carry the node's "
-            "numbers. Leave the choice to the batch system."
-        )
-        return (
-            start_with(
-                t.s,
-                "all-gpus-of-the-job",
-                "Ask for all GPUs of the job",
-                text,
-                variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all"),
-            ),
-        )
-    if t.said.id == "slurm-gres":
-        text = "See which GPUs each partition has, and ask for one of those: the names after gpu: count."
-        return (
-            one_step(
-                "ask-for-known-gpus",
-                "Ask for GPUs that a partition has",
-                text,
-                "sinfo -o '%P %G'\n#SBATCH --partition=PARTITION --gres=gpu:1",
-                "container-start",
-                changes=start_changes(),
-            ),
-        )
-    return (ask_for_gpus(t.s),)
+        return (written(t.s, "all-gpus-of-the-job", line=variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all")),)
+    return (written(t.s, "ask-for-known-gpus") if t.said.id == "slurm-gres" else ask_for_gpus(t.s),)
 
 
 def _shm(t: Told) -> Iterable[Fix]:
     """Larger, where this user starts the container or owns the machine; else a program that needs less."""
     if known(t.s.container.kind) == "none":
-        step = on_host(
-            t.s,
-            "Make it larger until the next boot; for good set size= in /etc/fstab.",
-            f"{host_sudo(t.s)}mount -o remount,size=16G /dev/shm",
-            {"host.shm_mib": 16384},
-        )
-        larger = Fix(id="more-shared-memory", title="Make /dev/shm larger", steps=(step,))
+        larger = written(t.s, "more-shared-memory", changes={"host.shm_mib": 16384})
     else:
         larger = more_shm(t.s)
     fixed = batch_job(t.s) or container_kind(t.s) == "apptainer" or (known(t.s.host.provider) or "") in MANAGED
@@ -301,31 +181,19 @@ def _shm(t: Told) -> Iterable[Fix]:
 
 
 def _memlock(t: Told) -> Iterable[Fix]:
-    if batch_job(t.s):
-        text = (
-            "Ask the administrators to lift the limit for jobs (Slurm: LimitMEMLOCK=infinity in slurmd.service, "
-            "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf); until then do without RDMA."
-        )
-        return (
-            one_step(
-                "without-rdma",
-                "Do without RDMA until the limit is lifted",
-                text,
-                "export NCCL_IB_DISABLE=1",
-                changes=driver_changes(),
-            ),
-        )
-    return (unlimited_memlock(t.s),)
+    return (written(t.s, "without-rdma") if batch_job(t.s) else unlimited_memlock(t.s),)
 
 
-FIXES = {
-    "container-no-gpu-flag": _no_flag, "apptainer-without-nv": _apptainer,
-    "container-runtime-not-configured": _runtime, "container-require-cuda-unsatisfied": _requirement,
-    "container-image-ships-driver-libs": _image_driver, "container-driver-capabilities-missing": _capabilities,
-    "container-device-permission-denied": _permission, "nvml-unknown-error-container-cgroup": _cgroup,
-    "uvm-device-missing": _uvm, "device-nodes-missing": _nodes,
-    "cuda-compat-conflict": _compat, "cuda-compat-on-unsupported-gpu": _compat,
-    "libcuda-stub-loaded": _stub,
-    "k8s-gpu-not-advertised": _not_advertised, "k8s-runtimeclass-missing": _runtime_class,
-    "scheduler-gpu-allocation": _allocation, "shm-too-small": _shm, "memlock-limit": _memlock,
+FIXES: dict[str, Builder] = {
+    "apptainer-without-nv": _apptainer, "container-runtime-not-configured": _runtime,
+    "container-require-cuda-unsatisfied": _requirement, "container-image-ships-driver-libs": _image_driver,
+    "container-driver-capabilities-missing": _capabilities, "container-device-permission-denied": _permission,
+    "uvm-device-missing": _uvm, "device-nodes-missing": _nodes, "libcuda-stub-loaded": _stub,
+    "k8s-gpu-not-advertised": _not_advertised, "scheduler-gpu-allocation": _allocation, "shm-too-small": _shm,
+    "memlock-limit": _memlock,
+    "container-no-gpu-flag": lambda t: start_with_gpu(t.s),
+    "nvml-unknown-error-container-cgroup": lambda t: recreate_container(t.s),
+    "cuda-compat-conflict": lambda t: remove_compat(t.s, _COMPAT),
+    "cuda-compat-on-unsupported-gpu": lambda t: remove_compat(t.s, _COMPAT),
+    "k8s-runtimeclass-missing": lambda t: runtime_class(t.s),
 }  # fmt: skip

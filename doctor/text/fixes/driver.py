@@ -23,17 +23,14 @@ from ...fixes.kernel_module import build_module, sign_module
 from ...fixes.machine import driver_platform, driver_version, torch_cuda
 from ...fixes.restart import anew, reload_module, reload_uvm
 from ...fixes.selection import default_compute_mode
-from ...fixes.where import RECHECK, container_kind, cuda_changes, driver_changes, guest, on_host
+from ...fixes.where import container_kind, get_a_gpu, guest
 from ...fixes.windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
 from ...snapshot import known
-from .parts import Told, one_step
+from .parts import Builder, Told
+from .written import written
 
 _LAST_BEFORE_TURING = 580
 """The last branch that drives Maxwell, Pascal and Volta (compat_matrix: last_driver of 5.0 to 7.0)."""
-
-
-def _mismatch(t: Told) -> Iterable[Fix]:
-    return reload_module(t.s)
 
 
 def _too_old(t: Told) -> Iterable[Fix]:
@@ -94,22 +91,9 @@ def _signed(t: Told) -> Iterable[Fix]:
     return (other_host(t.s, "whose NVIDIA driver works"), *fixes) if guest(t.s) else fixes
 
 
-def _fabric(t: Told) -> Iterable[Fix]:
-    return start_fabric_manager(t.s, known(t.s.driver.version) or "")
-
-
 def _uvm_stale(t: Told) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
-        return (
-            one_step(
-                "restart-wsl",
-                "Restart WSL",
-                "In Windows; it ends what runs in WSL.",
-                "wsl --shutdown",
-                "windows",
-                changes=cuda_changes(),
-            ),
-        )
+        return (written(t.s, "restart-wsl"),)
     fixes = reload_uvm(t.s)
     if container_kind(t.s):
         why = "after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
@@ -119,25 +103,9 @@ def _uvm_stale(t: Told) -> Iterable[Fix]:
 
 def _exclusive(t: Told) -> Iterable[Fix]:
     """End the other program; then the mode, which only the host's owner sets."""
-    mine = one_step(
-        "end-other-program",
-        "End the other program that uses this GPU",
-        "Only one process may use it: end your own other one (a notebook kernel, a crashed run), use one process a "
-        "GPU, or take another GPU.",
-        "nvidia-smi",
-        changes=cuda_changes(gpus=RECHECK),
-    )
-    if driver_platform(t.s) == "windows":
-        mode = one_step(
-            "default-compute-mode",
-            "Set the compute mode to default",
-            "In a terminal of an administrator.",
-            "nvidia-smi -c 0",
-            "windows",
-            changes=cuda_changes(gpus=RECHECK),
-        )
-    else:
-        mode = default_compute_mode(t.s, "", None)
+    mine = written(t.s, "end-other-program")
+    windows = driver_platform(t.s) == "windows"
+    mode = written(t.s, "default-compute-mode") if windows else default_compute_mode(t.s, "", None)
     return (mine, mode) if guest(t.s) else (mode, mine)
 
 
@@ -147,84 +115,45 @@ def _no_wsl_gpu(t: Told) -> Iterable[Fix]:
     return (convert_to_wsl2(),) if known(t.s.host.wsl) == 1 else (update_windows_driver(t.s),)
 
 
-def _wsl_driver(t: Told) -> Iterable[Fix]:
-    return remove_linux_driver(t.s, None)
-
-
 def _tcc(t: Told) -> Iterable[Fix]:
     """The card's number stands in the row of nvidia-smi that names the mode."""
     row = re.search(r"\|\s{0,4}(\d{1,2})\s[^|]{2,60}\bTCC\b", t.text)
-    number = row[1] if row else "0"
-    text = "In Windows, as an administrator, put the card into WDDM mode and restart Windows; then start WSL again."
-    note = (
-        "A board that nvidia-smi leaves in TCC mode has no WDDM mode with this driver (most data-center boards): "
-        "it cannot be used in WSL; use it from Windows or Linux itself."
-    )
-    return (
-        one_step(
-            "wddm-mode",
-            "Put the card into WDDM mode",
-            text,
-            f"nvidia-smi -g {number} -dm 0",
-            "windows",
-            changes=driver_changes(),
-            note=note,
-            source="docs.nvidia.com/cuda/wsl-user-guide",
-        ),
-    )
+    return (written(t.s, "wddm-mode", number=row[1] if row else "0"),)
+
+
+_SWITCHES = {
+    "prime-select": "sudo prime-select nvidia", "envycontrol": "sudo envycontrol -s hybrid",
+    "supergfx": "supergfxctl --mode Hybrid", "optimus-manager": "optimus-manager --switch nvidia",
+    "bbswitch": "echo ON | sudo tee /proc/acpi/bbswitch",
+}  # fmt: skip
 
 
 def _switched(t: Told) -> Iterable[Fix]:
     """The mode of the tool that is named."""
-    lower = t.text.lower()
     if driver_platform(t.s) == "windows":
-        text = "In Windows, switch the NVIDIA GPU on in the maker's tool (or in Device Manager, or the firmware)."
-        return (
-            one_step(
-                "discrete-gpu-on",
-                "Switch the discrete GPU on",
-                text,
-                "devmgmt.msc",
-                "windows",
-                changes=driver_changes(),
-            ),
-        )
-    commands = {
-        "prime-select": "sudo prime-select nvidia", "envycontrol": "sudo envycontrol -s hybrid",
-        "supergfx": "supergfxctl --mode Hybrid", "optimus-manager": "optimus-manager --switch nvidia",
-        "bbswitch": "echo ON | sudo tee /proc/acpi/bbswitch",
-    }  # fmt: skip
-    usual = commands["prime-select"] if known(t.s.host.os_id) in APT else ""
-    command = next((line for word, line in commands.items() if word in lower), usual)
-    text = "Choose the mode in which the NVIDIA GPU is on (hybrid, on-demand or dedicated) in the tool that switched it"
-    text += ", then restart." if command else " (prime-select, envycontrol, supergfxctl, or the maker's), then restart."
-    step = on_host(t.s, text, f"{command} && sudo reboot" if command else "", driver_changes())
-    on = Fix(id="discrete-gpu-on", title="Switch the discrete GPU on", steps=(step,))
+        return (written(t.s, "discrete-gpu-on-windows"),)
+    lower = t.text.lower()
+    usual = _SWITCHES["prime-select"] if known(t.s.host.os_id) in APT else ""
+    line = next((line for word, line in _SWITCHES.items() if word in lower), usual)
+    tools = "" if line else " (prime-select, envycontrol, supergfxctl, or the maker's)"
+    on = written(t.s, "discrete-gpu-on", tools=tools, command=f"{line} && sudo reboot" if line else "")
     return (other_host(t.s, "whose NVIDIA driver works"), on) if guest(t.s) else (on,)
 
 
 def _no_gpu(t: Told) -> Iterable[Fix]:
-    what = "that has an NVIDIA GPU"
     if container_kind(t.s) or known(t.s.host.provider):
-        return (other_host(t.s, what),)
-    text = "Run this on a machine with an NVIDIA GPU; to a virtual machine, pass one through."
-    return (
-        one_step(
-            "get-a-gpu",
-            "Run this on a machine that has an NVIDIA GPU",
-            text,
-            where="provider",
-            changes=driver_changes(driver__pci_devices=RECHECK),
-        ),
-    )
+        return (other_host(t.s, "that has an NVIDIA GPU"),)
+    return (get_a_gpu(),)
 
 
-FIXES = {
-    "driver-library-version-mismatch": _mismatch, "driver-too-old-for-cuda-build": _too_old,
-    "driver-dropped-gpu": _dropped, "open-kernel-module-required": _open_module,
-    "other-kernel-driver-bound": _released, "kernel-module-not-built-for-kernel": _built,
-    "secure-boot-unsigned-module": _signed, "fabric-manager-not-running": _fabric,
+FIXES: dict[str, Builder] = {
+    "driver-too-old-for-cuda-build": _too_old, "driver-dropped-gpu": _dropped,
+    "open-kernel-module-required": _open_module, "other-kernel-driver-bound": _released,
+    "kernel-module-not-built-for-kernel": _built, "secure-boot-unsigned-module": _signed,
     "uvm-stale-after-suspend": _uvm_stale, "exclusive-compute-mode": _exclusive,
-    "wsl-version-without-gpu": _no_wsl_gpu, "wsl-linux-driver-installed": _wsl_driver,
-    "wsl-gpu-not-in-wddm-mode": _tcc, "dgpu-hidden-by-switcher": _switched, "no-nvidia-gpu": _no_gpu,
+    "wsl-version-without-gpu": _no_wsl_gpu, "wsl-gpu-not-in-wddm-mode": _tcc, "dgpu-hidden-by-switcher": _switched,
+    "no-nvidia-gpu": _no_gpu,
+    "driver-library-version-mismatch": lambda t: reload_module(t.s),
+    "fabric-manager-not-running": lambda t: start_fabric_manager(t.s, known(t.s.driver.version) or ""),
+    "wsl-linux-driver-installed": lambda t: remove_linux_driver(t.s, None),
 }  # fmt: skip

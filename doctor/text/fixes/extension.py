@@ -10,13 +10,12 @@ from compat_matrix.versions import numbers, torch_version
 from ...findings import Fix
 from ...fixes.extension_install import compatible_wheel
 from ...fixes.extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
-from ...fixes.install import ways
 from ...fixes.machine import capabilities, python_version
 from ...fixes.packages import installed
 from ...fixes.selection import unset_variable
-from ...fixes.where import recheck_run
 from ...snapshot import Distribution, known
-from .parts import Told, one_step
+from .parts import Told
+from .written import written
 
 _NAMES = (
     ("flash_attn", "flash-attn"), ("flash-attn", "flash-attn"), ("flashattention", "flash-attn"),
@@ -57,16 +56,7 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     d = _named(t)
     if d is None:
         name = _file(t) or "EXTENSION"
-        return (
-            one_step(
-                "build-extension",
-                f"Install {name} again, for the torch that is here",
-                "Where its project offers wheels for this torch, take that; else it is compiled here.",
-                where="environment",
-                changes=recheck_run(t.s),
-                **ways(t.s, compiled(name, source=False)),
-            ),
-        )
+        return (written(t.s, "build-extension-again", compiled(name, source=False), name=name),)
     torch = (known(t.s.torch.version) or "").partition("+")[0]
     rows = [row for row in t.m.extensions if row.package == d.name and row.torch == f"=={torch}"]
     if torch and rows and d.name in _PINNED:
@@ -78,15 +68,7 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     if d.version:
         return another(t.s, d)
     if d.name in SOURCE_ONLY:
-        made = one_step(
-            "build-extension",
-            f"Build {d.name} for this torch",
-            "Compile it here, against the torch "
-            "that is installed: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
-            where="environment",
-            changes=recheck_run(t.s),
-            **ways(t.s, compiled(d.name, source=False)),
-        )
+        made = written(t.s, "build-extension-for-torch", compiled(d.name, source=False), name=d.name)
         return (made, remove(t.s, d.name))
     return (upgrade(t.s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(t.s, d.name))
 
@@ -114,14 +96,7 @@ def _no_arch(t: Told) -> Iterable[Fix | None]:
 
 
 def _compiled(t: Told, name: str, archs: list[str]) -> Fix:
-    return one_step(
-        "build-extension",
-        f"Build {name} for this GPU",
-        "Compile it here: it takes nvcc of torch's CUDA version, a C++ compiler and time.",
-        where="environment",
-        changes=recheck_run(t.s),
-        **ways(t.s, compiled(name, archs)),
-    )
+    return written(t.s, "build-extension", compiled(name, archs), name=name)
 
 
 def _no_binary(t: Told) -> Iterable[Fix | None]:

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from ...findings import Fix
 from ...findings.patterns import lazy
 from ...fixes.frameworks import cuda_arrays, cuda_major_for
-from ...fixes.install import Install, ways
+from ...fixes.install import Install
 from ...fixes.machine import torch_cuda
-from ...fixes.where import RECHECK, recheck_run
 from ...snapshot import known
-from .parts import Told, one_step
+from .loader import on_path_of_wheel
+from .parts import Told
+from .written import written
 
 _NAMED = lazy(
     r"\b(?:lib)?(cudart|cublasLt|cublas|cudnn|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl)"
@@ -29,7 +30,8 @@ def libraries(t: Told) -> Iterable[Fix]:
         return (cuda_arrays(t.s, known(t.s.cuda.nvcc_version) or torch_cuda(t.s, t.m) or "", t.text),)
     found = _NAMED.search(t.text)
     name, major = (found[1], _cuda_major(found[1], found[2] or found[3] or "")) if found else ("cublas", 0)
-    here = _folder_of(t, f"lib{name}.so")
+    windows = known(t.s.host.system) == "windows"
+    here = written(t.s, "name-library-folder-windows" if windows else "name-library-folder", file=f"lib{name}.so")
     if name == "cudnn":
         wanted = (found[2] or found[3] or "") if found else ""
         wheel = f"nvidia-cudnn-cu{cuda_major_for(t.s) if wanted != '8' else 12}{f'=={wanted}.*' if wanted else ''}"
@@ -37,22 +39,8 @@ def libraries(t: Told) -> Iterable[Fix]:
         wheel = f"nvidia-{_WHEELS.get(name, name)}-cu{major}"
     else:  # wheels begin with CUDA 11; those of CUDA 13 have other folders
         return (here,)
-    module = {"cudart": "cuda_runtime", "cublasLt": "cublas", "nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink"}
-    find = f"import nvidia.{module.get(name, name)} as c; print(list(c.__path__)[0])"
-    if known(t.s.host.system) == "windows":
-        more = f"$env:PATH = \"$(python -c '{find}')\\bin;$env:PATH\""
-    else:
-        more = f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
-    title = f"Install {wheel.partition('=')[0]}, and let the program find it"
-    text = "Both in the environment that runs the program; the second line before it starts."
-    put = one_step(
-        "install-cuda-library",
-        title,
-        text,
-        where="environment",
-        changes={**recheck_run(t.s), "python.distributions": RECHECK},
-        **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"),
-    )
+    more = on_path_of_wheel(t, _WHEELS.get(name, name).replace("-", "_"))
+    put = written(t.s, "install-cuda-library", Install(packages=(wheel,)), f"\n{more}", wheel=wheel.partition("=")[0])
     return (put, here)
 
 
@@ -62,19 +50,3 @@ def _cuda_major(name: str, number: str) -> int:
         return 0
     major = int(number) // 10 if len(number) == 3 else int(number)
     return major + _OLD_SONAMES.get(name, 0)
-
-
-def _folder_of(t: Told, file: str) -> Fix:
-    """A copy that is on the machine already, on the loader's path."""
-    if known(t.s.host.system) == "windows":
-        text = "Where the CUDA toolkit of that version is installed: its bin folder on PATH, before the program starts."
-        command = '$env:PATH = "C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\vX.Y\\bin;$env:PATH"'
-    else:
-        text = "Where the first line finds the version that is asked for, name its folder; else install that toolkit."
-        command = (
-            f"find / -name '{file}*' -not -path '*/stubs/*' 2>/dev/null\n"
-            "export LD_LIBRARY_PATH=/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-        )
-    return one_step(
-        "name-library-folder", "Name the folder of the library that is there", text, command, changes=recheck_run(t.s)
-    )

@@ -13,18 +13,20 @@ from ...findings import Fix, Step
 from ...findings.patterns import lazy
 from ...fixes.compatible import compatible_torch
 from ...fixes.driver import RPM, other_host
-from ...fixes.install import Install, note, ways
+from ...fixes.install import Install
 from ...fixes.jetson import jetson_build
 from ...fixes.libcuda import without_folders
-from ...fixes.libraries import off_library_path
+from ...fixes.libraries import cudnn_wheels, off_library_path
 from ...fixes.machine import capabilities, torch_cuda
 from ...fixes.packages import uninstall_command
 from ...fixes.selection import environment_with
 from ...fixes.speed import local_data, more_workers
-from ...fixes.where import RECHECK, container_kind, driver_changes, host_sudo, on_host, recheck_run
+from ...fixes.where import container_kind, driver_changes, recheck_run
 from ...snapshot import known
-from .parts import Told, one_step
+from .loader import on_path_of_wheel
+from .parts import Told
 from .python import torch_again
+from .written import written
 
 _CUDNN_ASKED = lazy(
     r"(?:compil|buil[td]|expect|requir)\w{0,16}(?:\s{1,3}(?:with|against)|[_ ]version)?\s?[:=]?\s?[v(]?"
@@ -36,18 +38,10 @@ _CUDNN_PART = lazy(r"64_(\d{1,2})\b|\.so\.(\d{1,2})\b")
 
 def _pinned_again(t: Told) -> Iterable[Fix]:
     if t.said.id in ("nccl-versions", "nccl-rank-versions"):
-        again = torch_again(t, "with its NCCL")
-        return (
-            one_step(
-                "same-nccl-everywhere",
-                "Give every machine of the job the same NCCL",
-                "One image for all, or the same versions: on each machine.",
-                again.steps[-1].command,
-                "environment",
-                changes=recheck_run(t.s),
-                alternatives=again.steps[-1].alternatives,
-            ),
-        )
+        (again,) = torch_again(t, "with its NCCL").steps[-1:]
+        fix = written(t.s, "same-nccl-everywhere")
+        (step,) = fix.steps
+        return (replace(fix, steps=(replace(step, command=again.command, alternatives=again.alternatives),)),)
     if t.said.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
         return (_system_nccl(t),)
     return (torch_again(t, "with its CUDA libraries"),)
@@ -75,20 +69,9 @@ def _system_nccl(t: Told) -> Fix:
     """NCCL of the system: its packages carry the CUDA version that they are built for."""
     told = known(t.s.cuda.nvcc_version) or known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version) or ""
     cuda = ".".join(told.split(".")[:2])
-    title = f"Install the NCCL that is built for {f'CUDA {cuda}' if cuda else 'the CUDA here'}"
-    cuda = cuda or "X.Y"
-    root = host_sudo(t.s)
-    text = f"Its packages end in the CUDA version that they are built for: the toolkit's here, as +cuda{cuda}."
-    command = (
-        f"apt-cache madison libnccl2 | grep +cuda{cuda}\n"
-        f"{root}apt-get install -y libnccl2=VERSION+cuda{cuda} libnccl-dev=VERSION+cuda{cuda}"
-    )
-    if (known(t.s.host.os_id) or "") in RPM:
-        command = (
-            f"dnf list --showduplicates libnccl | grep +cuda{cuda}\n"
-            f"{root}dnf install -y libnccl-VERSION+cuda{cuda} libnccl-devel-VERSION+cuda{cuda}"
-        )
-    return one_step("install-nccl", title, text, command, changes=recheck_run(t.s))
+    rpm = (known(t.s.host.os_id) or "") in RPM
+    built = f"CUDA {cuda}" if cuda else "the CUDA here"
+    return written(t.s, "install-nccl-rpm" if rpm else "install-nccl", built=built, cuda=cuda or "X.Y")
 
 
 def _bundled(t: Told) -> Iterable[Fix]:
@@ -100,32 +83,11 @@ def _bundled(t: Told) -> Iterable[Fix]:
 def _shadowed(t: Told) -> tuple[Fix, ...]:
     """Off the path: the folder that is named, else every folder of a toolkit."""
     if known(t.s.host.system) == "windows":
-        command = "$env:PATH = ($env:PATH -split ';' | Where-Object { $_ -notmatch 'CUDA' }) -join ';'"
-        return (
-            one_step(
-                "clear-path",
-                "Take the CUDA folders off PATH for this program",
-                "Windows finds libraries by PATH, and the wheels find their own.",
-                command,
-                changes=recheck_run(t.s),
-            ),
-        )
+        return (written(t.s, "clear-path"),)
     if known(t.s.cuda.ld_library_path):
         paths = re.findall(r"(/[\w./+-]{3,160}/lib[\w+-]{2,40}\.so[.\d]{0,12})", t.text)
         return (off_library_path(t.s, paths),)
-    text = (
-        "The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV), a module or the job "
-        "script has to go too."
-    )
-    return (
-        one_step(
-            "clear-ld-library-path",
-            "Take the CUDA folders off LD_LIBRARY_PATH",
-            text,
-            without_folders("cuda"),
-            changes=recheck_run(t.s),
-        ),
-    )
+    return (written(t.s, "clear-ld-library-path", command=without_folders("cuda")),)
 
 
 def _cudnn(t: Told) -> Iterable[Fix | None]:
@@ -143,32 +105,14 @@ def _cudnn(t: Told) -> Iterable[Fix | None]:
 def _cudnn_wheel(t: Told) -> Fix:
     """The cuDNN of the version that the message names, as a wheel on the loader's path."""
     wanted = _cudnn_asked(t.text)
-    major = wanted[0]
-    words = ".".join(map(str, wanted))
-    title = f"Install cuDNN {words}, which the program asks for"
+    major, version = wanted[0], ".".join(map(str, wanted))
     if major < 8:
-        text = f"Take cuDNN {words} for the CUDA that is here from developer.nvidia.com/rdp/cudnn-archive."
-        return one_step("install-cudnn", title, text, changes=recheck_run(t.s))
+        return written(t.s, "download-cudnn", version=version)
     cuda = (numbers(torch_cuda(t.s, t.m) or known(t.s.driver.cuda_version)) or (12,))[0]
-    bound = f">={words},<{major + 1}" if len(wanted) > 1 else f"=={major}.*"
+    bound = f">={version},<{major + 1}" if len(wanted) > 1 else f"=={major}.*"
     wheel = f"nvidia-cudnn-cu{11 if len(wanted) > 1 and wanted < (8, 9) else max(12, min(13, cuda))}{bound}"
-    find = "import nvidia.cudnn as c; print(list(c.__path__)[0])"
-    text = "Install it, and let the loader find it before the program starts; keep other copies off the path."
-    more = f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
-    if known(t.s.host.system) == "windows":
-        text = (
-            "Install it, and put its folder on PATH before the program starts (or its files beside the program): "
-            "Windows finds libraries by PATH."
-        )
-        more = f"$env:PATH = \"$(python -c '{find}')\\bin;$env:PATH\""
-    return one_step(
-        "install-cudnn",
-        title,
-        text,
-        where="environment",
-        changes={**recheck_run(t.s), "python.distributions": RECHECK},
-        **ways(t.s, Install(packages=(wheel,)), after=f"\n{more}"),
-    )
+    name = "install-cudnn-windows" if known(t.s.host.system) == "windows" else "install-cudnn"
+    return written(t.s, name, Install(packages=(wheel,)), f"\n{on_path_of_wheel(t, 'cudnn')}", version=version)
 
 
 def _cudnn_asked(text: str) -> tuple[int, ...]:
@@ -187,70 +131,33 @@ def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
     """The newest cuDNN that the matrix knows to support the GPU."""
     wanted = next(iter(capabilities(t.s, t.m)), "6.1")
     major = (numbers(torch_cuda(t.s, t.m)) or (12,))[0]
-    for row in sorted(t.m.cudnn_rows, key=lambda row: numbers(row.version), reverse=True):
-        wheel = getattr(row, f"wheel_cu{major}", "")
-        if wheel and t.m.cudnn_for_gpu(row.version, wanted, major).grade == "ok":
-            request = Install(packages=(f"nvidia-cudnn-cu{major}=={wheel}",))
-            fix = one_step(
-                "install-older-cudnn",
-                f"Install cuDNN {row.version}, the last for this GPU",
-                "Where the program brings its own image, take the release of it before this cuDNN.",
-                where="environment",
-                note=note(t.s, request),
-                **ways(t.s, request),
-                changes={**recheck_run(t.s), "python.distributions": RECHECK},
-            )
-            return (fix, compatible_torch(t.s, t.m) if known(t.s.torch.version) else None)
+    for version, wheel in cudnn_wheels(t.m, wanted, major):
+        request = Install(packages=(f"nvidia-cudnn-cu{major}=={wheel}",))
+        fix = written(t.s, "install-older-cudnn", request, version=version)
+        return (fix, compatible_torch(t.s, t.m) if known(t.s.torch.version) else None)
     return (other_host(t.s, "whose GPU cuDNN supports", {**driver_changes(), **recheck_run(t.s)}),)
 
 
 def _interface(t: Told) -> Iterable[Fix]:
     """The interface that leads to the peers: looked up, then named, the bridge ruled out meanwhile."""
-    text = (
-        "See which interface leads to the other machines (ip -br addr), and name it on each, for gloo too; "
-        "'^docker0,lo' rules the bridges out where the names differ."
-    )
-    command = "export NCCL_SOCKET_IFNAME=^docker0,lo,virbr0"
-    if container_kind(t.s) == "kubernetes":
-        command = "env: [{name: NCCL_SOCKET_IFNAME, value: '^docker0,lo'}]"
+    pod = container_kind(t.s) == "kubernetes"
     changes = {"host.environment": environment_with(t.s, "NCCL_SOCKET_IFNAME", "^docker0")}
-    return (one_step("name-nccl-interface", "Name the network interface for NCCL", text, command, changes=changes),)
+    return (written(t.s, "name-nccl-interface-of-pod" if pod else "name-nccl-interface", changes=changes),)
 
 
 def _peers(t: Told) -> Iterable[Fix]:
     """At once without peer-to-peer; for good in the firmware."""
     changes = {"host.environment": environment_with(t.s, "NCCL_P2P_DISABLE", "1")}
-    without = one_step(
-        "without-p2p",
-        "Run without peer-to-peer copies",
-        "Slower, and safe; also in the job script.",
-        "export NCCL_P2P_DISABLE=1",
-        changes=changes,
-    )
-    step = on_host(
-        t.s,
-        "In the firmware switch ACS and the IOMMU (VT-d, AMD-Vi) off; virtual machines need them.",
-        f"{host_sudo(t.s)}lspci -vvv | grep -i acsctl",
-        changes,
-    )
-    return (without, Fix(id="acs-off", title="Switch ACS off in the firmware", steps=(step,)))
+    return (written(t.s, "without-p2p", changes=changes), written(t.s, "acs-off", changes=changes))
 
 
 def _pipeline(t: Told) -> Iterable[Fix]:
+    cores = known(t.s.host.cpu_cores)
     if t.said.id == "threads-told":
-        cores = known(t.s.host.cpu_cores)
-        count = max(1, min(16, (cores or 8) // max(1, len(known(t.s.gpus) or ()) or 1)))
-        changes = {"host.environment": environment_with(t.s, "OMP_NUM_THREADS", str(count))}
-        return (
-            one_step(
-                "fewer-threads",
-                "Give each process the threads of its own cores",
-                "As many as the cores divided by the processes; loader workers count too.",
-                f"export OMP_NUM_THREADS={count}",
-                changes=changes,
-            ),
-        )
-    fixes = (more_workers(known(t.s.host.cpu_cores)), local_data())
+        count = str(max(1, min(16, (cores or 8) // max(1, len(known(t.s.gpus) or ()) or 1))))
+        changes = {"host.environment": environment_with(t.s, "OMP_NUM_THREADS", count)}
+        return (written(t.s, "fewer-threads", changes=changes, count=count),)
+    fixes = (more_workers(cores), local_data())
     return fixes[::-1] if t.said.id == "slow-storage-told" else fixes
 
 

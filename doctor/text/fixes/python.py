@@ -5,32 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from compat_matrix.versions import numbers, torch_version
 
 from ...findings import Fix, Step
-from ...fixes.companions import COMPILED, install_companion
+from ...fixes.companions import COMPILED, install_companion, older_numpy
 from ...fixes.compatible import compatible_torch, usual_gpus
 from ...fixes.driver import install_compatible, install_offered, offer
-from ...fixes.frameworks import LLAMA_CPP, cuda_major_for, replace_package
-from ...fixes.install import Install, executable, note, ways
+from ...fixes.frameworks import (
+    LLAMA_CPP,
+    PRELOAD,
+    cuda_major_for,
+    install_jax,
+    keep_onnxruntime_gpu,
+    replace_package,
+)
+from ...fixes.install import Install, executable, ways
 from ...fixes.jetson import jetson_build
 from ...fixes.libraries import reinstall_torch
 from ...fixes.machine import capabilities, driver_platform, python_version, torch_cuda
 from ...fixes.packages import installed, uninstall_command
 from ...fixes.python import new_python_fix
 from ...fixes.torch import choose, install_torch
-from ...fixes.where import RECHECK, notebook, recheck_run
+from ...fixes.where import RECHECK, notebook
 from ...snapshot import Distribution, Snapshot, known
 from .framework import libraries
-from .parts import Told, one_step
+from .parts import Builder, Told
+from .written import written
 
 _OLD = ("5.0", "6.0", "6.1", "7.0", "7.5")
 _NEW = ("9.0", "10.0", "12.0")
-_TORCH = Install(packages=("torch",))
-
-
-def _fitting(t: Told) -> Iterable[Fix | None]:
-    return (compatible_torch(t.s, t.m),)
 
 
 def _generation(t: Told, usual: Sequence[str], title: str) -> Iterable[Fix | None]:
@@ -66,18 +71,7 @@ def _compiled_anew(t: Told) -> Fix:
     flags = " ".join(f"-gencode arch=compute_{cc},code=sm_{cc}" for cc in archs)
     served = known(t.s.driver.cuda_version) or known(t.s.driver.nvml_cuda_version)
     older = f"with CUDA {served} or older" if served else "with a CUDA that the driver supports"
-    text = f"Where you compile the program: for the GPU's own architecture (nvcc {flags}), or {older}."
-    return one_step(
-        "compile-machine-code",
-        "Compile the program for the GPU's own architecture",
-        text,
-        where="environment",
-        changes=recheck_run(t.s),
-    )
-
-
-def _jetson(t: Told) -> Iterable[Fix]:
-    return (jetson_build(t.s),)
+    return written(t.s, "compile-machine-code", flags=flags, older=older)
 
 
 def _python(t: Told) -> Iterable[Fix | None]:
@@ -87,17 +81,7 @@ def _python(t: Told) -> Iterable[Fix | None]:
     wanted = tuple(capabilities(s, t.m)) or usual_gpus(s, t.m)
     have, version = python_version(s), torch_version(known(s.torch.version) or "")
     if notebook(t.s) and have is None:
-        return (
-            one_step(
-                "install-torch",
-                "Install a torch that has a wheel for the notebook's Python",
-                "The notebook brings its Python: ask for no exact release, so that pip takes one that fits.",
-                where="environment",
-                changes=recheck_run(t.s),
-                note=note(t.s, _TORCH),
-                **ways(t.s, _TORCH),
-            ),
-        )
+        return (written(t.s, "install-torch-in-notebook"),)
     here = choose(s, t.m, gpus=wanted) if "torch" in t.text.lower() and have else None
     other = new_python_fix(s, t.m, wanted)
     if here is None:
@@ -119,17 +103,7 @@ def torch_again(t: Told, why: str) -> Fix:
     """torch with everything that it pins, once more; its own build where its version is told."""
     if torch_version(known(t.s.torch.version) or ""):
         return reinstall_torch(t.s, t.m, why)
-    request = Install(packages=("torch",), all_again=True)
-    title = f"Install torch again, {why}"
-    return one_step(
-        "reinstall-torch",
-        title,
-        "Install it again, with what it needs.",
-        where="environment",
-        changes=recheck_run(t.s),
-        note=note(t.s, request),
-        **ways(t.s, request),
-    )
+    return written(t.s, "reinstall-torch", why=why)
 
 
 def _companion(t: Told) -> Iterable[Fix | None]:
@@ -145,17 +119,7 @@ def _companion(t: Told) -> Iterable[Fix | None]:
     if told:  # the driver serves that CUDA
         url = f"https://download.pytorch.org/whl/cu{told[1]}{told[2]}"
     request = Install(packages=("torch", *(names or ["torchvision"])), all_again=True, index=url)
-    return (
-        one_step(
-            "install-companion",
-            "Install torch and its companions together",
-            "Both from the same index, in one command: pip then chooses versions that go together.",
-            where="environment",
-            changes=recheck_run(t.s),
-            note=note(t.s, request),
-            **ways(t.s, request),
-        ),
-    )
+    return (written(t.s, "install-companion", request),)
 
 
 def _of(t: Told, name: str) -> Distribution:
@@ -170,53 +134,17 @@ def _joined(fixes: Sequence[Fix]) -> Fix | None:
     return Fix(id=fixes[0].id, title=title, steps=tuple(step for fix in fixes for step in fix.steps))
 
 
-def _numpy(t: Told) -> Iterable[Fix]:
-    text = "Install the last NumPy 1: every package that was built for it then works."
-    newer = "Or newer releases of the packages that Python names: torch fits NumPy 2 from 2.3 on."
-    return (
-        one_step(
-            "install-numpy-1",
-            "Install NumPy 1.26",
-            text,
-            where="environment",
-            changes=recheck_run(t.s),
-            note=newer,
-            **ways(t.s, Install(packages=("numpy<2",))),
-        ),
-    )
-
-
 def _jax(t: Told) -> Iterable[Fix]:
     if known(t.s.host.system) == "windows":
-        return (_in_wsl("JAX", "'jax[cuda12]'"),)
-    major = cuda_major_for(t.s)
+        return (written(t.s, "use-wsl", name="JAX", spec="'jax[cuda12]'", more=""),)
     if t.said.decides == "ld-library-path-shadows-cuda-libs":
         return ()
     have = installed(t.s, ("jax",))
-    exact = f"=={have[0].version}" if have and numbers(have[0].version) >= (0, 4, 31) else ""
-    put = [(name, have[0].version if exact else "0") for name in ("jax", "jaxlib", f"jax-cuda{major}-plugin")]
-    return (
-        replace_package(
-            t.s,
-            [],
-            f"jax[cuda{major}]{exact}",
-            put,
-            id="install-jax-cuda",
-            title=f"Install JAX with its CUDA {major} plugin",
-        ),
-    )
-
-
-def _in_wsl(name: str, spec: str, more: str = "") -> Fix:
-    text = f"Install WSL 2 and, inside it, {spec}{more}."
-    title = f"Run {name} in WSL 2: it has no GPU build for Windows"
-    changes = {"python.distributions": RECHECK}
-    return one_step("use-wsl", title, text, "wsl --install", "windows", changes=changes)
+    return (install_jax(t.s, have[0].version if have else "", cuda_major_for(t.s)),)
 
 
 def _onnx(t: Told) -> Iterable[Fix]:
     """Both packages write one folder; the provider's libraries come as extras of the GPU package."""
-    preload = "Then import torch first, or call onnxruntime.preload_dlls(), so that they are found."
     if t.said.id == "ort-provider-library":
         old = re.search(r"\.so\.(\d+)|64_(\d+)\.dll", t.text)
         below = "<1.27" if old and "12" in old.groups() else ""
@@ -230,26 +158,12 @@ def _onnx(t: Told) -> Iterable[Fix]:
             title="Install the CUDA and cuDNN that ONNX Runtime needs",
             text="It brings the libraries of its CUDA as wheels.",
         )
-        return (Fix(id=fix.id, title=fix.title, steps=fix.steps, note=preload),)
+        return (replace(fix, note=PRELOAD),)
     have = installed(t.s, ("onnxruntime-gpu",))
     major = numbers(known(t.s.torch.cuda) or known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version))[:1]
     spec = f"onnxruntime-gpu=={have[0].version}" if have else "onnxruntime-gpu" + ("<1.27" if major == (12,) else "")
-    fix = replace_package(
-        t.s,
-        ["onnxruntime", "onnxruntime-gpu"],
-        spec,
-        [("onnxruntime-gpu", "0")],
-        id="keep-onnxruntime-gpu",
-        title="Install onnxruntime-gpu alone",
-    )
-    return (
-        Fix(
-            id=fix.id,
-            title=fix.title,
-            steps=fix.steps,
-            note=f"Its CUDA and cuDNN come with the extras [cuda,cudnn]. {preload}",
-        ),
-    )
+    fix = keep_onnxruntime_gpu(t.s, spec, "0")
+    return (replace(fix, note=f"Its CUDA and cuDNN come with the extras [cuda,cudnn]. {PRELOAD}"),)
 
 
 _OTHERS = ("framework-library-missing", "program-loads-library", "not-torch-loader", "cuda-library-missing-any")
@@ -260,27 +174,16 @@ def _tensorflow(t: Told) -> Iterable[Fix]:
     if t.said.id in _OTHERS and "tensorflow" not in t.text.lower():
         return libraries(t)
     if known(t.s.host.system) == "windows":
-        return (_in_wsl("TensorFlow", "tensorflow[and-cuda]", "; 2.10 was the last one for Windows itself"),)
+        more = "; 2.10 was the last one for Windows itself"
+        return (written(t.s, "use-wsl", name="TensorFlow", spec="tensorflow[and-cuda]", more=more),)
     if known(t.s.host.architecture) == "aarch64":
-        return (
-            one_step(
-                "use-nvidia-image",
-                "Use NVIDIA's TensorFlow for aarch64",
-                "Start NVIDIA's TensorFlow image (nvcr.io/nvidia/tensorflow).",
-                where="container-start",
-                changes={"python.distributions": RECHECK},
-            ),
-        )
+        return (written(t.s, "use-nvidia-image"),)
     have = installed(t.s, ("tensorflow",))
     exact = f"=={have[0].version}" if have and numbers(have[0].version) >= (2, 14) else ""
     if exact == "==2.16.1":  # does not look into its wheels
         exact = "==2.16.2"
-    title = "Install TensorFlow with its CUDA libraries"
-    return (
-        replace_package(
-            t.s, [], f"tensorflow[and-cuda]{exact}", [("tensorflow", "0")], id="install-tensorflow-gpu", title=title
-        ),
-    )
+    spec, title = f"tensorflow[and-cuda]{exact}", "Install TensorFlow with its CUDA libraries"
+    return (replace_package(t.s, [], spec, [("tensorflow", "0")], id="install-tensorflow-gpu", title=title),)
 
 
 def _other_framework(t: Told) -> Iterable[Fix]:
@@ -288,33 +191,19 @@ def _other_framework(t: Told) -> Iterable[Fix]:
     if t.said.id == "tf-windows" or "tensorflow" in lower or "is_built_with_cuda" in lower:
         return _tensorflow(t)
     if t.said.id == "ollama-cpu-runners":
-        return (
-            one_step(
-                "install-ollama-whole",
-                "Install Ollama whole again",
-                t.said.fix,
-                t.said.command,
-                t.said.where,
-                changes={"torch_run.cuda_available": RECHECK},
-            ),
-        )
+        return (written(t.s, "install-ollama-whole"),)
     found = next((row for row in _BUILDS if row[0] in lower), None)
     if found is None:
         return ()
     _, name, old, request, text = found
-    steps = []
-    if old:
-        steps.append(
-            Step(
-                text="Remove the build without CUDA.", command=uninstall_command(t.s, old.split()), where="environment"
-            )
-        )
     lines = ways(t.s, request)
     if name == "CTranslate2" and known(t.s.host.architecture) == "aarch64":
         text = "PyPI's wheels for aarch64 are CPU builds: build it here; takes nvcc, cuDNN and cmake."
         lines = ways(t.s, *_CTRANSLATE2, before=_BUILD)
-    steps.append(Step(text=text, where="environment", changes={"python.distributions": RECHECK}, **lines))
-    return (Fix(id="install-gpu-build", title=f"Install {name} with CUDA", steps=tuple(steps)),)
+    put = Step(text=text, where="environment", changes={"python.distributions": RECHECK}, **lines)
+    words, line = "Remove the build without CUDA.", uninstall_command(t.s, old.split()) if old else ""
+    steps = (Step(text=words, command=line, where="environment"), put) if old else (put,)
+    return (Fix(id="install-gpu-build", title=f"Install {name} with CUDA", steps=steps),)
 
 
 _BUILD = """git clone --recursive https://github.com/OpenNMT/CTranslate2
@@ -357,43 +246,28 @@ _DROPPED_BY_13 = (7, 5)
 def _nvrtc(t: Told) -> Iterable[Fix | None]:
     """A torch of a newer CUDA: its NVRTC knows the GPU; the newest GPUs that a build for this Python serves."""
     told = tuple(capabilities(t.s, t.m))
+    of_torch = "torch" in t.text.lower() or known(t.s.torch.version) is not None
     if told and all(numbers(cap) < _DROPPED_BY_13 for cap in told):  # NVRTC is newer than the GPU
-        if known(t.s.torch.version) is None and "torch" not in t.text.lower():
+        if not of_torch:
             newest = "12" if all(numbers(cap) >= (5, 0) for cap in told) else "11"
-            text = f"A newer CUDA dropped this GPU: take the build of the program for CUDA {newest} and its toolkit."
-            return (
-                one_step(
-                    "install-older-program",
-                    "Install a build of the program for an older CUDA",
-                    text,
-                    where="environment",
-                    changes=recheck_run(t.s),
-                ),
-            )
+            return (written(t.s, "install-older-program", newest=newest),)
         title = "Install a torch build of a CUDA that still knows the GPU"
         return (install_torch(t.s, t.m, gpus=told, newest=True, title=title),)
+    if not of_torch and "RuntimeError" not in t.said.text:
+        return (written(t.s, "install-newer-program"),)
     title = "Install a torch build of a newer CUDA, whose NVRTC knows the GPU"
-    if "RuntimeError" not in t.said.text and "torch" not in t.text.lower() and known(t.s.torch.version) is None:
-        text = "Take the build or release of the program that is made for a newer CUDA, or put a newer NVRTC before it."
-        return (
-            one_step(
-                "install-newer-program",
-                "Install a build of the program for a newer CUDA",
-                text,
-                where="environment",
-                changes=recheck_run(t.s),
-            ),
-        )
     for gpus in (told,) if told else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):
             return (newer,)
     return (new_python_fix(t.s, t.m, told or _NEW) or compatible_torch(t.s, t.m),)
 
 
-FIXES = {
-    "cpu-only-torch": _fitting, "torch-lacks-new-gpu-sm": _too_new_gpu, "torch-dropped-old-gpu-sm": _too_old_gpu,
-    "ptx-newer-than-driver": _ptx, "jetson-generic-wheel": _jetson, "python-version-without-wheel": _python,
-    "torch-companion-mismatch": _companion, "numpy-abi-mismatch": _numpy, "jax-cpu-fallback": _jax,
+FIXES: dict[str, Builder] = {
+    "torch-lacks-new-gpu-sm": _too_new_gpu, "torch-dropped-old-gpu-sm": _too_old_gpu, "ptx-newer-than-driver": _ptx,
+    "python-version-without-wheel": _python, "torch-companion-mismatch": _companion, "jax-cpu-fallback": _jax,
     "onnxruntime-cpu-fallback": _onnx, "framework-cuda-libs-not-found": _tensorflow,
     "framework-build-without-gpu": _other_framework, "nvrtc-lacks-gpu-arch": _nvrtc,
+    "cpu-only-torch": lambda t: (compatible_torch(t.s, t.m),),
+    "jetson-generic-wheel": lambda t: (jetson_build(t.s),),
+    "numpy-abi-mismatch": lambda t: (older_numpy(t.s),),
 }  # fmt: skip
