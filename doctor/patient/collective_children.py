@@ -48,22 +48,22 @@ def pairs_child(out: Out, flags: Any) -> None:
     there = bool(torch.distributed.is_available())
     out.emit(devices=names, distributed=there, nccl=there and bool(torch.distributed.is_nccl_available()))
     for source, target in pairs_of(names)[flags.pairs_from :]:
-        said: Line = {"source": source, "target": target}
+        line: Line = {"source": source, "target": target}
         out.emit(begin="pair", device="%s>%s" % (source, target))
         try:
-            copy_pair(out, torch, source, target, said)
+            copy_pair(out, torch, source, target, line)
         except Exception as error:
             words = words_of(error)
-            said.update(right={"missing": "error", "detail": words}, error=words, fault="failed")
-        out.emit(pair=said)
-        if "fault" in said and spoiled(torch, (source, target)):
+            line.update(right={"missing": "error", "detail": words}, error=words, fault="failed")
+        out.emit(pair=line)
+        if "fault" in line and spoiled(torch, (source, target)):
             break
 
 
-def copy_pair(out: Out, torch: Any, source: str, target: str, said: Line) -> None:
+def copy_pair(out: Out, torch: Any, source: str, target: str, line: Line) -> None:
     """Random numbers from device to device, read back and compared; GB/s by events on the source."""
     ends = [int(name[len("cuda:") :]) for name in (source, target)]
-    said["peer_access"] = bool(torch.cuda.can_device_access_peer(*ends))
+    line["peer_access"] = bool(torch.cuda.can_device_access_peer(*ends))
     for size in COPY_BYTES:
         try:
             sent = torch.randint(-(1 << 31), (1 << 31) - 1, (size // 4,), dtype=torch.int32)
@@ -85,12 +85,12 @@ def copy_pair(out: Out, torch: Any, source: str, target: str, said: Line) -> Non
             detail = "out of memory with %d MiB: made smaller" % (size >> 20)
             out.leave_out("pair", detail, device="%s>%s" % (source, target))
             continue
-        said["right"] = not wrong
+        line["right"] = not wrong
         if wrong:
-            said["error"] = "%d of %d numbers came wrong" % (wrong, size // 4)
+            line["error"] = "%d of %d numbers came wrong" % (wrong, size // 4)
         median = sorted(times)[COPIES // 2]
         if median > 0:
-            said["gb_s"] = round(size / median / 1e6, 3)
+            line["gb_s"] = round(size / median / 1e6, 3)
         return
 
 

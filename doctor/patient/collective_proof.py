@@ -100,18 +100,18 @@ class Parent:
     def __init__(self, out: Out, flags: Any, folder: str) -> None:
         self.out, self.flags, self.folder = out, flags, folder
         self.beat = 0.0
-        self.asked: Line = {}
+        self.torch_answer: Line = {}
 
     def run(self) -> None:
         if self.flags.device == "cpu":
             names, backend = ["cpu"] * self.flags.ranks, "gloo"
         else:
-            names, backend = self.pairs(), "nccl" if self.asked.get("nccl") else "gloo"
-            if not self.asked:
+            names, backend = self.pairs(), "nccl" if self.torch_answer.get("nccl") else "gloo"
+            if not self.torch_answer:
                 return
         if len(names) < 2:
             self.out.leave_out("collective", "fewer than two devices: nothing to pass between them")
-        elif self.asked.get("distributed") is False:
+        elif self.torch_answer.get("distributed") is False:
             self.out.leave_out("collective", "this torch was built without torch.distributed")
         else:
             self.collective(names, backend)
@@ -140,7 +140,7 @@ class Parent:
                 child.kill()
             for line in child.lines:
                 if "devices" in line:
-                    self.asked, names = line, line["devices"]
+                    self.torch_answer, names = line, line["devices"]
             pairs = pairs_of(names)
             before = first
             first += sum("pair" in line for line in child.lines)
@@ -184,7 +184,7 @@ class Parent:
 
     def collective(self, names: Sequence[str], backend: str) -> None:
         """One all-reduce over all devices."""
-        said: Line = {"backend": backend, "ranks": len(names)}
+        fields: Line = {"backend": backend, "ranks": len(names)}
         self.begin("all-reduce")
         store, seed = os.path.join(self.folder, "store"), str(random.randrange(1 << 31))
         ranks: List[Child] = []
@@ -194,11 +194,11 @@ class Parent:
                 arguments += ["--devices", name[len("cuda:") :], "--seed", seed, "--seconds", str(self.flags.seconds)]
                 ranks.append(Child(self.folder, "rank-%d" % rank, self.flags, *arguments))
             self.out.emit(field="pids", value=[child.process.pid for child in ranks])
-            said.update(self.watch_ranks(ranks))
+            fields.update(self.watch_ranks(ranks))
         finally:
             for child in ranks:
                 child.kill()
-        self.out.emit(collective=said)
+        self.out.emit(collective=fields)
 
     def watch_ranks(self, ranks: Sequence[Child]) -> Line:
         """Wait until every rank has its sum, one fails or the time is over."""
@@ -210,8 +210,8 @@ class Parent:
             results = [next((line for line in child.lines if "seconds" in line), None) for child in ranks]
             if all(results):
                 wrong = ["rank %d: %d elements" % (n, r["wrong"]) for n, r in enumerate(results) if r and r["wrong"]]
-                said = {"right": not wrong, "seconds": max(r["seconds"] for r in results if r)}
-                return dict(said, error="wrong sums: " + ", ".join(wrong)) if wrong else said
+                fields = {"right": not wrong, "seconds": max(r["seconds"] for r in results if r)}
+                return dict(fields, error="wrong sums: " + ", ".join(wrong)) if wrong else fields
             failed = self.failed(ranks, over)
             if failed:
                 return failed

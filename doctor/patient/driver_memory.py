@@ -26,7 +26,7 @@ class Memory:
         self.pid, self.why = 0, {"missing": "absent", "detail": "NVML is not asked on this system"}
         if not hasattr(os, "fork"):
             return
-        asked, self.ask = os.pipe()
+        requests, self.ask = os.pipe()
         self.answer, answered = os.pipe()
         parent = os.getpid()
         try:
@@ -38,10 +38,10 @@ class Memory:
             try:
                 for descriptor in (*close, self.ask, self.answer):
                     os.close(descriptor)
-                _answer_memory(asked, answered, parent)
+                _answer_memory(requests, answered, parent)
             finally:
                 os._exit(0)
-        os.close(asked)
+        os.close(requests)
         os.close(answered)
 
     def used(self, uuid: str) -> list[int] | None:
@@ -80,7 +80,7 @@ class Memory:
         self.pid = 0
 
 
-def _answer_memory(asked: int, answered: int, parent: int) -> None:
+def _answer_memory(requests: int, answered: int, parent: int) -> None:
     """The child: a UUID a line in; `used total processes` or `no WHY` out, until the parent is gone."""
     try:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: not even a hang here outlives the agent
@@ -97,7 +97,7 @@ def _answer_memory(asked: int, answered: int, parent: int) -> None:
         why = "nvmlInit_v2: {}".format(code) if code else None
     except (OSError, AttributeError) as error:
         why = str(error)
-    for line in os.fdopen(asked, "rb", 0):
+    for line in os.fdopen(requests, "rb", 0):
         reply = "no " + why if why else _memory(lib, line.strip())
         os.write(answered, reply.replace("\n", " ")[:1000].encode("utf-8", "replace") + b"\n")
 

@@ -156,21 +156,21 @@ class Agent:
         """Name, capability and key, as far as the device tells them; returns NVML's UUID of it (a MIG device's own)."""
         name, major, minor = ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_int()
         gpu, part = (ctypes.c_ubyte * 16)(), (ctypes.c_ubyte * 16)()
-        if self.told("cuDeviceGetName", name, 256, handle):
+        if self.succeeds("cuDeviceGetName", name, 256, handle):
             proof["name"] = name.value.decode("utf-8", "replace")
-        if self.told("cuDeviceGetAttribute", ctypes.byref(major), CAPABILITY_MAJOR, handle) and self.told(
+        if self.succeeds("cuDeviceGetAttribute", ctypes.byref(major), CAPABILITY_MAJOR, handle) and self.succeeds(
             "cuDeviceGetAttribute", ctypes.byref(minor), CAPABILITY_MINOR, handle
         ):
             proof["capability"] = "{}.{}".format(major.value, minor.value)
-        if not self.told("cuDeviceGetUuid", ctypes.byref(gpu), handle):
+        if not self.succeeds("cuDeviceGetUuid", ctypes.byref(gpu), handle):
             return ""
         proof["key"] = "GPU-" + dashed(bytes(gpu))
         # Version 2 of the call names the MIG device, version 1 the GPU that it is part of.
-        if self.told("cuDeviceGetUuid_v2", ctypes.byref(part), handle) and bytes(part) != bytes(gpu):
+        if self.succeeds("cuDeviceGetUuid_v2", ctypes.byref(part), handle) and bytes(part) != bytes(gpu):
             return "MIG-" + dashed(bytes(part))
         return "GPU-" + dashed(bytes(gpu))
 
-    def told(self, name: str, *arguments: Any) -> bool:
+    def succeeds(self, name: str, *arguments: Any) -> bool:
         """Whether a call succeeded that the proof can do without."""
         try:
             self.call(name, *arguments)
@@ -213,8 +213,8 @@ class Agent:
         try:
             self.call("cuModuleLoadDataEx", ctypes.byref(module), text, ctypes.c_uint(2), options, values)
         except Failed as failed:
-            said = log.value.decode("utf-8", "replace").strip()
-            failed.words += "; compiler: " + said if said else ""
+            build_log = log.value.decode("utf-8", "replace").strip()
+            failed.words += "; compiler: " + build_log if build_log else ""
             raise
         proof["module_ms"] = since(start)
         self.call("cuModuleGetFunction", ctypes.byref(function), module, ctypes.c_char_p(b"gpudoctor_mix"))

@@ -16,10 +16,10 @@ def median(values: Sequence[float]) -> float:
 def percentile(values: Sequence[float], percent: float) -> float:
     """Percentile with linear interpolation between the two nearest values."""
     ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100.0
-    low = int(place)
+    position = (len(ordered) - 1) * percent / 100.0
+    low = int(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 def spread_percent(values: Sequence[float]) -> float:

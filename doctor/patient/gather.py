@@ -259,10 +259,10 @@ def _pci(files: Files) -> None:
 def _disks(emit: Emit, env: Mapping[str, str], chosen: Optional[Mapping[str, Any]]) -> None:
     home = env.get("HOME") or os.path.expanduser("~")
     cache = env.get("PIP_CACHE_DIR") or os.path.join(env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "pip")
-    places = [("tmp", env.get("TMPDIR") or "/tmp"), ("home", home), ("pip-cache", cache)]
+    disks = [("tmp", env.get("TMPDIR") or "/tmp"), ("home", home), ("pip-cache", cache)]
     if chosen and chosen.get("prefix"):
-        places.insert(0, ("environment", (chosen.get("site_packages") or [chosen["prefix"]])[0]))
-    for role, path in places:
+        disks.insert(0, ("environment", (chosen.get("site_packages") or [chosen["prefix"]])[0]))
+    for role, path in disks:
         while path and not os.path.exists(path) and path != os.path.dirname(path):
             path = os.path.dirname(path)  # pip makes what is not there yet
         _statvfs(emit, role, path or "/")

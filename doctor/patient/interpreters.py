@@ -34,9 +34,9 @@ def choose(
 ) -> Optional[Choice]:
     """The patient's Python; None where none can be found. `has_torch(prefix)` looks into an environment's folders."""
     variables = env or {}
-    asked = options.get("python")
-    if asked:
-        return _asked(files, variables, str(asked), options)
+    requested = options.get("python")
+    if requested:
+        return _requested(files, variables, str(requested), options)
     notes = ""
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         prefix = variables.get(name, "").rstrip("/")
@@ -70,12 +70,12 @@ def choose(
     return None
 
 
-def _asked(files: Files, env: Mapping[str, str], asked: str, options: Mapping[str, Any]) -> Optional[Choice]:
-    because = "--python %s" % asked
-    if "/" not in asked and files.kind(os.path.join(str(options.get("cwd") or "/"), asked)) != "dir":
-        found = on_path(files, env, asked, options)
+def _requested(files: Files, env: Mapping[str, str], requested: str, options: Mapping[str, Any]) -> Optional[Choice]:
+    because = "--python %s" % requested
+    if "/" not in requested and files.kind(os.path.join(str(options.get("cwd") or "/"), requested)) != "dir":
+        found = on_path(files, env, requested, options)
         return Choice("--python", "", found[0], because + found[1]) if found else None
-    path = os.path.normpath(os.path.join(str(options.get("cwd") or "/"), os.path.expanduser(asked)))
+    path = os.path.normpath(os.path.join(str(options.get("cwd") or "/"), os.path.expanduser(requested)))
     kind = files.kind(path)
     if kind == "dir":
         return Choice("--python", path, _executable(files, path), because)

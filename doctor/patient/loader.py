@@ -101,7 +101,7 @@ def _cache(files: Files, tools: Any) -> Optional[List[List[str]]]:
     if found is None:
         files.missing(path, ValueError("not a loader cache that can be read"))
         return None
-    every = [[clean(name), clean(place)] for name in found if _wanted(name) for place in found[name]]
+    every = [[clean(name), clean(file_path)] for name in found if _wanted(name) for file_path in found[name]]
     entries = files.first(every, 2048, "loader-cache")
     files.emit({"at": "ldcache", "path": path, "entries": entries})
     return entries

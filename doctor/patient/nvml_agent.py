@@ -195,8 +195,8 @@ class Agent(Lines):
 
     def structures(self, gpu: int, handle: Any) -> None:
         """Answers in structures that changed over time: the newest form first, then those of older drivers."""
-        asked = (("sram", (Sram,)), ("unrepairable", (Unrepairable,)), ("fabric", (Fabric3, Fabric2, Fabric)))
-        for field, forms in asked:
+        optional = (("sram", (Sram,)), ("unrepairable", (Unrepairable,)), ("fabric", (Fabric3, Fabric2, Fabric)))
+        for field, forms in optional:
             for form in forms:
                 answer, last = form(), form is forms[-1]
                 if form is not Fabric:

@@ -73,7 +73,7 @@ class Gpu:
         self.key = "gpu-%d" % index
         self.constants: Dict[str, int] = {}
         self.mig: List[Any] = []
-        self.told_cap = False
+        self.cap_written = False
         self.refused: Dict[str, int] = {}
         self.seen_until = int(time.time() * 1e6)
         """NVML's microseconds of the newest utilisation by process."""
@@ -138,7 +138,7 @@ class Sampler:
         except Exception as error:
             self.emit(field="binding", error=-2, text=(type(error).__name__ + ": " + str(error))[:300])
             return []
-        begun = []
+        started = []
         self.emit(begin="nvmlInitWithFlags")
         try:
             self.nvml.nvmlInitWithFlags(0)
@@ -150,9 +150,9 @@ class Sampler:
         for index in range(min(count or 0, MAX_GPUS)):
             handle = self.ask(None, "handle", "nvmlDeviceGetHandleByIndex", index)
             if handle is not None:
-                begun.append(Gpu(index, handle))
-                self.constants(begun[-1])
-        return begun
+                started.append(Gpu(index, handle))
+                self.constants(started[-1])
+        return started
 
     def constants(self, gpu: Gpu) -> None:
         """What does not change while we look."""
@@ -193,29 +193,29 @@ class Sampler:
 
     def sample(self, gpu: Gpu, with_received: bool) -> None:
         """Ask all of one GPU and write the line."""
-        said: Dict[str, Any] = {"time": round(time.monotonic(), 4), "gpu": gpu.index, "key": gpu.key}
-        said.update(gpu.constants)
-        asked = len(said)
+        sample_line: Dict[str, Any] = {"time": round(time.monotonic(), 4), "gpu": gpu.index, "key": gpu.key}
+        sample_line.update(gpu.constants)
+        constant_count = len(sample_line)
         for field, name, given in FIELDS:
             value = self.ask(gpu, field, name, gpu.handle, *given)
             if value is None:
                 continue
             if field == "utilization":
-                said["utilization"], said["memory_utilization"] = value.gpu, value.memory
+                sample_line["utilization"], sample_line["memory_utilization"] = value.gpu, value.memory
             else:
-                said[field] = value.used if field == "memory_used" else value
+                sample_line[field] = value.used if field == "memory_used" else value
         processes = self.processes(gpu)
         if processes is not None:
-            said["processes"] = processes
+            sample_line["processes"] = processes
         rates = self.process_utilization(gpu)
         if rates is not None:
-            said["process_utilization"] = rates
+            sample_line["process_utilization"] = rates
         if with_received:
             received = self.ask(gpu, "pcie_rx", "nvmlDeviceGetPcieThroughput", gpu.handle, RECEIVED)
             if received is not None:
-                said["pcie_rx"] = received
-        if len(said) > asked:
-            self.emit(sample=said)
+                sample_line["pcie_rx"] = received
+        if len(sample_line) > constant_count:
+            self.emit(sample=sample_line)
 
     def processes(self, gpu: Gpu) -> "Optional[List[Tuple[int, Optional[int]]]]":
         """Each process with a compute context once, MPS and MIG devices included; None: NVML does not say."""
@@ -227,8 +227,8 @@ class Sampler:
                 if listed is None:
                     continue
                 answered = answered or kind == "processes"
-                if len(listed) > MAX_PROCESSES and not gpu.told_cap:
-                    gpu.told_cap = True
+                if len(listed) > MAX_PROCESSES and not gpu.cap_written:
+                    gpu.cap_written = True
                     self.emit(cap="gpu-processes", looked=MAX_PROCESSES, listed=len(listed), path=gpu.key)
                 for process in listed[:MAX_PROCESSES]:
                     memory = process.usedGpuMemory

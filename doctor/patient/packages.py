@@ -110,13 +110,13 @@ def _needs(files: Files, path: str, wheels: List[str], tools: Any, loader: Loade
     found = {}
     needed = [name for name in line.get("needed", []) if _CUDA_SONAME.match(name)]
     for soname in files.first(needed, 64, "torch-needs", path):
-        place, by = _find(files, soname, [] if runpath else rpath, runpath, loader)
-        own = place if by == "rpath" else _first(files, soname, [*rpath, *runpath, origin, *wheels])
-        if not place and own:
-            place, by = own, "wheel"  # torch loads these itself where its own search path fails
+        shared_object, by = _find(files, soname, [] if runpath else rpath, runpath, loader)
+        own = shared_object if by == "rpath" else _first(files, soname, [*rpath, *runpath, origin, *wheels])
+        if not shared_object and own:
+            shared_object, by = own, "wheel"  # torch loads these itself where its own search path fails
         if soname.startswith(("libcudnn.so", "libnccl.so")):
-            files.real(own or place)  # the real file's name tells its version
-        found[soname] = [clean(place), by, clean(own)]
+            files.real(own or shared_object)  # the real file's name tells its version
+        found[soname] = [clean(shared_object), by, clean(own)]
     files.emit({"at": "needs", "path": clean(path), "found": found})
     return [own for _, _, own in found.values() if own]
 
@@ -128,13 +128,13 @@ def _expanded(paths: Optional[List[str]], origin: str) -> List[str]:
 def _find(files: Files, soname: str, rpath: List[str], runpath: List[str], loader: Loader) -> Tuple[str, str]:
     """(path, by) in the order of ld.so: RPATH (if there is no RUNPATH), LD_LIBRARY_PATH, RUNPATH, cache, defaults."""
     for folders, by in ((rpath, "rpath"), (loader.library_path, "LD_LIBRARY_PATH"), (runpath, "rpath")):
-        place = _first(files, soname, folders)
-        if place:
-            return place, by
+        shared_object = _first(files, soname, folders)
+        if shared_object:
+            return shared_object, by
     if soname in loader.cache:
         return loader.cache[soname], "ld.so.cache"
-    place = _first(files, soname, loader.defaults)
-    return place, "default" if place else ""
+    shared_object = _first(files, soname, loader.defaults)
+    return shared_object, "default" if shared_object else ""
 
 
 def _first(files: Files, soname: str, folders: List[str]) -> str:
@@ -184,17 +184,17 @@ def _libraries(files: Files, folder: str, depth: int) -> List[str]:
     found: List[str] = []
     todo = [(folder, depth)]
     while todo and len(found) < _MAX_PER_PACKAGE:
-        place, left = todo.pop(0)
+        shared_object, left = todo.pop(0)
         try:
-            with os.scandir(files.on_disk(place)) as entries:
+            with os.scandir(files.on_disk(shared_object)) as entries:
                 every = sorted((entry.name, entry.is_dir()) for entry in entries)
         except OSError:
             continue
-        for name, is_dir in files.first(every, 2048, "folder-names", place):
+        for name, is_dir in files.first(every, 2048, "folder-names", shared_object):
             if is_dir and left and name != "__pycache__":
-                todo.append((place + "/" + name, left - 1))
+                todo.append((shared_object + "/" + name, left - 1))
             elif not is_dir and re.search(r"\.so(\.\d+)*$", name):
-                found.append(place + "/" + name)
+                found.append(shared_object + "/" + name)
     if todo and len(found) == _MAX_PER_PACKAGE:
         files.cap("package-libraries", _MAX_PER_PACKAGE, None, folder)
     return files.first(found, _MAX_PER_PACKAGE, "package-libraries", folder)

@@ -46,8 +46,8 @@ def gather_pythons(
             patient["hidden_by"] = [clean(path) for path in hiding if cwd not in patient["site_packages"]]
         patient["torch"] = _torch(files, patient)
         if env is not None:
-            places = [folder for folder in env.get("PATH", "").split(":") if folder.startswith("/")]
-            patient["uv"] = any(files.kind(folder.rstrip("/") + "/uv") == "file" for folder in places)
+            path_folders = [folder for folder in env.get("PATH", "").split(":") if folder.startswith("/")]
+            patient["uv"] = any(files.kind(folder.rstrip("/") + "/uv") == "file" for folder in path_folders)
         files.emit(_cleaned(patient))
         gather_packages(files, patient["site_packages"], tools, loader, bool(options.get("scan", True)))
     if options.get("others", True):

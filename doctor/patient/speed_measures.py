@@ -19,8 +19,8 @@ class Measures(Products):
 
     def steps(self) -> List[Tuple[str, float, Callable[[], None]]]:
         """Name, least seconds and function of each measure, the ones worth most first."""
-        gpu = self.place.kind == "cuda"
-        half, other = ("fp16", "bf16") if gpu and self.place.capability < (8, 0) else ("bf16", "fp16")
+        gpu = self.processor.kind == "cuda"
+        half, other = ("fp16", "bf16") if gpu and self.processor.capability < (8, 0) else ("bf16", "fp16")
         found: List[Tuple[str, float, Callable[[], None]]] = []
 
         def add(step: str, least_s: float, function: Callable[..., None], *arguments: Any) -> None:
@@ -53,12 +53,14 @@ class Measures(Products):
 
     def memory(self, what: str) -> None:
         """Bandwidth of the device's memory, of buffers that no cache holds: b = a, or a = b + s c (three buffers)."""
-        torch, place = self.torch, self.place
+        torch, processor = self.torch, self.processor
         count = 2 if what == "copy" else 3
 
         def measure(mib: int) -> None:
             elements = mib * MIB // 4
-            buffers = [torch.empty(elements, dtype=torch.float32, device=place.name).uniform_() for _ in range(count)]
+            buffers = [
+                torch.empty(elements, dtype=torch.float32, device=processor.name).uniform_() for _ in range(count)
+            ]
             a, b, c = buffers[0], buffers[1], buffers[-1]
             if what == "copy":
                 times = self.times_ms(lambda number: b.copy_(a), each_s, "memory")
@@ -69,28 +71,28 @@ class Measures(Products):
 
         each_s = self.plan.each_s
         with torch.no_grad():
-            self.shrinking("memory " + what, self.fitting("memory " + what, self.plan.memory_mib, count), 8, measure)
+            self.shrinking("memory " + what, self.buffer_mib("memory " + what, self.plan.memory_mib, count), 8, measure)
 
     def copy(self, direction: str, pinned: bool) -> None:
         """Between host memory and the device, one way."""
-        torch, place = self.torch, self.place
+        torch, processor = self.torch, self.processor
         what = "%s-%s" % (direction, "pinned" if pinned else "pageable")
 
         def measure(mib: int) -> None:
             host = torch.empty(mib * MIB, dtype=torch.uint8, pin_memory=pinned).fill_(7)
-            there = torch.empty(mib * MIB, dtype=torch.uint8, device=place.name).fill_(9)
+            there = torch.empty(mib * MIB, dtype=torch.uint8, device=processor.name).fill_(9)
             target, source = (there, host) if direction == "h2d" else (host, there)
             times = self.times_ms(lambda number: target.copy_(source, non_blocking=pinned), self.plan.each_s, "copy")
             self.rate("copy", what, mib * MIB / median(times) / 1e6, "GB/s", times, detail={"mib": mib})
 
         mib = self.plan.copy_mib
-        while mib > 8 and mib * MIB > place.free_bytes() / 4:
+        while mib > 8 and mib * MIB > processor.free_bytes() / 4:
             mib //= 2
         self.shrinking("copy " + what, mib, 8, measure)
 
     def launch_eager(self) -> None:
         """Host time of handing over one tiny kernel; fewer at a time than the launch queue holds."""
-        value, launches = self.torch.zeros(1, device=self.place.name), 200
+        value, launches = self.torch.zeros(1, device=self.processor.name), 200
 
         def issue() -> None:
             for _ in range(launches):
@@ -104,7 +106,7 @@ class Measures(Products):
     def launch_graph(self) -> None:
         """The same kernels as one CUDA graph: time for each until the device is done, by the host's clock."""
         torch, launches = self.torch, 200
-        value = torch.zeros(1, device=self.place.name)
+        value = torch.zeros(1, device=self.processor.name)
         if not hasattr(torch.cuda, "CUDAGraph"):
             self.agent.ended("launch graph", "skipped", "this torch has no CUDA graphs")
             return
@@ -124,9 +126,9 @@ class Measures(Products):
 
     def operation(self, name: str) -> None:
         """One operation in the type that mixed precision uses here: rate, bandwidth and arithmetic intensity."""
-        what = mixed_type(self.place.capability)
+        what = mixed_type(self.processor.capability)
         model = self.plan.model
-        batch = batch_factor(self.place.sms) if self.place.kind == "cuda" else 2
+        batch = batch_factor(self.processor.sms) if self.processor.kind == "cuda" else 2
 
         def measure(batch: int) -> None:
             costs = operation_costs(batch, model.sequence * 2, model.width * 2, model.heads * 2, ELEMENT_BYTES[what])
@@ -171,12 +173,12 @@ class Measures(Products):
     def training(self) -> None:
         """A small training step: samples/s, forward and backward time, and what the memory is used for."""
         model = self.plan.model
-        batch = model.batch * (batch_factor(self.place.sms) if self.place.kind == "cuda" else 1)
+        batch = model.batch * (batch_factor(self.processor.sms) if self.processor.kind == "cuda" else 1)
         need = 24 * 12 * model.layers * model.width**2
-        free, fits = self.place.free_bytes(), batch
-        while fits > 1 and need + 40 * fits * model.sequence * model.width * model.layers > 0.8 * free:
-            fits //= 2
-        if fits < batch:
-            detail = "%d MiB free: made smaller, batch %d instead of %d" % (free / MIB, fits, batch)
+        free, largest = self.processor.free_bytes(), batch
+        while largest > 1 and need + 40 * largest * model.sequence * model.width * model.layers > 0.8 * free:
+            largest //= 2
+        if largest < batch:
+            detail = "%d MiB free: made smaller, batch %d instead of %d" % (free / MIB, largest, batch)
             self.agent.ended("training", "skipped", detail)
-        self.shrinking("training", fits, 1, lambda size: Training(self, size, size < batch).run())
+        self.shrinking("training", largest, 1, lambda size: Training(self, size, size < batch).run())

@@ -89,7 +89,7 @@ def edge_for(flops_per_ms: float, wanted_ms: float, least: int, most: int, step:
     return max(least, min(most, round(edge / step) * step))
 
 
-def edge_fitting(free_bytes: float, element_bytes: int, step: int) -> int:
+def largest_edge(free_bytes: float, element_bytes: int, step: int) -> int:
     """Largest edge whose two sets of operands and one result of 4 bytes an element take 40 % of the free memory."""
     if math.isinf(free_bytes):
         return 1 << 20

@@ -7,7 +7,7 @@ import time
 
 from .figures import median
 from .speed_lines import NoRoom, is_out_of_memory, is_refusal
-from .speed_plan import ELEMENT_BYTES, MIB, edge_fitting, edge_for, lacking, units_of, wave_shape
+from .speed_plan import ELEMENT_BYTES, MIB, edge_for, lacking, largest_edge, units_of, wave_shape
 from .speed_tools import Tools
 
 TYPE_CHECKING = False
@@ -22,8 +22,8 @@ class Products(Tools):
 
     def matmul(self, what: str) -> None:
         """The best rate over a few shapes and layouts that fill the chip."""
-        step, torch, place, plan = "matmul " + what, self.torch, self.place, self.plan
-        reason = lacking(what, place.capability)
+        step, torch, processor, plan = "matmul " + what, self.torch, self.processor, self.plan
+        reason = lacking(what, processor.capability)
         if what == "int8" and not hasattr(torch, "_int_mm"):
             reason = reason or "this torch has no int8 product (torch._int_mm)"
         if what == "fp8" and not (hasattr(torch, "_scaled_mm") and hasattr(torch, "float8_e4m3fn")):
@@ -33,8 +33,8 @@ class Products(Tools):
         if reason:
             self.agent.ended(step, "skipped", reason)
             return
-        free = place.free_bytes()
-        most = min(plan.edge_most, edge_fitting(free, ELEMENT_BYTES[what], plan.edge_step))
+        free = processor.free_bytes()
+        most = min(plan.edge_most, largest_edge(free, ELEMENT_BYTES[what], plan.edge_step))
         if most < plan.edge_least:
             raise NoRoom("%d MiB free: too little for a product that fills the GPU" % (free / MIB))
         if most < plan.edge_most and most < plan.edge_probe:
@@ -48,17 +48,17 @@ class Products(Tools):
 
     def best_product(self, what: str, most: int) -> None:
         """Find a size that takes the wanted time, try the shapes, measure the fastest, write it down."""
-        plan, place = self.plan, self.place
+        plan, processor = self.plan, self.processor
         # fp8 products want the second matrix by columns; for the others it is a matter of speed.
-        layouts = (False,) if place.kind == "cpu" else (True,) if what == "fp8" else (True, False)
+        layouts = (False,) if processor.kind == "cpu" else (True,) if what == "fp8" else (True, False)
         edge = min(plan.edge_probe, most)
         probe = self.products(what, (edge, edge, edge), layouts[0])
         ms = median(self.times_ms(probe, plan.each_s / 10.0, most=5))
         del probe
         edge = edge_for(2.0 * edge**3 / ms, plan.product_ms, plan.edge_least, most, plan.edge_step)
         shapes = [(edge, edge, edge)]
-        if place.kind == "cuda":
-            shapes += [(*wave_shape(place.sms, edge), edge), (edge, edge, edge // 2)]
+        if processor.kind == "cuda":
+            shapes += [(*wave_shape(processor.sms, edge), edge), (edge, edge, edge // 2)]
         best: Tuple[float, Tuple[int, int, int], bool] | None = None
         until = time.monotonic() + min(2 * plan.each_s, self.agent.left() / 4)
         for shape in dict.fromkeys(shapes):
@@ -82,7 +82,7 @@ class Products(Tools):
         detail = {"m": m, "n": n, "k": k, "transposed": int(layout)}
         if most < plan.edge_probe:
             detail["shrunk"] = 1
-        units = units_of(what, place.capability, place.model)
+        units = units_of(what, processor.capability, processor.model)
         self.rate("matmul", what, 2.0 * m * n * k / median(times) / 1e9, unit, times, units=units, detail=detail)
 
     def products(self, what: str, shape: Tuple[int, int, int], transposed: bool) -> Call:
@@ -101,13 +101,13 @@ class Products(Tools):
         if what == "fp8":
             words = self.scaled_mm_words(*pairs[0])
             return lambda number: torch._scaled_mm(*pairs[number % len(pairs)], **words)
-        out = torch.empty(m, n, dtype=self.dtype(what), device=self.place.name)
+        out = torch.empty(m, n, dtype=self.dtype(what), device=self.processor.name)
         return lambda number: torch.mm(*pairs[number % len(pairs)], out=out)
 
     def scaled_mm_words(self, a: Any, b: Any) -> Dict[str, Any]:
         """Keywords that this torch's _scaled_mm takes: use_fast_accum came with 2.2, scales must be given since 2.5."""
         torch = self.torch
-        one = torch.ones((), dtype=torch.float32, device=self.place.name)
+        one = torch.ones((), dtype=torch.float32, device=self.processor.name)
         half = {"out_dtype": torch.bfloat16}
         scaled = dict(half, scale_a=one, scale_b=one)
         first: Exception | None = None

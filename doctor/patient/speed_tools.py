@@ -21,33 +21,33 @@ WAKE_S = 0.3
 class Tools:
     """What the measures of one device share: how they time, what they allocate, and their lines."""
 
-    def __init__(self, agent: Lines, torch: Any, place: Any, plan: Plan) -> None:
+    def __init__(self, agent: Lines, torch: Any, processor: Any, plan: Plan) -> None:
         self.agent = agent
         self.torch = torch
-        self.place = place
+        self.processor = processor
         self.plan = plan
         self.short_s = plan.each_s / 3.0
 
     def wake(self) -> None:
         """Keep the GPU at work until its clocks have risen from where they idle: sizes are chosen by time."""
-        value = self.torch.zeros(1 << 20, device=self.place.name)
+        value = self.torch.zeros(1 << 20, device=self.processor.name)
         until = time.monotonic() + min(WAKE_S, self.agent.left() / 20)
         while time.monotonic() < until:
             for _ in range(20):
                 value.add_(1)
-            self.place.sync()
+            self.processor.sync()
 
     def times_ms(self, call: Call, seconds: float, phase: str = "", most: int = 1000) -> List[float]:
         """Milliseconds of each run of call(number) for about `seconds`, or what the budget leaves; after a warm-up."""
-        place = self.place
-        begun = time.monotonic()
+        processor = self.processor
+        since = time.monotonic()
         call(0)  # the first call loads kernels
-        place.sync()
-        tries = 3 if time.monotonic() - begun < 0.05 else 1
+        processor.sync()
+        tries = 3 if time.monotonic() - since < 0.05 else 1
         started = time.monotonic()
         for number in range(tries):
             call(number)
-        place.sync()
+        processor.sync()
         each = max((time.monotonic() - started) / tries, 1e-7)
         seconds = max(0.0, min(seconds, self.agent.left()))
         for number in range(min(most, int(seconds * 0.2 / each))):
@@ -55,29 +55,29 @@ class Tools:
         marks = []
         least = 3 if 3 * each < self.agent.left() / 4 else 1
         for number in range(max(least, min(most, int(seconds / each)))):
-            start = place.mark()
+            start = processor.mark()
             call(number)
-            marks.append((start, place.mark()))
-        place.sync()
+            marks.append((start, processor.mark()))
+        processor.sync()
         if phase:
             self.phase(phase, started, time.monotonic())
-        return [max(place.between_ms(start, end), 1e-6) for start, end in marks]
+        return [max(processor.between_ms(start, end), 1e-6) for start, end in marks]
 
     def phase(self, name: str, start: float, end: float) -> None:
         """Say when the device was at work."""
-        place = self.place
-        self.agent.emit(phase=name, device=place.name, key=place.key, start=round(start, 6), end=round(end, 6))
+        processor = self.processor
+        self.agent.emit(phase=name, device=processor.name, key=processor.key, start=round(start, 6), end=round(end, 6))
 
     def rate(self, kind: str, what: str, value: float, unit: str, times: Sequence[float], **more: Any) -> None:
         """Write a Rate; `times` are what its spread is of."""
         detail = {name: (v if isinstance(v, int) else figure(v)) for name, v in more.pop("detail", {}).items()}
-        rate = {"kind": kind, "device": self.place.name, "what": what, "value": figure(value), "unit": unit}
+        rate = {"kind": kind, "device": self.processor.name, "what": what, "value": figure(value), "unit": unit}
         rate.update(more, spread_percent=figure(spread_percent(times)), runs=len(times), detail=detail)
         self.agent.emit(rate=rate)
 
     def shrinking(self, step: str, size: int, least: int, measure: Callable[[int], None]) -> None:
         """Run measure(size), halving the size while memory runs out; says so where it was made smaller."""
-        asked = size
+        requested = size
         while True:
             try:
                 measure(size)
@@ -87,15 +87,15 @@ class Tools:
                     raise
             size //= 2
             gc.collect()  # as in `guarded`
-            self.place.empty_cache()
-        if size < asked:
-            self.agent.ended(step, "skipped", "out of memory: made smaller, %d instead of %d" % (size, asked))
+            self.processor.empty_cache()
+        if size < requested:
+            self.agent.ended(step, "skipped", "out of memory: made smaller, %d instead of %d" % (size, requested))
 
     def sets(self, set_bytes: int) -> int:
         """How many sets of inputs must rotate so that the L2 cache (x 3) does not hold them; within free memory."""
-        wanted = max(2, min(8, -(-3 * self.place.l2_bytes // max(set_bytes, 1))))
-        fitting = self.place.free_bytes() * 0.4 / max(set_bytes, 1)
-        return wanted if fitting >= wanted else max(1, int(fitting))
+        wanted = max(2, min(8, -(-3 * self.processor.l2_bytes // max(set_bytes, 1))))
+        affordable = self.processor.free_bytes() * 0.4 / max(set_bytes, 1)
+        return wanted if affordable >= wanted else max(1, int(affordable))
 
     def dtype(self, what: str) -> Any:
         names = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
@@ -103,20 +103,20 @@ class Tools:
 
     def random(self, what: str, *shape: int) -> Any:
         """A random tensor on the device: normal, or every byte for int8."""
-        torch, device = self.torch, self.place.name
+        torch, device = self.torch, self.processor.name
         if what == "int8":
             return torch.randint(-128, 128, shape, dtype=torch.int8, device=device)
         if what == "fp8":
             return torch.randn(shape, dtype=torch.float16, device=device).to(self.dtype(what))
         return torch.randn(shape, dtype=self.dtype(what), device=device)
 
-    def fitting(self, step: str, mib: int, count: int) -> int:
+    def buffer_mib(self, step: str, mib: int, count: int) -> int:
         """MiB of a buffer, halved while `count` of them take more than half of the free memory; says so where the
         buffers come near the size of the L2 cache then."""
-        free = self.place.free_bytes() / MIB
+        free = self.processor.free_bytes() / MIB
         while mib > 8 and mib * count > free / 2:
             mib //= 2
-        if mib * MIB < 2 * self.place.l2_bytes:
+        if mib * MIB < 2 * self.processor.l2_bytes:
             self.agent.ended(step, "skipped", "%d MiB free: made smaller, %d MiB, and the cache may help" % (free, mib))
         return mib
 
@@ -125,15 +125,15 @@ class Tools:
         host: List[float] = []
         done: List[float] = []
         issue()
-        self.place.sync()
+        self.processor.sync()
         until = time.perf_counter() + min(self.short_s, max(0.0, self.agent.left()))
         while len(host) < 5 or (time.perf_counter() < until and len(host) < 500):
-            begun = time.perf_counter()
+            since = time.perf_counter()
             issue()
             issued = time.perf_counter()
-            self.place.sync()
-            host.append((issued - begun) * 1e6 / launches)
-            done.append((time.perf_counter() - begun) * 1e6 / launches)
+            self.processor.sync()
+            host.append((issued - since) * 1e6 / launches)
+            done.append((time.perf_counter() - since) * 1e6 / launches)
         return host, done
 
     def set_tf32(self, on: bool) -> None:

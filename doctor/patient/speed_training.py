@@ -24,11 +24,11 @@ class Training:
     def __init__(self, measures: Tools, batch: int, shrunk: bool) -> None:
         self.measures = measures
         self.torch = measures.torch
-        self.place = measures.place
-        self.gpu = self.place.kind == "cuda"
+        self.processor = measures.processor
+        self.gpu = self.processor.kind == "cuda"
         self.batch = batch
         self.shrunk = shrunk
-        self.what = mixed_type(self.place.capability)
+        self.what = mixed_type(self.processor.capability)
         self.mixed = self.what != "fp32"
         self.model: Any = None
         self.optimizer: Any = None
@@ -40,23 +40,23 @@ class Training:
 
     def run(self) -> None:
         """Measure; write one training line and the rates of the two passes."""
-        measures, place, shape = self.measures, self.place, self.measures.plan.model
+        measures, processor, shape = self.measures, self.processor, self.measures.plan.model
         if self.gpu:  # so that the workspaces of the libraries, in this thread and autograd's, are not counted below
             self.first_step(shape._replace(width=64, heads=1, layers=1), 2)
             self.torch.cuda.reset_peak_memory_stats()
-        result: Dict[str, Any] = {"device": place.name, "batch": self.batch, "sequence": shape.sequence}
-        begun = time.monotonic()
+        result: Dict[str, Any] = {"device": processor.name, "batch": self.batch, "sequence": shape.sequence}
+        started = time.monotonic()
         result.update(self.first_step(shape, self.batch))
-        place.sync()
+        processor.sync()
         result.update(precision=self.what + "-mixed" if self.mixed else self.what, shrunk=self.shrunk)
-        if time.monotonic() - begun > measures.agent.left():
+        if time.monotonic() - started > measures.agent.left():
             result.update({name: {"missing": "timeout", "detail": NO_TIME} for name in ("step_ms", "samples_per_s")})
             measures.agent.emit(training=dict(result, **self.held()))
             return
-        begun = time.monotonic()
+        started = time.monotonic()
         starts, forward, backward = self.loop()
-        measures.phase("training", begun, time.monotonic())
-        steps = [place.between_ms(starts[number], starts[number + 1]) for number in range(len(starts) - 1)]
+        measures.phase("training", started, time.monotonic())
+        steps = [processor.between_ms(starts[number], starts[number + 1]) for number in range(len(starts) - 1)]
         result.update(step_ms=figure(median(steps)), samples_per_s=figure(self.batch * 1e3 / median(steps)))
         result.update(spread_percent=figure(spread_percent(steps)))
         measures.agent.emit(training=dict(result, **self.held()))
@@ -68,7 +68,7 @@ class Training:
         """Fields of TrainingStep about what the process holds: peak of the tensors, torch's cache, the context."""
         if not self.gpu:
             return {}
-        context = self.place.context_bytes()
+        context = self.processor.context_bytes()
         missing = {"missing": "absent", "detail": "NVML does not tell what this process alone takes"}
         return {
             "peak_mib": figure(self.torch.cuda.max_memory_allocated() / MIB),
@@ -78,7 +78,7 @@ class Training:
 
     def first_step(self, shape: Model, batch: int) -> Dict[str, Any]:
         """Build the model and take one step, counting the tensors' memory after each part of it."""
-        torch, device = self.torch, self.place.name
+        torch, device = self.torch, self.processor.name
         counted = [0] * 6
         self.model = self.optimizer = None  # a former one's memory must not be counted
         self.samples = torch.randn(batch, shape.sequence, shape.width, device=device)
@@ -132,29 +132,29 @@ class Training:
 
     def loop(self) -> Tuple[List[Any], List[float], List[float]]:
         """Marks at the start of each step and at the end of the last; milliseconds of each forward and backward."""
-        place, agent = self.place, self.measures.agent
-        begun = time.monotonic()
+        processor, agent = self.processor, self.measures.agent
+        started = time.monotonic()
         self.step()
-        place.sync()
-        each = max(time.monotonic() - begun, 1e-6)
+        processor.sync()
+        each = max(time.monotonic() - started, 1e-6)
         seconds = max(0.0, min(self.measures.plan.training_s, agent.left()))
         least = 3 if 3 * each < agent.left() / 4 else 1
         marks = [self.step() for _ in range(max(least, min(300, int(seconds / each))))]
-        end = place.mark()
-        place.sync()
-        forward = [place.between_ms(start, middle) for start, middle, _ in marks]
-        backward = [place.between_ms(middle, last) for _, middle, last in marks]
+        end = processor.mark()
+        processor.sync()
+        forward = [processor.between_ms(start, middle) for start, middle, _ in marks]
+        backward = [processor.between_ms(middle, last) for _, middle, last in marks]
         return [start for start, _, _ in marks] + [end], forward, backward
 
     def step(self) -> Tuple[Any, Any, Any]:
         """One step; marks before the forward pass, between the passes, and after the backward pass."""
         self.optimizer.zero_grad(set_to_none=True)
-        start = self.place.mark()
+        start = self.processor.mark()
         with self.autocast():
             loss = self.loss()
-        middle = self.place.mark()
+        middle = self.processor.mark()
         self.backward(loss)
-        last = self.place.mark()
+        last = self.processor.mark()
         self.update()
         return start, middle, last
 
@@ -179,5 +179,5 @@ class Training:
 
     def used(self) -> int:
         """Bytes of tensors on the GPU; 0 on the CPU."""
-        self.place.sync()  # CUDA's own asynchronous allocator frees when the stream gets there
-        return int(self.place.used_bytes()) if self.gpu else 0
+        self.processor.sync()  # CUDA's own asynchronous allocator frees when the stream gets there
+        return int(self.processor.used_bytes()) if self.gpu else 0

@@ -41,7 +41,7 @@ class Proof:
         self.agent, self.torch, self.inputs, self.device = agent, torch, inputs, device
         self.cuda = device != "cpu"
         self.index = int(device[len("cuda:") :]) if self.cuda else -1
-        self.said: Dict[str, Any] = {"device": device}
+        self.facts: Dict[str, Any] = {"device": device}
         self.checks: List[bool] = []
         self.began = 0.0
         self.cache: Optional[Dict[str, int]] = None
@@ -56,36 +56,36 @@ class Proof:
                 self.began = time.monotonic()
                 self.step("first launch", lambda: self.at_sizes("first launch", self.first_launch, LAUNCH_SIZES))
             else:
-                self.said.update(name="cpu", code={"missing": "absent", "detail": "the CPU compiles no kernels"})
-            self.said["tolerance"] = self.tolerance()
+                self.facts.update(name="cpu", code={"missing": "absent", "detail": "the CPU compiles no kernels"})
+            self.facts["tolerance"] = self.tolerance()
             self.step("matmul", lambda: self.at_sizes("matmul", self.matmul, SIZES))
             self.step("convolution", lambda: self.at_sizes("convolution", self.convolution, SIZES), go_on=True)
             self.step("work", lambda: self.at_sizes("work", self.work, self.inputs.work_sizes()))
         except Stop:
-            spoiled = self.cuda and self.said["failed_step"] != "context" and self.spoiled()
+            spoiled = self.cuda and self.facts["failed_step"] != "context" and self.spoiled()
         now = time.monotonic()
         if self.began:
-            key = self.said.get("key", "")
+            key = self.facts.get("key", "")
             self.agent.emit(phase="proof", device=self.device, key=key, start=self.began, end=now)
         self.verdict(spoiled)
-        self.agent.emit(torch_proof=self.said)
+        self.agent.emit(torch_proof=self.facts)
         return not spoiled
 
     def step(self, name: str, function: Any, go_on: bool = False) -> None:
         """Run a step. Its error is noted, the first one; Stop unless the device can go on."""
-        self.agent.emit(begin=name, device=self.device, so_far=self.said)
+        self.agent.emit(begin=name, device=self.device, so_far=self.facts)
         try:
             function()
             return
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            if "failed_step" not in self.said:
+            if "failed_step" not in self.facts:
                 text = text_of(error)
-                self.said.update(failed_step=name, error="%s: %s" % (type(error).__name__, text), fault="failed")
+                self.facts.update(failed_step=name, error="%s: %s" % (type(error).__name__, text), fault="failed")
                 code = error_code(error, text)
                 if code is not None:
-                    self.said["error_code"] = code
+                    self.facts["error_code"] = code
         if not go_on or (self.cuda and self.spoiled()):
             raise Stop
 
@@ -94,19 +94,19 @@ class Proof:
         cuda = self.torch.cuda
         cuda.init()
         cuda.set_device(self.index)  # else torch goes back to device 0 now and then, and that one may be another's
-        self.said["name"] = cuda.get_device_name(self.index)
-        self.said["key"] = gpu_key(self.torch, self.index)
+        self.facts["name"] = cuda.get_device_name(self.index)
+        self.facts["key"] = gpu_key(self.torch, self.index)
         cuda.synchronize(self.index)
         cuda.reset_peak_memory_stats(self.index)
 
     def first_launch(self, size: int) -> None:
         """Time the first kernel on this context, and see how its code got there."""
-        place = self.torch.empty(size, device=self.device)
+        buffer = self.torch.empty(size, device=self.device)
         self.torch.cuda.synchronize(self.index)
         started = time.perf_counter()
-        place.fill_(math.nan)
+        buffer.fill_(math.nan)
         self.torch.cuda.synchronize(self.index)
-        self.said["first_launch_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        self.facts["first_launch_ms"] = round((time.perf_counter() - started) * 1000, 3)
         self.code()
 
     def code(self) -> None:
@@ -118,14 +118,14 @@ class Proof:
         grown = growth(self.cache, jit_cache())
         if found == "native" and grown:
             detail = "torch lists machine code for this GPU, but the JIT cache grew at the first launch"
-            self.said["code"] = {"missing": "conflict", "detail": detail}
+            self.facts["code"] = {"missing": "conflict", "detail": detail}
         elif found is None and (grown or not archs):
-            self.said["code"] = "ptx-jit" if grown else {"missing": "absent", "detail": "torch lists no architectures"}
+            self.facts["code"] = "ptx-jit" if grown else {"missing": "absent", "detail": "torch lists no architectures"}
         elif found is None:
             detail = "kernels run, but torch lists none that fit: " + " ".join(archs)
-            self.said["code"] = {"missing": "conflict", "detail": detail[:TEXT_LIMIT]}
+            self.facts["code"] = {"missing": "conflict", "detail": detail[:TEXT_LIMIT]}
         else:
-            self.said["code"] = found
+            self.facts["code"] = found
 
     def at_sizes(self, step: str, function: Any, sizes: Sequence[int]) -> None:
         """Run with the first size for which there is memory."""
@@ -144,7 +144,7 @@ class Proof:
         a, b, expected = self.inputs.product(size)
         out = self.poisoned(expected.shape)
         self.torch.mm(a.to(self.device), b.to(self.device), out=out)
-        self.said["tensor_device"] = str(out.device)
+        self.facts["tensor_device"] = str(out.device)
         self.hold("matmul_error", out, expected)
 
     def convolution(self, size: int) -> None:
@@ -161,12 +161,12 @@ class Proof:
         """Hold a result against float64: the relative error under `field`, and whether it is small enough."""
         result = result.cpu().double()
         error = float((result - expected).abs().max()) / float(expected.abs().max())
-        self.checks.append(math.isfinite(error) and error <= self.said["tolerance"])
+        self.checks.append(math.isfinite(error) and error <= self.facts["tolerance"])
         if math.isfinite(error):
-            self.said[field] = error
+            self.facts[field] = error
         else:
             odd = int((result - result != 0).sum())
-            self.said[field] = {"missing": "error", "detail": "%d elements are NaN or infinite" % odd}
+            self.facts[field] = {"missing": "error", "detail": "%d elements are NaN or infinite" % odd}
 
     def tolerance(self) -> float:
         modes = [os.environ.get(name, "") for name in ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")]
@@ -176,7 +176,7 @@ class Proof:
     def work(self, size: int) -> None:
         """Time the product, and keep a GPU at it for AT_WORK_S."""
         a, b, cpu_ms = self.inputs.work(size)
-        self.said["cpu_ms"] = round(cpu_ms, 4)
+        self.facts["cpu_ms"] = round(cpu_ms, 4)
         a, b = a.to(self.device), b.to(self.device)
         out = self.torch.empty(a.shape[0], b.shape[1], device=self.device)
         self.timed(a, b, out, 1)  # loads its kernel
@@ -185,7 +185,7 @@ class Proof:
         rounds: List[float] = []
         while not rounds or time.monotonic() < until:
             rounds.append(self.timed(a, b, out, turns))
-        self.said["work_ms"] = round(sorted(rounds)[len(rounds) // 2], 4)
+        self.facts["work_ms"] = round(sorted(rounds)[len(rounds) // 2], 4)
 
     def timed(self, a: Any, b: Any, out: Any, turns: int) -> float:
         """Milliseconds of one product, by events on a GPU."""
@@ -206,22 +206,22 @@ class Proof:
     def verdict(self, spoiled: bool) -> None:
         """Fill in what follows from the steps."""
         if not all(self.checks):
-            self.said["right"] = False
+            self.facts["right"] = False
         elif len(self.checks) == 2:
-            self.said["right"] = True
+            self.facts["right"] = True
         else:
-            self.said["right"] = {"missing": "error", "detail": self.said.get("error", "")}
+            self.facts["right"] = {"missing": "error", "detail": self.facts.get("error", "")}
         if self.began:
             grown = growth(self.cache, jit_cache())
-            unkept = grown is None or (self.said.get("code") == "ptx-jit" and not os.path.isdir(cache_folder()))
+            unkept = grown is None or (self.facts.get("code") == "ptx-jit" and not os.path.isdir(cache_folder()))
             absent = {"missing": "absent", "detail": "the driver keeps no JIT cache here"}
-            self.said["jit_cache_bytes"] = absent if unkept else grown
+            self.facts["jit_cache_bytes"] = absent if unkept else grown
         if self.began and not spoiled:
-            self.said["peak_mib"] = round(self.torch.cuda.max_memory_allocated(self.index) / 2**20, 3)
+            self.facts["peak_mib"] = round(self.torch.cuda.max_memory_allocated(self.index) / 2**20, 3)
 
     def spoiled(self) -> bool:
         """Whether the error sticks to the context, which then fails every call (cudaErrorIllegalAddress and such)."""
-        self.agent.emit(begin="after an error", device=self.device, so_far=self.said)
+        self.agent.emit(begin="after an error", device=self.device, so_far=self.facts)
         try:
             self.torch.cuda.synchronize(self.index)
         except Exception:

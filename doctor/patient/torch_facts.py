@@ -138,8 +138,8 @@ class Agent:
                 self.fail("torch", error)
             finally:
                 self.capped("torch-warnings", len(caught), MAX_WARNINGS)
-                told = [str(entry.message)[:TEXT_LIMIT] for entry in caught[:MAX_WARNINGS]]
-                self.emit(field="warnings", value=told)
+                messages = [str(entry.message)[:TEXT_LIMIT] for entry in caught[:MAX_WARNINGS]]
+                self.emit(field="warnings", value=messages)
 
     def libraries(self) -> None:
         """What is mapped so far; the cap is told with it."""
@@ -181,8 +181,8 @@ def runtime_code() -> Any:
 def small_kernel(torch: Any, device: int) -> bool:
     """Whether an addition and a small float32 matrix product on the device equal those of the CPU."""
     a = torch.arange(64 * 64, dtype=torch.float32).reshape(64, 64) / 4096.0
-    place = torch.device("cuda", device)
-    there = a.to(place)
+    gpu = torch.device("cuda", device)
+    there = a.to(gpu)
     total, product = (there + there).cpu(), (there @ there).cpu()
     close = torch.allclose(product, a @ a, rtol=1e-2, atol=1e-2)  # TF32 may be on
     return bool(torch.equal(total, a + a) and close)

@@ -64,5 +64,5 @@ class Inputs:
     def work_sizes(self) -> Tuple[int, int]:
         """The size for this CPU, and the smallest, for where memory is out."""
         small = WORK_SIZES[-1]
-        fitting = [size for size in WORK_SIZES if self.work(small)[2] * (size / small) ** 3 < WORK_CPU_MS]
-        return (fitting or [small])[0], small
+        affordable = [size for size in WORK_SIZES if self.work(small)[2] * (size / small) ** 3 < WORK_CPU_MS]
+        return (affordable or [small])[0], small

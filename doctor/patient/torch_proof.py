@@ -31,7 +31,7 @@ MAX_DEVICES = 64
 class Agent(Lines):
     """Proves device by device."""
 
-    def run(self, asked: str, first: int) -> None:
+    def run(self, requested: str, first: int) -> None:
         """The whole proof."""
         self.emit(field="pid", value=os.getpid())
         started = time.monotonic()
@@ -48,12 +48,12 @@ class Agent(Lines):
         try:
             no_tf32(torch)
             work = Inputs(torch)
-            if asked == "cpu":  # before torch's list of GPUs: a sick driver may hang there
+            if requested == "cpu":  # before torch's list of GPUs: a sick driver may hang there
                 Proof(self, torch, work, "cpu").run()
             offered = self.offered(torch)
-            wanted = offered[first:] if asked == "cuda" else [name for name in offered if name == asked]
-            if asked not in ("cuda", "cpu") and not wanted:
-                self.leave_out("device", asked, "torch offers %d CUDA devices" % len(offered), "failed")
+            wanted = offered[first:] if requested == "cuda" else [name for name in offered if name == requested]
+            if requested not in ("cuda", "cpu") and not wanted:
+                self.leave_out("device", requested, "torch offers %d CUDA devices" % len(offered), "failed")
             for name in wanted:
                 if not Proof(self, torch, work, name).run():
                     return

@@ -39,7 +39,7 @@ class Agent(Lines):
     def load(self) -> Any:
         """Import torch; None where that raises."""
         self.emit(begin="import torch", device=self.device)
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             import torch
         except KeyboardInterrupt:
@@ -47,7 +47,7 @@ class Agent(Lines):
         except BaseException as error:  # SystemExit too: some packages end the process in their import
             self.ended("import torch", "failed", text_of(error))
             return None
-        self.emit(field="import_seconds", value=round(time.monotonic() - begun, 3))
+        self.emit(field="import_seconds", value=round(time.monotonic() - started, 3))
         return torch
 
     def open(self, torch: Any) -> Any:
@@ -73,25 +73,25 @@ class Agent(Lines):
         if torch is None:
             return
         self.deadline = time.monotonic() + (seconds or 0.0)
-        place = self.open(torch)
-        if place is None:
+        processor = self.open(torch)
+        if processor is None:
             return
-        plan = PLANS[place.kind, level]
+        plan = PLANS[processor.kind, level]
         if seconds is None:
             seconds = plan.budget_s
             self.deadline += seconds
         share = min(1.0, seconds / plan.budget_s)  # a smaller budget: less time for each, so that more is measured
         plan = plan._replace(each_s=plan.each_s * share, training_s=plan.training_s * share)
-        steps = Measures(self, torch, place, plan).steps()
+        steps = Measures(self, torch, processor, plan).steps()
         for number, (step, least_s, measure) in enumerate(steps):
             if self.left() < least_s:
                 self.ended(step, "skipped", NO_TIME)
-            elif not self.guarded(step, measure, place):
+            elif not self.guarded(step, measure, processor):
                 for later, _, _ in steps[number + 1 :]:
                     self.ended(later, "skipped", "not measured after the error in %s" % step)
                 return
 
-    def guarded(self, step: str, measure: Callable[[], None], place: Any) -> bool:
+    def guarded(self, step: str, measure: Callable[[], None], processor: Any) -> bool:
         """Run one measure. False where its error broke the CUDA context, so that nothing more can run."""
         self.emit(begin=step, device=self.device)
         try:
@@ -102,8 +102,8 @@ class Agent(Lines):
             self.ended(step, "skipped" if skipped else "failed", text_of(error))
         gc.collect()  # here, where the traceback no longer holds the tensors
         try:
-            place.sync()
-            place.empty_cache()
+            processor.sync()
+            processor.empty_cache()
         except Exception as error:
             self.ended("device", "failed", "the CUDA context is broken: " + text_of(error))
             return False
@@ -131,15 +131,15 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--device", type=device_name, required=True)
     parser.add_argument("--level", choices=("quick", "full"), default="quick")
     parser.add_argument("--seconds", type=positive, help="hard budget after the import of torch")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     descriptor = os.dup(1)
     os.dup2(2, 1)
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
     warnings.simplefilter("ignore")
-    agent = Agent(descriptor, asked.device)
+    agent = Agent(descriptor, options.device)
     try:
-        agent.run(asked.level, asked.seconds)
+        agent.run(options.level, options.seconds)
     except Exception as error:  # a package named torch that is no torch
         agent.ended("all", "failed", text_of(error))
     os._exit(0)

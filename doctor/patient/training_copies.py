@@ -50,8 +50,8 @@ class Copying(Steps):
                 if len(ready) + len(gone) == most:
                     break
             began = time.monotonic()
-            for place, line in enumerate(gone.values()):
-                self.missed("copies %d" % (len(ready) + 1 + place), line, began - started)
+            for number, line in enumerate(gone.values()):
+                self.missed("copies %d" % (len(ready) + 1 + number), line, began - started)
             interval = min(INTERVAL_S[self.level], (until - began) / (INTERVALS * max(1, len(ready))) - 0.04)
             for count in range(1, len(ready) + 1):
                 if interval < 0.05 or until - time.monotonic() < interval:

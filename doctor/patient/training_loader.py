@@ -31,7 +31,7 @@ class Images:
         size = 3 * IMAGE * IMAGE
         noise = random.Random(0).getrandbits(8 * size).to_bytes(size, "little")
         self.packed = zlib.compress(bytes(value & 63 for value in noise), 1)  # a quarter less, by Huffman codes alone
-        self.record = json.dumps([{"label": place, "box": [place] * 4, "name": "x" * 9} for place in range(20)])
+        self.record = json.dumps([{"label": number, "box": [number] * 4, "name": "x" * 9} for number in range(20)])
 
     def __len__(self) -> int:
         return 1 << 20
@@ -58,8 +58,8 @@ def loader(
     if pinned:
         torch.cuda.set_device(device)  # pinning makes a context on the current one
     images = Images(torch)
-    for place, workers in enumerate(counts):
-        part = min(seconds, (end - time.monotonic()) / (len(counts) - place))
+    for number, workers in enumerate(counts):
+        part = min(seconds, (end - time.monotonic()) / (len(counts) - number))
         step = "loader %d" % workers
         if part < LEAST_S:
             say(ended={"step": step, "fault": "skipped", "detail": "its time was over"})

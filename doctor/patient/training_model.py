@@ -21,7 +21,7 @@ samples: List[Any] = []  # the training's, one tensor, made once a process
 
 def layers(dims: Sequence[int]) -> List[Tuple[int, int]]:
     """Width before and after each layer."""
-    return [(dims[place], dims[place + 1]) for place in range(len(dims) - 1)]
+    return [(dims[layer], dims[layer + 1]) for layer in range(len(dims) - 1)]
 
 
 def step_flops(batch: int) -> int:

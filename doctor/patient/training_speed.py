@@ -133,7 +133,7 @@ class Agent(Copying):
         arguments = (self.torch, self.device, batches, POINT_S[self.level], until, profiled)
         fault = self.supervise("sweep", until, [], sweep, *arguments)
         for batch in batches if fault == "skipped" or (fault and self.last.startswith("sweep ")) else ():
-            if batch not in self.measured and "sweep %d" % batch not in self.told:
+            if batch not in self.measured and "sweep %d" % batch not in self.ended_steps:
                 self.ended("sweep %d" % batch, "skipped", "the sweep ended before it")
         return fault in ("", "skipped") or bool(self.measured)
 

@@ -28,7 +28,7 @@ class Steps:
         self.last = ""
         self.measured: Set[int] = set()
         """Batches with a result."""
-        self.told: Set[str] = set()
+        self.ended_steps: Set[str] = set()
         """Steps without one, and why was said."""
 
     def emit(self, **line: Any) -> None:
@@ -37,7 +37,7 @@ class Steps:
         write(self.descriptor, rounded(line))
 
     def ended(self, step: str, fault: str, detail: str) -> None:
-        self.told.add(step)
+        self.ended_steps.add(step)
         self.emit(ended={"agent": AGENT, "step": step, "device": self.device, "fault": fault, "detail": detail})
 
     def supervise(self, part: str, until: float, profiled: Profiled, work: Callable[..., None], *arguments: Any) -> str:

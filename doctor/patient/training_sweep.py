@@ -77,9 +77,9 @@ class Sweep:
         self.key = open_device(self.torch, self.device)
         measured: Dict[int, float] = {}
         most = None
-        for place, batch in enumerate(batches):
+        for number, batch in enumerate(batches):
             left = end - time.monotonic()
-            part = min(seconds, left / (len(batches) - place))
+            part = min(seconds, left / (len(batches) - number))
             below = [size for size in measured if size < batch]
             guess = measured[max(below)] * batch / max(below) if below else 0.0
             if most is not None and batch >= most:

@@ -68,8 +68,8 @@ class Agent:
         except OSError as error:
             self.emit(field="information", gpu=address, error=name_of(error))
             return None
-        said = dict(line.partition(":")[::2] for line in text.split("\n"))
-        minor, excluded = said.get("Device Minor", "").strip(), said.get("GPU Excluded", "").strip()
+        fields = dict(line.partition(":")[::2] for line in text.split("\n"))
+        minor, excluded = fields.get("Device Minor", "").strip(), fields.get("GPU Excluded", "").strip()
         number = int(minor) if minor.isdigit() and len(minor) < 6 else None
         left_out = {"Yes": True, "No": False}.get(excluded)
         self.emit(field="information", gpu=address, minor=number, excluded=left_out)

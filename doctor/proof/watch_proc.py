@@ -70,12 +70,12 @@ class Held(NamedTuple):
 
 
 class _Member:
-    __slots__ = ("about", "cpu_s", "looks", "most_threads", "parent", "start", "time")
+    __slots__ = ("about", "cpu_s", "most_threads", "parent", "samples", "start", "time")
 
     def __init__(self, start: int, parent: int) -> None:
         self.start = start
         self.parent = parent
-        self.looks = 0
+        self.samples = 0
         self.cpu_s = -1.0
         self.time = 0.0
         self.most_threads = 0
@@ -128,9 +128,9 @@ class Tree:
 
     def _seen(self, stat: Seen, member: _Member, now: float, everything: bool) -> Seen:
         """The same with its kind and its threads."""
-        member.looks += 1
+        member.samples += 1
         member.most_threads = max(member.most_threads, stat.thread_count)
-        if member.looks <= 2:  # between fork and exec a child has its parent's command line
+        if member.samples <= 2:  # between fork and exec a child has its parent's command line
             member.about = self._about(stat)
         python, worker, path, _ = member.about
         if not worker and stat.parent in self._members and self._members[stat.parent].about[1]:
@@ -139,7 +139,7 @@ class Tree:
         threads: tuple[Thread, ...] | None = None
         used = stat.cpu_s - member.cpu_s
         if stat.state in "ZX":  # the dead have no threads, but what one without threads used is its main thread's
-            if member.most_threads <= 1 < member.looks:
+            if member.most_threads <= 1 < member.samples:
                 threads = (Thread(stat.pid, stat.start, stat.name, stat.cpu_s),)
         elif everything or member.cpu_s < 0 or used > _BUSY_SHARE * (now - member.time):
             threads = self._threads(stat)

@@ -57,7 +57,7 @@ class WatchSampler:
         self._rest = b""
         self._interval_s = interval_s
         self._heard = monotonic()
-        self._begun = "the start"
+        self._started = "the start"
         self._refused: tuple[str, int, str] | None = None
         self._samples = 0
         self._status: int | None = None
@@ -116,7 +116,7 @@ class WatchSampler:
             return None
         self._heard = monotonic()
         if line.begin is not None:
-            self._begun = line.begin
+            self._started = line.begin
         if isinstance(line.gpu, About):
             self.gpus[line.gpu.key] = line.gpu
         if line.error is not None and line.field is not None and line.gpu is None:
@@ -171,11 +171,11 @@ class WatchSampler:
             return StepEnd(agent=AGENT, step=_STEPS.get(field, field), fault=fault, detail=text or f"NVML {code}")
         if self._status is not None and os.WIFSIGNALED(self._status) and os.WTERMSIG(self._status) != signal.SIGKILL:
             words = f"signal {os.WTERMSIG(self._status)}"
-            return StepEnd(agent=AGENT, step=self._begun, fault="crash", detail=words)
+            return StepEnd(agent=AGENT, step=self._started, fault="crash", detail=words)
         if silent > SILENT_S + 10 * self._interval_s:
             words = f"no answer for {silent:.0f} s"
-            step = "an NVML call" if self._samples else self._begun
+            step = "an NVML call" if self._samples else self._started
             return StepEnd(agent=AGENT, step=step, fault="hang", detail=words)
         if not self._samples:
-            return StepEnd(agent=AGENT, step=self._begun, fault="skipped", detail="it ended before NVML had answered")
+            return StepEnd(agent=AGENT, step=self._started, fault="skipped", detail="it ended before NVML had answered")
         return None

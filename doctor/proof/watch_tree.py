@@ -74,7 +74,7 @@ class TreeSum:
         self.start = self.time = self._alive = start
         self.processes_max = self.threads_max = self.workers_max = 0
         self._attached = attached
-        self._looks = 0
+        self._samples = 0
         self._live: dict[tuple[int, int], _Process] = {}
         self._ended: list[_Process] = []
         self._ended_workers_s = 0.0
@@ -85,8 +85,8 @@ class TreeSum:
     def take(self, time: float, tree: Sequence[Seen], holders: Collection[int] = ()) -> None:
         """One look: all processes of the tree. `holders`: those that have a context on a GPU."""
         passed = time - self.time
-        first = self._looks == 0
-        self._looks += 1
+        first = self._samples == 0
+        self._samples += 1
         live: dict[tuple[int, int], _Process] = {}
         highest = 0.0
         reaped: dict[int, float] = {}
@@ -189,7 +189,7 @@ class TreeSum:
 
     def saturated_share(self) -> float | None:
         """Share of the watched time in which one thread took nearly a whole core; None: not looked at long enough."""
-        return self._saturated_s / self._observed_s if self._looks > 1 and self._observed_s > 0 else None
+        return self._saturated_s / self._observed_s if self._samples > 1 and self._observed_s > 0 else None
 
     def main(self) -> Main | None:
         """The process that matters; None where none was seen."""

@@ -348,7 +348,7 @@ def test_a_product_takes_the_wanted_time(tflops: float, edge: int) -> None:
 
 def test_matrices_fit_into_free_memory() -> None:
     for element, free in ((4, 60 << 20), (2, 1 << 30), (1, 8 << 30)):
-        edge = plan.edge_fitting(free, element, 256)
+        edge = plan.largest_edge(free, element, 256)
         taken = [4 * element * size**2 + 4 * size**2 for size in (edge, edge + 256)]
         assert edge % 256 == 0 and taken[0] <= 0.4 * free < taken[1]
 
