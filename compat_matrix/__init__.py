@@ -8,8 +8,8 @@
     m.code_for_gpu("8.9", ["8.0", "8.6"]).kind                    # 'sass'
     m.best_builds(["7.0"], driver="580.82.07", python="3.11").builds[0].requirements
 
-Questions (answers are frozen structs; grades, never yes or no; `reason` is a plain sentence; `sources` are keys for
-`m.source(key)`):
+Questions (answers are frozen structs; grades, never yes or no; `reason` is a plain sentence; `rows` are those that it
+stands on, each with a key for `m.source(key)`):
 
     driver_branch(version, platform)                 status known | newer-than-matrix | unknown; .row
     driver_for_cuda(driver, cuda, platform)          native | minor-version | needs-forward-compat |

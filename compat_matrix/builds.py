@@ -16,6 +16,7 @@ from .torchs import index_url, python_for_torch, release_row, usable
 from .versions import minor, numbers, tag_cuda, torch_version
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .store import Store
 
 # A native build this many torch minors behind the newest usable one (about a year) yields to minor-version
@@ -46,7 +47,7 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
     tagged: tuple[str, ...]
     tagged_index_url: str
     confidence: str
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 class BestBuilds(msgspec.Struct, frozen=True):
@@ -236,5 +237,5 @@ def _build(
         tagged=tuple(own) if there else (),
         tagged_index_url=row.url if row and there else "",
         confidence=build.confidence,
-        sources=(build.source,) + ((row.source,) if row else ()),
+        rows=(build, row) if row else (build,),
     )

@@ -11,6 +11,7 @@ from .rows_torch import Companion
 from .versions import TorchVersion, numbers, torch_version
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .store import Store
 
 
@@ -24,7 +25,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     package: str
     versions: tuple[str, ...]
     relation: str
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
     @property
     def version(self) -> str:
@@ -40,7 +41,7 @@ class CompanionGrade(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     expected: tuple[str, ...] = ()
     other_build: bool = False
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def _fits(row: Companion, torch: TorchVersion) -> bool:
@@ -76,8 +77,7 @@ def _by_package(m: Store) -> dict[str, list[Companion]]:
 def _expected(package: str, rows: list[Companion]) -> Expected:
     rows.sort(key=lambda row: numbers(row.version))
     versions = tuple(dict.fromkeys(row.version for row in rows))
-    keys = tuple(dict.fromkeys(row.source for row in rows))
-    return Expected(package=package, versions=versions, relation=rows[-1].relation, sources=keys)
+    return Expected(package=package, versions=versions, relation=rows[-1].relation, rows=tuple(rows))
 
 
 def expected(m: Store, torch: str, package: str) -> Expected | None:
@@ -97,9 +97,9 @@ def companion_matches(m: Store, torch: str, package: str, version: str) -> Compa
     other = bool(parts.local and own.local and parts.local != own.local)
 
     def answer(grade: str, reason: str, row: Companion | None = None) -> CompanionGrade:
-        keys = (row.source,) if row else fitting.sources if fitting else ()
+        cited = (row,) if row else fitting.rows if fitting else ()
         versions = fitting.versions if fitting else ()
-        return CompanionGrade(grade=grade, reason=reason, expected=versions, other_build=other, sources=keys)
+        return CompanionGrade(grade=grade, reason=reason, expected=versions, other_build=other, rows=cited)
 
     if package == "triton":
         return _triton(rows, parts, own, answer)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from .code import compute_capability
-from .rows_driver import DriverBranch, Toolkit
+from .rows_driver import DriverBranch, Row, Toolkit
 from .versions import minor, numbers
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class DriverGrade(msgspec.Struct, frozen=True, kw_only=True):
     limits: str = ""
     newer_than_matrix: bool = False
     confidence: str = ""
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 class DriverGpuGrade(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class DriverGpuGrade(msgspec.Struct, frozen=True, kw_only=True):
     first_driver: int | None = None
     last_driver: int | None = None
     newer_than_matrix: bool = False
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def driver_branch(m: Store, version: str, platform: Platform = "linux") -> BranchAnswer:
@@ -116,7 +116,6 @@ def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linu
 
     def answer(grade: str, reason: str, limits: str = "", newer_than_matrix: bool = newer) -> DriverGrade:
         confidence = branch.row.confidence if branch.row else toolkits[0].confidence if toolkits else ""
-        keys = [t.source for t in toolkits[:1]] + ([branch.row.source] if branch.row else [])
         return DriverGrade(
             grade=grade,
             reason=reason,
@@ -126,7 +125,7 @@ def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linu
             limits=limits,
             newer_than_matrix=newer_than_matrix,
             confidence=confidence,
-            sources=tuple(dict.fromkeys(keys)),
+            rows=(*toolkits[:1], *((branch.row,) if branch.row else ())),
         )
 
     if not toolkits:
@@ -182,7 +181,7 @@ def driver_for_gpu(
             first_driver=row.first_driver,
             last_driver=row.last_driver,
             newer_than_matrix=newer,
-            sources=(row.source,),
+            rows=(row,),
         )
 
     if not have:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .versions import numbers
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .rows_more import ExtensionWheel
     from .store import Store
 
@@ -18,7 +19,7 @@ class WheelChoice(NamedTuple):
     url: str
     version: str
     reason: str
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def extension_wheel(
@@ -61,4 +62,4 @@ def extension_wheel(
         platform=platform,
         python=f"cp{short.replace('.', '')}",
     )
-    return WheelChoice(url, row.version, "", (row.source,))
+    return WheelChoice(url, row.version, "", (row,))

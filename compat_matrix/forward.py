@@ -12,6 +12,7 @@ from .gpus import gpu
 from .versions import minor
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .store import Store
 
 
@@ -22,7 +23,7 @@ class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
     grade: str
     reason: str
     packages: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 _DATA_CENTER_BRANDS = (2, 14)  # NVML: Tesla, Nvidia
@@ -54,35 +55,35 @@ def forward_compat(
     if (value := minor(branch.row.cuda)) and value >= want:
         return ForwardCompatGrade(
             grade="not-needed",
-            sources=(branch.row.source,),
+            rows=(branch.row,),
             reason=f"branch {host} reports CUDA {branch.row.cuda} itself; an older compat library must not load on it",
         )
     row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
-    keys = (row.source,) if row else ()
+    cited = (row,) if row else ()
     packages = tuple(compat_packages(m, want, host))
     eligible = _eligible(m, gpu_name, brand_id, segment, note_brands)
     if eligible == "no":
         return ForwardCompatGrade(
             grade="not-on-this-gpu",
-            sources=keys,
+            rows=cited,
             packages=packages,
             reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
         )
     if note_hosts is not None:
         if host not in note_hosts:
             why = f"the compat library's own list does not name branch {host}"
-            return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
+            return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     elif row is None or not (row.hosts or row.image_hosts):
         why = f"no host list is known for the compat package of CUDA {cuda}"
-        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
+        return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
     elif row.package not in packages:
         why = f"{row.package} does not list driver branch {host} as host"
-        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, sources=keys, packages=packages)
+        return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     if eligible == "unknown":
         why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
-        return ForwardCompatGrade(grade="unknown", reason=why, sources=keys, packages=packages)
+        return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
     why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
-    return ForwardCompatGrade(grade="possible", reason=why, sources=keys, packages=packages)
+    return ForwardCompatGrade(grade="possible", reason=why, rows=cited, packages=packages)
 
 
 def _eligible(

@@ -12,6 +12,7 @@ from .rows_library import CudaError, Cudnn, Nccl, NvmlError
 from .versions import numbers
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .store import Store
 
 
@@ -20,7 +21,7 @@ class LibraryGrade(msgspec.Struct, frozen=True, kw_only=True):
 
     grade: str
     reason: str
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def cudnn_numbers(version: str) -> tuple[int, ...]:
@@ -58,14 +59,14 @@ def cudnn_for_gpu(m: Store, version: str, capability: str, cuda_major: int | Non
     floor = floors.get(cuda_major) if cuda_major else min(floors.values(), key=numbers, default=None)
     if floor is None:
         why = f"the GPUs of cuDNN {version} are not listed"
-        return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
+        return LibraryGrade(grade="unknown", reason=why, rows=(row,))
     if device < numbers(floor):
         why = f"cuDNN {version} needs compute capability {floor} or newer, not {capability}"
-        return LibraryGrade(grade="dropped", reason=why, sources=(row.source,))
+        return LibraryGrade(grade="dropped", reason=why, rows=(row,))
     if row.max_cc_documented and device[0] > numbers(row.max_cc_documented)[0]:
         why = f"cuDNN {version} documents capabilities up to {row.max_cc_documented}"
-        return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
-    return LibraryGrade(grade="ok", reason=f"cuDNN {version} starts at {floor}", sources=(row.source,))
+        return LibraryGrade(grade="unknown", reason=why, rows=(row,))
+    return LibraryGrade(grade="ok", reason=f"cuDNN {version} starts at {floor}", rows=(row,))
 
 
 def nccl(m: Store, version: str) -> Nccl | None:
@@ -85,12 +86,12 @@ def nccl_for_gpu(m: Store, version: str, capability: str, cuda_major: int) -> Li
     if not row or not held:
         return LibraryGrade(grade="unknown", reason=f"the code in NCCL {version} for CUDA {cuda_major} is not listed")
     if code_for_gpu(m, capability, held).kind == "sass":
-        return LibraryGrade(grade="ok", reason=f"NCCL {version} holds code for {capability}", sources=(row.source,))
+        return LibraryGrade(grade="ok", reason=f"NCCL {version} holds code for {capability}", rows=(row,))
     if numbers(capability) < min(numbers(cc) for cc in held):
         why = f"NCCL {version} for CUDA {cuda_major} starts at {held[0]}"
-        return LibraryGrade(grade="dropped", reason=why, sources=(row.source,))
+        return LibraryGrade(grade="dropped", reason=why, rows=(row,))
     why = f"NCCL {version} holds no code of its own for {capability}; its PTX may carry it"
-    return LibraryGrade(grade="unknown", reason=why, sources=(row.source,))
+    return LibraryGrade(grade="unknown", reason=why, rows=(row,))
 
 
 def toolkit(m: Store, version: str) -> Toolkit | None:

@@ -6,24 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .tables import TABLES, MatrixError, row_type
+from .tables import KEYS, TABLES, MatrixError, row_type
 
 if TYPE_CHECKING:
     from .store import Store
 
 CONFIDENCE = ("measured", "documented", "derived", "memory")
-# What makes a row of a table unique.
-KEYS = {
-    "drivers": ("branch",), "toolkits": ("version",), "cuda_majors": ("major",), "forward_compat": ("cuda",),
-    "forward_compat_rules": ("rule",), "compat_notes": ("libcuda",), "compute_capability": ("cc",),
-    "ptx_portability": ("target",), "binary_rules": ("device", "code", "rule"), "torch_releases": ("torch",),
-    "torch_builds": ("torch", "tag", "platform"), "conda": ("torch", "cuda", "platform"),
-    "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
-    "boards": ("name", "cc"),
-    "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
-    "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
-    "rocm": ("torch", "rocm"), "pcie": ("gen",),
-}  # fmt: skip
 
 
 # Fields with a fixed set of values.

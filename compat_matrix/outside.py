@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from .lint import KEYS, lint
+from .lint import lint
 from .matrix import Matrix
 from .store import SCHEMA_MINOR, SCHEMA_VERSION, Meta, readable
-from .tables import DATA, TABLES, MatrixError, decode
+from .tables import DATA, KEYS, TABLES, MatrixError, decode
 
 _MAX_BYTES = 64 << 20
 _TOLERATED = ("sources: ", "unknown field", "between lines of [ and ]")

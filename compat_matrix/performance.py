@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .rows_gpu import Gpu, GpuSpec
     from .rows_more import Performance
     from .store import Store
@@ -66,7 +67,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     """Dense peak, nameplate bandwidth or the link's rate; 0 where not listed."""
     unit: str = ""
     reason: str = ""
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def expected(
@@ -103,7 +104,7 @@ def expected(
         peak=max(e.peak for e in found),
         unit=first.unit,
         reason=first.reason + (f", for a power limit of {ratio:.0%} of the usual one" if scaled else ""),
-        sources=tuple(dict.fromkeys(key for e in found for key in e.sources)),
+        rows=tuple({id(row): row for e in found for row in e.rows}.values()),
     )
 
 
@@ -146,7 +147,7 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
             peak=peak,
             unit=unit,
             reason=f"rates measured on {row.name}",
-            sources=tuple({r.source: 0 for r in measured}),
+            rows=tuple(measured),
         )
     least, middle, most = shares
     least *= thrift * (_SLICE if mig and kind == "memory" else 1.0)
@@ -159,7 +160,7 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
         unit=unit,
         reason=f"a share of the {'nameplate' if kind == 'memory' else 'dense peak'} of {row.name}"
         + (f" in a MIG slice {mig}" if mig else ""),
-        sources=(spec.source,),
+        rows=(spec,),
     )
 
 
@@ -243,7 +244,7 @@ def _link(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: i
             floor=FAIL * least,
             unit="GB/s",
             reason=f"copies measured on {row.name} (NVLink-C2C)",
-            sources=tuple({r.source: 0 for r in chip}),
+            rows=tuple(chip),
         )
     if row.form_factor.startswith(("Grace", "SoC", "SoM")):
         return Expectation(basis="unknown", reason=f"copies over the link of {row.name} are not listed")
@@ -264,5 +265,5 @@ def _link(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: i
         peak=rate.x16_gb_s * share,
         unit="GB/s",
         reason=f"PCIe generation {rate.gen}, {min(widths)} lanes",
-        sources=(rate.source,),
+        rows=(rate,),
     )

@@ -45,6 +45,19 @@ TABLES = {
     "rocm": ("rows_more", "Rocm"),
 }
 
+# What makes a row of a table unique.
+KEYS = {
+    "drivers": ("branch",), "toolkits": ("version",), "cuda_majors": ("major",), "forward_compat": ("cuda",),
+    "forward_compat_rules": ("rule",), "compat_notes": ("libcuda",), "compute_capability": ("cc",),
+    "ptx_portability": ("target",), "binary_rules": ("device", "code", "rule"), "torch_releases": ("torch",),
+    "torch_builds": ("torch", "tag", "platform"), "conda": ("torch", "cuda", "platform"),
+    "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
+    "boards": ("name", "cc"),
+    "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
+    "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
+    "rocm": ("torch", "rocm"), "pcie": ("gen",),
+}  # fmt: skip
+
 
 class MatrixError(Exception):
     """The matrix files cannot be used: missing, not JSON, of another shape, or of a newer schema."""
@@ -74,3 +87,11 @@ def row_type(name: str) -> type[msgspec.Struct]:
     """The row type of a table; KeyError for an unknown name."""
     module, row = TABLES[name]
     return cast("type[msgspec.Struct]", getattr(import_module(f".{module}", __package__), row))
+
+
+def row_name(row: msgspec.Struct) -> tuple[str, str]:
+    """(table, what tells a row from the others of its table): ('torch_builds', '2.8.0 cu128 linux_x86_64')."""
+    kind = type(row).__name__
+    table = next(name for name, (_, row_type) in TABLES.items() if row_type == kind)
+    columns = KEYS.get(table) or [f for f in row.__struct_fields__ if f not in ("source", "confidence", "note")][:3]
+    return table, " ".join(str(value) for name in columns if (value := getattr(row, name)) not in (None, ""))

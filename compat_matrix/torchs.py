@@ -13,6 +13,7 @@ from .rows_torch import IndexUrl, TorchBuild, TorchRelease
 from .versions import TorchVersion, numbers, tag_cuda, torch_version
 
 if TYPE_CHECKING:
+    from .rows_driver import Row
     from .store import Store
 
 
@@ -33,7 +34,7 @@ class PythonGrade(msgspec.Struct, frozen=True):
     grade: str
     reason: str
     pythons: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def release_row(m: Store, base: str) -> TorchRelease | None:
@@ -125,7 +126,7 @@ def python_for_torch(m: Store, torch: str, python: str, platform: str = "linux_x
     if row is None or asked is None:
         return PythonGrade("unknown", f"torch {torch} or Python {python} is not listed in this matrix")
     listed = cast("tuple[str, ...]", getattr(row, f"pythons_{platform}", ()))
-    answer = (listed, (row.source,))
+    answer = (listed, (row,))
     wheels = [found for text in (*listed, *row.pythons_index_only) if (found := _python(text))]
     if not listed:
         return PythonGrade("unknown", f"no wheels of torch {row.torch} for {platform} are listed", *answer)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..lint import CONFIDENCE, KEYS
+from ..lint import CONFIDENCE
+from ..tables import KEYS
 
 
 class Found(NamedTuple):

@@ -89,7 +89,7 @@ def read_reports(reports: Iterable[tuple[str, dict[str, Any]]], day: str = "") -
         fields[f"pypi_{platform}"] = _tag(pins)
         if platform == "linux_x86_64":
             fields.update({name: pins.get(name, "") for name in ("cuda_runtime", "cudnn", "nccl", "triton")})
-    source = f"pip install --dry-run --no-deps --report, torch (read {day or date.today().isoformat()})"
+    source = f"the report of pip about torch on the package index (read {day or date.today().isoformat()})"
     return [Found("torch_releases", (version,), fields, source) for version, fields in rows.items()]
 
 

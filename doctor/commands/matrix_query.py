@@ -65,9 +65,9 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
         if grade.grade == "needs-forward-compat":
             compat = m.forward_compat(words[2], words[0], segment="datacenter")
             lines.append(f"on a data-center GPU: {', '.join(compat.packages)}")
-        return grade, lines + cited(m, grade.sources)
+        return grade, lines + cited(m, tuple(dict.fromkeys(row.source for row in grade.rows)))
     about = m.driver_for_gpu(words[0], named_capability(m, " ".join(words[2:])), None, platform)
-    return about, [f"{about.grade}: {about.reason}", *cited(m, about.sources)]
+    return about, [f"{about.grade}: {about.reason}", *cited(m, tuple(row.source for row in about.rows))]
 
 
 def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:

@@ -134,7 +134,7 @@ def install_torch(
         title=title or f"Install {word}",
         steps=tuple(steps),
         note=f"{NO_LINE}\n{why}" if by_conda else why,
-        source="; ".join(m.source(key) for key in build.sources[:1]),
+        source="; ".join(m.source(row.source) for row in build.rows[:1]),
     )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from .. import __version__
 from ..findings import Finding, Policy, Skip, Status
 from ..snapshot import NeedsFact, Snapshot, known
+from .cited import CitingMatrix
 from .rank import rank
 from .registry import Registered, load_all
-from .report import CheckResult, MatrixInfo, Report, Tool, Verdict
+from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -27,6 +28,7 @@ class Examined(NamedTuple):
     """Where it is unknown or skipped."""
     findings: tuple[Finding, ...]
     duration_ms: float = 0.0
+    rows: tuple[MatrixRow, ...] = ()
 
 
 def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Registered] | None = None) -> Report:
@@ -40,9 +42,10 @@ def examine(
     """What every check of the catalogue (or of `checks`) says, in its order."""
     found = []
     for check in load_all() if checks is None else checks:
-        started = perf_counter()
-        status, reason, findings = run_check(check, snapshot, matrix, policy)
-        found.append(Examined(check, status, reason, tuple(findings), round((perf_counter() - started) * 1e3, 3)))
+        started, citing = perf_counter(), CitingMatrix(matrix)
+        status, reason, findings = run_check(check, snapshot, cast("Matrix", citing), policy)
+        ms = round((perf_counter() - started) * 1e3, 3)
+        found.append(Examined(check, status, reason, tuple(findings), ms, citing.cited()))
     return found
 
 
@@ -96,6 +99,7 @@ def _result(one: Examined) -> CheckResult:
         remarked=remarked,
         reason=one.reason,
         duration_ms=one.duration_ms,
+        rows=one.rows,
     )
 
 

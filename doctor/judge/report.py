@@ -14,6 +14,18 @@ REPORT_SCHEMA_VERSION = 1
 Verdict: TypeAlias = Literal["pass", "warn", "fail", "unknown"]
 
 
+class MatrixRow(Struct, frozen=True):
+    """A row of the matrix that a check's result stands on."""
+
+    table: str
+    row: str
+    """What tells it from the others of its table: `2.8.0 cu128 linux_x86_64`."""
+    source: str
+    """Where the fact was read, with the edition or day where it has one."""
+    confidence: str
+    """measured, documented, derived or memory."""
+
+
 class CheckResult(Struct, frozen=True, kw_only=True):
     """What became of one check."""
 
@@ -28,6 +40,8 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     lines: tuple[int, ...] = ()
     """Of a pasted text: numbers of the lines that its findings and remarks stand on."""
     duration_ms: float = 0.0
+    rows: tuple[MatrixRow, ...] = ()
+    """Of the matrix: what it looked up, the first twelve; empty where it stands on the machine's facts alone."""
 
 
 class Tool(Struct, frozen=True):

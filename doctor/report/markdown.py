@@ -13,6 +13,7 @@ from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
 from .groups import counted, exit_words, groups, in_words
+from .matrix_rows import rows_behind
 from .own_error import own_error
 from .terminal import SMI_NOTE
 
@@ -36,6 +37,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
         rows.append(f"- {escape(remark.title)}. {escape(remark.detail)}".rstrip(" "))
     rows += [""] if report.remarks or report.matrix.notes else []
     rows += _checks(report, layers)
+    rows += _matrix(report)
     rows += _facts(report)
     masked = "masked by gpudoctor" if report.redacted else "not masked"
     rows.append(
@@ -167,6 +169,17 @@ def _checks(report: Report, layers: Mapping[str, Layer]) -> list[str]:
             sign = "ℹ️" if check.remarked else _SIGN[check.status]
             rows.append(f"| {sign} | {group.layer} | {escape(in_words(check))} | `{check.id}` |")
     return [*rows, "", "</details>", ""]
+
+
+def _matrix(report: Report) -> list[str]:
+    """What the findings stand on of the matrix, folded."""
+    behind = rows_behind(report, [finding.id for finding in report.findings])
+    if not behind:
+        return []
+    head = ["<details>", f"<summary>Rows of the matrix {escape(report.matrix.version)}: {len(behind)}</summary>", ""]
+    head += ["| Row | Source | |", "| --- | --- | --- |"]
+    rows = [f"| {r.table} {escape(r.row)} | {escape(r.source)} | {r.confidence} |" for r in behind]
+    return [*head, *rows, "", "</details>", ""]
 
 
 def _facts(report: Report) -> list[str]:

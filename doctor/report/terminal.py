@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..findings import Layer
+from ..findings import Finding, Layer
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
@@ -68,7 +68,7 @@ def _causes(report: Report, width: int, verbose: int) -> list[Line]:
     for index, (root, under) in enumerate(families(report.findings)):
         rows += _also(index)
         error = own_error(root, under, report.snapshot)
-        rows += [*cause(root, under, width, verbose, error=error), BLANK]
+        rows += [*cause(root, under, width, verbose, error=error), *_matrix(report, root, width, verbose), BLANK]
     return rows
 
 
@@ -83,8 +83,17 @@ def _text_causes(report: Report, titles: Mapping[str, str], width: int, verbose:
         rows += [*pasted.open_lines(report, titles, width), BLANK]
     for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
         rows += _also(index)
-        rows += [*cause(root, under, width, verbose, pasted.lines_of(root)), BLANK]
+        told = cause(root, under, width, verbose, pasted.lines_of(root))
+        rows += [*told, *_matrix(report, root, width, verbose), BLANK]
     return rows
+
+
+def _matrix(report: Report, root: Finding, width: int, verbose: int) -> list[Line]:
+    if not verbose:
+        return []
+    from .matrix_rows import matrix_lines
+
+    return matrix_lines(report, [root.id], width)
 
 
 def _also(index: int) -> list[Line]:

@@ -74,7 +74,7 @@ def test_the_grade_names_floors_and_limits(m: Matrix) -> None:
     answer = m.driver_for_cuda("535.129.03", "12.8")
     assert (answer.cuda_reported, answer.floor_full, answer.floor_minor) == ("12.2", "570.26", "525.60.13")
     assert answer.limits == "sass-only"
-    assert answer.sources and all(m.source(key) != key for key in answer.sources)
+    assert answer.rows and all(m.source(row.source) != row.source for row in answer.rows)
 
 
 FULL_FLOORS = {

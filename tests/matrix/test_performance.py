@@ -29,7 +29,7 @@ def test_bands_are_in_order_for_every_gpu(m: Matrix) -> None:
                 assert e.reason and e.low == e.floor == e.high == 0, row.id
                 continue
             known += 1
-            assert 0 <= e.floor <= e.low < e.typical <= e.high and e.unit and e.sources, (row.id, kind, what, e)
+            assert 0 <= e.floor <= e.low < e.typical <= e.high and e.unit and e.rows, (row.id, kind, what, e)
             assert e.basis == "measured" or e.floor == 0 or kind == "h2d"
             if kind == "matmul" and row.form_factor != "laptop":
                 least = 0.18 if (watts[row.id] or 300) <= 75 else 0.3
