@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import drivers as _drivers
     from . import extension_wheels as _wheels
     from . import forward as _forward
+    from . import frameworks as _frameworks
     from . import gpus as _gpus
     from . import libraries as _libraries
     from . import lint as _lint
@@ -46,6 +47,7 @@ else:
 
     _builds, _code, _companions = _Subject("builds"), _Subject("code"), _Subject("companions")
     _conda, _drivers, _forward = _Subject("conda"), _Subject("drivers"), _Subject("forward")
+    _frameworks = _Subject("frameworks")
     _gpus, _libraries, _lint = _Subject("gpus"), _Subject("libraries"), _Subject("lint")
     _performance, _torchs, _wheels = _Subject("performance"), _Subject("torchs"), _Subject("extension_wheels")
 
@@ -82,6 +84,7 @@ class Matrix(Store):
     conda_builds = _conda.conda_builds
     extension_wheel = _wheels.extension_wheel
 
+    framework = _frameworks.framework
     cudnn = _libraries.cudnn
     cudnn_for_gpu = _libraries.cudnn_for_gpu
     nccl = _libraries.nccl

@@ -60,3 +60,17 @@ class NvmlError(Row, frozen=True, kw_only=True, gc=False):
     causes: str = ""
     first_fix: str = ""
     causes_confidence: str = ""
+
+
+class Framework(Row, frozen=True, kw_only=True, gc=False):
+    """One release of a framework other than torch, as its project builds it. version: a release, or a minor ('2.13')
+    for every patch of it; cuda, cudnn: what it was built with (cudnn '': it needs none); pythons: of its wheels;
+    gpu_platforms: where the wheel uses a GPU; extra: the extra that brings CUDA as wheels."""
+
+    package: str
+    version: str
+    cuda: str
+    cudnn: str = ""
+    pythons: tuple[str, ...] = ()
+    gpu_platforms: tuple[str, ...] = ()
+    extra: str = ""

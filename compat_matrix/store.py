@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .rows_code import BinaryRule, Capability, PtxTarget
     from .rows_driver import CompatNote, CudaMajor, DriverBranch, ForwardCompat, ForwardCompatRule, Toolkit
     from .rows_gpu import Board, Gpu, GpuSpec
-    from .rows_library import CudaError, Cudnn, Nccl, NvmlError
+    from .rows_library import CudaError, Cudnn, Framework, Nccl, NvmlError
     from .rows_more import Cpu, Extension, ExtensionWheel, Image, MigProfile, NvLink, Pcie, Performance, Rocm
     from .rows_torch import Companion, CondaBuild, IndexUrl, TorchBuild, TorchRelease
 
@@ -70,6 +70,7 @@ class Store:
     boards: Table[Board] = Table("boards")
     cudnn_rows: Table[Cudnn] = Table("cudnn")
     nccl_rows: Table[Nccl] = Table("nccl")
+    frameworks: Table[Framework] = Table("frameworks")
     cuda_errors: Table[CudaError] = Table("cuda_errors")
     nvml_errors: Table[NvmlError] = Table("nvml_errors")
     conda_rows: Table[CondaBuild] = Table("conda")

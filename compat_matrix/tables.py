@@ -32,6 +32,7 @@ TABLES = {
     "gpu_specs": ("rows_gpu", "GpuSpec"),
     "cudnn": ("rows_library", "Cudnn"),
     "nccl": ("rows_library", "Nccl"),
+    "frameworks": ("rows_library", "Framework"),
     "cuda_errors": ("rows_library", "CudaError"),
     "nvml_errors": ("rows_library", "NvmlError"),
     "images": ("rows_more", "Image"),
@@ -54,6 +55,7 @@ KEYS = {
     "index_urls": ("tag",), "gpus": ("id",), "gpu_specs": ("id",),
     "boards": ("name", "cc"),
     "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
+    "frameworks": ("package", "version", "cuda"),
     "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
     "rocm": ("torch", "rocm"), "pcie": ("gen",),
 }  # fmt: skip

@@ -13,7 +13,7 @@ How to fix it: install `tensorflow[and-cuda]` in the same version.
 
 A warning; a remark where torch is installed; a failure with `--require tensorflow`.
 
-Source: tensorflow.org/install/pip; Requires-Dist of TensorFlow.
+Source: tensorflow.org/install/pip and /install/source (tested builds); Requires-Dist of TensorFlow.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.frameworks import sonames
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Fix, Policy, Skip
 from ..fixes.frameworks import cuda_wheels, replace_package
 from ..snapshot import Distribution, Snapshot, known, need
 from ._frameworks import gpu_wanted, installed, missing_libraries, weight
@@ -55,16 +56,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     gpu_wanted(s, p)
     if known(s.host.system) == "windows" or known(s.host.architecture) != "x86_64" or d.installer == "conda":
         raise Skip("this TensorFlow is no GPU build of PyPI")
-    cuda, cudnn = _built_for(m, d)
-    if not cuda:
+    pins = _pinned(d)
+    row = next(iter(m.framework("tensorflow", d.version)), None)
+    if pins:
+        cuda, cudnn = pins
+        runtime = f"libcudart.so.{cuda}" + (".0" if cuda == "11" else "")
+        names: tuple[str, ...] = (runtime, f"libcublas.so.{cuda}", f"libcudnn.so.{cudnn}")
+    elif row:
+        cuda, cudnn, names = row.cuda, row.cudnn, sonames(row)
+    else:
         return
-    runtime = f"libcudart.so.{cuda}" + (".0" if cuda == "11" else "")
-    sonames = (runtime, f"libcublas.so.{cuda}", f"libcudnn.so.{cudnn}")
-    lost = missing_libraries(s, sonames)
+    lost = missing_libraries(s, names)
     facts = {"tensorflow": d.version, "cuda": cuda, "cudnn": cudnn, "missing": lost}
     say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "tensorflow"), CHECK.remark)
     blind = numbers(d.version)[:3] == (2, 16, 1)
-    if blind and (lost or _only_wheels(s, sonames)):
+    if blind and (lost or _only_wheels(s, names)):
         wheels = [(f"nvidia-{part}-cu12", version) for part, version in _WITH_2_16_2.items()]
         title = "TensorFlow 2.16.1 does not look into its CUDA wheels"
         fix = replace_package(
@@ -79,26 +85,45 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     elif lost:
         title = f"TensorFlow {d.version} does not find {', '.join(lost)}"
         detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; neither wheels nor the loader's path supply them."
+        yield say(
+            title,
+            detail,
+            facts=facts,
+            subject="tensorflow",
+            fixes=_fixes(s, m, d, cuda, cudnn, extra=pins is not None or bool(row and row.extra)),
+        )
+
+
+def _fixes(s: Snapshot, m: Matrix, d: Distribution, cuda: str, cudnn: str, *, extra: bool) -> tuple[Fix, ...]:
+    """Its CUDA libraries as wheels; a release from before them is replaced by one that has them."""
+    if extra:
         parts = ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse")
-        fix = cuda_wheels(s, int(cuda), int(cudnn), parts, f"tensorflow[and-cuda]=={d.version}")
-        yield say(title, detail, facts=facts, subject="tensorflow", fixes=(fix,))
+        return (cuda_wheels(s, numbers(cuda)[0], numbers(cudnn)[0], parts, f"tensorflow[and-cuda]=={d.version}"),)
+    newer = _with_extra(s, m)
+    if not newer:
+        return ()
+    spec, title = f"tensorflow[and-cuda]=={newer}.*", f"Install TensorFlow {newer} with its CUDA libraries"
+    return (replace_package(s, [], spec, [("tensorflow", newer)], id="upgrade-tensorflow", title=title),)
 
 
-def _built_for(m: Matrix, d: Distribution) -> tuple[str, str]:
-    """CUDA and cuDNN major by the pins of its extra, else by the matrix (of the same minor release); '' unknown."""
+def _pinned(d: Distribution) -> tuple[str, str] | None:
+    """CUDA and cuDNN major by the pins of its extra, where its metadata was read and has them."""
     cuda = cudnn = ""
     for line in known(d.requires) or ():
         found = re.match(r"nvidia-(cublas|cudnn)-cu(\d+)\D*(\d+)?", line)
         if found:
             cuda = found[2]
             cudnn = found[3] or cudnn if found[1] == "cudnn" else cudnn
-    if cuda and cudnn:
-        return cuda, cudnn
-    rows = [r for r in m.extensions if r.package == "tensorflow" and numbers(r.version)[:2] == numbers(d.version)[:2]]
-    found = re.match(r"\D*(\d+)\.\S* .*?cuDNN \D*(\d+)", rows[0].cuda) if rows else None
-    return (found[1], found[2]) if found else ("", "")
+    return (cuda, cudnn) if cuda and cudnn else None
 
 
-def _only_wheels(s: Snapshot, sonames: tuple[str, ...]) -> bool:
+def _with_extra(s: Snapshot, m: Matrix) -> str:
+    """The newest TensorFlow that brings CUDA as wheels and has one for this Python; '' where none is listed."""
+    have = ".".join(map(str, numbers(known(s.python.patient.version))[:2]))
+    rows = [r for r in m.frameworks if r.package == "tensorflow" and r.extra and have in r.pythons]
+    return max((r.version for r in rows), key=numbers, default="")
+
+
+def _only_wheels(s: Snapshot, names: tuple[str, ...]) -> bool:
     loaded = {item.soname for item in need("cuda.libraries", s.cuda.libraries)}
-    return not loaded & set(sonames)
+    return not loaded & set(names)

@@ -162,6 +162,23 @@ def test_tensorflow_with_a_toolkit_of_the_system() -> None:
     assert run(LIBS, machine.replace({"cuda.libraries": Missing("denied")}))[0] == "unknown"
 
 
+def test_a_tensorflow_from_before_the_wheels() -> None:
+    """Its libraries' names carry CUDA's minor; it is replaced by a release that brings them, where this Python has one."""
+    machine = alone(tensorflow="2.1.0")
+    status, _, said = run(LIBS, machine)
+    (finding,) = said
+    assert status == "warn" and "libcudart.so.10.1" in finding.title and "CUDA 10.1 and cuDNN 7.6" in finding.detail
+    (fix,) = finding.fixes
+    assert "'tensorflow[and-cuda]==2.21.*'" in fix.steps[0].command
+    old_python = machine.replace({"python.patient.version": "3.7.17"})
+    assert run(LIBS, old_python)[2][0].fixes == ()
+    found = tuple(
+        LoaderLibrary(name=name.partition(".")[0], soname=name, path=f"/usr/lib/{name}", found_by="ld.so.cache")
+        for name in ("libcudart.so.10.1", "libcublas.so.10", "libcudnn.so.7")
+    )
+    assert judged(LIBS, machine.replace({"cuda.libraries": found})) == "pass"
+
+
 def test_tensorflow_2_16_1_does_not_see_its_wheels() -> None:
     wheels = {"nvidia_cuda_runtime_cu12": "12.3.101", "nvidia_cublas_cu12": "12.3.4.1", "nvidia_cudnn_cu12": "8.9.7.29"}
     assert judged(LIBS, alone(tensorflow="2.16.1", **wheels)) == "warn"
