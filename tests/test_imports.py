@@ -45,6 +45,7 @@ ALSO = {
     "doctor/probes/commands.py": {"doctor/targets"},  # names the agents
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
+    "doctor/findings/__init__.py": {"compat_matrix"},  # for the type checker alone
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
     **{
         f"doctor/patient/{name}.py": {"torch"}  # the patient's

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import torch_version
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..snapshot import Distribution, Snapshot, known
 from .extensions import without_libraries
 from .install import Install, step
@@ -14,9 +14,6 @@ from .machine import wheel_platform
 from .packages import site_packages, uninstall_command, with_distributions
 from .pins import pin_of, requires
 from .where import recheck_run
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 COMPILED = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 """Those that are built against one torch."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import numbers, tag_cuda, torch_version
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .driver import install_offered, offer, other_host
 from .machine import capabilities, driver_platform, seen_gpus
 from .python import compatible_python, new_python_fix
 from .torch import choose, install_torch, is_installed
 from .where import RECHECK, driver_changes, recheck_run
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 USUAL = ("7.5", "8.0", "8.6", "9.0")
 """What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""

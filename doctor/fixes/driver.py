@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
 from .machine import capabilities, driver_platform
 from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host
 from .windows import update_windows_driver
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..findings.patterns import lazy
 from ..snapshot import CodeLibrary, Distribution, Missing, Snapshot, known
 from .install import Install, step, ways
 from .packages import site_packages, uninstall_command, with_distributions
 from .torch_bound import Torch, misfit
 from .where import RECHECK
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _CUDART = lazy(r"libcudart\.so\.(\d+)(\.0)?")
 _COMPANIONS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compat_matrix.versions import minor, numbers
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..snapshot import ABSENT, Snapshot
 from .container import variable_line
 from .driver import install_compatible, install_offered, offer, other_host
 from .where import driver_changes, guest
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) -> tuple[Fix, ...]:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..findings import Fix
+from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .driver import APT, ARCH, RPM, install_compatible
 from .where import driver_changes, host_sudo, on_host
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def build_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import numbers, torch_version
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .install import Install, note, step
 from .machine import wheel_platform
 from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import Pin, absent_pins, applies, cuda_pins, library_of, requires
 from .where import RECHECK, recheck_run
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def _installed(s: Snapshot, pins: Sequence[Pin], drop: Sequence[str] = ()) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from compat_matrix.versions import tag_cuda, torch_version
 
+from ..findings import Matrix
 from ..snapshot import Gpu, Missing, Snapshot, known
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 class SeenGpu(Struct, frozen=True):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Fix
+from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .machine import wheel_platform
 from .torch import choose, install_torch
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def compatible_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False) -> str:

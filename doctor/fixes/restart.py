@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
 from .driver import RPM, install_compatible, install_note, other_host
 from .machine import driver_platform
@@ -19,9 +19,6 @@ from .where import (
     on_host,
     start_again,
 )
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def load_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:

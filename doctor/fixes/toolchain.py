@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..findings import Fix, Step
+from ..findings import Fix, Matrix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
 from .install import conda_line
 from .selection import environment_with
 from .where import RECHECK, container_kind, lasting, sudo
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 GCC = lazy(r"(^|/)(?:gcc|cc)(?:-(\d+))?$")
 _RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from compat_matrix.versions import numbers, torch_version
 
+from ..findings import Matrix
 from ..findings.patterns import lazy
 from ..snapshot import Distribution, Missing, Snapshot, known
 from .pins import Pin, applies
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _TORCH_LINE = lazy(
     r"\s*torch(?![\w.-])\s*(?:\[[^\]]{0,100}\])?\s*\(?\s*([<>=!~][^;()]{0,100}?)\s*\)?\s*(?:;(.{0,400}))?$", re.DOTALL

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..findings import Matrix
 from .report import MatrixRow
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _MOST = 12
 """Rows named for a check: a question such as 'which builds are there' looks at hundreds."""

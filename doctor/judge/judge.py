@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from .. import __version__
-from ..findings import Finding, Policy, Skip, Status
+from ..findings import Finding, Matrix, Policy, Skip, Status
 from ..snapshot import NeedsFact, Snapshot, known
 from .cited import CitingMatrix
 from .rank import rank
 from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 class Examined(NamedTuple):

@@ -7,17 +7,14 @@ What a fix already removes (its consequences) needs no step of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ..findings import Finding, Fix, Policy
+from ..findings import Finding, Fix, Matrix, Policy
 from ..snapshot import Missing, Snapshot
 from .judge import judge
 from .report import Report
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 Assess: TypeAlias = Callable[[Snapshot, "Matrix", Policy], Report]
 _MOST_FIXES = 24

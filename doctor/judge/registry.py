@@ -6,15 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CheckFunction = Callable[["Snapshot", "Matrix", "Policy"], Iterator[Finding]]
 

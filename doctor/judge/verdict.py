@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Finding
+from ..findings import Finding, Matrix
 from ..findings.measured_bounds import REFERENCE_BATCH, Sweep, Watched, sweeps, watched
 from ..findings.measured_cuda import compatibility
 from ..findings.measured_path import gpu_of, overall, paths
 from ..findings.measured_rates import Ranged, number, ranged
 from ..snapshot import Snapshot, known
 from .report import BatchVerdict, Expected, MeasuredVerdict
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _KINDS = ("matmul", "memory", "copy")
 _TOGETHER = 1.4

@@ -6,14 +6,11 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pkgutil import get_data
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
-from ..findings import Check, Finding, Layer, Policy, Severity, Skip
+from ..findings import Check, Finding, Layer, Matrix, Policy, Severity, Skip
 from ..judge import Registered
 from ..snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _TUPLES = ("tags", "downstream_of")
 _ONE_OF = {"severity": get_args(Severity), "layer": get_args(Layer)}

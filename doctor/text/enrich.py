@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..findings import Matrix
 from ..snapshot import Missing, Snapshot, known
 from .fits import AT_A_KERNEL
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 _MOBILE = re.compile(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
 """What lspci and people add to a board's name: its chip is of the same generation."""

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
-from ...findings import Finding, Fix
+from ...findings import Finding, Fix, Matrix
 from ...fixes.powershell import in_powershell
 from ...fixes.where import RECHECK, guest
 from ...snapshot import Snapshot, Symptom, known
 from .parts import Builder, Told
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
-
 
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ...findings import Fix
+from ...findings import Fix, Matrix
 from ...snapshot import Snapshot, Symptom
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 class Told(NamedTuple):
