@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from compat_matrix.code import CodeGrade
 from compat_matrix.versions import arch, torch_version
 
-from ..findings import Skip
+from ..findings import Matrix, Skip
 from ..findings.patterns import lazy
 from ..fixes.machine import SeenGpu, wheel_platform
 from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
 from ._extensions import FEW, share_for
 from ._torch import cuda_build, gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 RUNS = ("sass", "ptx-jit")
 _MAIN = lazy(r"/libtorch_cuda(_cu|_cpp)?\.so$")

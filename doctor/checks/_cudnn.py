@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from compat_matrix.versions import numbers, torch_version
 
+from ..findings import Matrix
 from ..fixes.machine import wheel_platform
 from ..fixes.pins import cuda_pins, library_of
 from ..snapshot import Snapshot, known
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def is_compatible(have: str, compiled: str) -> bool:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from compat_matrix.versions import numbers
 
+from ..findings import Matrix
 from ..snapshot import CodeLibrary, Snapshot, known
 from ._linked import libraries_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 FEW = 0.2
 """Up to this share of containers, code that would run is that of a few special kernels, not support."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..findings.measured_rates import Ranged, below_default, ranged, share
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._boards import is_laptop, is_vgpu
 from ._measured import measured, none_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CAPPED_PERCENT = 25.0
 _NEW_TYPES = ("fp8", "int8")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix
+from ..findings import Check, Finding, Fix, Matrix
 from ..fixes.compatible import compatible_torch, drivable, show_only
 from ..fixes.machine import seen_gpus
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._code import Judged, judged, older_than_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 
 def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Iterator[Finding]:

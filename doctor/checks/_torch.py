@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from compat_matrix.versions import numbers, tag_cuda, torch_version
 
-from ..findings import Policy, Skip
+from ..findings import Matrix, Policy, Skip
 from ..fixes.machine import SeenGpu, seen_gpus
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm")
 """Ids that say: torch has no code for this GPU."""

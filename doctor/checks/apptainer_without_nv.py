@@ -14,17 +14,13 @@ Source: apptainer.org/docs/user, GPU support.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import start_with_gpu
 from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,17 +18,13 @@ Source: ELF DT_NEEDED of torch's libraries; torch's METADATA.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.libraries import restore_libraries
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, missing_library, texts
 from ._torch import REPLACED, cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,16 +18,12 @@ Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`;
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import limit
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

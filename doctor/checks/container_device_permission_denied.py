@@ -17,15 +17,11 @@ Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container T
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import allow_access
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

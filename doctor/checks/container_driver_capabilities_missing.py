@@ -18,17 +18,13 @@ Source: NVIDIA Container Toolkit documentation, driver capabilities.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import start_with, variable_line
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._given import given
 from ._seen import DRIVERLESS, NOT_GIVEN, is_wsl
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,16 +17,12 @@ Source: NVIDIA Container Toolkit documentation: driver libraries are mounted fro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.libcuda import prefer_folder, purge_image_driver
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_wsl, real_libcudas, same_version
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

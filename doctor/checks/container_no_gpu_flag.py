@@ -18,17 +18,13 @@ Source: NVIDIA Container Toolkit documentation, docs.nvidia.com/datacenter/cloud
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import start_with_gpu
 from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS, is_wsl, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

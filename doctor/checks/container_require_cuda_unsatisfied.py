@@ -22,16 +22,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.images import disable_require, newer_driver_for
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ..snapshot.require import required
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NOT_GIVEN
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

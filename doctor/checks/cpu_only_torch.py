@@ -19,16 +19,12 @@ Source: torch/version.py of the installed build.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
 from ..fixes.machine import capabilities
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, gpu_needed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,16 +17,12 @@ Source: cgroup v2, cpu.max, docs.kernel.org/admin-guide/cgroup-v2.html.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.limits import more_cores
 from ..snapshot import Snapshot, known, need
 from ._readings import limit, listed
 from ._seen import absent
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

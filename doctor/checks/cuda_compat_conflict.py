@@ -20,15 +20,11 @@ Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas, version_numbers
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,22 +21,18 @@ Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
 from ..fixes.driver import install_compatible, install_offered, offer
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._code import serves_any
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

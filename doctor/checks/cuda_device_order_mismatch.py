@@ -17,16 +17,12 @@ Source: CUDA C++ Programming Guide, environment variables.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.variables import pci_order
 from ..snapshot import CudaDevice, Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._readings import listed
 from ._seen import need_whole
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,16 +20,12 @@ Source: CUDA Driver API, CUresult.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.restart import install_libcuda, restart
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import ALL_CAUSES, absent, hidden_on_purpose, is_wsl
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,9 +20,8 @@ enumeration; docs.nvidia.com/deploy/mps, environment variables; docs.nvidia.com/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.libcuda import remove_compat
 from ..fixes.restart import restart
 from ..snapshot import Gpu, Snapshot, known, need
@@ -31,9 +30,6 @@ from ._readings import name_of
 from ._seen import ALL_CAUSES, absent, compat_in_use, is_wsl, need_gpus, need_whole, real_libcudas
 from .cuda_compat_on_unsupported_gpu import refuses
 from .cuda_visible_devices_wrong import named
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,14 +17,10 @@ Source: torch/utils/cpp_extension.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.toolchain import nvcc
 from ..snapshot import Missing, Snapshot, known, need
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

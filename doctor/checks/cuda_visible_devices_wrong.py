@@ -19,17 +19,13 @@ Source: CUDA C++ Programming Guide, environment variables.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.container import start_with, variable_line
 from ..fixes.selection import set_variable, unset_variable
 from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, Snapshot, known, need
 from ._seen import need_whole, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,20 +17,16 @@ Source: NVIDIA cuDNN support matrix.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..fixes.compatible import compatible_torch
 from ..fixes.libraries import cudnn_wheels, install_pins
 from ..fixes.pins import Pin
 from ..snapshot import NOT_ASKED, Missing, Snapshot, known, need
 from ._cudnn import compiled_with, is_compatible
 from ._torch import REPLACED, cuda_build, gpus, unlisted
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,18 +20,14 @@ Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..fixes.libraries import install_pins, off_library_path, reinstall_torch
 from ..fixes.pins import Pin, cuda_pins, library_of
 from ..snapshot import Missing, Snapshot, known, need
 from ._cudnn import compiled_with, is_compatible
 from ._errors import first_line
 from ._torch import REPLACED, cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -19,16 +19,12 @@ Source: NVIDIA driver README, device node section; nvidia-modprobe(1).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import give_nodes
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, is_wsl, need_module_loaded, nodes_of, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -19,15 +19,11 @@ Source: sizes of the torch and nvidia-* wheels on PyPI.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..fixes.where import RECHECK
 from ..snapshot import Disk, Missing, Snapshot, known, need
 from ._torch import build_kind, gpu_needed, no_card
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -14,16 +14,12 @@ Source: docs.nvidia.com/datacenter/tesla/drivers, supported drivers; the matrix'
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.drivers import branch_ended
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.machine import driver_platform
 from ..snapshot import Missing, NeedsFact, Snapshot, need
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

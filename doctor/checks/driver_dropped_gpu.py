@@ -16,15 +16,11 @@ Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacente
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.driver import older_driver
 from ..snapshot import Snapshot, known
 from ._driver_gpu import graded
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,16 +21,12 @@ Source: NVML return code 18 NVML_ERROR_LIB_RM_VERSION_MISMATCH (nvml.h).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.restart import reload_module
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, is_compat, is_wsl, same_version
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

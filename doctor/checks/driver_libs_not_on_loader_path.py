@@ -18,15 +18,11 @@ Source: ld.so(8); GKE documentation, running GPUs in Standard node pools, about 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.libcuda import folder_of, prefer_folder
 from ..snapshot import Snapshot, known, need
 from ._seen import DRIVERLESS, absent
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

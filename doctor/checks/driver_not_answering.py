@@ -21,17 +21,13 @@ Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.driver import other_host
 from ..fixes.restart import power_cycle, reboot
 from ..fixes.where import container_kind
 from ..snapshot import CallFault, Missing, Snapshot, known, need
 from ._seen import absent
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

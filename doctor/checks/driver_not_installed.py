@@ -17,16 +17,12 @@ Source: NVIDIA driver installation guide, docs.nvidia.com/datacenter/tesla/drive
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.driver import install_compatible
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, is_wsl, need_module_loaded, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

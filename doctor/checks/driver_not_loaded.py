@@ -19,16 +19,12 @@ Source: NVML return code 9 NVML_ERROR_DRIVER_NOT_LOADED (nvml.h); NVIDIA driver 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.restart import load_module
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_wsl, module_loaded, need_module_loaded, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,20 +21,16 @@ Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CU
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import minor
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.cuda_driver import fixes_for
 from ..fixes.machine import driver_platform
 from ..snapshot import Missing, Snapshot, known, need
 from ._code import serves_any
 from ._seen import DRIVERLESS, compat_in_use
 from ._torch import NO_CODE, cuda_build, no_card, unlisted
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,17 +18,13 @@ driver's README.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.driver import install_offered, offer, other_host
 from ..fixes.windows import update_windows_driver
 from ..snapshot import Snapshot, known
 from ._driver_gpu import graded
 from ._seen import is_wsl
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -15,16 +15,12 @@ Source: nvidia-smi(1), ECC mode.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import ecc_on
 from ..snapshot import Snapshot, known
 from ._boards import every, is_vgpu, rows_of
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,15 +18,11 @@ documentation, CUDA environment variables.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.variables import unset
 from ..snapshot import Snapshot, known, need
 from ._bad_variables import ANY, PEER, SEVERAL_GPUS, VARIABLES
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

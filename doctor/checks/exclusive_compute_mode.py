@@ -16,15 +16,11 @@ Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.selection import default_compute_mode, end_process
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, need_gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,9 +21,8 @@ Source: Requires-Dist and direct_url.json of the extension; names of release whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extension_install import compatible_wheel
 from ..fixes.extensions import another
@@ -31,9 +30,6 @@ from ..fixes.torch_bound import misfit, torch_here
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._torch import OTHER_BUILD, REPLACED, installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -22,20 +22,16 @@ Source: CUDA C++ Programming Guide, binary compatibility; .nv_fatbin of the libr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import arch
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..fixes.extensions import SOURCE_ONLY, build, remove, upgrade
 from ..fixes.machine import SeenGpu
 from ..snapshot import Distribution, Missing, NeedsFact, Snapshot, need
 from ._errors import texts
 from ._extensions import Reach, main_libraries, reaches
 from ._torch import NO_CODE, OTHER_BUILD, gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,11 +18,10 @@ Source: names of bitsandbytes' libraries; ELF DT_NEEDED of the extension; bitsan
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extensions import another, cudart_major, remove, upgrade
 from ..fixes.selection import unset_variable
@@ -31,9 +30,6 @@ from ._errors import texts
 from ._extensions import bitsandbytes_library, bitsandbytes_versions
 from ._linked import links_torch
 from ._torch import OTHER_BUILD, REPLACED, cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

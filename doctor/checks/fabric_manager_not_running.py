@@ -19,15 +19,11 @@ Source: Fabric Manager user guide, docs.nvidia.com/datacenter/tesla/fabric-manag
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.driver import start_fabric_manager
 from ..snapshot import Snapshot, known
 from ._seen import need_cuda_code, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

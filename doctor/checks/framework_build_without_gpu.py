@@ -20,13 +20,12 @@ Source: tensorflow.org/install/pip; the projects' installation pages.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..fixes.frameworks import LLAMA_CPP, replace_package
 from ..fixes.install import ways
 from ..fixes.packages import with_distributions
@@ -34,9 +33,6 @@ from ..fixes.where import RECHECK
 from ..snapshot import CodeLibrary, Distribution, Snapshot, known, need
 from ._frameworks import gpu_wanted, weight
 from ._linked import libraries_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,18 +20,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.frameworks import sonames
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..fixes.frameworks import cuda_wheels, replace_package
 from ..snapshot import Distribution, Snapshot, known, need
 from ._frameworks import gpu_wanted, installed, missing_libraries, weight
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,16 +18,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.driver import other_host
 from ..snapshot import Snapshot
 from . import _gpu_numbers as numbers
 from ._seen import ALL_CAUSES
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -24,18 +24,14 @@ docs.kernel.org/admin-guide/cgroup-v2.html, device controller; for ENXIO chrdev_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.driver import other_host
 from ..fixes.restart import power_cycle
 from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, PciDevice, Snapshot, UnlistedGpu, known
 from . import _gpu_numbers as numbers
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -22,15 +22,11 @@ of 512 rows and 63 pages: DCGM (DcgmGPUHardwareLimits.h).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import replace_board, reset
 from ..snapshot import Snapshot, known
 from ._readings import Readings, limit, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

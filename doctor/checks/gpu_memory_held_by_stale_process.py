@@ -21,18 +21,14 @@ Source: nvidia-smi(1); NVML memory and process functions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.gpu_state import find_holder
 from ..fixes.machine import driver_platform
 from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, Snapshot, known
 from ._boards import is_superchip, is_vgpu
 from ._readings import Readings, limit, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

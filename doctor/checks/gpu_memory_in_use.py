@@ -17,15 +17,11 @@ Source: NVML memory and process functions (nvml.h).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..snapshot import Snapshot, known
 from ._boards import is_superchip
 from ._readings import Readings, limit, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,9 +17,9 @@ Source: CUDA error codes (cuda.h, driver_types.h); what torch answered in a chil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..fixes.libraries import reinstall_torch
 from ..fixes.where import recheck_run
 from ..snapshot import Missing, NeedsFact, Snapshot, TorchRun, known, need
@@ -27,9 +27,6 @@ from ._code import NO_IMAGE, judged, no_image_here
 from ._errors import first_line, texts
 from ._seen import ALL_CAUSES, hidden_on_purpose
 from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, cuda_build, gpu_needed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

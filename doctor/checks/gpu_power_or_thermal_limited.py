@@ -17,16 +17,12 @@ Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..fixes.gpu_state import cool, power
 from ..snapshot import Gpu, Snapshot, known
 from ._boards import has_power_sockets, is_laptop
 from ._readings import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE, POWER_CAP, SW_THERMAL, Readings, listed, loaded, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,15 +21,11 @@ NVML 615); what each asks for: docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, E
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import recover_imex, reset
 from ..snapshot import Snapshot, known
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

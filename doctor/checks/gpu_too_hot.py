@@ -23,16 +23,12 @@ Source: nvidia-smi(1), temperature and clocks event reasons; NVML nvmlDeviceGetM
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import cool
 from ..snapshot import Gpu, Snapshot, known
 from ._boards import is_laptop
 from ._readings import THERMAL, Readings, limit, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,15 +17,12 @@ Source: results of `gpudoctor prove` against float64 on the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..snapshot import Gpu, Snapshot, known
 from ._measured import measured
 from ._readings import name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

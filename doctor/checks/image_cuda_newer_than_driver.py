@@ -18,19 +18,15 @@ Source: CUDA Compatibility guide, docs.nvidia.com/deploy/cuda-compatibility.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import minor
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.images import newer_driver_for, older_image
 from ..fixes.machine import driver_platform
 from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._seen import DRIVERLESS, compat_in_use
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,18 +18,15 @@ Source: the image's environment variables against torch's version file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import torch_version
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..fixes.install import Install, pip_line, step
 from ..fixes.where import RECHECK, container_kind, recheck_run
 from ..snapshot import Snapshot, known, need
 from ._torch import installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,
