@@ -20,17 +20,13 @@ Source: docs.jax.dev/en/latest/installation.html; jaxlib/plugin_support.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.frameworks import cuda_major_for, install_jax
 from ..snapshot import Snapshot, known
 from ._frameworks import gpu_wanted, installed, weight
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

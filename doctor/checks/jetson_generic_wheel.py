@@ -17,20 +17,16 @@ Source: docs.nvidia.com: Installing PyTorch for Jetson Platform; bytes of torch'
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import torch_version
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.jetson import jetson_build
 from ..fixes.machine import seen_gpus
 from ..snapshot import Snapshot, known
 from ._code import judged
 from ._seen import nodes_of
 from ._torch import build_kind, installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..findings.patterns import lazy
 from ..fixes.toolchain import c_compiler, python_headers
 from ..fixes.where import recheck_run
@@ -32,9 +31,6 @@ from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import triton, users
 from ._torch import cuda_build, has_gpu
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

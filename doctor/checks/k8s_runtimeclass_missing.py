@@ -18,17 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.cluster import runtime_class
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._given import given, not_there
 from ._seen import DRIVERLESS
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

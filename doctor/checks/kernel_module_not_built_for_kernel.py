@@ -17,15 +17,11 @@ Source: dkms(8); NVIDIA driver installation guide. Read from modules.dep of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.kernel_module import build_module
 from ..snapshot import Snapshot, known, need
 from ._module import is_loaded
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,19 +21,16 @@ Source: ld.so(8); torch issue 111469.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.libraries import off_library_path
 from ..fixes.pins import cuda_pins, library_of, older
 from ..snapshot import LoaderLibrary, Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
 from ._torch import cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

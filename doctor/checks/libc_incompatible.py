@@ -17,16 +17,12 @@ Source: PEP 600 (manylinux); symbol versions in torch's libraries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.libc import newer_libc
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, libc_version, need_answer, texts
 from ._torch import installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -19,15 +19,11 @@ Source: CUDA Driver API, CUDA_ERROR_STUB_LIBRARY; CUDA Installation Guide.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.libcuda import drop_folder, folder_of, library_path
 from ..snapshot import Snapshot, known, need
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, real_libcudas
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

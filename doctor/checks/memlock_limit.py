@@ -19,15 +19,11 @@ Source: NCCL user guide, troubleshooting, InfiniBand; Open MPI FAQ on locked mem
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.limits import unlimited_memlock
 from ..snapshot import Snapshot, known, need
 from ._readings import limit
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

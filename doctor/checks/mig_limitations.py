@@ -19,16 +19,12 @@ Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, CUDA device enumeration
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..fixes.mig import no_instance
 from ..fixes.selection import set_variable, unset_variable
 from ..snapshot import Gpu, MigInstance, Snapshot, known
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

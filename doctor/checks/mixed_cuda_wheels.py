@@ -23,17 +23,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin, cuda_pins, library_of, older, requires
 from ..snapshot import Missing, Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
 from ._torch import REPLACED, cuda_build, works
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,11 +20,10 @@ Source: .nv_fatbin of libnccl.so.2; NCCL's wheels.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..fixes.compatible import compatible_torch
 from ..fixes.extensions import without_libraries
 from ..fixes.install import Install, ways
@@ -33,9 +32,6 @@ from ..fixes.where import RECHECK, recheck_run
 from ..snapshot import CodeLibrary, Distribution, Missing, NeedsFact, Snapshot, known, need
 from ._extensions import reaches
 from ._torch import NO_CODE, cuda_build, gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

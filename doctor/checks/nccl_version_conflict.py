@@ -21,11 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.libraries import install_pins, reinstall_torch
 from ..fixes.pins import cuda_pins, library_of
@@ -34,9 +33,6 @@ from ..fixes.where import recheck_run
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
 from ._torch import REPLACED, cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

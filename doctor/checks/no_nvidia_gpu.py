@@ -23,17 +23,13 @@ Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..fixes.where import get_a_gpu
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -16,18 +16,14 @@ Source: NumPy 2.0 migration guide; torch 2.3 release notes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers, torch_version
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.companions import older_numpy
 from ..snapshot import Missing, Snapshot, known, need
 from ._errors import import_failed, need_answer, numpy_words, texts
 from ._torch import installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,16 +18,12 @@ Source: crt/host_config.h of each toolkit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.toolchain import GCC, c_compiler, gcc_in_use, gcc_limit, has_no_compiler, older_gcc
 from ..snapshot import Missing, NeedsFact, Snapshot, need
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -19,17 +19,13 @@ Source: torch/utils/cpp_extension.py (_check_cuda_version).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import minor, numbers
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.toolchain import nvcc
 from ..snapshot import Missing, Snapshot, need
 from ._torch import OTHER_BUILD, REPLACED, cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,19 +20,15 @@ Source: Requires-Dist in torch's METADATA.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.libraries import install_pins
 from ..fixes.pins import OffPin, library_of, off_pins, older, requires
 from ..snapshot import Snapshot, need
 from ._cudnn import is_compatible
 from ._torch import REPLACED, cuda_build
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

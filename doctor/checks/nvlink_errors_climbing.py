@@ -21,15 +21,11 @@ Source: NVML fields 161 to 163 (Hopper and before) and 214, 215 (Blackwell and l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.links import reset_links
 from ..snapshot import Gpu, NvLinkErrors, Snapshot, known
 from ._readings import Readings, limit, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

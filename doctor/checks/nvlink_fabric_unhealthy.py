@@ -25,15 +25,11 @@ Insufficient Resources: github.com/Azure/azhpc-images/pull/506.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.links import repair_fabric
 from ..snapshot import Gpu, Snapshot, known
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -16,16 +16,12 @@ Source: nvidia-smi(1), nvlink; Xid 74, docs.nvidia.com/deploy/xid-errors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.links import reset_links
 from ..snapshot import Snapshot, known
 from ._boards import every, rows_of
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

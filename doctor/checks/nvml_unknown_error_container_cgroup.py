@@ -17,16 +17,12 @@ Source: github.com/NVIDIA/nvidia-docker issue 1730 and its notice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import recreate_container
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,20 +20,16 @@ Source: targets of nvcc of each toolkit; version of the NVRTC wheel.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
-from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Step
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
 from ..fixes.torch import install_torch
 from ..snapshot import Distribution, Snapshot, need
 from ._errors import first_line, texts
 from ._torch import NO_CODE, cuda_build, gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -22,19 +22,15 @@ Source: onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html; ELF
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
 from ..fixes.extensions import without_libraries
 from ..fixes.frameworks import PRELOAD, cuda_wheels, keep_onnxruntime_gpu, replace_package
 from ..snapshot import Distribution, Snapshot, known
 from ._frameworks import gpu_wanted, installed, missing_libraries
 from ._linked import libraries_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,15 +17,11 @@ Source: PyTorch documentation, multiprocessing, sharing strategies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.limits import more_files
 from ..snapshot import Snapshot, known, need
 from ._readings import limit
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

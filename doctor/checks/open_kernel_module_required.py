@@ -18,16 +18,12 @@ Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver inst
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.driver import install_driver, install_offered, offer
 from ..snapshot import Snapshot, known, need
 from ._driver_gpu import graded
 from ._seen import absent, is_wsl, version_numbers
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

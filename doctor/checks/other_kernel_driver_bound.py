@@ -20,16 +20,12 @@ Source: the `driver` link of each device in /sys/bus/pci/devices; NVIDIA driver 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.driver import release_card
 from ..fixes.where import container_kind
 from ..snapshot import PciDevice, Snapshot, known, need
 from ._seen import absent, is_wsl, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,16 +18,12 @@ Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import seat_board
 from ..snapshot import Gpu, Snapshot, known
 from ._boards import every, is_laptop, is_superchip, is_vgpu, rows_of
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

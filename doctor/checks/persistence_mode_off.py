@@ -15,17 +15,13 @@ Source: docs.nvidia.com/deploy/driver-persistence.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.gpu_state import persistence
 from ..fixes.machine import driver_platform
 from ..snapshot import Snapshot, known
 from ._boards import is_vgpu
 from ._readings import Readings, listed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,15 +20,12 @@ Source: NVML clock event reasons and power limits, sampled while `gpudoctor prov
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..snapshot import Gpu, Load, Snapshot, known
 from ._measured import measured
 from ._readings import limit, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

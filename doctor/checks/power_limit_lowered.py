@@ -21,16 +21,12 @@ Source: nvidia-smi(1), power limits; NVML nvmlDeviceGetEnforcedPowerLimit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import CABLES, default_power_limit
 from ..snapshot import Snapshot
 from ._boards import has_power_sockets, is_laptop, is_vgpu
 from ._readings import Readings, limit, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -16,19 +16,15 @@ Source: CUDA Compatibility, minor-version compatibility, limits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.compatible import other_gpu
 from ..fixes.driver import install_compatible, install_offered, offer
 from ..fixes.torch import install_torch
 from ..snapshot import Snapshot, known
 from ._code import judged
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,20 +20,16 @@ Source: file names of torch's wheels.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.compatible import USUAL, compatible_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
 from ..fixes.torch import choose
 from ..snapshot import Missing, Snapshot, known, need
 from ._torch import gpu_needed, unlisted
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,16 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..fixes.extension_install import install_extension, why_not
 from ..fixes.install import Install, ways
 from ..fixes.packages import needs_new_environment, new_environment, site_packages, with_distributions
 from ..snapshot import Distribution, Snapshot, known, need
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

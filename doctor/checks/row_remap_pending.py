@@ -16,15 +16,11 @@ Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import reset
 from ..snapshot import Snapshot
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

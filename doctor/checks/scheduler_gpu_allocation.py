@@ -17,15 +17,11 @@ Source: slurm.schedmd.com/gres.html.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.cluster import ask_for_gpus
 from ..snapshot import EnvVar, Missing, Snapshot, known, need
 from ._seen import DRIVERLESS
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

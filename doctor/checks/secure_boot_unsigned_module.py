@@ -19,16 +19,12 @@ Source: NVIDIA driver README, signed kernel modules; mokutil(1).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.kernel_module import sign_module
 from ..snapshot import Snapshot, known, need
 from ._module import is_loaded
 from ._seen import absent, nvidia_cards
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

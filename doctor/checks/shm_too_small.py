@@ -19,17 +19,13 @@ Source: NCCL user guide, troubleshooting, shared memory; docs.docker.com, docker
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.limits import more_shm
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, need
 from ._readings import limit
 from ._seen import absent
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

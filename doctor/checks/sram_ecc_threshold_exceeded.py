@@ -20,15 +20,11 @@ only); DCGM calls it DCGM_FR_SRAM_THRESHOLD, severity isolate.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.gpu_state import replace_board
 from ..snapshot import Missing, Snapshot, known
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,15 +17,11 @@ Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import limit, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -16,15 +16,11 @@ Source: torch/version.py of the installed build.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, has_gpu
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,20 +20,17 @@ Source: ELF DT_NEEDED and Requires-Dist of the companion; the projects' compatib
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compat_matrix.versions import TorchVersion, numbers, torch_version
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.companions import COMPILED, install_companion, remove_companion
 from ..fixes.extensions import cudart_major
 from ..fixes.pins import applies, pin_of, requires
 from ..snapshot import Distribution, Snapshot, known, need
 from ._linked import libraries_of, links_torch, links_torch_cuda
 from ._torch import OTHER_BUILD, REPLACED, installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

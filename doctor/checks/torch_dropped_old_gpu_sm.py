@@ -24,14 +24,10 @@ Source: CUDA C++ Programming Guide, binary compatibility; bytes of torch's own l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..snapshot import Snapshot
 from ._no_code import about_gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -16,16 +16,12 @@ Source: what Python said in a child process.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.libraries import reinstall_torch
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line
 from ._torch import BROKEN_IMPORT, REPLACED, installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

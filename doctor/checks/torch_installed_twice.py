@@ -16,16 +16,12 @@ Source: PyPA specification of recording installed projects.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.libraries import reinstall_torch
 from ..snapshot import Snapshot, known, need
 from ._torch import installed
 from ._user_site import in_user_site
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -19,14 +19,10 @@ Source: PyTorch's release matrix and wheel index (download.pytorch.org).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.compatible import compatible_torch
 from ..snapshot import Missing, Snapshot, known, need
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

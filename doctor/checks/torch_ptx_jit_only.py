@@ -15,15 +15,11 @@ Source: CUDA C++ Programming Guide, just-in-time compilation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Finding, Matrix, Policy
 from ..fixes.compatible import compatible_torch
 from ..snapshot import Snapshot, known
 from ._code import Judged, judged
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
@@ -30,9 +29,6 @@ from ..fixes.pins import Pin, applies, requires
 from ..fixes.where import recheck_run
 from ..snapshot import Distribution, Missing, Snapshot, need
 from ._torch import BROKEN_IMPORT, REPLACED, installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -20,17 +20,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.where import recheck_run
 from ..snapshot import Snapshot, known
 from ._errors import first_line, need_answer
 from ._torch import installed
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -21,11 +21,10 @@ Source: targets named in ptxas and libtriton.so of the wheels on PyPI (Linux x86
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Policy, Skip, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
 from ..findings.patterns import lazy
 from ..fixes.install import Install, ways
 from ..fixes.selection import environment_with
@@ -35,9 +34,6 @@ from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import TRITONS, triton, users
 from ._torch import NO_CODE, cuda_build, gpus
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

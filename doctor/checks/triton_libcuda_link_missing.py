@@ -21,19 +21,15 @@ Source: triton/backends/nvidia/driver.py (libcuda_dirs), triton/common/build.py 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.triton import link_libcuda
 from ..snapshot import LibraryFile, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import triton
 from ._torch import cuda_build, has_gpu
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

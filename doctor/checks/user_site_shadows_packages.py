@@ -17,17 +17,14 @@ Source: PEP 370.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..findings import Check, Finding, Fix, Policy, Step
+from ..findings import Check, Finding, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.install import pip_remove_line
 from ..fixes.where import RECHECK, recheck_run
 from ..snapshot import Distribution, EnvVar, Snapshot, known, need
 from ._user_site import in_user_site
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

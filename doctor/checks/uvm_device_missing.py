@@ -17,16 +17,12 @@ Source: nvidia-modprobe(1); NVIDIA driver README.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.container import give_nodes
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, first_cuda_code, is_wsl, need_cuda_code, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,
