@@ -18,16 +18,12 @@ Source: NVIDIA driver README, power management; CUDA Driver API, CUDA_ERROR_UNKN
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.restart import reload_uvm
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, LIBRARIES, NODES, is_wsl, need_cuda_code, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -18,15 +18,11 @@ Source: Virtual GPU Client Licensing User Guide, docs.nvidia.com/vgpu.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.vgpu import license_vgpu
 from ..snapshot import Snapshot
 from ._readings import Readings, listed, name_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

@@ -17,15 +17,11 @@ Source: docs.nvidia.com/cuda/wsl-user-guide.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.windows import remove_linux_driver
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_compat, version_numbers
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,

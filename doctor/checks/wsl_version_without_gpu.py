@@ -18,16 +18,12 @@ Source: docs.nvidia.com/cuda/wsl-user-guide; learn.microsoft.com/windows/wsl.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Matrix, Policy, Skip
 from ..fixes.where import container_kind
 from ..fixes.windows import convert_to_wsl2, update_windows_driver
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, nodes_of
-
-if TYPE_CHECKING:
-    from compat_matrix import Matrix
 
 CHECK = Check(
     __name__,
