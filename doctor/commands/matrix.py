@@ -53,6 +53,7 @@ def query(words: tuple[str, ...], path: str | None, format_: str, **options: obj
     build --gpu 7.0 --driver 580.82.07 --python 3.11
                                   what to install
     cudnn 9.10.2, nccl 2.27.3, cuda 12.8, error 804
+    framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
     driver for cuda 12.8          what goes with it: driver, cuda, torch, python
     torch for gpu "GTX 1080"      for cuda, driver, torch, gpu or python
     """

@@ -149,6 +149,28 @@ def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tupl
     return _row(m, m.toolkit(words[0]), "CUDA", words[0])
 
 
+def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    if len(words) != 2:
+        raise click.UsageError("matrix query framework NAME VERSION, such as tensorflow 2.15")
+    rows = m.framework(words[0], words[1])
+    if not rows:
+        names = sorted({row.package for row in m.frameworks})
+        known = any(name.startswith(words[0].casefold()) for name in names)
+        raise unlisted(f"{words[0]} {words[1]}" + ("" if known else f" (listed: {', '.join(names)})"))
+    lines: Lines = []
+    for row in rows:
+        cudnn = f", cuDNN {row.cudnn}" if row.cudnn else ""
+        lines.append(
+            f"{row.package} {row.version}: CUDA {row.cuda}{cudnn}, Python {', '.join(row.pythons) or 'not known'}"
+        )
+        lines.append(
+            f"  with a GPU on {', '.join(row.gpu_platforms)}"
+            + (f"; CUDA as wheels: extra {row.extra}" if row.extra else "")
+        )
+        lines += [f"  {row.note}"] if row.note else []
+    return rows, lines + cited(m, tuple(dict.fromkeys(row.source for row in rows)))
+
+
 def _error(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
     found = [row for row in (m.cuda_error(words[0]), m.nvml_error(words[0])) if row]
     if not found:
@@ -161,5 +183,5 @@ def _error(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
 
 QUESTIONS = {
     "driver": _driver, "gpu": _gpu, "torch": _torch, "build": _build, "cudnn": _cudnn, "nccl": _nccl, "cuda": _cuda,
-    "error": _error,
+    "framework": _framework, "error": _error,
 }  # fmt: skip
