@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 
 TORCH = "2.13.0"
@@ -80,6 +81,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "buildah": _buildah,
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
     "gpu": _gpu,
+    "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",
     "every_install": lambda: "" if os.environ.get("GPUDOCTOR_EVERY_INSTALL") else "GPUDOCTOR_EVERY_INSTALL is not set",
 }
 """Marker to a function that says why its tests cannot run here; an empty text where they can."""

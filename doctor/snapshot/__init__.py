@@ -24,7 +24,7 @@ from .measured import (
 )
 from .python import CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
-from .symptom import Symptom
+from .symptom import Ranked, Symptom
 from .torch import Torch, TorchRun
 
 __all__ = [
@@ -33,6 +33,6 @@ __all__ = [
     "CollectiveProof", "CompatLibrary", "Container", "CpuScore", "Cuda", "CudaDevice", "DeviceNode", "Disk",
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
     "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
-    "NvLinkErrors", "PairProof", "PciDevice", "Python", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom", "Target",
-    "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Watch", "join", "known", "need",
+    "NvLinkErrors", "PairProof", "PciDevice", "Python", "Ranked", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom",
+    "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Watch", "join", "known", "need",
 ]  # fmt: skip

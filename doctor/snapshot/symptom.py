@@ -33,3 +33,15 @@ class Symptom(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fix: str = ""
     command: str = ""
     where: str = "host"
+
+
+class Ranked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A cause that the words of a text make likely, by the cases that they are like."""
+
+    cause: str
+    """Id of a check; `healthy` where nothing points at the environment."""
+    share: float
+    """From 0 to 1; over all causes 1."""
+    line: int = 0
+    """The line that weighs most for it, from 1; 0 where none does."""
+    text: str = ""

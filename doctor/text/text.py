@@ -119,6 +119,22 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     part = data if isinstance(data, Excerpt) else excerpt(data)
     text, numbers, *_ = part.masked(part.text)
     lines = lines_of(text, numbers)
+    s, heard = _understood(lines, text, part, name)
+    if not heard:
+        return s
+    from .ranker import ranked  # its file is large, and only a text is ranked
+
+    return s.replace({"ranked": ranked(lines, heard)})
+
+
+def heard_lines(data: str) -> tuple[list[Line], frozenset[int]]:
+    """The lines of a text, and the numbers of those that a reader or a message understood: what the ranker is given."""
+    part = excerpt(data)
+    lines = lines_of(part.text, part.numbers)
+    return lines, _understood(lines, part.text, part, "text")[1]
+
+
+def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple[Snapshot, frozenset[int]]:
     words = Words(lines)
     haystack = Haystack(lines, words)
     statements = [*read_shapes(haystack), *read_where(haystack), *read_log_places(text)]
@@ -141,7 +157,8 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
         known_lines = [(hit.line.number, hit.line.text) for hit in hits if hit.message.fix or hit.message.proves]
         facts = [(one.line, "") for one in statements if not one.path.startswith("raised.")]
         said = (*said, *unknown_errors(lines, [*known_lines, *facts]))
-    return s.replace({"symptoms": said})
+    heard = frozenset((*(one.line for one in statements), *(hit.line.number for hit in hits)))
+    return s.replace({"symptoms": said}), heard
 
 
 def _spoken(lines: list[Line]) -> Haystack | None:

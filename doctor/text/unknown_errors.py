@@ -22,6 +22,12 @@ _ERROR = re.compile(
 _COUNT = re.compile(r"\d+")
 
 
+def reports_error(text: str) -> bool:
+    """Whether a program prints such a line when it fails."""
+    lower = text.lower()
+    return any(word in lower for word in _WORDS) and bool(_ERROR.search(text.strip()[:300]))
+
+
 def unknown_errors(lines: Iterable[Line], understood: Iterable[tuple[int, str]]) -> tuple[Symptom, ...]:
     """The first lines that report an error, without those that a message or a fact was read from, and their repeats.
 
@@ -34,8 +40,7 @@ def unknown_errors(lines: Iterable[Line], understood: Iterable[tuple[int, str]])
     found: dict[str, Symptom] = {}
     for line in lines:
         text = line.text.strip()[:300]
-        lower = text.lower()
-        if line.number in numbers or not any(word in lower for word in _WORDS) or not _ERROR.search(text):
+        if line.number in numbers or not reports_error(text):
             continue
         key = _COUNT.sub("0", text)[:200]
         if key not in seen:

@@ -61,7 +61,7 @@ def test_check_in_json_imports_nothing_heavy() -> None:
     names = imported("check", "--no-import", "--format", "json")
     assert "doctor.judge" in names
     assert not heavy(names)
-    assert not {"doctor.report.terminal", "doctor.report.markdown"} & names
+    assert not {"doctor.report.terminal", "doctor.report.markdown", "doctor.text.ranker"} & names
 
 
 def test_check_in_text_imports_rich_only_for_colour(tmp_path: Path) -> None:

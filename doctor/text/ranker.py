@@ -1,0 +1,192 @@
+"""What the words of a text make likely: a linear model over words and parts of words, trained on solved cases.
+
+`training/ranker.py` writes the file that is read here, and makes its terms with this file's functions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import sys
+import zlib
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from math import exp, log, sqrt
+from pkgutil import get_data
+from typing import Any, NamedTuple
+
+from ..snapshot import Ranked
+from .statement import Line
+from .unknown_errors import reports_error
+
+FILE = "ranker.bin"
+FORMAT = 1
+NOTHING = "healthy"
+"""The class of texts in which nothing points at the environment."""
+_MOST_CHARACTERS = 100_000
+_MOST_WORDS = 200
+"""Words of a line: more stand in dumps of arrays alone."""
+_LONGEST_WORD = 30
+_SHORT = 60
+"""Lines of a text that is read whole: somebody chose each of them."""
+_BEFORE, _AFTER = 2, 2
+"""Neighbours of a relevant line in a longer text."""
+_MOST_RANKED = 12
+_MOST_EXPLAINED = 6
+"""Causes of which the line is told that weighs most."""
+_WORD = re.compile(r"[a-z_]{2,}|\d+(?:\.\d+)*")
+
+
+def terms(text: str) -> set[str]:
+    """Of a line: its words, pairs of neighbours, and all four letters in a row of each word (after a `#`)."""
+    words = _WORD.findall(text.lower())[:_MOST_WORDS]
+    found = {*words, *(f"{one} {next_}" for one, next_ in itertools.pairwise(words))}
+    for word in set(words):
+        found |= _parts(word)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parts(word: str) -> frozenset[str]:
+    edged = f"<{word[:_LONGEST_WORD]}>"
+    return frozenset(f"#{edged[at : at + 4]}" for at in range(len(edged) - 3))
+
+
+def relevant(lines: list[Line], heard: Collection[int]) -> list[Line]:
+    """Of a longer text the lines that report an error or were understood (`heard`), with their neighbours.
+
+    At most 100,000 characters; those that come later are left out.
+    """
+    if len(lines) > _SHORT:
+        chosen: set[int] = set()
+        for index, line in enumerate(lines):
+            if line.number in heard or reports_error(line.text):
+                chosen.update(range(index - _BEFORE, index + _AFTER + 1))
+        lines = [line for index, line in enumerate(lines) if index in chosen]
+    return list(_bounded(lines))
+
+
+def _bounded(lines: Iterable[Line]) -> Iterator[Line]:
+    room, seen = _MOST_CHARACTERS, set()
+    for line in lines:
+        if line.text in seen:
+            continue
+        seen.add(line.text)
+        if (room := room - len(line.text)) < 0:
+            return
+        yield line
+
+
+class Model(NamedTuple):
+    """The file, ready to be asked."""
+
+    about: dict[str, Any]
+    """Its head: causes, where it was trained on, what cross-validation has shown."""
+    columns: dict[str, int]
+    """Term to its column."""
+    idf: tuple[float, ...]
+    weights: memoryview
+    """Signed bytes: for each column one for each cause."""
+
+    @property
+    def causes(self) -> list[str]:
+        """In the order of a column's weights."""
+        names: list[str] = self.about["causes"]
+        return names
+
+    def column(self, term: int) -> list[int]:
+        """The weights of a term, one for each cause, in units of the cause's scale."""
+        count = len(self.causes)
+        return self.weights[term * count : (term + 1) * count].tolist()
+
+    def vector(self, found: Iterable[str]) -> dict[int, float]:
+        """Column to value, of length 1; in the order of the columns, so that sums are the same everywhere."""
+        columns = sorted(self.columns[term] for term in found if term in self.columns)
+        length = sqrt(sum(self.idf[column] ** 2 for column in columns)) or 1.0
+        return {column: self.idf[column] / length for column in columns}
+
+    def scores(self, vector: dict[int, float]) -> list[float]:
+        """The logit of each cause."""
+        sums = [0.0] * len(self.causes)
+        for column, value in vector.items():
+            sums = [have + value * weight for have, weight in zip(sums, self.column(column), strict=True)]
+        rows = zip(sums, self.about["scales"], self.about["intercepts"], strict=True)
+        return [have * scale + intercept for have, scale, intercept in rows]
+
+    def shares(self, scores: Iterable[float]) -> list[float]:
+        """The probability of each cause, as cross-validation has corrected it; their sum is 1."""
+        sharp = [score * self.about["sharpness"] for score in scores]
+        most = max(sharp)
+        powers = [exp(score - most) for score in sharp]
+        return [power / sum(powers) for power in powers]
+
+
+def parse(data: bytes) -> Model:
+    """The model of a file's bytes: its head as a line of JSON, then packed the terms, their counts and the weights."""
+    head, _, packed = data.partition(b"\n")
+    about = json.loads(head)
+    rows = zlib.decompress(packed)
+    words, _, rest = rows.partition(b"\n\n")
+    names = _unfolded(words.decode().split("\n"))
+    counts = array("H", rest[: 2 * len(names)])
+    if sys.byteorder == "big":
+        counts.byteswap()
+    idf = tuple(log((1 + about["documents"]) / (1 + count)) + 1 for count in counts)
+    index = {name: column for column, name in enumerate(names)}
+    return Model(about, index, idf, memoryview(rest[2 * len(names) :]).cast("b"))
+
+
+def _unfolded(rows: list[str]) -> list[str]:
+    """Terms in order, each written as how many letters it shares with the one before, and the rest."""
+    names, last = [], ""
+    for row in rows:
+        last = last[: ord(row[0]) - 32] + row[1:]
+        names.append(last)
+    return names
+
+
+@lru_cache(maxsize=1)
+def model() -> Model:
+    """The one that is shipped."""
+    return parse(get_data(__package__, FILE) or b"")
+
+
+def ranked(lines: list[Line], heard: Collection[int]) -> tuple[Ranked, ...]:
+    """The causes that the words of a text make likely, the likeliest first; none where it holds no known word."""
+    read = relevant(lines, heard)
+    by_line = [(line, terms(line.text)) for line in read]
+    asked = model()
+    vector = asked.vector(set().union(*(found for _, found in by_line)) if by_line else ())
+    if not vector:
+        return ()
+    shares = asked.shares(asked.scores(vector))
+    order = sorted(range(len(shares)), key=lambda row: (-shares[row], row))[:_MOST_RANKED]
+    heavy = _heaviest(asked, vector, by_line, order[:_MOST_EXPLAINED])
+    return tuple(
+        Ranked(
+            cause=asked.causes[row],
+            share=round(shares[row], 4),
+            line=heavy[row].number if row in heavy else 0,
+            text=heavy[row].text.strip()[:300] if row in heavy else "",
+        )
+        for row in order
+    )
+
+
+def _heaviest(
+    asked: Model, vector: dict[int, float], by_line: list[tuple[Line, set[str]]], rows: list[int]
+) -> dict[int, Line]:
+    """Of each of these causes the line whose terms weigh most; none where no line speaks for it."""
+    worth: dict[int, list[float]] = {}
+    for column, value in vector.items():
+        weights = asked.column(column)
+        worth[column] = [value * weights[row] for row in rows]
+    best: dict[int, tuple[float, Line]] = {}
+    for line, found in by_line:
+        known = [worth[asked.columns[term]] for term in sorted(found) if asked.columns.get(term) in worth]
+        for row, weight in zip(rows, map(sum, zip(*known, strict=True)), strict=False):
+            if weight > max(0.0, best[row][0] if row in best else 0.0):
+                best[row] = (weight, line)
+    return {row: line for row, (_, line) in best.items()}
