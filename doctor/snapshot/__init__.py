@@ -34,5 +34,6 @@ __all__ = [
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
     "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
     "NvLinkErrors", "PairProof", "PciDevice", "Python", "Ranked", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom",
-    "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Watch", "join", "known", "need",
+    "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Watch", "join", "known",
+    "need",
 ]  # fmt: skip
