@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+from .json_lines import Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,16 +12,8 @@ AGENT = "collective_proof"
 TEXT_LIMIT = 2000
 
 
-class Out:
+class Out(Lines):
     """JSON lines to a descriptor."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-
-    def emit(self, **line: Any) -> None:
-        data = (json.dumps(line, default=str) + "\n").encode("ascii", "replace")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
 
     def leave_out(self, step: str, detail: str, fault: str = "skipped", device: str = "") -> None:
         self.emit(ended={"agent": AGENT, "step": step, "device": device, "fault": fault, "detail": detail})

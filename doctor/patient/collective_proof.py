@@ -11,21 +11,19 @@ numbers; {"field": "import", "error": TYPE, "text": T}; {"pair": {...}}, {"colle
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
 
-from .agent_boot import again
 from .collective_children import MAX_RANKS, pairs_child, pairs_of, rank_child
 from .collective_lines import AGENT, TEXT_LIMIT, Out
+from .collective_processes import Child, leave_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,62 +34,6 @@ if TYPE_CHECKING:
 SECONDS = 45.0
 TICK_S = 0.02
 HEARTBEAT_S = 5.0
-GRACE_S = 0.5
-
-
-class Child:
-    """This agent again in a process of its own; its lines come through a file, so nobody waits for a pipe."""
-
-    def __init__(self, folder: str, name: str, flags: Any, *arguments: str) -> None:
-        self.path = os.path.join(folder, name)
-        self.offset = 0
-        self.lines: List[Line] = []
-        command, inherited = again("collective_proof", own=False)
-        if not command:
-            raise OSError("this Python cannot be started once more")
-        try:
-            with open(self.path, "wb") as output:
-                self.process = subprocess.Popen(
-                    [*command, "--device", flags.device, *arguments],
-                    stdin=subprocess.PIPE,  # its end tells the child that nobody waits for it any more
-                    stdout=output,
-                    pass_fds=inherited,
-                )
-        finally:
-            for number in inherited:
-                os.close(number)
-
-    def read(self) -> List[Line]:
-        """Whole lines that came since the last look."""
-        with open(self.path, "rb") as file:
-            file.seek(self.offset)
-            data = file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        fresh = [json.loads(line) for line in whole.splitlines()]
-        self.lines += fresh
-        return fresh
-
-    @property
-    def step(self) -> str:
-        """What it began last."""
-        return next((line["begin"] for line in reversed(self.lines) if "begin" in line), "start")
-
-    def ended(self) -> bool:
-        return self.process.poll() is not None
-
-    def how(self) -> str:
-        """How it ended, in words."""
-        code = self.process.returncode
-        words = "signal %d" % -code if code is not None and code < 0 else "exit code %s" % code
-        return "ended with %s in %s" % (words, self.step)
-
-    def kill(self) -> None:
-        self.process.kill()
-        try:
-            self.process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            pass  # inside the driver: nothing ends it
 
 
 class Parent:
@@ -237,16 +179,6 @@ class Parent:
             return None
         words = words[:TEXT_LIMIT]
         return {"right": {"missing": "error", "detail": words}, "error": words, "fault": fault}
-
-
-def leave_with_parent() -> None:
-    """End with the process that started this one, whatever the main thread waits for."""
-
-    def wait() -> None:
-        os.read(0, 1)
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def flags_of(arguments: Sequence[str]) -> Any:

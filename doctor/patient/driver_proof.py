@@ -15,11 +15,11 @@ import ctypes
 import os
 import sys
 from array import array
-from json import dumps
 from math import isfinite
 from time import perf_counter
 
 from .agent_boot import again
+from .driver_calls import Calls, Failed, address, dashed, since
 from .driver_kernel import BLOCKS, PTX, ROUNDS, THREADS, mixed
 from .driver_memory import Memory
 
@@ -33,59 +33,15 @@ CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES = 5, 6
 
 
-class Failed(Exception):
-    """A call of libcuda that did not succeed. `code` is None where the library has no such call."""
-
-    def __init__(self, call: str, code: int | None, name: str = "", text: str = "") -> None:
-        Exception.__init__(self, call)
-        self.call, self.code, self.name = call, code, name
-        words = "{} {}".format(code, name).rstrip() if code is not None else "libcuda has no such call"
-        self.words = call + ": " + words + (": " + text if text else "")
-
-
-class Agent:
+class Agent(Calls):
     """Proves device by device."""
 
     def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self.lib: Any = None
-        self.device = ""
+        super().__init__(descriptor)
         self.inside = False
         self.memory: Memory | None = None
         self.seed = int.from_bytes(os.urandom(4), "little")
         self.source = self.right = array("I")
-
-    def emit(self, **line: Any) -> None:
-        data = (dumps(line, allow_nan=False) + "\n").encode("ascii")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
-
-    def begin(self, step: str) -> None:
-        self.emit(begin=step, **({"device": self.device} if self.device else {}))
-
-    def ended(self, step: str, detail: str) -> None:
-        row = {"agent": "driver_proof", "step": step, "device": self.device, "fault": "failed", "detail": detail}
-        self.emit(ended=row)
-
-    def text(self, function: str, code: int) -> str:
-        """cuGetErrorName or cuGetErrorString of a code; empty where libcuda does not know it."""
-        words = ctypes.c_char_p()
-        try:
-            if getattr(self.lib, function)(ctypes.c_int(code), ctypes.byref(words)) == 0 and words.value:
-                return words.value.decode("utf-8", "replace")
-        except AttributeError:
-            pass
-        return ""
-
-    def call(self, name: str, *arguments: Any) -> None:
-        """One call. Raises Failed."""
-        function = getattr(self.lib, name, None)
-        if function is None:
-            raise Failed(name, None)
-        self.begin(name)
-        code = function(*arguments)
-        if code:
-            raise Failed(name, code, self.text("cuGetErrorName", code), self.text("cuGetErrorString", code))
 
     def run(self, first: int, only: bool) -> None:
         """All devices from `first`, or it alone. With no device to prove on, a line says what failed."""
@@ -170,14 +126,6 @@ class Agent:
             return "MIG-" + dashed(bytes(part))
         return "GPU-" + dashed(bytes(gpu))
 
-    def succeeds(self, name: str, *arguments: Any) -> bool:
-        """Whether a call succeeded that the proof can do without."""
-        try:
-            self.call(name, *arguments)
-        except Failed:
-            return False
-        return True
-
     def open(self, context: Any, handle: ctypes.c_int, before: list[int] | None, proof: dict[str, Any]) -> None:
         """A context, and how long it took."""
         start = perf_counter()
@@ -245,22 +193,6 @@ class Agent:
         self.call("cuCtxSynchronize")
         self.call("cuEventElapsedTime", ctypes.byref(elapsed), *events)
         return round(elapsed.value, 6) if isfinite(elapsed.value) else 0.0
-
-
-def since(start: float) -> float:
-    """Milliseconds since a time of perf_counter."""
-    return round((perf_counter() - start) * 1000, 3)
-
-
-def address(data: array[int]) -> ctypes.c_void_p:
-    """Where an array's elements lie."""
-    return ctypes.c_void_p(data.buffer_info()[0])
-
-
-def dashed(data: bytes) -> str:
-    """16 bytes as NVML writes a UUID: 8-4-4-4-12 digits."""
-    digits = data.hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .json_lines import Lines as JsonLines
 
 TEXT_LIMIT = 500
 
@@ -45,19 +41,13 @@ class NoRoom(Exception):
     """Too little free memory for a size that means anything."""
 
 
-class Lines:
+class Lines(JsonLines):
     """Writes lines, and keeps the budget."""
 
     def __init__(self, descriptor: int, device: str) -> None:
-        self.descriptor = descriptor
+        super().__init__(descriptor)
         self.device = device
         self.deadline = math.inf
-
-    def emit(self, **line: Any) -> None:
-        """Write one line at once."""
-        data = (json.dumps(line, default=str) + "\n").encode("ascii", "replace")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
 
     def ended(self, step: str, fault: str, detail: str) -> None:
         """Say that a step failed, was left out, or was made smaller."""

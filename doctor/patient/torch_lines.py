@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-
+from .json_lines import Lines as JsonLines
 from .torch_errors import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 AGENT = "torch_proof"
 
 
-class Lines:
+class Lines(JsonLines):
     """Writes the lines."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-
-    def emit(self, **line: Any) -> None:
-        """Write one line at once."""
-        data = (json.dumps(line, default=str) + "\n").encode("ascii", "replace")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
 
     def fail(self, field: str, error: BaseException) -> None:
         """Write the line of a step that raised."""

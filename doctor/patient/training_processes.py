@@ -10,6 +10,7 @@ import signal
 import time
 
 from .agent_boot import again
+from .json_lines import write_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Child:
                     os.set_inheritable(orders, True)
                     command, _ = again(AGENT, own=False)
                     if not command:
-                        write(out, {"raised": "this Python cannot be started once more"})
+                        write_line(out, {"raised": "this Python cannot be started once more"})
                     command += ["--child", work.__name__, json.dumps(arguments[1:]), str(out), str(orders)]
                     os.execv(command[0], command)
                 serve(work, out, orders, arguments)
@@ -102,10 +103,10 @@ class Child:
 def serve(work: Callable[..., None], out: int, orders: int, arguments: Sequence[Any]) -> None:
     """Do a child's work, and end its process."""
     try:
-        work(lambda **line: write(out, line), os.fdopen(orders), *arguments)
-        write(out, {"done": True})
+        work(lambda **line: write_line(out, line), os.fdopen(orders), *arguments)
+        write_line(out, {"done": True})
     except BaseException as error:
-        write(out, {"raised": words(error)})
+        write_line(out, {"raised": words(error)})
     os._exit(0)
 
 
@@ -146,13 +147,6 @@ def die_with(parent: int) -> None:
         pass
     if os.getppid() != parent:
         os._exit(1)
-
-
-def write(descriptor: int, line: Dict[str, Any]) -> None:
-    """One line at once."""
-    data = (json.dumps(line) + "\n").encode("ascii")
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def words(error: BaseException) -> str:

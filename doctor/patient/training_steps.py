@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from .training_processes import AGENT, GRACE_S, Child, lines_of, write
+from .json_lines import write_line
+from .training_processes import AGENT, GRACE_S, Child, lines_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Steps:
     def emit(self, **line: Any) -> None:
         if "batch" in line:
             self.measured.add(line["batch"]["batch"])
-        write(self.descriptor, rounded(line))
+        write_line(self.descriptor, rounded(line))
 
     def ended(self, step: str, fault: str, detail: str) -> None:
         self.ended_steps.add(step)

@@ -58,6 +58,7 @@ def test_an_agent_of_one_file_is_sent_as_it_is(tmp_path: Path) -> None:
 def test_what_is_sent_is_made_of_short_parts() -> None:
     sizes = {path.name: len(path.read_text("utf-8").splitlines()) for path in PATIENT.glob("*.py")}
     assert {name: size for name, size in sizes.items() if size > 300} == {}
-    agents = ("nvml", "cuda_driver", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed")
+    agents = ("nvml", "cuda_driver", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed",
+              "nvml_sampler")  # fmt: skip
     for name in agents:
         assert "\\npart(" in assembled(name)
