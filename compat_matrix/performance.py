@@ -9,22 +9,18 @@ of matrices (L4, H100 PCIe and H100 NVL reach 57 to 66 %).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from statistics import mean, median
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from statistics import median
+from typing import TYPE_CHECKING
 
-import msgspec
+from .expectation import FAIL, WARN, Expectation, Kind, measured_rows
+from .performance_link import link_rate, mig_fraction
 
 if TYPE_CHECKING:
-    from .rows_driver import Row
     from .rows_gpu import Gpu, GpuSpec
     from .rows_more import Performance
     from .store import Store
 
-Kind: TypeAlias = Literal["matmul", "memory", "h2d"]
-WARN, FAIL = 0.8, 0.6
-"""Shares of a reference below which a rate is low, and below which it is far too low."""
 _SAFE_SHARE = 0.5
 _FEW, _SHARE_OF_FEW = 5, 0.4
 """With fewer models than this measured in a data type, its low share of the peak."""
@@ -33,8 +29,6 @@ _SLOT_W, _THRIFT = 75.0, 0.6
 NVIDIA expects: forums.developer.nvidia.com, "About GPU peak performance")."""
 _SLICE = 0.7
 """The few SMs of a MIG slice need not fill its share of the memory's bandwidth."""
-_LINK_SHARE = 0.8
-"""Of a PCIe generation whose copies nobody measured."""
 _SANE = (60.0, 100.0)
 """Percent of the nameplate between which a bandwidth row is believed; DCGM's list has rows off by orders."""
 _PEAK = {
@@ -50,24 +44,6 @@ _COPY_LIKE = ("scale (copy-like)", "dcgmproftester 1005")
 """Best first; the second reads more than it writes and stays some percent below a copy."""
 _APART = ("Laptop", "Thor", "Orin")
 """Their peaks in the table are those of one of many power settings."""
-
-
-class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rate should be. basis: measured (this model), peak (a share of its dense peak), unknown (see reason).
-
-    low: below it the rate is low; floor: below it something is wrong (0: this basis cannot say so).
-    """
-
-    basis: Literal["measured", "peak", "unknown"]
-    low: float = 0.0
-    typical: float = 0.0
-    high: float = 0.0
-    floor: float = 0.0
-    peak: float = 0.0
-    """Dense peak, nameplate bandwidth or the link's rate; 0 where not listed."""
-    unit: str = ""
-    reason: str = ""
-    rows: tuple[Row, ...] = ()
 
 
 def expected(
@@ -114,7 +90,7 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     if spec is None:
         return Expectation(basis="unknown", reason=f"no specifications of {row.name} are listed")
     if kind == "h2d":
-        return _link(m, row, spec, mig, gen, width)
+        return link_rate(m, row, spec, mig, gen, width)
     if row.form_factor.startswith("SoM"):
         return Expectation(basis="unknown", reason=f"the speed of {row.name} follows its power mode")
     thrift = _THRIFT if kind == "matmul" and spec.tdp_w and spec.tdp_w <= _SLOT_W else 1.0
@@ -124,12 +100,12 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     else:
         peak = getattr(spec, _PEAK[what], None) if what in _PEAK else None
         unit = "TOP/s" if what == "int8" else "TFLOP/s"
-        own = _rows(m).get(row.name, ()) if what in _PLAIN else ()
+        own = measured_rows(m).get(row.name, ()) if what in _PLAIN else ()
         measured = [r for r in own if r.metric in _TORCH and r.pattern == what]
         shares = _shares(m, "matmul", what)
     if not peak:
         return Expectation(basis="unknown", reason=f"{row.name} has no listed peak for {what or kind}")
-    fraction = _mig_fraction(m, row, spec, kind, mig)
+    fraction = mig_fraction(m, row, spec, kind, mig)
     if fraction is None:
         return Expectation(basis="unknown", reason=f"MIG profile {mig} of {row.name} is not listed")
     if measured and not mig and row.form_factor != "laptop":
@@ -164,20 +140,9 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     )
 
 
-def _rows(m: Store) -> dict[str, list[Performance]]:
-    def make() -> dict[str, list[Performance]]:
-        index: dict[str, list[Performance]] = {}
-        for row in m.performance:
-            if row.gpu_name and not row.gpu_name.startswith("Orin"):  # four modules of one name
-                index.setdefault(row.gpu_name, []).append(row)
-        return index
-
-    return m.memo("performance by gpu", make)
-
-
 def _bandwidth_rows(m: Store, name: str) -> list[Performance]:
     for pattern in _COPY_LIKE:
-        if found := [r for r in _rows(m).get(name, ()) if r.pattern == pattern and _sane(r)]:
+        if found := [r for r in measured_rows(m).get(name, ()) if r.pattern == pattern and _sane(r)]:
             return found
     return []
 
@@ -210,60 +175,3 @@ def _power_ratio(m: Store, row: Gpu, limit: float | None, default: float | None)
     """Of the board's default, or of the listed TDP where that is more: older laptop GPUs have the desktop's name."""
     usual = max([default or 0.0, *(spec.tdp_w or 0.0 for spec in m.gpu_specs if spec.id == row.id)])
     return min(1.0, limit / usual) if limit and usual else 1.0
-
-
-def _mig_fraction(m: Store, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) -> float | None:
-    """Share of the board's SMs or memory that a slice such as `1g.10gb`, or `1c.3g.40gb`, a third of the SMs of one,
-    has; 1 without MIG, None where not known."""
-    if not profile:
-        return 1.0
-    parts = re.fullmatch(r"(?:(\d)c\.)?((\d)g\.(\d+)gb(?:[+-].*)?)", profile)
-    if not parts or not row.mig_max_instances or not row.memory_gib:
-        return None
-    if kind == "memory":
-        eighths = max(1, round(8 * float(parts[4]) / row.memory_gib))
-        return min(1.0, eighths / 8)
-    part = min(1.0, float(parts[1]) / float(parts[3])) if parts[1] and parts[3] != "0" else 1.0
-    own = [r for r in m.mig_profiles if r.profile == parts[2] and row.name in re.split(r" / |, ", r.gpu)]
-    if own and own[0].sm_count and spec.sm_count:
-        return part * own[0].sm_count / spec.sm_count
-    return part * min(1.0, float(parts[3]) / row.mig_max_instances)
-
-
-def _link(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: int | None) -> Expectation:
-    if mig:
-        return Expectation(basis="unknown", reason="a MIG slice has a share of the copy engines that is not listed")
-    chip = [r for r in _rows(m).get(row.name, ()) if r.metric == "h2d_bw" and "C2C" in r.pattern]
-    if chip:
-        least, middle, best = (mean(getattr(r, f) or 0.0 for r in chip) for f in ("min", "median", "max"))
-        return Expectation(
-            basis="measured",
-            low=WARN * least,
-            typical=middle,
-            high=best,
-            floor=FAIL * least,
-            unit="GB/s",
-            reason=f"copies measured on {row.name} (NVLink-C2C)",
-            rows=tuple(chip),
-        )
-    if row.form_factor.startswith(("Grace", "SoC", "SoM")):
-        return Expectation(basis="unknown", reason=f"copies over the link of {row.name} are not listed")
-    gens = [int(g) for g in (spec.pcie_gen, gen) if g]
-    widths = [int(w) for w in (spec.pcie_lanes, width) if w]
-    rate = next((r for r in m.pcie if gens and r.gen == str(min(gens))), None)
-    if rate is None or not rate.x16_gb_s or not widths:
-        return Expectation(basis="unknown", reason=f"the PCIe link of {row.name} is not listed")
-    share = min(widths) / 16
-    numbers = [float(text) for text in re.findall(r"\d+(?:\.\d+)?", rate.measured_h2d_x16)]
-    typical = mean(numbers) if numbers else _LINK_SHARE * rate.x16_gb_s
-    return Expectation(
-        basis="measured" if numbers else "peak",
-        low=WARN * typical * share,
-        typical=typical * share,
-        high=max(numbers, default=rate.x16_gb_s) * share,
-        floor=FAIL * typical * share if numbers else 0.0,
-        peak=rate.x16_gb_s * share,
-        unit="GB/s",
-        reason=f"PCIe generation {rate.gen}, {min(widths)} lanes",
-        rows=(rate,),
-    )

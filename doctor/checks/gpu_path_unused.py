@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Check, Finding, Fix, Policy, Skip
+from ..findings import Check, Finding, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._seen import ALL_CAUSES
@@ -55,9 +55,6 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-_UNAVAILABLE = 46
-"""CUDA_ERROR_DEVICE_UNAVAILABLE: another program has the GPU for itself."""
-
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     """Fails for every device (and watched program) that was shown not to have used the GPU."""
@@ -68,6 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         raise Skip("--expect none: no GPU is expected where this runs")
     from ..findings.measured_driver import driver_words
     from ..findings.measured_path import cpu_was_measured, overall, paths
+    from ..fixes.gpu_path import prove_again, use_path
 
     found = paths(s)
     if not found:
@@ -81,7 +79,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
                 f"{_opening(path)}.",
                 facts={"device": path.device},
                 subject=path.key,
-                fixes=_prove_again(path),
+                fixes=prove_again(path),
             )
         if path.word != "gpu-path-unused":
             continue
@@ -99,7 +97,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             " ".join(filter(None, (f"{_opening(path)}.", evidence, _why(s, path)))),
             facts=facts,
             subject=path.key,
-            fixes=_fixes(s, m, path),
+            fixes=use_path(s, m, path),
             downstream_of=_causes(s, path) if wanted else (),
         )
     unknown = overall(found)
@@ -178,16 +176,6 @@ def _by_driver_alone(s: Snapshot, path: Path) -> bool:
     return path.device.startswith("cuda:") and path.reason.partition(": ")[2].startswith("a kernel through libcuda")
 
 
-def _prove_again(path: Path) -> tuple[Fix, ...]:
-    from ..fixes.speed import here
-
-    if "memory" in path.reason:
-        words = "End the programs that hold its memory (nvidia-smi lists them), or wait for them."
-        return (here("prove-again", "Prove it again when memory is free", words),)
-    words = "If it ran out of time, give it more: --timeout SECONDS."
-    return (here("prove-again", "Prove it again", words),)
-
-
 def _opening(path: Path) -> str:
     """The reason as the beginning of a sentence; names of programs and devices stay as they are."""
     named = path.device == "watch" or path.reason.startswith(("cuda:", "torch"))
@@ -211,50 +199,3 @@ def _why(s: Snapshot, path: Path) -> str:
     if libraries:
         return "It loaded CUDA libraries, but never opened a GPU."
     return "It loaded no CUDA library: another Python or torch ran it, or it is not a GPU program."
-
-
-def _fixes(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
-    from ..fixes.speed import here, in_code, measured_again
-
-    move = in_code(
-        "move-to-gpu",
-        "Move the model and every batch to the GPU",
-        "Ask for the device by name, so that a missing GPU is an error instead of a silent switch to the CPU.",
-        'device = torch.device("cuda"); model.to(device); batch = batch.to(device, non_blocking=True)',
-    )
-    if path.device == "watch" and known(s.torch_run.cuda_available) is not False:
-        return (move,)
-    again = here(
-        "prove-again",
-        "Repair the cause, then prove it again",
-        "The finding above names the cause. If there is none, run: gpudoctor check",
-    )
-    if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
-        from ..findings.measured_path import gpu_of
-        from ..fixes.gpu_state import reset
-        from ..fixes.speed import leave_out
-
-        gpu = gpu_of(s, path.device, path.key)
-        return (*leave_out(s, path.device), *measured_again(reset(s, gpu.key) if gpu else ()), again)
-    if known(s.torch.build) == "cpu" or isinstance(s.torch.version, Missing):
-        from ..fixes.compatible import compatible_torch
-
-        return (*measured_again([compatible_torch(s, m)]), again)
-    return (again,)
-
-
-def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
-    """Whether something hung or died on this GPU, or libcuda alone failed on it: not a matter of torch's build."""
-    from ..findings.measured_driver import driver_failed
-
-    m = s.measured
-    torch_died = any(p.device == path.device and p.fault in ("hang", "crash") for p in known(m.torch) or ())
-    step_died = any(e.device == path.device and e.fault in ("hang", "crash") for e in m.ended)
-    return (
-        torch_died
-        or step_died
-        or any(
-            f"cuda:{proof.device}" == path.device and driver_failed(proof) and known(proof.error_code) != _UNAVAILABLE
-            for proof in known(m.driver) or ()
-        )
-    )

@@ -25,7 +25,7 @@ class Knows(Protocol):
 
 
 class Ranged(NamedTuple):
-    """A rate and its band (`compat_matrix.performance.Expectation`). `name`: the GPU's; `slice`: a MIG profile.
+    """A rate and its band (`compat_matrix.expectation.Expectation`). `name`: the GPU's; `slice`: a MIG profile.
 
     at_work: another program kept the GPU busy before the proof; busy: that, or one has a context on it.
     """

@@ -7,7 +7,8 @@ from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
-from ..proof.loads import Phase, Sample, loads_of, parse_phases, parse_samples, process_on_gpu
+from ..proof.loads import Phase, loads_of, parse_phases, process_on_gpu
+from ..proof.samples import Sample, parse_samples
 from ..snapshot.fact import Missing, known
 from ..snapshot.measured import BatchPoint, Measured, TorchProof
 from .agent_lines import AgentResult

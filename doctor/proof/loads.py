@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-from msgspec import Struct
-
 from ..snapshot.fact import Missing
 from ..snapshot.measured import Load
+from .samples import Sample
 
 REASONS = {
     "idle": 0x1, "clocks-setting": 0x2, "power-cap": 0x4, "hw-slowdown": 0x8, "sync-boost": 0x10, "sw-thermal": 0x20,
@@ -27,48 +25,8 @@ REASONS = {
 """NVML's bits of the clock event reasons (nvmlClocksEventReasons)."""
 SETTLE_S = 0.25
 """NVML's utilisation is a mean over up to a second: the first samples of a phase still tell of what was before."""
-_MOST = {"utilization": 100, "memory_utilization": 100, "power_draw": 10**7, "power_limit": 10**7, "temperature": 200,
-         "clock_sm": 10**5, "clock_memory": 10**5, "clock_sm_max": 10**5, "pcie_gen": 16, "pcie_width": 64,
-         "pcie_rx": 10**9, "memory_used": 1 << 50, "clock_event_reasons": (1 << 64) - 1}  # fmt: skip
-"""Above this a driver has written nonsense (some give 2**32 - 1 for what they cannot measure)."""
 _ABSENT = Missing("absent", "NVML does not tell")
 _UNSEEN = Missing("denied", "NVML does not show the processes of this container")
-
-
-class Sample(Struct, frozen=True, kw_only=True):
-    """One GPU at one moment, in NVML's own units; None where it does not tell (or was not asked this time)."""
-
-    time: float
-    """time.monotonic()."""
-    gpu: int = 0
-    """NVML's index."""
-    key: str = ""
-    utilization: int | None = None
-    """Percent of the time in which a kernel ran."""
-    memory_utilization: int | None = None
-    memory_used: int | None = None
-    """Bytes."""
-    clock_sm: int | None = None
-    clock_sm_max: int | None = None
-    clock_memory: int | None = None
-    """MHz."""
-    power_draw: int | None = None
-    power_limit: int | None = None
-    """Milliwatts."""
-    temperature: int | None = None
-    clock_event_reasons: int | None = None
-    pcie_gen: int | None = None
-    pcie_width: int | None = None
-    pcie_rx: int | None = None
-    """kB/s that the GPU received; asked of now and then."""
-    processes: list[tuple[int, int | None]] | None = None
-    """(pid, bytes or None) of each process with a compute context."""
-    process_utilization: list[tuple[int, int]] | None = None
-    """(pid, percent) of the processes that ran kernels since the sample before."""
-
-    def listed(self, pids: Any) -> list[int | None]:
-        """Bytes (None: not told) of each of these processes on this GPU."""
-        return [memory for pid, memory in self.processes or () if pid in pids]
 
 
 class Phase(NamedTuple):
@@ -89,38 +47,6 @@ class OnGpu(NamedTuple):
     """The device's highest, all processes together."""
     others: int | Missing
     """Processes that are not it, at most."""
-
-
-def parse_sample(line: Mapping[str, Any]) -> Sample | None:
-    """The sample of a line; None of a line that is none. A figure that cannot be is left out."""
-    raw = line.get("sample")
-    if not isinstance(raw, dict):
-        return None
-    try:
-        sample = msgspec.convert(raw, Sample)
-    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-        return None
-    return sensible(sample)
-
-
-def sensible(sample: Sample) -> Sample:
-    """The same without figures that cannot be."""
-    wrong: dict[str, Any] = {}
-    for name, most in _MOST.items():
-        value = getattr(sample, name)
-        if value is not None and not 0 <= value <= most:
-            wrong[name] = None
-    listed, rates = sample.processes or [], sample.process_utilization or []
-    if any(memory is not None and not 0 <= memory <= 1 << 50 for _, memory in listed):
-        wrong["processes"] = [(pid, m if m is not None and 0 <= m <= 1 << 50 else None) for pid, m in listed]
-    if any(not 0 <= percent <= 100 for _, percent in rates):
-        wrong["process_utilization"] = [(pid, percent) for pid, percent in rates if 0 <= percent <= 100]
-    return msgspec.structs.replace(sample, **wrong) if wrong else sample
-
-
-def parse_samples(lines: Iterable[Mapping[str, Any]]) -> list[Sample]:
-    """All samples among these lines."""
-    return [sample for line in lines if (sample := parse_sample(line)) is not None]
 
 
 def parse_phases(lines: Iterable[Mapping[str, Any]]) -> list[Phase]:

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 from ..snapshot.fact import Missing
 from ..snapshot.measured import Load
-from .loads import LoadSum, Sample, mib
+from .loads import LoadSum, mib
+from .samples import Sample
 from .watch_proc import Held
 
 ENOUGH = 3

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+from .watch_stat import Seen, Thread, link_target, read_bytes, read_stat
+
 _BUSY_SHARE = 0.02
 """A process that used less of one core since it was looked at last has no thread worth reading."""
 _MAX_FDS = 8192
@@ -27,38 +28,6 @@ _NODE = re.compile(r"/dev/nvidia(\d+)$")
 _UVM = "/dev/nvidia-uvm"
 _OTHER_NODES = ("/dev/dxg", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/nvgpu/")
 """WSL, Jetson."""
-
-
-class Thread(NamedTuple):
-    """A thread; `start` in clock ticks since the machine started, `cpu_s` user and system time in all."""
-
-    tid: int
-    start: int
-    name: str
-    cpu_s: float
-
-
-class Seen(NamedTuple):
-    """A process of the tree as it was found now.
-
-    reaped_s: CPU time of its children that ended and were waited for; threads: None where they were not worth reading;
-    worker: 1 looks like a worker of a data loader, 2 is a child of one; path: its Python; waited_s: time in which its
-    main thread was ready to run and had no core, read with the threads.
-    """
-
-    pid: int
-    start: int
-    parent: int
-    name: str
-    state: str
-    cpu_s: float
-    reaped_s: float
-    thread_count: int
-    threads: tuple[Thread, ...] | None = None
-    python: bool = False
-    worker: int = 0
-    path: str = ""
-    waited_s: float | None = None
 
 
 class Held(NamedTuple):
@@ -110,14 +79,14 @@ class Tree:
         self._strangers &= there
         found: dict[int, Seen] = {}
         for pid in [self.root, *self._members]:
-            stat = self._stat(f"{pid}/stat") if pid not in found else None
+            stat = read_stat(self.proc, f"{pid}/stat") if pid not in found else None
             member = self._members.get(pid)
             if stat is not None and (member is None or member.start == stat.start):
                 found[pid] = stat
         new = {
             pid: stat
             for pid in there - found.keys() - self._strangers - self._without
-            if (stat := self._stat(f"{pid}/stat")) is not None
+            if (stat := read_stat(self.proc, f"{pid}/stat")) is not None
         }
         while ours := [pid for pid, stat in new.items() if stat.parent in found]:
             for pid in ours:
@@ -149,7 +118,7 @@ class Tree:
         return stat._replace(threads=threads, python=python, worker=worker, path=path, waited_s=waited_s)
 
     def _waited(self, pid: int) -> float | None:
-        words = self._read(f"{pid}/schedstat", 128).split()
+        words = read_bytes(self.proc, f"{pid}/schedstat", 128).split()
         return int(words[1]) / 1e9 if len(words) == 3 and words[1].isdigit() else None
 
     def _threads(self, stat: Seen) -> tuple[Thread, ...]:
@@ -160,43 +129,11 @@ class Tree:
                 tids = os.listdir(f"{self.proc}/{folder}")  # noqa: PTH208
             except OSError:
                 return ()
-        read = [self._stat(f"{folder}/{tid}/stat") for tid in tids]
+        read = [read_stat(self.proc, f"{folder}/{tid}/stat") for tid in tids]
         return tuple(Thread(s.pid, s.start, s.name, s.cpu_s) for s in read if s is not None)
 
-    def _stat(self, path: str) -> Seen | None:
-        data = self._read(path, 1024)
-        head, _, rest = data.rpartition(b") ")
-        pid, _, name = head.partition(b" (")
-        words = rest.split()
-        try:
-            ticks = [int(words[at]) for at in (11, 12, 13, 14)]
-            return Seen(
-                int(pid),
-                int(words[19]),
-                int(words[1]),
-                name.decode("utf-8", "replace"),
-                words[0].decode(),
-                (ticks[0] + ticks[1]) * _TICK_S,
-                (ticks[2] + ticks[3]) * _TICK_S,
-                int(words[17]),
-            )
-        except (ValueError, IndexError):
-            return None
-
-    def _read(self, path: str, most: int) -> bytes:
-        try:
-            descriptor = os.open(f"{self.proc}/{path}", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return b""
-        try:
-            return os.read(descriptor, most)
-        except OSError:
-            return b""
-        finally:
-            os.close(descriptor)
-
     def _about(self, stat: Seen) -> tuple[bool, int, str, bytes]:
-        line = self._read(f"{stat.pid}/cmdline", 4096)
+        line = read_bytes(self.proc, f"{stat.pid}/cmdline", 4096)
         words = line.split(b"\0")
         program = os.fsdecode(words[0])
         python = bool(_PYTHON.match(os.path.basename(program)) or _PYTHON.match(stat.name))  # noqa: PTH119
@@ -219,7 +156,7 @@ class Tree:
             except OSError:
                 denied = True
                 continue
-            targets = [target for name in names if (target := _link(f"{folder}/{name}"))]
+            targets = [target for name in names if (target := link_target(f"{folder}/{name}"))]
             minors = [int(match[1]) for target in targets if (match := _NODE.match(target))]
             most = max((minors.count(minor) for minor in set(minors)), default=0)
             if minors and _UVM in targets:  # every process opens all GPUs once; one with a context opens its own often
@@ -246,10 +183,3 @@ class Tree:
             readable = True
             found |= {match[1].decode("ascii", "replace") for match in _LIBRARY.finditer(text)}
         return found, readable
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)  # noqa: PTH115
-    except OSError:
-        return ""

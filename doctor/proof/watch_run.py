@@ -7,16 +7,15 @@ import signal
 from collections.abc import Sequence
 from time import monotonic, process_time, thread_time
 
-from msgspec import Struct
-
 from ..snapshot.fact import Missing
-from ..snapshot.measured import Load, StepEnd, Watch
+from ..snapshot.measured import StepEnd, Watch
 from .watch_command import Command, Signals
 from .watch_gpu import GpuSum
 from .watch_host import cores, environment_of, has_gpu_nodes, own_numbers, program_path
 from .watch_proc import Tree
 from .watch_sampler import PATIENCE_S, WatchSampler
-from .watch_tree import Main, TreeSum
+from .watch_tree import TreeSum
+from .watched import ABSENT, Watched, percent, share
 
 INTERVAL_S = 0.5
 FIRST_SAMPLES_S = (0.1, 0.25, 0.5)
@@ -34,24 +33,6 @@ HURRIED_S = 0.4
 """How long each child may take to answer once one of these came: the report is out within two seconds."""
 GPU_PHASE_S = 3.0
 """From so many seconds on a GPU on, the CPU is told of that time alone: importing and preparing are another matter."""
-_ABSENT = Missing("absent", "it ended before it was looked at")
-
-
-class Watched(Struct, frozen=True, kw_only=True):
-    """What is left of a watched run."""
-
-    watch: Watch
-    loads: tuple[Load, ...] | Missing
-    ended: tuple[StepEnd, ...] = ()
-    code: int = 0
-    """The exit code to pass on: the command's, 128 + N after signal N, 0 of a process that ran before."""
-    python: str = ""
-    """The interpreter of its main process, where that is a Python."""
-    env: dict[str, str] | None = None
-    cwd: str = ""
-    """Variables and working directory of a process that ran before, where it is the same user's."""
-    hurried: bool = False
-    """SIGTERM or SIGHUP came: whoever sent it may send SIGKILL soon."""
 
 
 def watch_command(words: Sequence[str], sampler: Sequence[str] | None, interval_s: float | None = None) -> Watched:
@@ -220,33 +201,22 @@ class _Watcher:
             signal=running if attached else -code if code < 0 else Missing("absent", "not ended by a signal"),
             processes_max=whole.processes_max,
             threads_max=whole.threads_max,
-            cpu_cores=_share(cpu_s, span) if known or not attached else _ABSENT,
-            busiest_thread=_ABSENT if busiest is None else round(min(1.0, busiest[0]), 3),
+            cpu_cores=share(cpu_s, span) if known or not attached else ABSENT,
+            busiest_thread=ABSENT if busiest is None else round(min(1.0, busiest[0]), 3),
             busiest_thread_name="" if busiest is None else busiest[1][:80],
-            busiest_thread_saturated_percent=_ABSENT if saturated is None else round(100 * saturated, 1),
-            main_cores=_ABSENT if main is None else _share(main.used_s, span),
-            workers=whole.workers_max if known else _ABSENT,
-            workers_cores=_share(sums.workers_s(), span) if known else _ABSENT,
-            blocked_percent=_percent(main.blocked_s if main is not None else None, main),
-            core_wait_percent=_percent(main.waited_s if main is not None else None, main),
-            cores=_ABSENT if self.cores is None else self.cores,
+            busiest_thread_saturated_percent=ABSENT if saturated is None else round(100 * saturated, 1),
+            main_cores=ABSENT if main is None else share(main.used_s, span),
+            workers=whole.workers_max if known else ABSENT,
+            workers_cores=share(sums.workers_s(), span) if known else ABSENT,
+            blocked_percent=percent(main.blocked_s if main is not None else None, main),
+            core_wait_percent=percent(main.waited_s if main is not None else None, main),
+            cores=ABSENT if self.cores is None else self.cores,
             sampler_cpu_s=round(process_time() + (self.sampler.cpu_s if self.sampler is not None else 0.0), 3),
             libraries=(
-                tuple(sorted(self.libraries)) if self.libraries is not None else denied if self.unreadable else _ABSENT
+                tuple(sorted(self.libraries)) if self.libraries is not None else denied if self.unreadable else ABSENT
             ),
             **used._asdict(),
         )
-
-
-def _share(cpu_s: float, seconds: float) -> float:
-    return round(max(0.0, cpu_s) / seconds, 3)
-
-
-def _percent(part_s: float | None, main: Main | None) -> float | Missing:
-    """Of the time in which the main process was looked at."""
-    if main is None or part_s is None or not main.observed_s:
-        return _ABSENT
-    return round(min(100.0, 100 * part_s / main.observed_s), 1)
 
 
 def _cwd(pid: int) -> str:

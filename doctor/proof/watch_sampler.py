@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ..snapshot.measured import Fault, StepEnd
-from .loads import Sample, sensible
+from .samples import Sample, sensible
 
 AGENT = "nvml_sampler"
 PATIENCE_S = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from .watch_proc import Seen, Thread
+from .watch_stat import Seen, Thread
 
 SATURATED = 0.9
 """Share of a core from which on a thread counts as the one that the rest waits for."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_matrix import Matrix
-from compat_matrix.performance import Expectation
+from compat_matrix.expectation import Expectation
 
 from ..rows import for_each
 from .conftest import Edit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from doctor.proof.loads import Sample
+from doctor.proof.samples import Sample
 from doctor.proof.watch_gpu import GpuSum
 from doctor.proof.watch_proc import Held
 from doctor.snapshot import Missing

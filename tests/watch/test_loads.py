@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from doctor.proof.loads import Phase, Sample, loads_of, parse_phases, parse_samples, process_on_gpu
+from doctor.proof.loads import Phase, loads_of, parse_phases, process_on_gpu
+from doctor.proof.samples import Sample, parse_samples
 from doctor.snapshot import Missing
 
 from ..rows import for_each

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from doctor.proof.watch_proc import Seen, Tree
+from doctor.proof.watch_proc import Tree
+from doctor.proof.watch_stat import Seen
 
 from .proc_folder import ProcFolder
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from doctor.probes.commands import nvml_binding, own_agent
-from doctor.proof.loads import Sample, parse_samples
+from doctor.proof.samples import Sample, parse_samples
 from doctor.proof.watch_sampler import WatchSampler
 from tests.fakes import Machine
 

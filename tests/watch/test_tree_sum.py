@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doctor.proof.watch_proc import Seen, Thread
+from doctor.proof.watch_stat import Seen, Thread
 from doctor.proof.watch_tree import TreeSum
 
 

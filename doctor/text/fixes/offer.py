@@ -27,6 +27,7 @@ def builders() -> dict[str, Builder]:
         library,
         loader,
         machine,
+        other_framework,
         python,
         toolchain,
     )
@@ -35,8 +36,10 @@ def builders() -> dict[str, Builder]:
     for module in (
         driver,
         machine,
+        other_framework,
         container,
         python,
+        other_framework,
         library,
         loader,
         toolchain,

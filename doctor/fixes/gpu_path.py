@@ -1,0 +1,66 @@
+"""Fixes where a GPU was not used: by a program, by torch, or because the GPU itself does not compute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..findings import Fix, Matrix
+from ..findings.measured_driver import driver_failed
+from ..findings.measured_path import gpu_of
+from ..snapshot import Missing, Snapshot, known
+from .compatible import compatible_torch
+from .gpu_state import reset
+from .speed import here, in_code, leave_out, measured_again
+
+if TYPE_CHECKING:
+    from ..findings.measured_path import Path
+
+_UNAVAILABLE = 46
+"""CUDA_ERROR_DEVICE_UNAVAILABLE: another program has the GPU for itself."""
+
+
+def prove_again(path: Path) -> tuple[Fix, ...]:
+    """The proof once more, where it came to no result."""
+    if "memory" in path.reason:
+        words = "End the programs that hold its memory (nvidia-smi lists them), or wait for them."
+        return (here("prove-again", "Prove it again when memory is free", words),)
+    words = "If it ran out of time, give it more: --timeout SECONDS."
+    return (here("prove-again", "Prove it again", words),)
+
+
+def use_path(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
+    """Have a program or torch use the GPU that it left alone."""
+    move = in_code(
+        "move-to-gpu",
+        "Move the model and every batch to the GPU",
+        "Ask for the device by name, so that a missing GPU is an error instead of a silent switch to the CPU.",
+        'device = torch.device("cuda"); model.to(device); batch = batch.to(device, non_blocking=True)',
+    )
+    if path.device == "watch" and known(s.torch_run.cuda_available) is not False:
+        return (move,)
+    again = here(
+        "prove-again",
+        "Repair the cause, then prove it again",
+        "The finding above names the cause. If there is none, run: gpudoctor check",
+    )
+    if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
+        gpu = gpu_of(s, path.device, path.key)
+        return (*leave_out(s, path.device), *measured_again(reset(s, gpu.key) if gpu else ()), again)
+    if known(s.torch.build) == "cpu" or isinstance(s.torch.version, Missing):
+        return (*measured_again([compatible_torch(s, m)]), again)
+    return (again,)
+
+
+def _gpu_in_doubt(s: Snapshot, path: Path) -> bool:
+    """Whether something hung or died on this GPU, or libcuda alone failed on it: not a matter of torch's build."""
+    m = s.measured
+    torch_died = any(p.device == path.device and p.fault in ("hang", "crash") for p in known(m.torch) or ())
+    step_died = any(e.device == path.device and e.fault in ("hang", "crash") for e in m.ended)
+    return (
+        torch_died
+        or step_died
+        or any(
+            f"cuda:{proof.device}" == path.device and driver_failed(proof) and known(proof.error_code) != _UNAVAILABLE
+            for proof in known(m.driver) or ()
+        )
+    )
