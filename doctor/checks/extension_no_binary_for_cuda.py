@@ -24,7 +24,7 @@ from compat_matrix.versions import numbers
 from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extensions import another, cudart_major, remove, upgrade
-from ..fixes.selection import unset_variable
+from ..fixes.variables import unset
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._extensions import bitsandbytes_library, bitsandbytes_versions
@@ -99,7 +99,7 @@ def _bitsandbytes(s: Snapshot, cuda: str, error: str) -> Iterator[Finding]:
     fixes: tuple[Fix, ...] = (upgrade(s, "bitsandbytes", spec="bitsandbytes>=0.50"), remove(s, "bitsandbytes"))
     if isinstance(forced, str) and forced:
         title = f"BNB_CUDA_VERSION={forced} names a library that bitsandbytes {version} does not hold"
-        fixes = (unset_variable(s, "BNB_CUDA_VERSION"), *fixes)
+        fixes = (unset(s, "BNB_CUDA_VERSION"), *fixes)
     else:
         title = f"bitsandbytes {version} has no library for CUDA {cuda}".replace("  ", " ")
     yield CHECK.fail(title, detail, facts=facts, subject="bitsandbytes", fixes=fixes)

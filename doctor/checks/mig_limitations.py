@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from ..findings import Check, Finding, Fix, Matrix, Policy
 from ..fixes.mig import no_instance
-from ..fixes.selection import set_variable, unset_variable
+from ..fixes.selection import select_gpus, unset_gpu_selection
 from ..snapshot import Gpu, MigInstance, Snapshot, known
 from ._readings import Readings, listed, name_of
 
@@ -101,11 +101,11 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Itera
             facts=facts,
             subject=NAME,
             direct=devices is not None,
-            fixes=(set_variable(s, NAME, several[0]),),
+            fixes=(select_gpus(s, NAME, several[0]),),
         )
 
 
 def _fixes(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> tuple[Fix, ...]:
     uuid = next((u for _, instances in cut for i in instances if (u := known(i.uuid))), None)
-    unset = unset_variable(s, NAME)
-    return (set_variable(s, NAME, uuid), unset) if uuid else (unset,)
+    unset = unset_gpu_selection(s, NAME)
+    return (select_gpus(s, NAME, uuid), unset) if uuid else (unset,)

@@ -10,8 +10,8 @@ from .gpu_state import gpu_changes
 from .where import cuda_changes, host_sudo, on_host
 
 
-def unset_variable(s: Snapshot, name: str) -> Fix:
-    """Remove a variable that hides GPUs."""
+def unset_gpu_selection(s: Snapshot, name: str) -> Fix:
+    """Remove a variable that selects GPUs."""
     return Fix(
         id=f"unset-{name.lower().replace('_', '-')}",
         title=f"Unset {name} to make all GPUs visible",
@@ -26,8 +26,8 @@ def unset_variable(s: Snapshot, name: str) -> Fix:
     )
 
 
-def set_variable(s: Snapshot, name: str, value: str) -> Fix:
-    """Give a variable a value that is right."""
+def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
+    """Give a variable that selects GPUs a value that is right."""
     return Fix(
         id=f"set-{name.lower().replace('_', '-')}",
         title=f"Set {name} to GPUs that are there",

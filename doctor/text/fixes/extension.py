@@ -12,7 +12,7 @@ from ...fixes.extension_install import compatible_wheel
 from ...fixes.extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
 from ...fixes.machine import capabilities, python_version
 from ...fixes.packages import installed
-from ...fixes.selection import unset_variable
+from ...fixes.variables import unset
 from ...snapshot import Distribution, known
 from .parts import Told
 from .written import written
@@ -100,7 +100,7 @@ def _compiled(t: Told, name: str, archs: list[str]) -> Fix:
 
 
 def _no_binary(t: Told) -> Iterable[Fix | None]:
-    unset = unset_variable(t.s, "BNB_CUDA_VERSION") if known(t.s.host.env("BNB_CUDA_VERSION")) else None
+    without = unset(t.s, "BNB_CUDA_VERSION") if known(t.s.host.env("BNB_CUDA_VERSION")) else None
     torch, python = torch_version(known(t.s.torch.version) or ""), numbers(python_version(t.s))
     old = (torch is not None and torch.release[:2] < (2, 4)) or (python and python < (3, 10))
     newer = upgrade(
@@ -109,7 +109,7 @@ def _no_binary(t: Told) -> Iterable[Fix | None]:
         "Install a bitsandbytes that holds this CUDA version",
         "bitsandbytes" if old else "bitsandbytes>=0.50",
     )
-    return (unset, newer, remove(t.s, "bitsandbytes"))
+    return (without, newer, remove(t.s, "bitsandbytes"))
 
 
 FIXES = {

@@ -11,7 +11,7 @@ from ...fixes.driver import other_host
 from ...fixes.gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from ...fixes.machine import driver_platform
 from ...fixes.restart import power_cycle, reboot
-from ...fixes.selection import unset_variable
+from ...fixes.selection import unset_gpu_selection
 from ...fixes.variables import pci_order
 from ...fixes.vgpu import license_vgpu
 from ...fixes.where import (
@@ -110,7 +110,7 @@ def _visible(t: Told) -> Iterable[Fix]:
         return (written(t.s, "keep-batch-devices"),)
     if t.said.id == "visible-devices-late":
         return (written(t.s, "set-visible-devices-first"),)
-    return (unset_variable(t.s, "CUDA_VISIBLE_DEVICES"),)
+    return (unset_gpu_selection(t.s, "CUDA_VISIBLE_DEVICES"),)
 
 
 def _mig(t: Told) -> Iterable[Fix]:
