@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Check, Finding, Matrix, Policy, Skip
-from ..fixes.driver import release_card
+from ..fixes.card import release_card
 from ..fixes.where import container_kind
 from ..snapshot import PciDevice, Snapshot, known, need
 from ._seen import absent, is_wsl, nvidia_cards

@@ -16,7 +16,7 @@ import time
 import click
 
 from ..findings import Step
-from ..fixes.install import tool_of, without_pip
+from ..fixes.interpreter import tool_of, without_pip
 from ..judge.plan import Plan
 from ..snapshot import Snapshot, known
 from ..targets.environment import EMPTY, absolute, current_folder

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..findings import Fix, Matrix, Step
+from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .machine import capabilities, driver_platform
 from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host
 from .windows import update_windows_driver
 
-_DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
+DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
 APT = ("ubuntu", "debian", "pop", "linuxmint", "elementary")
 ARCH = ("arch", "manjaro", "endeavouros")
@@ -56,12 +56,12 @@ def install_note(s: Snapshot, last: bool = False) -> str:
     """Where the driver's packages come from, when the distribution has none of its own."""
     system = (known(s.host.os_id) or "").lower()
     if container_kind(s) or not system:
-        return f"On an Ubuntu host: ubuntu-drivers install; on others from NVIDIA's repository ({_DOCS})."
+        return f"On an Ubuntu host: ubuntu-drivers install; on others from NVIDIA's repository ({DOCS})."
     if system in ARCH and last:
         return "The package is in the AUR (yay is one of its helpers); remove the packages of the newer driver first."
     if system in ("ubuntu", "pop", "linuxmint", *ARCH):
         return ""
-    return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({_DOCS})."
+    return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({DOCS})."
 
 
 class Offer(Struct, frozen=True):
@@ -145,7 +145,7 @@ def install_driver(
             on_host(s, "Reboot, so that the new kernel module is the one that runs.", f"{host_sudo(s)}reboot", changes),
         ),
         note=install_note(s, last),
-        source=_DOCS,
+        source=DOCS,
     )
     if not guest(s):
         return (install,)
@@ -163,58 +163,6 @@ def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) ->
     return Fix(id="choose-another-host", title=f"Start on a host {what}", steps=(step,))
 
 
-def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -> tuple[Fix, ...]:
-    """Take the card away from nouveau, nova or vfio-pci."""
-    root = host_sudo(s)
-    if not held_by.startswith("vfio"):
-        names = "nova_core nova_drm nova nouveau" if held_by.startswith("nova") else "nouveau"
-        lines = "".join(f"blacklist {name}\\n" for name in names.split()) + "options nouveau modeset=0\\n"
-        block = f"printf '{lines}' | {root}tee /etc/modprobe.d/blacklist-nouveau.conf"
-        steps: tuple[Step, ...] = (
-            on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {rebuild_initramfs(s)}"),
-        )
-        if installed is False:
-            steps += (on_host(s, "Install the NVIDIA driver.", _command(s, m)),)
-        steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
-        title = f"Release the card from {held_by}"
-    else:
-        steps = (
-            on_host(
-                s,
-                "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
-                "(/etc/modprobe.d, kernel command line), then reboot.",
-                f"{root}reboot",
-                driver_changes(),
-            ),
-        )
-        title = "Give the card back to the host"
-    note = "" if installed else install_note(s)
-    if installed is None:
-        command = _command(s, m)
-        note = "Where the NVIDIA driver is not installed yet, install it before the reboot" + (
-            f": {command}" if command else f" ({_DOCS})."
-        )
-    fix = Fix(id="release-card", title=title, steps=steps, note=note)
-    return (other_host(s, "whose NVIDIA driver works"), fix) if guest(s) else (fix,)
-
-
-def _command(s: Snapshot, m: Matrix) -> str:
-    """The command of `install_compatible`."""
-    return next((step.command for fix in install_compatible(s, m) for step in fix.steps if "install" in fix.id), "")
-
-
-def rebuild_initramfs(s: Snapshot) -> str:
-    """The distribution's command; where it is not known, the one of two that is there."""
-    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
-    if system in APT:
-        return f"{root}update-initramfs -u"
-    if system in ARCH:
-        return f"{root}mkinitcpio -P"
-    if system in RPM or system.startswith(("opensuse", "sles")):
-        return f"{root}dracut --force"
-    return f"{{ {root}update-initramfs -u || {root}dracut --force; }}"
-
-
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     """The last branch that supports an old GPU."""
     root, changes = host_sudo(s), driver_changes()
@@ -227,7 +175,7 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
             on_host(s, "Reboot.", f"{root}reboot", changes),
         ),
         note=install_note(s, last=True),
-        source=_DOCS,
+        source=DOCS,
     )
     if not guest(s):
         return (install,)

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ..findings import Alternative, Step
 from ..snapshot import Snapshot, known
+from .interpreter import GET_UV, executable, get_uv, quoted, tool_of, without_pip
 from .where import lasting, notebook
 
 if TYPE_CHECKING:
@@ -50,45 +51,6 @@ class Install(Struct, frozen=True, kw_only=True):
     """Environment variables of this command alone."""
 
 
-def quoted(path: str) -> str:
-    """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
-    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
-
-
-def executable(s: Snapshot) -> str:
-    """The patient's interpreter as it is typed in a command; `python3` (Windows: `python`) where that is not known."""
-    name = "python" if known(s.host.system) == "windows" else "python3"
-    return quoted(known(s.python.patient.executable) or name)
-
-
-def tool_of(s: Snapshot) -> str:
-    """`pip` or `uv`: uv where it made the environment or installed most of it, and where there is no pip.
-
-    Where there is no uv, pip, if it is there or the Python can install it.
-    """
-    found = known(s.python.distributions)
-    made, uv = known(s.python.patient.kind) == "uv", known(s.python.uv)
-    if without_pip(s):
-        no_uv = uv is False or (uv is None and not made)
-        return "pip" if no_uv and known(s.python.patient.ensurepip) is True else "uv"
-    by = [d.installer for d in found or () if d.installer in ("pip", "uv")]
-    return "uv" if uv is not False and (made or by.count("uv") > by.count("pip")) else "pip"
-
-
-_GET_UV = "curl -LsSf https://astral.sh/uv/install.sh | sh && export PATH=~/.local/bin:$PATH && "
-
-
-def _get_uv(s: Snapshot) -> str:
-    """What brings uv where it is the only way and is known not to be there; '' elsewhere."""
-    return _GET_UV if s.python.uv is False and tool_of(s) == "uv" else ""
-
-
-def without_pip(s: Snapshot) -> bool:
-    """Whether it is known that the patient has no pip: an empty list is a known one (`uv venv` makes such)."""
-    found = known(s.python.distributions)
-    return found is not None and not s.python.distributions_partial and all(d.name != "pip" for d in found)
-
-
 def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> dict[str, Any]:
     """The fields `command` and `alternatives` of a step; `before` and `after`: what stands around the line."""
     own = tool_of(s)
@@ -98,7 +60,7 @@ def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> 
         return f"{before}{' && '.join(_line(s, request, tool) for request in requests)}{after}"
 
     alternatives = () if notebook(s) else (Alternative(tool=other, command=command(other)),)
-    return {"command": f"{_get_uv(s)}{command(own)}", "alternatives": alternatives}
+    return {"command": f"{get_uv(s)}{command(own)}", "alternatives": alternatives}
 
 
 def step(s: Snapshot, request: Install, text: str, **more: Any) -> Step:
@@ -236,11 +198,11 @@ def conda_words(verb: str, words: Sequence[str], prefix: str = "") -> str:
 
 def environment_line(s: Snapshot, folder: str, python: str = "") -> str:
     """Makes a virtual environment with pip; `python`: a version that uv fetches where the patient's will not do."""
-    get_uv = _GET_UV if s.python.uv is False else ""
+    first = GET_UV if s.python.uv is False else ""
     if python:
-        return f"{get_uv}{new_venv(python, seed=True)} {folder}"
+        return f"{first}{new_venv(python, seed=True)} {folder}"
     if s.python.patient.ensurepip is False:  # then `python -m venv` fails
-        return f"{get_uv}{new_venv(executable(s), seed=True)} {folder}"
+        return f"{first}{new_venv(executable(s), seed=True)} {folder}"
     return f"{executable(s)} -m venv {folder}"
 
 

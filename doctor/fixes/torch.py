@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
-from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
+from ..snapshot import Missing, Snapshot, known
 from .conda import NO_LINE, install_from_conda
 from .conda import choose as choose_from_conda
-from .extensions import cuda_majors, refit, without_libraries
-from .install import Install, name_of, note, step
+from .extensions import cuda_majors, refit
+from .install import note, step
 from .machine import capabilities, driver_platform, driver_version, python_version, torch_cuda
 from .packages import (
     installed,
     installed_by_conda,
     needs_new_environment,
     new_environment,
-    site_packages,
     uninstall_command,
-    with_distributions,
 )
-from .where import RECHECK, recheck_run
+from .torch_request import after_install, request_for
+from .where import recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -176,40 +174,6 @@ def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
     return grade.grade == "match" and not grade.other_build
 
 
-def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str], old: Sequence[str]) -> Install:
-    """What to install for a build and these companions. `old`: what is there now, or may be.
-
-    A companion without a pin on torch comes from the default index: which of torch's carries it is not known.
-    """
-    lines, index = build.requirements, build.index_url
-    if build.tagged and not index and any(_same(s, line) for line in lines if name_of(line) in old):
-        lines, index = build.tagged, build.tagged_index_url
-    packages, beside = [lines[0]], False
-    listed = {name_of(line): line for line in lines}
-    for name in names[1:]:
-        if name in build.companions:
-            exact = "==" in listed.get(name, "")
-            packages.append(listed[name] if exact else f"{name}=={build.companions[name]}")
-        elif companion := next((e for e in m.companions(build.torch) if e.package == name), None):
-            packages.append(f"{name}=={companion.version}")
-            beside = True
-    seen = {"torch", *(d.name for d in installed(s, old))}  # a companion that is only guessed is not written anew
-    named = [(name_of(package), package) for package in packages]
-    again = tuple(name for name, package in named if name in old and name in seen and _same(s, package))
-    return Install(
-        packages=tuple(packages), again=again, index="" if beside else index, extra_index=index if beside else ""
-    )
-
-
-def _same(s: Snapshot, package: str) -> bool:
-    """Whether pip and uv may take what is there for the version that is asked for: another build of it, or unknown."""
-    name, _, wanted = package.partition("==")
-    if "+" in wanted:
-        return False
-    have = [d.version for d in installed(s, (name,))] or [known(s.torch.version) or "" if name == "torch" else ""]
-    return any(version.partition("+")[0] in ("", wanted) for version in have)
-
-
 def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
     """Why this build; where the driver is not known, the one that it takes."""
     cuda = tag_cuda(build.tag)
@@ -217,58 +181,3 @@ def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
         return build.why
     floor = m.driver_for_cuda("1", cuda, driver_platform(s)).floor_minor
     return f"{build.why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else build.why
-
-
-def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) -> dict[str, Any]:
-    """Every fact that changes when this build and its companions have been installed."""
-    row = m.torch_build(build.torch, build.tag, build.platform)
-    release = m.torch_release(build.torch).release
-    sass = row.sass if row else tuple(dict.fromkeys(build.served_by.values()))
-    ptx = RECHECK if row is None or row.ptx_unknown else row.ptx
-    cudnn = (release.cudnn_per_build.get(build.tag) or (release.cudnn if build.pypi_default else "")) if release else ""
-    site = site_packages(s)
-    put = [
-        Distribution(name=name_of(line), version=line.partition("==")[2], location=site, requires=RECHECK)
-        for line in request.packages
-    ]
-    text = tuple("sm_" + cc.replace(".", "") for cc in sass)
-    short = ".".join(cudnn.split(".")[:3])
-    torch: dict[str, Any] = dict.fromkeys(_RECHECKED, RECHECK)
-    torch.update(
-        version=f"{build.torch}+{build.tag}",
-        location=f"{site}/torch",
-        build="cuda",
-        cuda=tag_cuda(build.tag),
-        hip=ABSENT,
-        debug=False,
-        installer="pip",
-        sass=sass,
-        ptx=ptx,
-        arch_text=text,
-        missing_libraries=(),
-        cudnn_bundled=short or RECHECK,
-    )
-    return {
-        **{f"torch.{name}": value for name, value in torch.items()},
-        **recheck_run(s),
-        "python.patient.torch_version": f"{build.torch}+{build.tag}",
-        "python.distributions": with_distributions(s, put, replaced_wheels(s, build.tag)),
-        **without_libraries(s, (*map(name_of, request.packages), "nvidia-nccl", "nvidia-cudnn")),
-    }
-
-
-_RECHECKED = (
-    "git_version", "cxx11_abi", "requires_python", "requires", "libraries", "linked_libraries", "cudnn_path",
-    "nccl_bundled", "nccl_path",
-)  # fmt: skip
-
-
-def replaced_wheels(s: Snapshot, tag: str) -> list[str]:
-    """Wheels that torch brings and that this build brings in other versions: nvidia-*, triton, cuda-*. Those of another
-    CUDA major stay where they are."""
-    major = next(iter(numbers(tag_cuda(tag))), 0)
-    found = (
-        re.match(r"(?:nvidia-.*?(?:-cu(\d+))?|cuda-.*|pytorch-triton.*|triton)$", d.name) and d.name
-        for d in known(s.python.distributions) or ()
-    )
-    return [name for name in found if name and (not (old := re.search(r"-cu(\d+)$", name)) or int(old[1]) == major)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from doctor.fixes.install import executable, quoted
+from doctor.fixes.interpreter import executable, quoted
 from doctor.snapshot import ABSENT, EnvVar, LibraryFile, Snapshot
 
 from ..healthy import healthy

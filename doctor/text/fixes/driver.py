@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ...findings import Fix
+from ...fixes.card import release_card
 from ...fixes.compatible import other_gpu
 from ...fixes.cuda_driver import fixes_for
 from ...fixes.driver import (
@@ -16,7 +17,6 @@ from ...fixes.driver import (
     offer,
     older_driver,
     other_host,
-    release_card,
     start_fabric_manager,
 )
 from ...fixes.kernel_module import build_module, sign_module

@@ -11,7 +11,8 @@ from ...findings import Fix
 from ...fixes.companions import COMPILED, install_companion, older_numpy
 from ...fixes.compatible import compatible_torch, usual_gpus
 from ...fixes.driver import install_compatible, install_offered, offer
-from ...fixes.install import Install, executable
+from ...fixes.install import Install
+from ...fixes.interpreter import executable
 from ...fixes.jetson import jetson_build
 from ...fixes.libraries import reinstall_torch
 from ...fixes.machine import capabilities, driver_platform, python_version, torch_cuda

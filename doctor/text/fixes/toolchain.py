@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from compat_matrix.versions import numbers
 
 from ...findings import Fix
-from ...fixes.install import conda_line, executable
+from ...fixes.install import conda_line
+from ...fixes.interpreter import executable
 from ...fixes.libc import newer_libc
 from ...fixes.machine import capabilities, python_version, torch_cuda
 from ...fixes.packages import installed

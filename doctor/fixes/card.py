@@ -1,0 +1,60 @@
+"""Take a card back from another kernel driver: nouveau, nova, vfio-pci."""
+
+from __future__ import annotations
+
+from ..findings import Fix, Matrix, Step
+from ..snapshot import Snapshot, known
+from .driver import APT, ARCH, DOCS, RPM, install_compatible, install_note, other_host
+from .where import driver_changes, guest, host_sudo, on_host
+
+
+def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -> tuple[Fix, ...]:
+    """Take the card away from nouveau, nova or vfio-pci."""
+    root = host_sudo(s)
+    if not held_by.startswith("vfio"):
+        names = "nova_core nova_drm nova nouveau" if held_by.startswith("nova") else "nouveau"
+        lines = "".join(f"blacklist {name}\\n" for name in names.split()) + "options nouveau modeset=0\\n"
+        block = f"printf '{lines}' | {root}tee /etc/modprobe.d/blacklist-nouveau.conf"
+        steps: tuple[Step, ...] = (
+            on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {rebuild_initramfs(s)}"),
+        )
+        if installed is False:
+            steps += (on_host(s, "Install the NVIDIA driver.", _command(s, m)),)
+        steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
+        title = f"Release the card from {held_by}"
+    else:
+        steps = (
+            on_host(
+                s,
+                "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
+                "(/etc/modprobe.d, kernel command line), then reboot.",
+                f"{root}reboot",
+                driver_changes(),
+            ),
+        )
+        title = "Give the card back to the host"
+    note = "" if installed else install_note(s)
+    if installed is None:
+        command = _command(s, m)
+        note = "Where the NVIDIA driver is not installed yet, install it before the reboot" + (
+            f": {command}" if command else f" ({DOCS})."
+        )
+    fix = Fix(id="release-card", title=title, steps=steps, note=note)
+    return (other_host(s, "whose NVIDIA driver works"), fix) if guest(s) else (fix,)
+
+
+def _command(s: Snapshot, m: Matrix) -> str:
+    """The command of `install_compatible`."""
+    return next((step.command for fix in install_compatible(s, m) for step in fix.steps if "install" in fix.id), "")
+
+
+def rebuild_initramfs(s: Snapshot) -> str:
+    """The distribution's command; where it is not known, the one of two that is there."""
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    if system in APT:
+        return f"{root}update-initramfs -u"
+    if system in ARCH:
+        return f"{root}mkinitcpio -P"
+    if system in RPM or system.startswith(("opensuse", "sles")):
+        return f"{root}dracut --force"
+    return f"{{ {root}update-initramfs -u || {root}dracut --force; }}"

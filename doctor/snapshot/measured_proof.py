@@ -1,0 +1,95 @@
+"""What proofs measured: that a device computes, and that data gets from one to another."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from .fact import NOT_ASKED, Missing
+
+Fault: TypeAlias = Literal["hang", "crash", "failed", "skipped"]
+
+
+class DriverProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """L0: our PTX kernel through libcuda alone, on one device of libcuda's numbering."""
+
+    device: int
+    key: str = ""
+    name: str = ""
+    capability: str = ""
+    right: bool | Missing = NOT_ASKED
+    """Whether every element read back is what it must be; Missing(error) where a call failed."""
+    elements: int = 0
+    wrong_elements: int = 0
+    context_ms: float | Missing = NOT_ASKED
+    context_mib: float | Missing = NOT_ASKED
+    """Device memory that the bare context takes."""
+    module_ms: float | Missing = NOT_ASKED
+    """Loading the PTX: its compilation by the driver, or the driver's cache."""
+    kernel_ms: float | Missing = NOT_ASKED
+    failed_call: str = ""
+    error_code: int | Missing = NOT_ASKED
+    error_name: str = ""
+    fault: Fault | None = None
+
+
+class TorchProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """L1: a matrix product and a convolution by torch on one device, held against float64 on the CPU."""
+
+    device: str
+    key: str = ""
+    name: str = ""
+    tensor_device: str = ""
+    """Device of the result's tensor, as torch says."""
+    right: bool | Missing = NOT_ASKED
+    matmul_error: float | Missing = NOT_ASKED
+    """Largest error over the largest value, against float64."""
+    conv_error: float | Missing = NOT_ASKED
+    tolerance: float | Missing = NOT_ASKED
+    peak_mib: float | Missing = NOT_ASKED
+    """torch.cuda.max_memory_allocated."""
+    process_seen: bool | Missing = NOT_ASKED
+    """Whether NVML lists the proving process on that GPU; Missing where NVML cannot see processes (containers)."""
+    process_mib: float | Missing = NOT_ASKED
+    utilization_percent: float | Missing = NOT_ASKED
+    """The highest sample of NVML while it worked."""
+    first_launch_ms: float | Missing = NOT_ASKED
+    code: Literal["native", "ptx-jit"] | Missing = NOT_ASKED
+    """How torch's kernels got onto this GPU: from their machine code, or compiled from PTX at the first launch."""
+    jit_cache_bytes: int | Missing = NOT_ASKED
+    """By how much the driver's JIT cache grew."""
+    work_ms: float | Missing = NOT_ASKED
+    """The product on this device."""
+    cpu_ms: float | Missing = NOT_ASKED
+    """The same product on the CPU."""
+    busy: bool = False
+    """Another process was at work on the GPU."""
+    failed_step: str = ""
+    error: str = ""
+    error_code: int | Missing = NOT_ASKED
+    fault: Fault | None = None
+
+
+class CollectiveProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One small all-reduce over all visible devices."""
+
+    backend: str
+    """nccl, gloo."""
+    ranks: int
+    right: bool | Missing = NOT_ASKED
+    seconds: float | Missing = NOT_ASKED
+    error: str = ""
+    fault: Fault | None = None
+
+
+class PairProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Data passed from one device to another and read back."""
+
+    source: str
+    target: str
+    right: bool | Missing = NOT_ASKED
+    peer_access: bool | Missing = NOT_ASKED
+    gb_s: float | Missing = NOT_ASKED
+    error: str = ""
+    fault: Fault | None = None
