@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..findings import Policy
     from ..snapshot import Snapshot
-    from ..text.excerpt import Unread
+    from ..text.excerpt_middle import Unread
 
 
 def matrix_of(flags: dict[str, Any]) -> Matrix:

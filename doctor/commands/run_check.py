@@ -18,7 +18,7 @@ from .write import write
 
 if TYPE_CHECKING:
     from ..snapshot.redact import Redactor
-    from ..text.excerpt import Unread
+    from ..text.excerpt_middle import Unread
 
 
 def run_check(flags: dict[str, Any]) -> int:

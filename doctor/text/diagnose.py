@@ -23,7 +23,7 @@ from .unread import with_unread
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-    from .excerpt import Unread
+    from .excerpt_middle import Unread
 
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""

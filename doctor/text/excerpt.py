@@ -8,73 +8,29 @@ of our subject. `Unread` counts them, and those that could have mattered but wer
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .encoding import odd_signs, utf8_of
+from .encoding import utf8_of
+from .excerpt_middle import BUDGET, EDGE, KNOWN, LAP, MOST_PIECES, PIECE, ROW, Middle, Unread
 
-_BUDGET = 600_000
-"""Cost of what is read: characters, and `_ROW` for each line."""
-_ROW = 40
-_EDGE = 0.2
-"""Share of the budget for the begin and for the end each; half of the rest is for what stands first between them."""
 _SEARCHED = 16_000_000
 """Bytes that are searched; of a larger text the first and the last half of so many."""
-_CHUNK = 1 << 18
-_PIECE, _LAP = 2000, 500
-"""Bytes of a line that are read, and that a later piece of it has in common with the one before: a secret's name."""
-_MOST_PIECES = 40
-_MOST_ALIKE = 40
-"""Lines that differ in numbers alone and are read nevertheless, where numbers matter."""
-_MOST_SHAPES = 150_000
-_BEFORE, _AFTER, _MOST_AFTER = 2, 6, 60
-"""Lines around a chosen one; after it up to the most while they are indented, as those of a traceback are."""
-_KNOWN = re.compile(
-    rb"a(?:bort|ssert)|bug:|c(?:uda|udnn|an(?:not|'t)|ould(?: not|n't))|d(?:river|enied)|e(?:rr(?:or|no)|xcepti)|"
-    rb"f(?:ail|atal)|gpu|i(?:nvalid|llegal|ncompatible|s_available)|killed|mis(?:match|sing)|"
-    rb"n(?:vidia|vrm|vlink|ccl|ouveau|o(?:t (?:found|support)| such| module))|o(?:om|ops|ut of memory)|panic|"
-    rb"r(?:efused|ocm)|s(?:egfault|ignal)|t(?:orch|raceback|ensorflow|riton|ime(?:d out|d?out)|oo old)|"
-    rb"un(?:able|supported|defined)|version|w(?:arn|sl)|x(?:id|formers)"
-)
-"""Of lower case: words of a fault and of our subject. A line without one of them decides nothing by itself."""
-_NUMBERS_MATTER = re.compile(rb"version|capability|error|gpu|driver")
-_XID = re.compile(rb"xid[^:]{0,40}:[0-9a-f:.)]{0,24}:? ?(\d{1,3})")
-_DIGITS = b"0123456789"
 _WORD_ENDS = re.compile(r"[\s\"',;&|<>{}()\[\]\\]")
 
 
 def pieces(row: str) -> Iterator[str]:
     """Of a line too long to be read: what stands around known words behind its begin; each begins with a word."""
     done = count = 0
-    for found in re.compile(_KNOWN.pattern.decode(), re.I).finditer(row, _PIECE):
+    for found in re.compile(KNOWN.pattern.decode(), re.I).finditer(row, PIECE):
         if found.start() < done:
             continue
-        if (count := count + 1) > _MOST_PIECES:
+        if (count := count + 1) > MOST_PIECES:
             return
-        begin = _WORD_ENDS.search(row, max(found.start() - _LAP, done, _PIECE), found.start())
+        begin = _WORD_ENDS.search(row, max(found.start() - LAP, done, PIECE), found.start())
         start = begin.end() if begin else found.start()
-        done = start + _PIECE
+        done = start + PIECE
         yield row[start:done]
-
-
-class Unread(NamedTuple):
-    """What of a text was not read in full, in lines of the input."""
-
-    lines: int
-    read: int
-    alike: int
-    """Like one that was read, or like it but for its numbers."""
-    silent: int
-    """Without any word of a fault or of our subject."""
-    no_text: int
-    """Bytes of another kind."""
-    left: int
-    """Lines with such a word that were too many, and lines that were not even searched."""
-    between: tuple[int, int]
-    """The first and the last of these."""
-    cut: int
-    """Lines too long to be read to their end."""
 
 
 class Excerpt(NamedTuple):
@@ -93,7 +49,7 @@ class Excerpt(NamedTuple):
         if self.inner:
             rows = text.split("\n")
             for index in self.inner:
-                ends = _WORD_ENDS.search(rows[index], _LAP) if index < len(rows) else None
+                ends = _WORD_ENDS.search(rows[index], LAP) if index < len(rows) else None
                 rows[index] = rows[index][ends.end() :] if ends else ""
             text = "\n".join(rows)
         return self._replace(text=text, inner=frozenset())
@@ -102,14 +58,14 @@ class Excerpt(NamedTuple):
 def excerpt(text: bytes | str) -> Excerpt:
     """The part of a text that is read: all of one within the budget, nothing of bytes that are no text."""
     data = utf8_of(text) if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    if len(data) + _ROW * (data.count(b"\n") + data.count(b"\r")) <= _BUDGET:
+    if len(data) + ROW * (data.count(b"\n") + data.count(b"\r")) <= BUDGET:
         return Excerpt(data.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     total = data.count(b"\n") + 1
-    head, tail = _edge(data[: int(_BUDGET * _EDGE)], first=True), _edge(data[-int(_BUDGET * _EDGE) :], first=False)
+    head, tail = _edge(data[: int(BUDGET * EDGE)], first=True), _edge(data[-int(BUDGET * EDGE) :], first=False)
     start, end = sum(map(len, head)) + len(head), len(data) - sum(map(len, tail)) - len(tail)
-    middle = _Middle(len(head))
+    middle = Middle(len(head))
     half = _SEARCHED // 2
     if end - start > _SEARCHED:
         first, last = data.rfind(b"\n", 0, start + half) + 1, data.find(b"\n", end - half) + 1
@@ -138,149 +94,8 @@ def _edge(data: bytes, first: bool) -> list[bytes]:
     """The whole lines of the begin (or the end) of a text, within the budget for it; none where it is one line."""
     rows = data.split(b"\n")
     rows = rows[:-1] if first else rows[:0:-1]
-    room, count = _BUDGET * _EDGE, 0
+    room, count = BUDGET * EDGE, 0
     while count < len(rows) and room > 0:
-        room -= len(rows[count]) + _ROW
+        room -= len(rows[count]) + ROW
         count += 1
     return rows[:count] if first else rows[:count][::-1]
-
-
-class _Row(NamedTuple):
-    number: int
-    text: bytes
-    inner: bool = False
-
-
-class _Middle:
-    """The lines between begin and end, as they are met."""
-
-    def __init__(self, before: int) -> None:
-        self._number = before
-        self._first: list[_Row] = []
-        self._last: deque[_Row] = deque()
-        self._room = self._last_room = _BUDGET * (1 - 2 * _EDGE) / 2
-        self._seen: dict[int, int] = {}
-        self._left_out: set[int] = set()
-        """Shapes (lines without their numbers) of lines that are not read because one like them was."""
-        self._alike = self._silent = self._no_text = self._left = self._cut = 0
-        self._between: list[int] = []
-        self._after = self._indented = 0
-        """Lines still to be taken after a chosen one."""
-
-    def skip(self, lines: int) -> None:
-        """Lines that are not even searched."""
-        self._lost(self._number + 1, max(lines, 1))
-        self._number += lines
-        self._between[1:] = [self._number]
-
-    def search(self, data: bytes, at: int, end: int) -> None:
-        """Lines of the input, in their order."""
-        while at < end:
-            stop = data.rfind(b"\n", at, min(at + _CHUNK, end)) + 1 or data.find(b"\n", at + _CHUNK, end) + 1 or end
-            stop = end if at + _CHUNK >= end else stop
-            self._chunk(data[at:stop].removesuffix(b"\n"))
-            at = stop
-
-    def _chunk(self, chunk: bytes) -> None:
-        if not chunk.strip():
-            self._number += chunk.count(b"\n") + 1
-            return
-        low = chunk.lower()
-        rows, lows = chunk.split(b"\n"), low.split(b"\n")
-        odd = odd_signs(chunk) > len(chunk) // 100
-        known, seen = len(rows) == 1 or _KNOWN.search(low) is not None, self._seen
-        shapes = low.translate(None, _DIGITS).split(b"\n")
-        if not (known or odd or self._after) and seen.keys() >= set(map(hash, shapes)):
-            self._number += len(rows)
-            self._alike += len(rows) - shapes.count(b"")
-            self._left_out.update(map(hash, shapes))
-            return
-        taken = 0
-        for index, shape in enumerate(shapes):
-            row = rows[index]
-            if index and row == rows[index - 1] and not self._after:
-                self._alike += bool(shape)
-                continue
-            if odd and odd_signs(row) > 2 + len(row) // 20:
-                self._no_text += 1
-                continue
-            times = seen.get(key := hash(shape), 0)
-            new = not times or (known and self._matters(lows[index], shape, times))
-            if new:
-                if times or len(seen) < _MOST_SHAPES:
-                    seen[key] = times + 1
-                if not self._number + index or (known and _KNOWN.search(shape)):
-                    for before in range(max(index - _BEFORE, taken), index):
-                        self._take(before, rows)
-                    self._take(index, rows)
-                    taken, self._after, self._indented = index + 1, _AFTER, _MOST_AFTER
-                    continue
-            if self._after and shape:
-                self._take(index, rows)
-                taken = index + 1
-                self._indented -= 1
-                self._after -= self._indented <= 0 or shape[:1] not in (b" ", b"\t")
-            elif new:
-                self._silent += 1
-            else:
-                self._alike += bool(shape)
-                self._left_out.add(key)
-        self._number += len(rows)
-
-    def _matters(self, low: bytes, shape: bytes, times: int) -> bool:
-        """Whether a line counts although one differs from it in numbers alone: a few times, and every new Xid."""
-        if b"xid" in shape and (found := _XID.search(low)):
-            key, new = hash((b"xid", found[1])), hash((b"xid", found[1])) not in self._seen
-            self._seen[key] = 1
-            return new
-        return times < _MOST_ALIKE and _NUMBERS_MATTER.search(shape) is not None
-
-    def _take(self, index: int, rows: list[bytes]) -> None:
-        for row in self.rows_of(self._number + index + 1, rows[index]):
-            cost = len(row.text) + _ROW
-            if self._room >= cost and not self._last:
-                self._room -= cost
-                self._first.append(row)
-                continue
-            self._last.append(row)
-            self._last_room -= cost
-            while self._last_room < 0 and len(self._last) > 1:
-                gone = self._last.popleft()
-                self._last_room += len(gone.text) + _ROW
-                self._lost(gone.number, 1)
-
-    def _lost(self, number: int, count: int) -> None:
-        self._left += count
-        self._between[1 if self._between else 0 :] = [number]
-
-    def rows_of(self, number: int, line: bytes) -> Iterator[_Row]:
-        """A line; of a long one its begin, and pieces with known words."""
-        if len(line) <= 2 * _PIECE:
-            yield _Row(number, line)
-            return
-        yield _Row(number, line[: 2 * _PIECE])
-        self._cut += 1
-        done, count = 2 * _PIECE - _LAP, 0
-        for found in _KNOWN.finditer(line.lower(), done):
-            if found.start() < done:
-                continue
-            if count == _MOST_PIECES:
-                self._lost(number, 1)
-                return
-            start = max(found.start() - _LAP - 200, done - _LAP)
-            done, count = start + _PIECE, count + 1
-            yield _Row(number, line[start:done], inner=True)
-
-    def chosen(self) -> list[_Row]:
-        """The rows that are read, in their order."""
-        return [*self._first, *self._last]
-
-    def repeated(self, rows: list[_Row]) -> frozenset[int]:
-        """Numbers of those rows that stand for others, which are not read."""
-        left_out = self._left_out
-        return frozenset(r.number for r in rows if hash(r.text.lower().translate(None, _DIGITS)) in left_out)
-
-    def unread(self, lines: int, read: int) -> Unread:
-        """What is not among them."""
-        between = (self._between[0], self._between[-1]) if self._between else (0, 0)
-        return Unread(lines, read, self._alike, self._silent, self._no_text, self._left, between, self._cut)
