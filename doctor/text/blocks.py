@@ -23,8 +23,8 @@ def lshw(lines: list[Line]) -> Iterator[Line]:
         if _KEY.match(line.text):
             block.append(line)
             continue
-        said = {key.strip(): (value.strip(), row) for row in block for key, _, value in [row.text.partition(": ")]}
-        if {"product", "vendor", "configuration"} <= said.keys() and "NVIDIA" in said["vendor"][0]:
-            configuration, row = said["configuration"]
-            yield Line(row.number, f"lshw: NVIDIA {said['product'][0]}, configuration: {configuration}")
+        fields = {key.strip(): (value.strip(), row) for row in block for key, _, value in [row.text.partition(": ")]}
+        if {"product", "vendor", "configuration"} <= fields.keys() and "NVIDIA" in fields["vendor"][0]:
+            configuration, row = fields["configuration"]
+            yield Line(row.number, f"lshw: NVIDIA {fields['product'][0]}, configuration: {configuration}")
         block = []

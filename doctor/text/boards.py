@@ -9,12 +9,12 @@ from ..snapshot import Snapshot, known
 
 def memory_held(s: Snapshot) -> bool:
     """Whether much memory of a GPU is in use; also where the text does not tell."""
-    told = [
+    sizes = [
         (used, known(gpu.memory_total_mib) or 0)
         for gpu in known(s.gpus) or ()
         if (used := known(gpu.memory_used_mib)) is not None
     ]
-    return not told or any(used > max(500, total / 5) for used, total in told)
+    return not sizes or any(used > max(500, total / 5) for used, total in sizes)
 
 
 def is_jetson(s: Snapshot) -> bool:
@@ -88,11 +88,11 @@ def capabilities(s: Snapshot) -> list[tuple[int, ...]]:
     """The compute capability of each GPU, told or by its family's name; empty where one of them is not known."""
     found: list[tuple[int, ...]] = []
     for gpu in known(s.gpus) or ():
-        told, name = known(gpu.compute_capability), (known(gpu.name) or "").lower()
+        capability, name = known(gpu.compute_capability), (known(gpu.name) or "").lower()
         family = next((cap for pattern, cap in _FAMILIES if re.search(pattern, name)), None)
-        if told is None and family is None:
+        if capability is None and family is None:
             return []
-        found.append(numbers(told) if told else family or ())
+        found.append(numbers(capability) if capability else family or ())
     return found
 
 

@@ -13,19 +13,19 @@ _CODE = re.compile(r"\bcode=((?:sm|compute)_\d{2,3}[af]?)\b")
 def read_built_with(lines: list[Line]) -> Iterator[Statement]:
     """One list for each `NVCC architecture flags`, which go on over several lines."""
     found: list[str] = []
-    begun: Line | None = None
+    opened: Line | None = None
     for line in lines:
         if "NVCC architecture flags:" in line.text:
-            begun, found = line, _CODE.findall(line.text)
-        elif begun and _CODE.search(line.text) and not line.text.lstrip().startswith(("CuDNN", "Build")):
+            opened, found = line, _CODE.findall(line.text)
+        elif opened and _CODE.search(line.text) and not line.text.lstrip().startswith(("CuDNN", "Build")):
             found += _CODE.findall(line.text)
-        elif begun:
-            yield from _said(begun, found)
-            begun = None
-    if begun:
-        yield from _said(begun, found)
+        elif opened:
+            yield from _statement(opened, found)
+            opened = None
+    if opened:
+        yield from _statement(opened, found)
 
 
-def _said(line: Line, found: list[str]) -> Iterator[Statement]:
+def _statement(line: Line, found: list[str]) -> Iterator[Statement]:
     if found:
         yield say("torch_run.arch_list", tuple(dict.fromkeys(found)), line)

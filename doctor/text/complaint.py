@@ -47,7 +47,7 @@ def _remark(finding: Finding) -> Finding:
     return replace(finding, status="pass", severity="info", detail=detail, fixes=())
 
 
-def not_said(one: Examined, s: Snapshot) -> Examined:
+def no_mismatch(one: Examined, s: Snapshot) -> Examined:
     """`xformers.info` names this very torch as the one that its kernels were compiled with: then it fits."""
     if one.check.id != "extension-built-for-other-torch" or not one.findings:
         return one

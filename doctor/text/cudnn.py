@@ -23,7 +23,7 @@ def read_cudnn(lines: list[Line]) -> Iterator[Statement]:
         if "cudnn" not in line.text.lower() or hits >= _MOST:
             continue
         hits += 1
-        for words, version in _told(line.text[:300]):
+        for words, version in _versions(line.text[:300]):
             if _LOADED.search(words) and not _WANTED.search(words):
                 loaded = loaded or version
             elif _WANTED.search(words) and not _LOADED.search(words):
@@ -35,7 +35,7 @@ def read_cudnn(lines: list[Line]) -> Iterator[Statement]:
                 return
 
 
-def _told(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _versions(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The words before each version of a line: its key, and for the first one the line's own words too."""
     for part in _PART.finditer(text):
         version = _VERSION.match(text, part.end())

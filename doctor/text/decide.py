@@ -11,12 +11,12 @@ from .operators import Facts, holds
 
 def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Symptom, ...]:
     """One Symptom for each entry that was hit, at its first line; deciding ones first, else in the text's order."""
-    said = {hit.message.id for hit in hits} | set(more)
+    message_ids = {hit.message.id for hit in hits} | set(more)
     found: dict[str, Symptom] = {}
     for hit in hits:
         if hit.message.id in found:
             continue
-        message, facts = hit.message, Facts(s, said, hit.groups)
+        message, facts = hit.message, Facts(s, message_ids, hit.groups)
         hinted = tuple(check for check, when in message.hints if holds(when, facts))
         found[message.id] = Symptom(
             id=message.id,

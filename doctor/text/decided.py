@@ -45,8 +45,8 @@ def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Iterator[Findi
         return
     first = deciding[0]
     means = first.means if first.means.startswith(_NAMES) else f"{first.means[:1].upper()}{first.means[1:]}"
-    said = dict.fromkeys(f"line {symptom.line}: {symptom.text}" for symptom in deciding)
-    lines = "; ".join(list(said)[:3])
+    quotes = dict.fromkeys(f"line {symptom.line}: {symptom.text}" for symptom in deciding)
+    lines = "; ".join(list(quotes)[:3])
     severity = about.severity if about.severity in ("critical", "error") else "error"
     say = {"fail": about.fail, "warn": about.warn, "pass": about.remark}[status]
     yield say(

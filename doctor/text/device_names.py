@@ -9,11 +9,11 @@ from .statement import Line, Statement, say
 
 _LISTED = re.compile(r"\s{0,8}GPU (\d{1,2}): (.{3,60}?) \(UUID: GPU-")
 _ROW = re.compile(r"\s{0,4}\|\s{1,4}(\d{1,2})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|")
-_ASKED = re.compile(r"torch\.cuda\.get_device_name\((?:device=)?[\"']?(?:cuda:)?(\d{1,2})?[\"']?\)")
+_QUERY = re.compile(r"torch\.cuda\.get_device_name\((?:device=)?[\"']?(?:cuda:)?(\d{1,2})?[\"']?\)")
 _ANSWER = re.compile(
     r"\s{0,8}(?:Out ?\[\d{1,5}\]:\s?)?[\"']?((?:NVIDIA|GeForce|Tesla|Quadro|TITAN|RTX|GTX)[\w -]{1,50})[\"']?\s{0,4}$"
 )
-_SAID = (
+_PRINTED = (
     re.compile(r"\bDevice (\d{1,2}): \"?([A-Z][\w -]{3,50})\"?(?:, compute capability|$)"),  # ggml, deviceQuery
     re.compile(r"\bDevice: cuda:(\d{1,2}) ([A-Z][\w -]{3,50}) : "),  # ComfyUI
     re.compile(r"\bCUDA:(\d{1,2}) \(([A-Z][\w -]{3,50}), \d{3,7} ?MiB\)"),  # Ultralytics
@@ -33,31 +33,31 @@ def read_device_names(lines: list[Line]) -> Iterator[Statement]:
     by_smi: dict[int, str] = {}
     by_cuda: dict[int, str] = {}
     at: Line | None = None
-    asked: int | None = None
+    queried: int | None = None
     for line in lines:
         text = line.text
         if "DEVICE" in text and _LIMITS.search(text):
             return
         if not text.strip():
             continue
-        waiting, asked = asked, None
+        waiting, queried = queried, None
         if found := _LISTED.match(text) or ("|" in text and _ROW.match(text)) or None:
-            told = by_smi
-        elif found := _said(text):
-            told, at = by_cuda, at or line
+            names = by_smi
+        elif found := _printed(text):
+            names, at = by_cuda, at or line
         elif waiting is not None and (answer := _ANSWER.match(text)):
             at = at or line
             if by_cuda.setdefault(waiting, _plain(answer[1])) != _plain(answer[1]):
                 return
             continue
         else:
-            if "get_device_name" in text and len(calls := _ASKED.findall(text)) == 1:
-                asked = int(calls[0] or 0)
+            if "get_device_name" in text and len(calls := _QUERY.findall(text)) == 1:
+                queried = int(calls[0] or 0)
             continue
         number, name = int(found[1]), _plain(found[2])
         if name.endswith("..."):
             return
-        if told.setdefault(number, name) != name:
+        if names.setdefault(number, name) != name:
             return
     if at is None or len(by_smi) < 2 or not by_cuda:
         return
@@ -68,11 +68,11 @@ def read_device_names(lines: list[Line]) -> Iterator[Statement]:
     yield say("raised.device-order" if whole else "raised.device-named", True, at)
 
 
-def _said(text: str) -> re.Match[str] | None:
+def _printed(text: str) -> re.Match[str] | None:
     """CUDA's number and name of a device, as programs print them."""
     if "evice" not in text and "CUDA:" not in text:
         return None
-    return next((found for pattern in _SAID if (found := pattern.search(text))), None)
+    return next((found for pattern in _PRINTED if (found := pattern.search(text))), None)
 
 
 def _plain(name: str) -> str:

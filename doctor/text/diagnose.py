@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,10 +13,10 @@ from ..judge import Examined, Report, compose, examine, load_all
 from ..judge.judge import LEFT_OUT
 from ..snapshot import Snapshot
 from .cause_pages import load_causes
-from .complaint import not_missed, not_said
+from .complaint import no_mismatch, not_missed
 from .decided import decided, forgetting
 from .enrich import enriched
-from .fixes.offer import at_place, made
+from .fixes.offer import doable, made
 from .quoted import quoted
 from .suspects import likely, needs, possible, proven, suspected
 from .unread import with_unread
@@ -41,7 +42,7 @@ def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy, unread: Unread 
 def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     s = enriched(snapshot, matrix)
     catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
-    judged = [not_said(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
+    judged = [no_mismatch(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
     examined = without_causes([_with_words(one, s, matrix) for one in judged], s)
     report = compose(s, matrix, policy, examined)
     open_causes = possible(s, report.findings, report.checks)
@@ -69,8 +70,12 @@ def _with_words(one: Examined, s: Snapshot, m: Matrix) -> Examined:
         if decisive := list(decided(one.check.about, s, by_facts)):
             remarks = [f for f in one.findings if f.status == "pass"]
             one = one._replace(status=decisive[0].status, reason="", findings=(*decisive, *remarks))
-    findings = [made(f, lambda f=f: at_place(forgetting(f, s), s, m)) if f.fixes else (f,) for f in one.findings]  # type: ignore[misc]
+    findings = [made(f, partial(_fixed, f, s, m)) if f.fixes else (f,) for f in one.findings]
     return one._replace(findings=tuple(finding for some in findings for finding in some))
+
+
+def _fixed(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
+    return doable(forgetting(finding, s), s, m)
 
 
 def without_causes(examined: Sequence[Examined], s: Snapshot) -> list[Examined]:

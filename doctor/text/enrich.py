@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..findings import Matrix
 from ..snapshot import Missing, Snapshot, known
-from .fits import AT_A_KERNEL
+from .plausible import AT_A_KERNEL
 
 _MOBILE = re.compile(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
 """What lspci and people add to a board's name: its chip is of the same generation."""
@@ -56,14 +56,16 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
     rows = [row for row in m.torch_builds(version, platform) if row.sass and row.confidence != "memory"]
     rows = [row for row in rows if row.published not in ("no", "dropped")]
     usual = next((row for row in rows if row.tag == m.pypi_tag(version, platform)), rows[-1] if rows else None)
-    said = " ".join([*(d.name for d in known(s.python.distributions) or ()), *(symptom.text for symptom in s.symptoms)])
-    extension = any(row.package in said.lower().replace("_", "-") for row in m.extensions) or any(
+    words = " ".join(
+        [*(d.name for d in known(s.python.distributions) or ()), *(symptom.text for symptom in s.symptoms)]
+    )
+    extension = any(row.package in words.lower().replace("_", "-") for row in m.extensions) or any(
         symptom.id == "extension-named" for symptom in s.symptoms
     )
     for gpu in known(s.gpus) or ():
         cc = known(gpu.compute_capability)
-        asked = [usual] if at_a_kernel and not extension else rows
-        if usual and cc and all(row and m.code_for_gpu(cc, row.sass, row.ptx).kind == "none" for row in asked):
+        candidates = [usual] if at_a_kernel and not extension else rows
+        if usual and cc and all(row and m.code_for_gpu(cc, row.sass, row.ptx).kind == "none" for row in candidates):
             digits = usual.tag.removeprefix("cu")
             return s.replace({"torch.cuda": f"{digits[:-1]}.{digits[-1]}", "torch.build": "cuda"})
     return s

@@ -17,18 +17,18 @@ _FULL, _BUSY = 0.9, 80
 
 def read_heat(lines: list[Line]) -> Iterator[Statement]:
     """`raised.near-heat-limit`, and `raised.at-power-limit` where a busy GPU draws what it may, as it should."""
-    told: dict[str, tuple[int, Line]] = {}
+    readings: dict[str, tuple[int, Line]] = {}
     for line in lines:
         if " Temp" in line.text and (found := _TEMPERATURE.match(line.text)):
-            told[found[1]] = (int(found[2]), line)
+            readings[found[1]] = (int(found[2]), line)
             if found[1] == "Current":
-                told = {"Current": told["Current"]}  # another GPU
+                readings = {"Current": readings["Current"]}  # another GPU
         elif "W" in line.text and (draw := _DRAW.search(line.text)):
             load = max((int(percent) for percent in _LOAD.findall(line.text[draw.end() :][:80])), default=0)
             if int(draw[1]) >= _FULL * int(draw[2]) and load >= _BUSY:
                 yield say("raised.at-power-limit", True, line)
                 return
-        now = told["Current"][0] if "Current" in told else 0
-        if now and any(name in told and now >= told[name][0] - gap for name, gap in _NEAR.items()):
-            yield say("raised.near-heat-limit", True, told["Current"][1])
+        now = readings["Current"][0] if "Current" in readings else 0
+        if now and any(name in readings and now >= readings[name][0] - gap for name, gap in _NEAR.items()):
+            yield say("raised.near-heat-limit", True, readings["Current"][1])
             return

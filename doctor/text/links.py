@@ -37,8 +37,8 @@ def read_widths(lines: list[Line]) -> Iterator[Statement]:
         text = line.text
         of_laptop = _mobile(text) if "Product Name" in text else of_laptop
         if "pcie.link.width" in text:
-            asked = re.search(r"--query-gpu[= ]([\w.,]{2,400})", text)
-            columns = [cell.strip() for cell in (asked[1] if asked else text).split(",")]
+            query = re.search(r"--query-gpu[= ]([\w.,]{2,400})", text)
+            columns = [cell.strip() for cell in (query[1] if query else text).split(",")]
         elif columns and "," in text:
             cells = [cell.strip() for cell in text.split(",")]
             if _narrow(dict(zip(columns, cells, strict=False))) and len(cells) == len(columns) and not _mobile(text):

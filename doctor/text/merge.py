@@ -39,10 +39,10 @@ _OF_A_DRIVER = ("driver.nvml_driver_version", "driver.kernel_version", "driver.k
 def merge(statements: Iterable[Statement], name: str) -> Snapshot:
     """One Snapshot of all statements of a text."""
     groups: dict[str, list[Statement]] = {}
-    for said in statements:
-        rows = groups.setdefault(said.path, [])
+    for statement in statements:
+        rows = groups.setdefault(statement.path, [])
         if len(rows) < 50_000:
-            rows.append(said)
+            rows.append(statement)
     s = Snapshot(target=Target(kind="text", name=name), python=Python(distributions_partial=True))
     changes: dict[str, Any] = {}
     witnesses: dict[str, tuple[str, ...]] = {}
@@ -112,7 +112,7 @@ def _installed(groups: dict[str, list[Statement]], changes: dict[str, Any], witn
     container = changes.get("container.kind", "none") != "none"
     running = any(path in groups for path in ("driver.nvml_driver_version", "driver.kernel_version"))
     answers = any(row.value == 0 for row in groups.get("driver.nvml_init", []))  # so the library fits the module
-    for path, said, counts in (
+    for path, source, counts in (
         ("driver.nvml_driver_version", "installed.driver", not wsl and not running),
         ("driver.kernel_flavour", "installed.flavour", not wsl and "driver.kernel_flavour" not in groups),
         (
@@ -121,7 +121,7 @@ def _installed(groups: dict[str, list[Statement]], changes: dict[str, Any], witn
             not wsl and not container and not answers and "driver.nvml_library_version" not in groups,
         ),
     ):
-        if counts and (rows := groups.get(said, [])):
+        if counts and (rows := groups.get(source, [])):
             changes[path] = agree(path, rows)
             witnesses[path] = _lines(rows)
     if rows := groups.get("toolkit", []):
@@ -144,8 +144,8 @@ def _driver(groups: dict[str, list[Statement]], changes: dict[str, Any]) -> None
     nvml, module = changes.get("driver.nvml_driver_version"), changes.get("driver.kernel_version")
     if isinstance(nvml, Missing) and nvml.reason == "conflict":
         changes.setdefault("driver.kernel_version", nvml)
-    told = ("driver.nvml_library_version", "driver.libcuda_version")
-    if not isinstance(nvml, str) or not isinstance(module, str) or any(path in changes for path in told):
+    library_paths = ("driver.nvml_library_version", "driver.libcuda_version")
+    if not isinstance(nvml, str) or not isinstance(module, str) or any(path in changes for path in library_paths):
         return
     mismatch = any(row.value == 18 for row in groups.get("driver.nvml_init", []))
     if finer(nvml, module) is None and not mismatch:

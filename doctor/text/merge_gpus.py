@@ -26,16 +26,16 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
     conflict: Missing | None = None
     loose: list[dict[str, Any]] = []
     others = 0
-    told: set[tuple[int, Any]] = set()
+    named: set[tuple[int, Any]] = set()
     for row in rows:
         fields = row.value
         if fields.get("vendor") == "other":
             others += 1
             continue
         if fields["index"] is None:
-            if (row.line, fields["name"]) in told:
+            if (row.line, fields["name"]) in named:
                 continue  # one line in two layouts
-            told.add((row.line, fields["name"]))
+            named.add((row.line, fields["name"]))
             loose += [fields] * min(fields["count"], MOST_GPUS + 1 - len(loose))
             continue
         slot = slots.setdefault(fields["index"], {})
@@ -82,7 +82,7 @@ def merge_gpus(groups: dict[str, list[Statement]]) -> Found:
 def counted(s: Snapshot, statements: Iterable[Statement], part: Excerpt) -> Snapshot:
     """With a cap where lines that were not read may name more GPUs, or where the text names more than are kept."""
     gpus = known(s.gpus) or ()
-    named = {said.line for said in statements if said.path in ("gpu", "gpu.prose")}
+    named = {statement.line for statement in statements if statement.path in ("gpu", "gpu.prose")}
     unread = (part.unread is not None and part.unread.left > 0) or not named.isdisjoint(part.repeated)
     if not gpus or (len(gpus) <= MOST_GPUS and not unread):
         return s
@@ -114,14 +114,14 @@ def _name_all(found: list[dict[str, Any]], named: list[dict[str, Any]]) -> None:
 
 def _shared(groups: dict[str, list[Statement]], alike: bool) -> dict[str, Any]:
     """What is said of 'the GPU': it holds for all of them, a compute capability only where they are `alike`."""
-    said = {path[4:]: agree(path, rows) for path, rows in groups.items() if path.startswith("gpu.")}
-    said.pop("prose", None)
-    highest = said.pop("highest_capability", None)
+    shared = {path[4:]: agree(path, rows) for path, rows in groups.items() if path.startswith("gpu.")}
+    shared.pop("prose", None)
+    highest = shared.pop("highest_capability", None)
     if isinstance(highest, str):
-        said.setdefault("compute_capability", highest)
+        shared.setdefault("compute_capability", highest)
     return {
         key: value
-        for key, value in said.items()
+        for key, value in shared.items()
         if not isinstance(value, Missing) and (alike or key != "compute_capability")
     }
 

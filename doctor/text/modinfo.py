@@ -11,7 +11,7 @@ from .statement import Line, Statement, say
 _FILE = re.compile(r"filename:\s{1,20}\S{0,200}/nvidia\.ko")
 _FIELD = re.compile(r"(version|license):\s{1,20}(\S.{0,40})")
 _MOST_LINES = 12
-_ASKED = re.compile(r"\bmodinfo (?:-\S{1,12} )?(?:-F license )?nvidia(?:[-_]current|-open)?\b(?! ?-)(.{0,80})")
+_QUERY = re.compile(r"\bmodinfo (?:-\S{1,12} )?(?:-F license )?nvidia(?:[-_]current|-open)?\b(?! ?-)(.{0,80})")
 _ANSWER = re.compile(r"(?:license:\s{0,20})?(NVIDIA|Dual MIT/GPL)\s{0,4}$")
 _INLINE = re.compile(r"\blicense\W{1,6}(?:is )?(NVIDIA|Dual MIT/GPL)(?![\w-])")
 _ALONE = re.compile(r"license:\s{6,12}NVIDIA$")
@@ -21,7 +21,7 @@ _NEAR = 3
 
 def read_modinfo(lines: list[Line]) -> Iterator[Statement]:
     """Statements `installed.driver` and `installed.flavour`."""
-    left = asked = 0
+    left = query_line = 0
     for line in lines:
         if line.text.startswith("filename:"):
             left = _MOST_LINES if _FILE.match(line.text) else 0
@@ -32,11 +32,11 @@ def read_modinfo(lines: list[Line]) -> Iterator[Statement]:
                 yield say("installed.driver", version, line)
             elif found and found[1] == "license":
                 yield say("installed.flavour", _flavour(found[2]), line)
-        elif "modinfo" in line.text and (question := _ASKED.search(line.text)):
-            asked = line.number if "icense" in question[0] or not question[1].strip() else 0
-            if told := _INLINE.search(question[1]):
-                yield say("installed.flavour", _flavour(told[1]), line)
-        elif 0 < line.number - asked <= _NEAR and asked and (answer := _ANSWER.match(line.text)):
+        elif "modinfo" in line.text and (question := _QUERY.search(line.text)):
+            query_line = line.number if "icense" in question[0] or not question[1].strip() else 0
+            if inline := _INLINE.search(question[1]):
+                yield say("installed.flavour", _flavour(inline[1]), line)
+        elif 0 < line.number - query_line <= _NEAR and query_line and (answer := _ANSWER.match(line.text)):
             yield say("installed.flavour", _flavour(answer[1]), line)
         elif line.text.startswith("license:") and _ALONE.match(line.text):
             yield say("installed.flavour", "proprietary", line)

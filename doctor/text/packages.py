@@ -21,7 +21,7 @@ _TABLE = re.compile(
     r"(?:\s{1,40}(\S{1,80}))?\s{0,8}$"
 )
 _HEAD = re.compile(r"\s{0,4}(?:Package\s{1,60}Version|#\s{1,4}Name\s{1,60}Version|Name\s{1,60}Version)\b")
-_ASKED = re.compile(
+_QUERY = re.compile(
     r"\s{0,8}(?:[$#%] ?)?(?:(?:python\S{0,8} -m )?pip3?|uv pip|conda|mamba|micromamba) (?:list|freeze)\b.{0,80}$", re.I
 )
 _GONE = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")
@@ -50,7 +50,7 @@ def read_packages(lines: list[Line]) -> Iterator[Statement]:
             parts = found[2].split("-")
             if len(parts) >= 5:
                 yield from package_statements(found[1], parts[1].replace("%2B", "+"), "", line)
-        elif ("Version" in text and _HEAD.match(text)) or (" list" in text and _ASKED.match(text)):
+        elif ("Version" in text and _HEAD.match(text)) or (" list" in text and _QUERY.match(text)):
             table = True
         elif table:
             found = _TABLE.match(text)
@@ -83,8 +83,8 @@ def package_statements(name: str, version: str, build: str, line: Line) -> Itera
         name = "torch"
     yield say("package", (name, number), line)
     if name == "torch":
-        for said in torch_statements(number.strip("'\"`"), line):
-            yield said._replace(weak=True)
+        for torch_statement in torch_statements(number.strip("'\"`"), line):
+            yield torch_statement._replace(weak=True)
 
 
 def torch_statements(value: str, line: Line) -> Iterator[Statement]:

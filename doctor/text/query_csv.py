@@ -54,7 +54,7 @@ def read_csv(lines: list[Line]) -> Iterator[Statement]:
         if comma and sum(map(bool, names)) * 2 > len(names):
             columns, row_number = names, 0
             continue
-        if not _fits(columns, cells):
+        if not _matches(columns, cells):
             columns = _by_values(cells, row_number) if comma else []
         if columns and row_number < MOST_GPUS:
             yield from _row(columns, cells, row_number, line)
@@ -76,7 +76,7 @@ def _worth(text: str) -> bool:
     )
 
 
-def _fits(columns: list[str], cells: list[str]) -> bool:
+def _matches(columns: list[str], cells: list[str]) -> bool:
     """Whether the cells can be a row of these columns: other tables have names and indices too."""
     if len(cells) != len(columns):
         return False
@@ -140,5 +140,5 @@ def _by_values(cells: list[str], row_number: int) -> list[str]:
 
 def _marketed(name: str, mib: int) -> bool:
     """Whether the size is the one in the name: a lone figure may be what is used or free."""
-    said = re.search(r"([1-9]\d{0,2}) ?GB", name)
-    return said is not None and 0.9 < mib / 1024 / int(said[1]) < 1.02
+    size_in_name = re.search(r"([1-9]\d{0,2}) ?GB", name)
+    return size_in_name is not None and 0.9 < mib / 1024 / int(size_in_name[1]) < 1.02

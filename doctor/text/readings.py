@@ -32,8 +32,8 @@ def read_readings(lines: list[Line]) -> Iterator[Statement]:
             continue
         key, value = parts
         for name, content in pairs(value) or [("", value)]:
-            if (said := _reading(f"{key} {name}", content)) and said[0] not in found:
-                found[said[0]] = (said[1], line)
+            if (reading := _reading(f"{key} {name}", content)) and reading[0] not in found:
+                found[reading[0]] = (reading[1], line)
     yield from _power(found)
     yield from _link(found)
     yield from _threads(found)

@@ -16,7 +16,7 @@ _GPU = re.compile(r"NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Orin|Thor|[A-Z]\d"
 _PAIR = r"\(\d{1,2}, ?\d{1,2}\)"
 
 
-class _Asked(NamedTuple):
+class _Query(NamedTuple):
     """A call whose answer is a fact: what it looks like, what it means, what an answer looks like."""
 
     call: str
@@ -25,19 +25,19 @@ class _Asked(NamedTuple):
 
 
 _CALLS = (
-    _Asked(r"torch\.cuda\.is_available(?:\(\))?", "cuda_available", _YES),
-    _Asked(r"torch\.(?:__version__|version\.__version__)", "torch", _VERSION),
-    _Asked(r"torch\.version\.cuda", "torch_cuda", _CUDA),
-    _Asked(r"torch\.version\.hip", "hip", r"\d{1,2}\.\d[\w.-]{0,20}|None"),
-    _Asked(r"torch\.cuda\.get_arch_list\(\)", "arch_list", r"\[[^\]]{0,300}\]"),
-    _Asked(r"torch\.cuda\.device_count\(\)", "device_count", r"\d{1,4}"),
-    _Asked(r"torch\.cuda\.get_device_name\([\w:\" ',.()]{0,40}\)", "gpu_name", r"[A-Z][\w -]{1,60}"),
-    _Asked(r"torch\.cuda\.get_device_capability\([\w:\" ',]{0,12}\)", "capability", _PAIR),
-    _Asked(r"torch\.backends\.cudnn\.version\(\)", "cudnn_bundled", r"\d{4,6}"),
-    _Asked(r"torch\.cuda\.nccl\.version\(\)", "nccl", r"\(\d{1,2}, ?\d{1,2}, ?\d{1,2}\)"),
-    _Asked(r"torch\.(?:_C\._GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi\(\))", "abi", _YES),
+    _Query(r"torch\.cuda\.is_available(?:\(\))?", "cuda_available", _YES),
+    _Query(r"torch\.(?:__version__|version\.__version__)", "torch", _VERSION),
+    _Query(r"torch\.version\.cuda", "torch_cuda", _CUDA),
+    _Query(r"torch\.version\.hip", "hip", r"\d{1,2}\.\d[\w.-]{0,20}|None"),
+    _Query(r"torch\.cuda\.get_arch_list\(\)", "arch_list", r"\[[^\]]{0,300}\]"),
+    _Query(r"torch\.cuda\.device_count\(\)", "device_count", r"\d{1,4}"),
+    _Query(r"torch\.cuda\.get_device_name\([\w:\" ',.()]{0,40}\)", "gpu_name", r"[A-Z][\w -]{1,60}"),
+    _Query(r"torch\.cuda\.get_device_capability\([\w:\" ',]{0,12}\)", "capability", _PAIR),
+    _Query(r"torch\.backends\.cudnn\.version\(\)", "cudnn_bundled", r"\d{4,6}"),
+    _Query(r"torch\.cuda\.nccl\.version\(\)", "nccl", r"\(\d{1,2}, ?\d{1,2}, ?\d{1,2}\)"),
+    _Query(r"torch\.(?:_C\._GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi\(\))", "abi", _YES),
 )
-_CALL = re.compile("|".join(f"(?P<c{index}>{asked.call})" for index, asked in enumerate(_CALLS)))
+_CALL = re.compile("|".join(f"(?P<c{index}>{query.call})" for index, query in enumerate(_CALLS)))
 _PROMPT = re.compile(r"\s{0,8}(?:>>>|In ?\[\d{1,5}\]:)\s?")
 _OUT = re.compile(r"\s{0,8}Out ?\[\d{1,5}\]:\s?")
 _NOT_CODE = re.compile(
@@ -66,7 +66,7 @@ _CODE = re.compile(
 
 def read_session(lines: list[Line]) -> Iterator[Statement]:
     """Statements of calls and the answers beside or below them."""
-    waiting: list[list[_Asked]] = []
+    waiting: list[list[_Query]] = []
     prompt = False
     for line in lines:
         text = line.text
@@ -74,10 +74,10 @@ def read_session(lines: list[Line]) -> Iterator[Statement]:
             new = _calls(text)
             at_prompt = bool(_PROMPT.match(text))
             if at_prompt and prompt and _silent(waiting):
-                yield from _said(waiting[0][0], "None", line)
-            told = [] if at_prompt else list(_beside(text, line))
-            yield from told
-            waiting = [] if told else new if at_prompt or prompt else [*waiting, *new][:20]
+                yield from _statements(waiting[0][0], "None", line)
+            beside = [] if at_prompt else list(_beside(text, line))
+            yield from beside
+            waiting = [] if beside else new if at_prompt or prompt else [*waiting, *new][:20]
             prompt = at_prompt
             continue
         if not waiting or _NOT_CODE.match(text):
@@ -85,27 +85,27 @@ def read_session(lines: list[Line]) -> Iterator[Statement]:
         answers = _answers(waiting[0], _OUT.sub("", text).strip())
         if not answers and prompt and _PROMPT.match(text) and _silent(waiting):
             answers = ["None"]
-        for asked, answer in zip(waiting[0], answers, strict=False):
-            yield from _said(asked, answer, line)
+        for query, answer in zip(waiting[0], answers, strict=False):
+            yield from _statements(query, answer, line)
         waiting = waiting[1:] if answers else []
 
 
-def _silent(waiting: list[list[_Asked]]) -> bool:
+def _silent(waiting: list[list[_Query]]) -> bool:
     """Whether what is asked prints nothing for None, as a prompt does."""
-    return [[asked.kind for asked in group] for group in waiting] == [["torch_cuda"]]
+    return [[query.kind for query in group] for group in waiting] == [["torch_cuda"]]
 
 
-def _calls(text: str) -> list[list[_Asked]]:
+def _calls(text: str) -> list[list[_Query]]:
     """The calls whose answers will be printed, those of one line of answers together; none of other code."""
     if not _PROMPT.match(text) and _CODE.match(text):
         return []
     calls = [_CALLS[int((found.lastgroup or "c0")[1:])] for found in _CALL.finditer(text)]
-    return [[asked] for asked in calls] if text.count("print") > 1 else [calls]
+    return [[query] for query in calls] if text.count("print") > 1 else [calls]
 
 
-def _answers(group: list[_Asked], text: str) -> list[str]:
+def _answers(group: list[_Query], text: str) -> list[str]:
     """The answers of the line to all that are asked together; empty where it is something else."""
-    pattern = r"[\s,|]{1,4}".join(f"['\"]?({asked.answer})['\"]?" for asked in group)
+    pattern = r"[\s,|]{1,4}".join(f"['\"]?({query.answer})['\"]?" for query in group)
     form = rf"\(?{pattern}\)?" if len(group) > 1 else rf"(?:[A-Za-z][\w .]{{0,30}}[:=]\s{{0,4}})?{pattern}"
     found = re.fullmatch(form, text[:400])
     return list(found.groups()) if found else []
@@ -114,19 +114,19 @@ def _answers(group: list[_Asked], text: str) -> list[str]:
 def _beside(text: str, line: Line) -> Iterator[Statement]:
     """Answers on the line of the call: `torch.cuda.is_available() returns False`."""
     for found in _CALL.finditer(text):
-        asked = _CALLS[int((found.lastgroup or "c0")[1:])]
+        query = _CALLS[int((found.lastgroup or "c0")[1:])]
         rest = text[found.end() : found.end() + 200]
-        if _CONDITION.search(text[: found.start()]) or asked.kind == "gpu_name":
+        if _CONDITION.search(text[: found.start()]) or query.kind == "gpu_name":
             continue
-        answer = re.match(rf"{_LINK}({asked.answer})(?![\w(])", rest)
+        answer = re.match(rf"{_LINK}({query.answer})(?![\w(])", rest)
         sentence = re.split(r"[.;]\s", rest)[0]
-        both = asked.kind == "cuda_available" and "True" in sentence and "False" in sentence
+        both = query.kind == "cuda_available" and "True" in sentence and "False" in sentence
         if answer and answer[0] != answer[1] and not both:
-            yield from _said(asked, answer[1], line)
+            yield from _statements(query, answer[1], line)
 
 
-def _said(asked: _Asked, answer: str, line: Line) -> Iterator[Statement]:
-    if asked.kind in ("capability", "nccl"):
+def _statements(query: _Query, answer: str, line: Line) -> Iterator[Statement]:
+    if query.kind in ("capability", "nccl"):
         answer = ".".join(re.findall(r"\d+", answer))
-    if asked.kind != "gpu_name" or _GPU.search(answer):
-        yield from meanings.statements(asked.kind, answer, line)
+    if query.kind != "gpu_name" or _GPU.search(answer):
+        yield from meanings.statements(query.kind, answer, line)

@@ -48,5 +48,5 @@ def statements_of(shape: Shape, haystack: Haystack) -> Iterator[Statement]:
     for line, groups in islice(haystack.lines_with(shape.find, shape.pattern), _MOST_LINES):
         for kind, template in shape.means.items():
             value = _GROUP.sub(lambda found, groups=groups: groups[int(found[1]) - 1], template)  # type: ignore[misc]
-            for said in meanings.statements(kind, value, line):
-                yield said._replace(weak=True) if shape.weak else said
+            for one in meanings.statements(kind, value, line):
+                yield one._replace(weak=True) if shape.weak else one

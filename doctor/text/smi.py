@@ -41,7 +41,7 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             processes = set(bare) == {"="}
         if not seen and "NVIDIA-SMI" not in text and not _ALONE.match(text):
             continue
-        busy.look(text)
+        busy.read_line(text)
         if "NVIDIA-SMI" in text and _BANNER.search(text):
             seen = True
             if driver := _DRIVER.search(text):
@@ -81,7 +81,7 @@ class _Memory:
         self._held: dict[int, Line] = {}
         self._listed = False
 
-    def look(self, text: str) -> None:
+    def read_line(self, text: str) -> None:
         """The table of processes begins, or names a process and its card."""
         if re.match(r"\|\s{1,4}Processes:", text):
             self._listed = True

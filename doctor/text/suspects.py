@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..findings import Finding
 from ..judge.report import CheckResult, Need
 from ..snapshot import Snapshot, known
-from .fits import cannot_be, hardly, in_its_shell, told_already
+from .plausible import in_its_shell, is_answered, is_ruled_out, is_unlikely
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -38,11 +38,11 @@ def possible(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Check
             votes[name] = votes.get(name, 0.0) + 1.0 / (rank + 1)
     if "nvidia" in (modules := known(s.driver.modules) or ()) and "nvidia_uvm" not in modules:
         votes["uvm-device-missing"] = votes.get("uvm-device-missing", 0.0) + 1.5
-    for rank, name in enumerate(_by_place(s)):
+    for rank, name in enumerate(_by_environment(s)):
         votes[name] = votes.get(name, 0.0) + 0.6 / (rank + 1)
-    votes = {name: vote * (0.3 if hardly(s, name) else 1.0) for name, vote in votes.items()}
+    votes = {name: vote * (0.3 if is_unlikely(s, name) else 1.0) for name, vote in votes.items()}
     settled = {result.id for result in results if result.status == "pass"} | {f.id for f in findings if proven(f, s)}
-    ids = [name for name in votes if name not in settled and not cannot_be(s, name)]
+    ids = [name for name in votes if name not in settled and not is_ruled_out(s, name)]
     return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
 
 
@@ -60,14 +60,14 @@ def suspected(
     """
     if not open_causes:
         return ()
-    said = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests), None)
+    suggesting = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests), None)
     about = next((check.about for check in catalogue if check.id == open_causes[0]), None)
-    if said is None or about is None:
+    if suggesting is None or about is None:
         return ()
-    if any(symptom.of_program and symptom.line == said.line for symptom in s.symptoms):
+    if any(symptom.of_program and symptom.line == suggesting.line for symptom in s.symptoms):
         return ()  # the program itself is likelier
-    facts = {"message": said.id, "line": said.line}
-    line = f"Line {said.line}: {said.text.removesuffix('.')}."
+    facts = {"message": suggesting.id, "line": suggesting.line}
+    line = f"Line {suggesting.line}: {suggesting.text.removesuffix('.')}."
     fails = any(about.id in symptom.suggests and not symptom.mention for symptom in s.symptoms)
     if not fails or {name for symptom in s.symptoms for name in symptom.suggests} != {about.id}:
         title, detail = f"Likely, not proven: {about.title}", f"{line} The text allows it, and does not prove it."
@@ -86,7 +86,7 @@ def likely(findings: tuple[Finding, ...], open_causes: tuple[str, ...]) -> Findi
     return first if named and first is not None and first.id in open_causes else None
 
 
-def _by_place(s: Snapshot) -> tuple[str, ...]:
+def _by_environment(s: Snapshot) -> tuple[str, ...]:
     """What is likeliest where the text comes from, when it says no more than that."""
     available = known(s.torch_run.cuda_available)
     if available is True or any(symptom.id == "harmless-gpu-listed" for symptom in s.symptoms):
@@ -126,7 +126,7 @@ def needs(open_causes: tuple[str, ...], s: Snapshot | None = None) -> tuple[Need
     """The one or two commands that decide the most (and the likeliest) of these, and that the text does not hold."""
     left = list(open_causes)
     found: list[Need] = []
-    rows = [need for need in _table() if s is None or not told_already(s, need.command)]
+    rows = [need for need in _table() if s is None or not is_answered(s, need.command)]
     while left and len(found) < _MOST_NEEDS:
         weight = {name: 1.0 / (rank + 1) for rank, name in enumerate(left)}
         best = max(rows, key=lambda need: sum(weight.get(name, 0.0) for name in need.decides))

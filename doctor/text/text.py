@@ -20,7 +20,7 @@ from .shapes import read_shapes
 from .statement import Line, Statement
 from .unknown_errors import unknown_errors
 from .unwrap import unwrapped
-from .where import read_log_places, read_where
+from .where import read_log_origins, read_where
 from .words import Words
 from .xids import xid_symptoms
 
@@ -137,7 +137,7 @@ def heard_lines(data: str) -> tuple[list[Line], frozenset[int]]:
 def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple[Snapshot, frozenset[int]]:
     words = Words(lines)
     haystack = Haystack(lines, words)
-    statements = [*read_shapes(haystack), *read_where(haystack), *read_log_places(text)]
+    statements = [*read_shapes(haystack), *read_where(haystack), *read_log_origins(text)]
     for reader in READERS:
         if reader.may_read(lines, words):
             statements += reader.read(lines)
@@ -146,19 +146,19 @@ def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple
     hits = find_hits(every, _spoken(lines) or every)
     if len(lines) > _NOTE and not any(words.may_hold(word) for word in _SUBJECT):
         hits = [hit for hit in hits if hit.message.decides and not hit.message.people]
-        statements = [said for said in statements if said.path != "gpu.prose"]
+        statements = [found for found in statements if found.path != "gpu.prose"]
     s = counted(merge([*statements, *proven(hits)], name), statements, part)
-    more = {said.path for said in statements if said.path.startswith(("jetson", "raised."))}
+    more = {found.path for found in statements if found.path.startswith(("jetson", "raised."))}
     if len({line.number for line in lines}) <= _SHORT:
         more.add("short-text")
-    said = symptoms(hits, s, more)
-    said = (*said, *xid_symptoms(haystack, {x.line for x in said if x.decides}))
-    if not any(x.decides or x.suggests for x in said):
+    found = symptoms(hits, s, more)
+    found = (*found, *xid_symptoms(haystack, {x.line for x in found if x.decides}))
+    if not any(x.decides or x.suggests for x in found):
         known_lines = [(hit.line.number, hit.line.text) for hit in hits if hit.message.fix or hit.message.proves]
         facts = [(one.line, "") for one in statements if not one.path.startswith("raised.")]
-        said = (*said, *unknown_errors(lines, [*known_lines, *facts]))
+        found = (*found, *unknown_errors(lines, [*known_lines, *facts]))
     heard = frozenset((*(one.line for one in statements), *(hit.line.number for hit in hits)))
-    return s.replace({"symptoms": said}), heard
+    return s.replace({"symptoms": found}), heard
 
 
 def _spoken(lines: list[Line]) -> Haystack | None:

@@ -53,7 +53,9 @@ def words(unread: Unread) -> str:
     """What was not read, by kind, in sentences."""
     if unread.lines == 1:
         return _ONE_LINE + (_TOO_MANY if unread.left else "")
-    said = [f"Of its {unread.lines:,} lines I read {unread.read:,}: the first, the last, and those that could matter."]
+    sentences = [
+        f"Of its {unread.lines:,} lines I read {unread.read:,}: the first, the last, and those that could matter."
+    ]
     left_out = [
         f"{count:,} {what}"
         for count, what in (
@@ -64,15 +66,15 @@ def words(unread: Unread) -> str:
         if count
     ]
     if left_out:
-        said.append(f"Of the others, {', '.join(left_out)}.")
+        sentences.append(f"Of the others, {', '.join(left_out)}.")
     if unread.cut:
         one = unread.cut == 1
-        said.append(
+        sentences.append(
             f"{unread.cut:,} line{' is' if one else 's are'} too long to be read to the end: I read the begin of "
             f"{'it' if one else 'them'}, and what stands around such words."
         )
     if unread.left:
         first, last = unread.between
         where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-        said.append(f"{unread.left:,} more hold such words and are too many to read ({where}): {_CUT}")
-    return " ".join(said)
+        sentences.append(f"{unread.left:,} more hold such words and are too many to read ({where}): {_CUT}")
+    return " ".join(sentences)

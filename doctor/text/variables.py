@@ -38,14 +38,14 @@ _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
 
 def read_variables(lines: list[Line]) -> Iterator[Statement]:
     """Variables that matter to CUDA, torch and containers; never secrets."""
-    asked, at = "", -1
+    echoed, at = "", -1
     for line in lines:
         text = line.text
-        if asked and line.number == at + 1 and _answers(asked, text.strip()):
-            yield from variable(asked, text, line)
-        asked = ""
+        if echoed and line.number == at + 1 and _answers(echoed, text.strip()):
+            yield from variable(echoed, text, line)
+        echoed = ""
         if "echo " in text and (echo := _ECHO.match(text)):
-            asked, at = echo[1], line.number
+            echoed, at = echo[1], line.number
             continue
         if "_" not in text[:80]:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .statement import Line, Statement, say
 
-_ASKED = re.compile(r"win32_videocontroller\b(?:[^:\n]{0,80}:\s{0,4}(\S.{0,100}))?", re.I)
+_QUERY = re.compile(r"win32_videocontroller\b(?:[^:\n]{0,80}:\s{0,4}(\S.{0,100}))?", re.I)
 _OTHER = re.compile(
     r"\s{0,8}(?:(?:name|caption|description)\s{0,20}[:=]\s{0,4})?"
     r"((?:Intel\(R\)|AMD|ATI|Radeon|Qualcomm\(R\))[^|]{0,60}?\b(?:Graphics|Radeon|Arc|Adreno|Iris)\b[^|]{0,40})$",
@@ -22,9 +22,9 @@ _MOST_LINES = 12
 def read_controllers(lines: list[Line]) -> Iterator[Statement]:
     """Boards of other makers, where the list has nothing else: Windows lists every board, also without its driver."""
     for at, line in enumerate(lines):
-        if "ideo" not in line.text or not (asked := _ASKED.search(line.text)):
+        if "ideo" not in line.text or not (query := _QUERY.search(line.text)):
             continue
-        boards = [(asked[1], line)] if asked[1] else list(_below(lines[at + 1 : at + 1 + _MOST_LINES]))
+        boards = [(query[1], line)] if query[1] else list(_below(lines[at + 1 : at + 1 + _MOST_LINES]))
         found = [(match, row) for text, row in boards if (match := _OTHER.match(text))]
         if len(found) == len(boards):
             for match, row in found:

@@ -74,7 +74,7 @@ def read_where(haystack: Haystack) -> Iterator[Statement]:
             yield say(mark.path, mark.value, min(lines, key=lambda line: line.number), weak=True)
 
 
-def read_log_places(text: str) -> Iterator[Statement]:
+def read_log_origins(text: str) -> Iterator[Statement]:
     """The place that the words before a log's lines tell."""
     head = text[:_HEAD]
     for path, value, pattern in _LOGS:

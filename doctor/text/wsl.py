@@ -65,6 +65,6 @@ def _listed(lines: list[Line]) -> Iterator[tuple[int, Line]]:
         else:
             inside = False
     starred = [row for row in rows if not row[0]] if indented or any(row[0] for row in rows) else []
-    said = starred or rows
-    if len({version for _, version, _ in said}) == 1:
-        yield said[0][1], said[0][2]
+    chosen = starred or rows
+    if len({version for _, version, _ in chosen}) == 1:
+        yield chosen[0][1], chosen[0][2]

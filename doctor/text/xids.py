@@ -33,7 +33,7 @@ def xid(code: int) -> Xid | None:
     return table().get(code)
 
 
-_SAID = r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
+_SPOKEN = r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
 _MOST = 8
 """Codes of one text that are told of."""
 _OF_PROGRAM = "the program's author"
@@ -45,7 +45,7 @@ def xid_symptoms(haystack: Haystack, decided: set[int]) -> tuple[Symptom, ...]:
     A code of the program, or one that asks for nothing, suggests no cause; one of the host asks to look at the card.
     """
     found: dict[int, Symptom] = {}
-    for line, groups in haystack.lines_with(("xid",), _SAID):
+    for line, groups in haystack.lines_with(("xid",), _SPOKEN):
         code = int(groups[0])
         row = xid(code)
         if row is None or code in found or line.number in decided:

@@ -16,7 +16,7 @@ from doctor.snapshot import Snapshot
 from doctor.text import read
 from doctor.text.decided import decided
 from doctor.text.enrich import with_capabilities
-from doctor.text.fixes.offer import at_place, builders
+from doctor.text.fixes.offer import builders, doable
 from doctor.text.messages import catalogue
 
 from ..judging import assert_fix_works, matrix, report
@@ -358,7 +358,7 @@ def test_odd_facts_beside_a_message_neither_break_nor_spoil_its_fix(seed: int) -
         judged = with_capabilities(s, matrix())
         for finding in found:
             for plain in decided(load_known(finding.id).about, judged):
-                assert at_place(plain, judged, matrix()).fixes, parts
+                assert doable(plain, judged, matrix()).fixes, parts
             assert finding.fixes, parts
             after = s
             for step in finding.fixes[0].steps:

@@ -23,13 +23,13 @@ from ...fixes.where import (
 )
 from ...fixes.windows import update_windows_driver
 from ...snapshot import known
-from .parts import Builder, Told
+from .parts import Builder, Evidence
 from .written import written
 
 _COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
 
 
-def _engine(t: Told) -> str:
+def _engine(t: Evidence) -> str:
     """docker, podman, containerd: by the place, else by the words."""
     kind, lower = container_kind(t.s), t.text.lower()
     if kind == "podman" or "podman" in lower or "stat nvidia.com/gpu" in lower:
@@ -37,15 +37,15 @@ def _engine(t: Told) -> str:
     return "containerd" if kind in ("containerd", "kubernetes") or "containerd" in lower else "docker"
 
 
-def _at_provider(t: Told) -> bool:
+def _at_provider(t: Evidence) -> bool:
     """Whether somebody else starts the container and owns its host."""
     return container_kind(t.s) == "kubernetes" or (known(t.s.host.provider) or "") in MANAGED
 
 
-def _apptainer(t: Told) -> Iterable[Fix]:
+def _apptainer(t: Evidence) -> Iterable[Fix]:
     if any(symptom.id == "nv-flag-told" for symptom in t.s.symptoms):
         return (written(t.s, "bind-driver-libraries"),)
-    if t.said.id != "nv-files-not-found":
+    if t.symptom.id != "nv-files-not-found":
         return start_with_gpu(t.s.replace({"container.kind": "apptainer"}))
     job = written(t.s, "ask-for-gpus")
     host = t.s.replace({"container.kind": "none"})
@@ -53,7 +53,7 @@ def _apptainer(t: Told) -> Iterable[Fix]:
     return (job, *install) if known(t.s.host.scheduler) else (*install, job)
 
 
-def _runtime(t: Told) -> Iterable[Fix]:
+def _runtime(t: Evidence) -> Iterable[Fix]:
     if _at_provider(t):
         return (
             (default_runtime(t.s), inspect_plugin(t.s))
@@ -61,12 +61,12 @@ def _runtime(t: Told) -> Iterable[Fix]:
             else (other_host(t.s, "whose container engine knows the NVIDIA runtime"),)
         )
     lower = t.text.lower()
-    if t.said.id == "k8s-runtime-handler":
+    if t.symptom.id == "k8s-runtime-handler":
         return (default_runtime(t.s),)
     return install_toolkit(t.s, _engine(t), rootless="rootless" in lower, snap="snap" in lower)
 
 
-def _requirement(t: Told) -> Iterable[Fix]:
+def _requirement(t: Evidence) -> Iterable[Fix]:
     """The image's `cuda>=12.6` against the driver: another image, another host or driver."""
     found = re.search(r"cuda\s?>=\s?(\d{1,2}\.\d{1,2})", t.text)
     newer = newer_driver_for(t.s, t.m, found[1] if found else "", whole=True)
@@ -92,7 +92,7 @@ def _in_reach(fix: Fix) -> Fix:
     return replace(fix, steps=tuple(map(_own, fix.steps)))
 
 
-def _image_driver(t: Told) -> Iterable[Fix]:
+def _image_driver(t: Evidence) -> Iterable[Fix]:
     """The files that are named go with the packages: images hold them without a package too."""
     names = dict.fromkeys(re.findall(r"/merged(/[\w./+-]{3,120}?)(?=[\s:,'\"]|$)", t.text))
     purge = purge_image_driver()
@@ -107,35 +107,35 @@ def _image_driver(t: Told) -> Iterable[Fix]:
     return (Fix(id=purge.id, title=purge.title, steps=(*purge.steps, step)),)
 
 
-def _capabilities(t: Told) -> Iterable[Fix]:
+def _capabilities(t: Evidence) -> Iterable[Fix]:
     more = {
         "video-library-missing": ",video",
         "capabilities-without-video": ",video",
         "capabilities-without-graphics": ",graphics",
     }
-    wanted = "compute,utility" + more.get(t.said.id, "")
+    wanted = "compute,utility" + more.get(t.symptom.id, "")
     line = variable_line(t.s, "NVIDIA_DRIVER_CAPABILITIES", wanted)
     return (written(t.s, "set-driver-capabilities", line=line),)
 
 
-def _permission(t: Told) -> Iterable[Fix]:
-    if t.said.id == "no-cgroups-told" and not _at_provider(t):
+def _permission(t: Evidence) -> Iterable[Fix]:
+    if t.symptom.id == "no-cgroups-told" and not _at_provider(t):
         return (_in_reach(written(t.s, "allow-device-rules", engine=_engine(t))),)
-    if t.said.id == "cli-bpf-denied" and not _at_provider(t):
+    if t.symptom.id == "cli-bpf-denied" and not _at_provider(t):
         return (no_cgroups(t.s, _engine(t)),)
     return allow_access(t.s)
 
 
-def _uvm(t: Told) -> Iterable[Fix]:
+def _uvm(t: Evidence) -> Iterable[Fix]:
     if container_kind(t.s) == "apptainer" or (guest(t.s) and not container_kind(t.s)):  # what --nv and a job pass on
         return (other_host(t.s, "whose nvidia-uvm module is loaded"), give_nodes(t.s, "uvm")[-1])
     if driver_platform(t.s) == "windows":
         return (update_windows_driver(t.s),)
     nodes = give_nodes(t.s, "uvm")
-    return (*nodes[:1], written(t.s, "cdi-again")) if t.said.id == "uvm-major-differs" else nodes
+    return (*nodes[:1], written(t.s, "cdi-again")) if t.symptom.id == "uvm-major-differs" else nodes
 
 
-def _nodes(t: Told) -> Iterable[Fix]:
+def _nodes(t: Evidence) -> Iterable[Fix]:
     """The engine looked for the nodes on its host: there they are made; in WSL there are none to pass."""
     if driver_platform(t.s) == "windows":
         return start_with_gpu(t.s.replace({"container.kind": "docker"}))[:1]
@@ -144,33 +144,33 @@ def _nodes(t: Told) -> Iterable[Fix]:
     return give_nodes(t.s.replace({"container.kind": "none"}), "all")
 
 
-def _stub(t: Told) -> Iterable[Fix]:
+def _stub(t: Evidence) -> Iterable[Fix]:
     folder = next((f for f in library_path(t.s) if "stubs" in f), "")
     if folder:
         return (drop_folder(t.s, folder, "the stubs folder"),)
     return (written(t.s, "drop-library-folder", command=without_folders("stubs")),)
 
 
-def _not_advertised(t: Told) -> Iterable[Fix]:
-    look = inspect_plugin(t.s)
-    if t.said.id in ("nvml-library-not-found", "k8s-plugin-no-devices", "k8s-plugin-default-runtime"):
-        return (*runtime_for_plugin(t.s), look)
-    if t.said.id == "k8s-allocate-failed":
+def _not_advertised(t: Evidence) -> Iterable[Fix]:
+    inspect = inspect_plugin(t.s)
+    if t.symptom.id in ("nvml-library-not-found", "k8s-plugin-no-devices", "k8s-plugin-default-runtime"):
+        return (*runtime_for_plugin(t.s), inspect)
+    if t.symptom.id == "k8s-allocate-failed":
         again = written(t.s, "delete-rejected-pod")
-        return (Fix(id=look.id, title=look.title, steps=(*look.steps, *again.steps), source=look.source),)
-    return (look, *runtime_for_plugin(t.s))
+        return (Fix(id=inspect.id, title=inspect.title, steps=(*inspect.steps, *again.steps), source=inspect.source),)
+    return (inspect, *runtime_for_plugin(t.s))
 
 
-def _allocation(t: Told) -> Iterable[Fix]:
+def _allocation(t: Evidence) -> Iterable[Fix]:
     """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
-    if t.said.id == "slurm-devices-not-constrained":
+    if t.symptom.id == "slurm-devices-not-constrained":
         return (written(t.s, "constrain-devices"),)
-    if t.said.id == "cli-unknown-device":
+    if t.symptom.id == "cli-unknown-device":
         return (written(t.s, "all-gpus-of-the-job", line=variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all")),)
-    return (written(t.s, "ask-for-known-gpus") if t.said.id == "slurm-gres" else ask_for_gpus(t.s),)
+    return (written(t.s, "ask-for-known-gpus") if t.symptom.id == "slurm-gres" else ask_for_gpus(t.s),)
 
 
-def _shm(t: Told) -> Iterable[Fix]:
+def _shm(t: Evidence) -> Iterable[Fix]:
     """Larger, where this user starts the container or owns the machine; else a program that needs less."""
     if known(t.s.container.kind) == "none":
         larger = written(t.s, "more-shared-memory", changes={"host.shm_mib": 16384})
@@ -180,7 +180,7 @@ def _shm(t: Told) -> Iterable[Fix]:
     return (less_shm(t.s), larger) if fixed else (larger, less_shm(t.s))
 
 
-def _memlock(t: Told) -> Iterable[Fix]:
+def _memlock(t: Evidence) -> Iterable[Fix]:
     return (written(t.s, "without-rdma") if batch_job(t.s) else unlimited_memlock(t.s),)
 
 

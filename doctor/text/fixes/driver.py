@@ -26,26 +26,26 @@ from ...fixes.selection import default_compute_mode
 from ...fixes.where import container_kind, get_a_gpu, guest
 from ...fixes.windows import convert_to_wsl2, remove_linux_driver, update_windows, update_windows_driver
 from ...snapshot import known
-from .parts import Builder, Told
+from .parts import Builder, Evidence
 from .written import written
 
 _LAST_BEFORE_TURING = 580
 """The last branch that drives Maxwell, Pascal and Volta (compat_matrix: last_driver of 5.0 to 7.0)."""
 
 
-def _too_old(t: Told) -> Iterable[Fix]:
+def _too_old(t: Evidence) -> Iterable[Fix]:
     """A build for what the driver can do, then a newer driver; a driver alone where the program is not torch."""
-    if t.said.id == "nvidia-driver-too-old":
-        asked = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
-        if asked:
-            return install_offered(t.s, offer(t.s, t.m, int(asked[1]))) or (other_gpu(t.s),)
+    if t.symptom.id == "nvidia-driver-too-old":
+        required = re.search(r"required_driver\W{1,3}(\d{3})\b", t.text)
+        if required:
+            return install_offered(t.s, offer(t.s, t.m, int(required[1]))) or (other_gpu(t.s),)
         return install_compatible(t.s, t.m, newer=True)
     cuda, platform = torch_cuda(t.s, t.m), driver_platform(t.s)
     grade = t.m.driver_for_cuda(driver_version(t.s, t.m) or "1", cuda, platform) if cuda else None
     return fixes_for(t.s, t.m, cuda, grade)
 
 
-def _dropped(t: Told) -> Iterable[Fix]:
+def _dropped(t: Evidence) -> Iterable[Fix]:
     """The legacy branch that the kernel log names: `supported through the NVIDIA 470.xx Legacy drivers`."""
     found = re.search(r"\b(\d{3})\.xx", t.text)
     if not found:
@@ -55,12 +55,12 @@ def _dropped(t: Told) -> Iterable[Fix]:
     return older_driver(t.s, int(found[1]))
 
 
-def _open_module(t: Told) -> Iterable[Fix]:
+def _open_module(t: Evidence) -> Iterable[Fix]:
     """The other kind of kernel module, of the branch that is there."""
     branch = (known(t.s.driver.version) or "").partition(".")[0]
     if driver_platform(t.s) == "windows":
         return (update_windows_driver(t.s),)
-    if t.said.id == "nvrm-not-open":  # older than Turing: the last branch for these boards
+    if t.symptom.id == "nvrm-not-open":  # older than Turing: the last branch for these boards
         last = _LAST_BEFORE_TURING
         return older_driver(t.s, min(int(branch), last) if branch.isdecimal() else last)
     flavour = "open"
@@ -68,7 +68,7 @@ def _open_module(t: Told) -> Iterable[Fix]:
     return install_offered(t.s, found, flavour) or install_driver(t.s, None, flavour)
 
 
-def _released(t: Told) -> Iterable[Fix]:
+def _released(t: Evidence) -> Iterable[Fix]:
     """By the driver that the text names; only a whole word is nova, others end so."""
     lower = t.text.lower()
     if driver_platform(t.s) == "windows":
@@ -77,21 +77,21 @@ def _released(t: Told) -> Iterable[Fix]:
     return release_card(t.s, t.m, holder, True if known(t.s.driver.version) else None)
 
 
-def _built(t: Told) -> Iterable[Fix]:
+def _built(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return _no_wsl_gpu(t)
     fixes = build_module(t.s, t.m)
     return (other_host(t.s, "whose NVIDIA driver works"), *fixes[:1]) if guest(t.s) else fixes
 
 
-def _signed(t: Told) -> Iterable[Fix]:
+def _signed(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":  # the module that counts is Windows' own
         return (update_windows_driver(t.s),)
     fixes = sign_module(t.s)
     return (other_host(t.s, "whose NVIDIA driver works"), *fixes) if guest(t.s) else fixes
 
 
-def _uvm_stale(t: Told) -> Iterable[Fix]:
+def _uvm_stale(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return (written(t.s, "restart-wsl"),)
     fixes = reload_uvm(t.s)
@@ -101,7 +101,7 @@ def _uvm_stale(t: Told) -> Iterable[Fix]:
     return (other_host(t.s, "whose nvidia-uvm module is fresh"), *fixes) if guest(t.s) else fixes
 
 
-def _exclusive(t: Told) -> Iterable[Fix]:
+def _exclusive(t: Evidence) -> Iterable[Fix]:
     """End the other program; then the mode, which only the host's owner sets."""
     mine = written(t.s, "end-other-program")
     windows = driver_platform(t.s) == "windows"
@@ -109,13 +109,13 @@ def _exclusive(t: Told) -> Iterable[Fix]:
     return (mine, mode) if guest(t.s) else (mode, mine)
 
 
-def _no_wsl_gpu(t: Told) -> Iterable[Fix]:
+def _no_wsl_gpu(t: Evidence) -> Iterable[Fix]:
     if any(symptom.id == "windows-before-wsl-gpu" for symptom in t.s.symptoms):
         return (update_windows(t.s),)
     return (convert_to_wsl2(),) if known(t.s.host.wsl) == 1 else (update_windows_driver(t.s),)
 
 
-def _tcc(t: Told) -> Iterable[Fix]:
+def _tcc(t: Evidence) -> Iterable[Fix]:
     """The card's number stands in the row of nvidia-smi that names the mode."""
     row = re.search(r"\|\s{0,4}(\d{1,2})\s[^|]{2,60}\bTCC\b", t.text)
     return (written(t.s, "wddm-mode", number=row[1] if row else "0"),)
@@ -128,7 +128,7 @@ _SWITCHES = {
 }  # fmt: skip
 
 
-def _switched(t: Told) -> Iterable[Fix]:
+def _switched(t: Evidence) -> Iterable[Fix]:
     """The mode of the tool that is named."""
     if driver_platform(t.s) == "windows":
         return (written(t.s, "discrete-gpu-on-windows"),)
@@ -140,7 +140,7 @@ def _switched(t: Told) -> Iterable[Fix]:
     return (other_host(t.s, "whose NVIDIA driver works"), on) if guest(t.s) else (on,)
 
 
-def _no_gpu(t: Told) -> Iterable[Fix]:
+def _no_gpu(t: Evidence) -> Iterable[Fix]:
     if container_kind(t.s) or known(t.s.host.provider):
         return (other_host(t.s, "that has an NVIDIA GPU"),)
     return (get_a_gpu(),)

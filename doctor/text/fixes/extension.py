@@ -14,7 +14,7 @@ from ...fixes.machine import capabilities, python_version
 from ...fixes.packages import installed
 from ...fixes.variables import unset
 from ...snapshot import Distribution, known
-from .parts import Told
+from .parts import Evidence
 from .written import written
 
 _NAMES = (
@@ -32,9 +32,9 @@ _NAMES = (
 _PINNED = ("xformers", "vllm")
 
 
-def _named(t: Told) -> Distribution | None:
+def _named(t: Evidence) -> Distribution | None:
     """The extension that the deciding line names, with its version where that is told."""
-    for text in (t.said.text.lower(), t.text.lower()):
+    for text in (t.symptom.text.lower(), t.text.lower()):
         name = next((name for word, name in _NAMES if word in text), "")
         if name:
             have = installed(t.s, (name,))
@@ -43,15 +43,15 @@ def _named(t: Told) -> Distribution | None:
     return None
 
 
-def _file(t: Told) -> str:
+def _file(t: Evidence) -> str:
     """The module that the message names, where no table knows it: `my_ops` of `.../my_ops/_C.cpython-310.so`."""
-    found = re.search(r"site-packages/([A-Za-z][\w-]{1,60})/", t.said.text) or re.search(
-        r"([A-Za-z][\w-]{1,60})\.cpython-\d+\S{0,60}\.so", t.said.text
+    found = re.search(r"site-packages/([A-Za-z][\w-]{1,60})/", t.symptom.text) or re.search(
+        r"([A-Za-z][\w-]{1,60})\.cpython-\d+\S{0,60}\.so", t.symptom.text
     )
     return found[1].strip("_") if found else ""
 
 
-def _other_torch(t: Told) -> Iterable[Fix]:
+def _other_torch(t: Evidence) -> Iterable[Fix]:
     """The release that goes with this torch (the matrix lists pins of some), else built here."""
     d = _named(t)
     if d is None:
@@ -73,12 +73,12 @@ def _other_torch(t: Told) -> Iterable[Fix]:
     return (upgrade(t.s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(t.s, d.name))
 
 
-def _no_arch(t: Told) -> Iterable[Fix | None]:
+def _no_arch(t: Evidence) -> Iterable[Fix | None]:
     """Too old a GPU: without it. Else a newer one, or built here for this GPU."""
-    if t.said.id in ("xformers-capability", "quantization-capability"):
+    if t.symptom.id in ("xformers-capability", "quantization-capability"):
         return ()
     d = _named(t)
-    if t.said.id == "flash-attn-ampere":
+    if t.symptom.id == "flash-attn-ampere":
         return (
             remove(
                 t.s,
@@ -95,11 +95,11 @@ def _no_arch(t: Told) -> Iterable[Fix | None]:
     return (upgrade(t.s, d.name), made, remove(t.s, d.name))
 
 
-def _compiled(t: Told, name: str, archs: list[str]) -> Fix:
+def _compiled(t: Evidence, name: str, archs: list[str]) -> Fix:
     return written(t.s, "build-extension", compiled(name, archs), name=name)
 
 
-def _no_binary(t: Told) -> Iterable[Fix | None]:
+def _no_binary(t: Evidence) -> Iterable[Fix | None]:
     without = unset(t.s, "BNB_CUDA_VERSION") if known(t.s.host.env("BNB_CUDA_VERSION")) else None
     torch, python = torch_version(known(t.s.torch.version) or ""), numbers(python_version(t.s))
     old = (torch is not None and torch.release[:2] < (2, 4)) or (python and python < (3, 10))

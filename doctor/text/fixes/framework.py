@@ -11,7 +11,7 @@ from ...fixes.install import Install
 from ...fixes.machine import torch_cuda
 from ...snapshot import known
 from .loader import on_path_of_wheel
-from .parts import Told
+from .parts import Evidence
 from .written import written
 
 _NAMED = lazy(
@@ -23,7 +23,7 @@ _OLD_SONAMES = {"cufft": 1, "curand": 2, "cusolver": 1}
 """Libraries whose number is not CUDA's: what is to be added for the CUDA of that time (cuFFT 11 is of CUDA 12)."""
 
 
-def libraries(t: Told) -> Iterable[Fix]:
+def libraries(t: Evidence) -> Iterable[Fix]:
     """CuPy's and Numba's own packages; else the library as a wheel, or the folder of one that is there."""
     lower = t.text.lower()
     if "cupy" in lower or "nvvm" in lower or "numba" in lower:

@@ -24,11 +24,11 @@ from ...fixes.speed import local_data, more_workers
 from ...fixes.where import container_kind, driver_changes, recheck_run
 from ...snapshot import known
 from .loader import on_path_of_wheel
-from .parts import Told
+from .parts import Evidence
 from .python import torch_again
 from .written import written
 
-_CUDNN_ASKED = lazy(
+_CUDNN_REQUIRED = lazy(
     r"(?:compil|buil[td]|expect|requir)\w{0,16}(?:\s{1,3}(?:with|against)|[_ ]version)?\s?[:=]?\s?[v(]?"
     r"(?:(\d{1,2})[.,]\s?(\d{1,2})|(\d{4,6})\b)",
     re.I,
@@ -36,18 +36,18 @@ _CUDNN_ASKED = lazy(
 _CUDNN_PART = lazy(r"64_(\d{1,2})\b|\.so\.(\d{1,2})\b")
 
 
-def _pinned_again(t: Told) -> Iterable[Fix]:
-    if t.said.id in ("nccl-versions", "nccl-rank-versions"):
+def _pinned_again(t: Evidence) -> Iterable[Fix]:
+    if t.symptom.id in ("nccl-versions", "nccl-rank-versions"):
         (again,) = torch_again(t, "with its NCCL").steps[-1:]
         fix = written(t.s, "same-nccl-everywhere")
         (step,) = fix.steps
         return (replace(fix, steps=(replace(step, command=again.command, alternatives=again.alternatives),)),)
-    if t.said.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
+    if t.symptom.id == "nccl-unhandled" and not torch_version(known(t.s.torch.version) or ""):
         return (_system_nccl(t),)
     return (torch_again(t, "with its CUDA libraries"),)
 
 
-def _mixed(t: Told) -> Iterable[Fix]:
+def _mixed(t: Evidence) -> Iterable[Fix]:
     """The wheels of the other CUDA go first: removing them takes the shared files away too."""
     again, cuda = torch_again(t, "with its CUDA libraries"), torch_cuda(t.s, t.m)
     have = known(t.s.python.distributions) or ()
@@ -65,22 +65,24 @@ def _mixed(t: Told) -> Iterable[Fix]:
     return (replace(again, title=f"Remove {', '.join(others)}, and install torch again", steps=(remove, *again.steps)),)
 
 
-def _system_nccl(t: Told) -> Fix:
+def _system_nccl(t: Evidence) -> Fix:
     """NCCL of the system: its packages carry the CUDA version that they are built for."""
-    told = known(t.s.cuda.nvcc_version) or known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version) or ""
-    cuda = ".".join(told.split(".")[:2])
+    newest_cuda = (
+        known(t.s.cuda.nvcc_version) or known(t.s.driver.nvml_cuda_version) or known(t.s.driver.cuda_version) or ""
+    )
+    cuda = ".".join(newest_cuda.split(".")[:2])
     rpm = (known(t.s.host.os_id) or "") in RPM
     built = f"CUDA {cuda}" if cuda else "the CUDA here"
     return written(t.s, "install-nccl-rpm" if rpm else "install-nccl", built=built, cuda=cuda or "X.Y")
 
 
-def _bundled(t: Told) -> Iterable[Fix]:
+def _bundled(t: Evidence) -> Iterable[Fix]:
     if "jetson" in t.text.lower() or any("orin" in (known(g.name) or "").lower() for g in known(t.s.gpus) or ()):
         return (jetson_build(t.s),)
     return _pinned_again(t)
 
 
-def _shadowed(t: Told) -> tuple[Fix, ...]:
+def _shadowed(t: Evidence) -> tuple[Fix, ...]:
     """Off the path: the folder that is named, else every folder of a toolkit."""
     if known(t.s.host.system) == "windows":
         return (written(t.s, "clear-path"),)
@@ -90,7 +92,7 @@ def _shadowed(t: Told) -> tuple[Fix, ...]:
     return (written(t.s, "clear-ld-library-path", command=without_folders("cuda")),)
 
 
-def _cudnn(t: Told) -> Iterable[Fix | None]:
+def _cudnn(t: Evidence) -> Iterable[Fix | None]:
     """Off the loader's path first; then the cuDNN that the message asks for, torch's own with torch."""
     lower = t.text.lower()
     off = off_library_path(t.s, ()) if known(t.s.cuda.ld_library_path) else None
@@ -102,9 +104,9 @@ def _cudnn(t: Told) -> Iterable[Fix | None]:
     return (off, _cudnn_wheel(t))
 
 
-def _cudnn_wheel(t: Told) -> Fix:
+def _cudnn_wheel(t: Evidence) -> Fix:
     """The cuDNN of the version that the message names, as a wheel on the loader's path."""
-    wanted = _cudnn_asked(t.text)
+    wanted = _cudnn_required(t.text)
     major, version = wanted[0], ".".join(map(str, wanted))
     if major < 8:
         return written(t.s, "download-cudnn", version=version)
@@ -115,9 +117,9 @@ def _cudnn_wheel(t: Told) -> Fix:
     return written(t.s, name, Install(packages=(wheel,)), f"\n{on_path_of_wheel(t, 'cudnn')}", version=version)
 
 
-def _cudnn_asked(text: str) -> tuple[int, ...]:
+def _cudnn_required(text: str) -> tuple[int, ...]:
     """(8, 5) of `compiled against (8, 5, 0)`, `compiled with: 8.5.0`, `compiled=8500`; (9,) of `cudnn_ops64_9.dll`."""
-    found = _CUDNN_ASKED.search(text)
+    found = _CUDNN_REQUIRED.search(text)
     if found and found[1]:
         return int(found[1]), int(found[2])
     if found:
@@ -127,7 +129,7 @@ def _cudnn_asked(text: str) -> tuple[int, ...]:
     return (int(part[1] or part[2]),) if part else (9,)
 
 
-def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
+def _cudnn_old_gpu(t: Evidence) -> Iterable[Fix | None]:
     """The newest cuDNN that the matrix knows to support the GPU."""
     wanted = next(iter(capabilities(t.s, t.m)), "6.1")
     major = (numbers(torch_cuda(t.s, t.m)) or (12,))[0]
@@ -138,27 +140,27 @@ def _cudnn_old_gpu(t: Told) -> Iterable[Fix | None]:
     return (other_host(t.s, "whose GPU cuDNN supports", {**driver_changes(), **recheck_run(t.s)}),)
 
 
-def _interface(t: Told) -> Iterable[Fix]:
+def _interface(t: Evidence) -> Iterable[Fix]:
     """The interface that leads to the peers: looked up, then named, the bridge ruled out meanwhile."""
     pod = container_kind(t.s) == "kubernetes"
     changes = {"host.environment": environment_with(t.s, "NCCL_SOCKET_IFNAME", "^docker0")}
     return (written(t.s, "name-nccl-interface-of-pod" if pod else "name-nccl-interface", changes=changes),)
 
 
-def _peers(t: Told) -> Iterable[Fix]:
+def _peers(t: Evidence) -> Iterable[Fix]:
     """At once without peer-to-peer; for good in the firmware."""
     changes = {"host.environment": environment_with(t.s, "NCCL_P2P_DISABLE", "1")}
     return (written(t.s, "without-p2p", changes=changes), written(t.s, "acs-off", changes=changes))
 
 
-def _pipeline(t: Told) -> Iterable[Fix]:
+def _pipeline(t: Evidence) -> Iterable[Fix]:
     cores = known(t.s.host.cpu_cores)
-    if t.said.id == "threads-told":
+    if t.symptom.id == "threads-told":
         count = str(max(1, min(16, (cores or 8) // max(1, len(known(t.s.gpus) or ()) or 1))))
         changes = {"host.environment": environment_with(t.s, "OMP_NUM_THREADS", count)}
         return (written(t.s, "fewer-threads", changes=changes, count=count),)
     fixes = (more_workers(cores), local_data())
-    return fixes[::-1] if t.said.id == "slow-storage-told" else fixes
+    return fixes[::-1] if t.symptom.id == "slow-storage-told" else fixes
 
 
 FIXES = {

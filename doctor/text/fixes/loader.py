@@ -13,7 +13,7 @@ from ...fixes.container import variable_line
 from ...fixes.driver import RPM
 from ...fixes.where import container_kind
 from ...snapshot import Snapshot, known
-from .parts import Told
+from .parts import Evidence
 from .written import written
 
 _APPTAINER = "/.singularity.d/libs"
@@ -33,7 +33,7 @@ def libcuda_folder(s: Snapshot) -> str:
     return "/usr/lib/aarch64-linux-gnu" if known(s.host.architecture) == "aarch64" else "/usr/lib/x86_64-linux-gnu"
 
 
-def on_path_of_wheel(t: Told, module: str) -> str:
+def on_path_of_wheel(t: Evidence, module: str) -> str:
     """The line that puts the libraries of an nvidia wheel on the loader's path (`module`: cudnn, cuda_runtime ...)."""
     find = f"import nvidia.{module} as c; print(list(c.__path__)[0])"
     if known(t.s.host.system) == "windows":
@@ -41,7 +41,7 @@ def on_path_of_wheel(t: Told, module: str) -> str:
     return f"export LD_LIBRARY_PATH=$(python3 -c '{find}')/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 
 
-def _told_folder(t: Told) -> str:
+def _named_folder(t: Evidence) -> str:
     """The folder that the text names; empty where it names none."""
     rows = {symptom.id: symptom.text for symptom in t.s.symptoms}
     nix = rows.get("libcuda-file-told", "") if "nix-loader" in rows else ""
@@ -49,32 +49,32 @@ def _told_folder(t: Told) -> str:
     return found[1].rstrip("/") if found else ""
 
 
-def _loader_path(t: Told) -> Iterable[Fix]:
+def _loader_path(t: Evidence) -> Iterable[Fix]:
     """The folder that the text names, first on the loader's path; else the one of the place."""
-    told = _told_folder(t)
+    named = _named_folder(t)
     nix = next((symptom.text for symptom in t.s.symptoms if symptom.id == "nix-loader"), "")
-    if "nixos" in nix.lower() and not told:
-        told = _NIXOS
-    if nix and not told.startswith(_NIXOS):  # the host's whole folder would bring its C library too
-        return (written(t.s, "links-for-nix", folder=told or libcuda_folder(t.s)),)
-    without_version = t.said.id in ("cudnn-wants-libcuda", "unversioned-libcuda")
+    if "nixos" in nix.lower() and not named:
+        named = _NIXOS
+    if nix and not named.startswith(_NIXOS):  # the host's whole folder would bring its C library too
+        return (written(t.s, "links-for-nix", folder=named or libcuda_folder(t.s)),)
+    without_version = t.symptom.id in ("cudnn-wants-libcuda", "unversioned-libcuda")
     usual = libcuda_folder(t.s)
-    if without_version and not told and usual.startswith("/usr/lib") and "wsl" not in usual:
+    if without_version and not named and usual.startswith("/usr/lib") and "wsl" not in usual:
         return _links(t, usual)
-    folder = told or (usual if usual.startswith(("/.", "/usr/lib/wsl")) else "/usr/local/nvidia/lib64")
+    folder = named or (usual if usual.startswith(("/.", "/usr/lib/wsl")) else "/usr/local/nvidia/lib64")
     if container_kind(t.s) and not folder.startswith("/."):
         return (written(t.s, "prefer-driver-folder-at-start", line=variable_line(t.s, "LD_LIBRARY_PATH", folder)),)
     return (written(t.s, "prefer-driver-folder", folder=folder),)
 
 
-def _links(t: Told, folder: str) -> tuple[Fix, ...]:
+def _links(t: Evidence, folder: str) -> tuple[Fix, ...]:
     """The name without a version, in a folder of the user's own, or beside the driver's library."""
     beside = written(t.s, "link-libcuda", folder=folder)
     steps = tuple(replace(step, possible_here=known(t.s.host.user_is_root) is not False) for step in beside.steps)
     return (written(t.s, "link-libcuda-for-user", folder=folder), replace(beside, steps=steps))
 
 
-def _user_site(t: Told) -> Iterable[Fix]:
+def _user_site(t: Evidence) -> Iterable[Fix]:
     """The variable, as it is given where the text comes from; it changes no file."""
     if (kind := container_kind(t.s)) and kind != "apptainer":
         return (written(t.s, "no-user-site-at-start", line=variable_line(t.s, "PYTHONNOUSERSITE", "1")),)

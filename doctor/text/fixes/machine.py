@@ -21,7 +21,7 @@ from ...fixes.where import (
     notebook,
 )
 from ...snapshot import known
-from .parts import Builder, Told
+from .parts import Builder, Evidence
 from .written import written
 
 _PCI = lazy(r"\bPCI:(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?", re.I)
@@ -33,54 +33,54 @@ def _address(text: str) -> str:
     return f"{(found[1] or '0000').lower()}:{found[2].lower()}:{found[3].lower()}.0" if found else ""
 
 
-def _fell_off(t: Told) -> Iterable[Fix]:
+def _fell_off(t: Evidence) -> Iterable[Fix]:
     if guest(t.s):
         return (elsewhere(t.s), power_cycle(t.s))
     return (written(t.s, "power-cycle-windows" if driver_platform(t.s) == "windows" else "power-cycle"),)
 
 
-def _memory_fault(t: Told) -> Iterable[Fix]:
+def _memory_fault(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return (reboot(t.s, ""), *replace_board(t.s, ""))
     return (*reset(t.s, "", _address(t.text)), *replace_board(t.s, "")[-1:])
 
 
-def _needs_reset(t: Told) -> Iterable[Fix]:
+def _needs_reset(t: Evidence) -> Iterable[Fix]:
     """A switch takes all GPUs with it: they are reset together, without the fabric manager."""
     if driver_platform(t.s) == "windows":
         return (reboot(t.s, ""),)
-    if t.said.id != "sxid-fatal":
+    if t.symptom.id != "sxid-fatal":
         return reset(t.s, "", _address(t.text))
     fix = written(t.s, "reset-all-gpus")
     return (elsewhere(t.s), fix) if guest(t.s) else (fix,)
 
 
-def _slowed(t: Told) -> Iterable[Fix]:
+def _slowed(t: Evidence) -> Iterable[Fix]:
     """Clocks that are held down without heat: the limit, a laptop's supply and profile, a driver's wrong reading."""
-    if t.said.id != "clocks-stuck-told" or guest(t.s):
+    if t.symptom.id != "clocks-stuck-told" or guest(t.s):
         return cool(t.s, "")
     laptop = any("laptop" in (known(gpu.name) or "").lower() for gpu in known(t.s.gpus) or ())
-    look = written(t.s, "see-what-holds-clocks")
+    inspect = written(t.s, "see-what-holds-clocks")
     lift = written(t.s, "laptop-clocks" if laptop or "laptop" in t.text.lower() else "default-clocks")
-    return (Fix(id=look.id, title=look.title, steps=(*look.steps, *lift.steps)),)
+    return (Fix(id=inspect.id, title=inspect.title, steps=(*inspect.steps, *lift.steps)),)
 
 
-def _link(t: Told) -> Iterable[Fix]:
-    if t.said.id == "topology-not-nvlink":
+def _link(t: Evidence) -> Iterable[Fix]:
+    if t.symptom.id == "topology-not-nvlink":
         return (other_host(t.s, "whose GPUs are joined by NVLink"),)
-    if t.said.id == "topology-far-told" and not guest(t.s):
+    if t.symptom.id == "topology-far-told" and not guest(t.s):
         return (written(t.s, "one-root-complex"),)
     return seat_board(t.s, "", 16)
 
 
-def _firmware(t: Told) -> Iterable[Fix]:
+def _firmware(t: Evidence) -> Iterable[Fix]:
     """On a host the firmware's own switches, in a virtual machine its memory window."""
     virtual = (known(t.s.host.virtualization) or "none") not in ("none", "")
     fix = written(t.s, "map-gpu-memory-virtual" if virtual else "map-gpu-memory")
     return (other_host(t.s, "whose firmware maps the GPU's memory"), fix) if guest(t.s) else (fix,)
 
 
-def _held(t: Told) -> Iterable[Fix]:
+def _held(t: Evidence) -> Iterable[Fix]:
     """Own leftovers first, in the words of the place."""
     if notebook(t.s):
         return (written(t.s, "restart-session-colab" if notebook(t.s) == "Colab" else "restart-session"),)
@@ -100,20 +100,20 @@ def on_the_host(fix: Fix) -> Fix:
     return replace(fix, title=f"{fix.title}, on the host", steps=steps)
 
 
-def _pinned(t: Told) -> Iterable[Fix]:
+def _pinned(t: Evidence) -> Iterable[Fix]:
     return (written(t.s, "pin-less-memory"), written(t.s, "more-wsl-memory"))
 
 
-def _visible(t: Told) -> Iterable[Fix]:
+def _visible(t: Evidence) -> Iterable[Fix]:
     """In a batch job the variable is the batch system's: the program must not set another."""
     if batch_job(t.s):
         return (written(t.s, "keep-batch-devices"),)
-    if t.said.id == "visible-devices-late":
+    if t.symptom.id == "visible-devices-late":
         return (written(t.s, "set-visible-devices-first"),)
     return (unset_gpu_selection(t.s, "CUDA_VISIBLE_DEVICES"),)
 
 
-def _mig(t: Told) -> Iterable[Fix]:
+def _mig(t: Evidence) -> Iterable[Fix]:
     """One instance for each process; more of the card by a larger instance, or by none."""
     pod = container_kind(t.s) == "kubernetes"
     one = written(t.s, "one-instance-each-kubernetes" if pod else "one-instance-each")

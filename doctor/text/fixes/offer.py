@@ -12,7 +12,7 @@ from ...findings import Finding, Fix, Matrix
 from ...fixes.powershell import in_powershell
 from ...fixes.where import RECHECK, guest
 from ...snapshot import Snapshot, Symptom, known
-from .parts import Builder, Told
+from .parts import Builder, Evidence
 
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
 
@@ -57,20 +57,20 @@ def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
     try:
         return (make(),)
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+        raised = f"{type(error).__name__}: {error}"
         remark = replace(
             finding,
             status="pass",
             severity="info",
             title=f"gpudoctor could not make a fix for {finding.id}",
-            detail=f"This is a fault of gpudoctor: {said[:300]}",
-            facts={"internal": said[:300]},
+            detail=f"This is a fault of gpudoctor: {raised[:300]}",
+            facts={"internal": raised[:300]},
             fixes=(),
         )
         return finding, remark
 
 
-def at_place(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
+def doable(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
     """The finding with fixes for where the text comes from: those that this user can carry out come first."""
     fixes = _offered(finding, s, m) or finding.fixes
     fixes = tuple(sorted(map(_host_of_others(s), fixes), key=lambda fix: not fix.possible_here))
@@ -90,13 +90,13 @@ def _offered(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     return _built(finding, [symptom for symptom in s.symptoms if symptom.decides == finding.id], s, m)
 
 
-def _built(finding: Finding, said: list[Symptom], s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
-    build = builders().get(finding.id) if said and "message" in finding.facts else None
-    if build is None or (said[0].exact and said[0].fix and not guest(s)):
+def _built(finding: Finding, deciding: list[Symptom], s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
+    build = builders().get(finding.id) if deciding and "message" in finding.facts else None
+    if build is None or (deciding[0].exact and deciding[0].fix and not guest(s)):
         return ()
-    lines = "\n".join(symptom.text for symptom in (*said, *s.symptoms))
-    rest = tuple(symptom for symptom in s.symptoms if symptom not in said)
-    found = [fix for fix in build(Told(s, m, said[0], lines)) if fix is not None and fix.steps]
+    lines = "\n".join(symptom.text for symptom in (*deciding, *s.symptoms))
+    rest = tuple(symptom for symptom in s.symptoms if symptom not in deciding)
+    found = [fix for fix in build(Evidence(s, m, deciding[0], lines)) if fix is not None and fix.steps]
     return tuple(_forgetting(fix, {"symptoms": rest}) for fix in found)
 
 

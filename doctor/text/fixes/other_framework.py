@@ -23,22 +23,22 @@ from ...fixes.packages import installed, uninstall_command
 from ...fixes.where import RECHECK
 from ...snapshot import known
 from .framework import libraries
-from .parts import Builder, Told
+from .parts import Builder, Evidence
 from .written import written
 
 
-def _jax(t: Told) -> Iterable[Fix]:
+def _jax(t: Evidence) -> Iterable[Fix]:
     if known(t.s.host.system) == "windows":
         return (written(t.s, "use-wsl", name="JAX", spec="'jax[cuda12]'", more=""),)
-    if t.said.decides == "ld-library-path-shadows-cuda-libs":
+    if t.symptom.decides == "ld-library-path-shadows-cuda-libs":
         return ()
     have = installed(t.s, ("jax",))
     return (install_jax(t.s, have[0].version if have else "", cuda_major_for(t.s)),)
 
 
-def _onnx(t: Told) -> Iterable[Fix]:
+def _onnx(t: Evidence) -> Iterable[Fix]:
     """Both packages write one folder; the provider's libraries come as extras of the GPU package."""
-    if t.said.id == "ort-provider-library":
+    if t.symptom.id == "ort-provider-library":
         old = re.search(r"\.so\.(\d+)|64_(\d+)\.dll", t.text)
         below = "<1.27" if old and "12" in old.groups() else ""
         fix = replace_package(
@@ -63,8 +63,8 @@ _OTHERS = ("framework-library-missing", "program-loads-library", "not-torch-load
 """Messages of any program that loads CUDA's libraries itself."""
 
 
-def _tensorflow(t: Told) -> Iterable[Fix]:
-    if t.said.id in _OTHERS and "tensorflow" not in t.text.lower():
+def _tensorflow(t: Evidence) -> Iterable[Fix]:
+    if t.symptom.id in _OTHERS and "tensorflow" not in t.text.lower():
         return libraries(t)
     if known(t.s.host.system) == "windows":
         more = "; 2.10 was the last one for Windows itself"
@@ -79,11 +79,11 @@ def _tensorflow(t: Told) -> Iterable[Fix]:
     return (replace_package(t.s, [], spec, [("tensorflow", "0")], id="install-tensorflow-gpu", title=title),)
 
 
-def _other_framework(t: Told) -> Iterable[Fix]:
+def _other_framework(t: Evidence) -> Iterable[Fix]:
     lower = t.text.lower()
-    if t.said.id == "tf-windows" or "tensorflow" in lower or "is_built_with_cuda" in lower:
+    if t.symptom.id == "tf-windows" or "tensorflow" in lower or "is_built_with_cuda" in lower:
         return _tensorflow(t)
-    if t.said.id == "ollama-cpu-runners":
+    if t.symptom.id == "ollama-cpu-runners":
         return (written(t.s, "install-ollama-whole"),)
     found = next((row for row in _BUILDS if row[0] in lower), None)
     if found is None:

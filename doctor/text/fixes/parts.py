@@ -9,13 +9,13 @@ from ...findings import Fix, Matrix
 from ...snapshot import Snapshot, Symptom
 
 
-class Told(NamedTuple):
+class Evidence(NamedTuple):
     """A text that decides a check: the facts, the message, and the lines of all its messages."""
 
     s: Snapshot
     m: Matrix
-    said: Symptom
+    symptom: Symptom
     text: str
 
 
-Builder: TypeAlias = Callable[[Told], Iterable[Fix | None]]
+Builder: TypeAlias = Callable[[Evidence], Iterable[Fix | None]]

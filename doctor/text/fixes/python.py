@@ -21,29 +21,29 @@ from ...fixes.python import new_python_fix
 from ...fixes.torch import choose, install_torch
 from ...fixes.where import notebook
 from ...snapshot import Distribution, Snapshot, known
-from .parts import Builder, Told
+from .parts import Builder, Evidence
 from .written import written
 
 _OLD = ("5.0", "6.0", "6.1", "7.0", "7.5")
 _NEW = ("9.0", "10.0", "12.0")
 
 
-def _generation(t: Told, usual: Sequence[str], title: str) -> Iterable[Fix | None]:
+def _generation(t: Evidence, usual: Sequence[str], title: str) -> Iterable[Fix | None]:
     """The build for the GPU that is told; where none is, one for its generation."""
     if capabilities(t.s, t.m):
         return (compatible_torch(t.s, t.m),)
     return (install_torch(t.s, t.m, gpus=usual, title=title) or new_python_fix(t.s, t.m, usual),)
 
 
-def _too_old_gpu(t: Told) -> Iterable[Fix | None]:
+def _too_old_gpu(t: Evidence) -> Iterable[Fix | None]:
     return _generation(t, _OLD, "Install a torch build that still has code for older GPUs")
 
 
-def _too_new_gpu(t: Told) -> Iterable[Fix | None]:
+def _too_new_gpu(t: Evidence) -> Iterable[Fix | None]:
     return _generation(t, _NEW, "Install a torch build that has code for the newest GPUs")
 
 
-def _ptx(t: Told) -> Iterable[Fix | None]:
+def _ptx(t: Evidence) -> Iterable[Fix | None]:
     """A build with machine code for the GPU, or from an older CUDA; then the driver of the PTX's own CUDA."""
     build = install_torch(t.s, t.m) if known(t.s.torch.version) else None
     image = t.s.container.image_cuda
@@ -55,7 +55,7 @@ def _ptx(t: Told) -> Iterable[Fix | None]:
     return (build, *newer) if build else (*newer, _compiled_anew(t))
 
 
-def _compiled_anew(t: Told) -> Fix:
+def _compiled_anew(t: Evidence) -> Fix:
     """For a program that is compiled here: no PTX for the driver to compile, or PTX that it knows."""
     archs = [cc.replace(".", "") for cc in capabilities(t.s, t.m)] or ["NN"]
     flags = " ".join(f"-gencode arch=compute_{cc},code=sm_{cc}" for cc in archs)
@@ -64,10 +64,10 @@ def _compiled_anew(t: Told) -> Fix:
     return written(t.s, "compile-machine-code", flags=flags, older=older)
 
 
-def _python(t: Told) -> Iterable[Fix | None]:
+def _python(t: Evidence) -> Iterable[Fix | None]:
     """The release that is asked for, with a Python that it has wheels for; else one that this Python has."""
-    asked = re.search(r"\btorch==(\d[\w.+]{0,40})", t.text)
-    s = t.s.replace({"torch.version": asked[1]}) if asked and known(t.s.torch.version) is None else t.s
+    release = re.search(r"\btorch==(\d[\w.+]{0,40})", t.text)
+    s = t.s.replace({"torch.version": release[1]}) if release and known(t.s.torch.version) is None else t.s
     wanted = tuple(capabilities(s, t.m)) or usual_gpus(s, t.m)
     have, version = python_version(s), torch_version(known(s.torch.version) or "")
     if notebook(t.s) and have is None:
@@ -85,18 +85,20 @@ def _python(t: Told) -> Iterable[Fix | None]:
 
 def _bits(s: Snapshot, note: str) -> str:
     """Wheels are there, and pip found none: its Python is of 32 bits, or its index is another."""
-    asked = f"  {executable(s)} -c 'import struct; print(struct.calcsize(\"P\") * 8)'"
-    return "\n".join([note, "Where pip still finds none, its Python is not the 64-bit one (this prints 64):", asked])
+    note_command = f"  {executable(s)} -c 'import struct; print(struct.calcsize(\"P\") * 8)'"
+    return "\n".join(
+        [note, "Where pip still finds none, its Python is not the 64-bit one (this prints 64):", note_command]
+    )
 
 
-def torch_again(t: Told, why: str) -> Fix:
+def torch_again(t: Evidence, why: str) -> Fix:
     """torch with everything that it pins, once more; its own build where its version is told."""
     if torch_version(known(t.s.torch.version) or ""):
         return reinstall_torch(t.s, t.m, why)
     return written(t.s, "reinstall-torch", why=why)
 
 
-def _companion(t: Told) -> Iterable[Fix | None]:
+def _companion(t: Evidence) -> Iterable[Fix | None]:
     """The companions that the text names, in the versions of this torch; else all of them with torch."""
     version = known(t.s.torch.version) or ""
     lower = t.text.lower()
@@ -105,14 +107,14 @@ def _companion(t: Told) -> Iterable[Fix | None]:
     if torch_version(version) and named:
         fixes = [install_companion(t.s, t.m, version, _of(t, name)) for name in named]
         return (_joined([fix for fix in fixes if fix]),)
-    url, told = "", re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
-    if told:  # the driver serves that CUDA
-        url = f"https://download.pytorch.org/whl/cu{told[1]}{told[2]}"
+    url, caps = "", re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
+    if caps:  # the driver serves that CUDA
+        url = f"https://download.pytorch.org/whl/cu{caps[1]}{caps[2]}"
     request = Install(packages=("torch", *(names or ["torchvision"])), all_again=True, index=url)
     return (written(t.s, "install-companion", request),)
 
 
-def _of(t: Told, name: str) -> Distribution:
+def _of(t: Evidence, name: str) -> Distribution:
     have = installed(t.s, (name,))
     return have[0] if have else Distribution(name=name, version="", location="")
 
@@ -128,23 +130,23 @@ _DROPPED_BY_13 = (7, 5)
 """CUDA 13 compiles for compute capability 7.5 and newer."""
 
 
-def _nvrtc(t: Told) -> Iterable[Fix | None]:
+def _nvrtc(t: Evidence) -> Iterable[Fix | None]:
     """A torch of a newer CUDA: its NVRTC knows the GPU; the newest GPUs that a build for this Python serves."""
-    told = tuple(capabilities(t.s, t.m))
+    caps = tuple(capabilities(t.s, t.m))
     of_torch = "torch" in t.text.lower() or known(t.s.torch.version) is not None
-    if told and all(numbers(cap) < _DROPPED_BY_13 for cap in told):  # NVRTC is newer than the GPU
+    if caps and all(numbers(cap) < _DROPPED_BY_13 for cap in caps):  # NVRTC is newer than the GPU
         if not of_torch:
-            newest = "12" if all(numbers(cap) >= (5, 0) for cap in told) else "11"
+            newest = "12" if all(numbers(cap) >= (5, 0) for cap in caps) else "11"
             return (written(t.s, "install-older-program", newest=newest),)
         title = "Install a torch build of a CUDA that still knows the GPU"
-        return (install_torch(t.s, t.m, gpus=told, newest=True, title=title),)
-    if not of_torch and "RuntimeError" not in t.said.text:
+        return (install_torch(t.s, t.m, gpus=caps, newest=True, title=title),)
+    if not of_torch and "RuntimeError" not in t.symptom.text:
         return (written(t.s, "install-newer-program"),)
     title = "Install a torch build of a newer CUDA, whose NVRTC knows the GPU"
-    for gpus in (told,) if told else (_NEW, ("8.9", "9.0"), ("8.6",)):
+    for gpus in (caps,) if caps else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):
             return (newer,)
-    return (new_python_fix(t.s, t.m, told or _NEW) or compatible_torch(t.s, t.m),)
+    return (new_python_fix(t.s, t.m, caps or _NEW) or compatible_torch(t.s, t.m),)
 
 
 FIXES: dict[str, Builder] = {

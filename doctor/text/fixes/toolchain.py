@@ -19,16 +19,16 @@ from ...fixes.triton import link_libcuda
 from ...fixes.where import batch_job, container_kind, recheck_run
 from ...snapshot import known
 from .loader import libcuda_folder
-from .parts import Told
+from .parts import Evidence
 from .written import written
 
 _USUAL_CUDA = "12.8"
 """The toolkit where torch's CUDA version was not told."""
 
 
-def _libc(t: Told) -> Iterable[Fix]:
+def _libc(t: Evidence) -> Iterable[Fix]:
     """In a cluster, whose system is old, a container brings its own C library."""
-    if t.said.id in ("musl-loader", "pip-no-torch"):
+    if t.symptom.id in ("musl-loader", "pip-no-torch"):
         return (written(t.s, "newer-system"),)
     found = re.search(r"\b(GLIBCXX|CXXABI|GLIBC)_([\d.]{1,10})", t.text)
     fixes = newer_libc(t.s, found[0] if found else "GLIBC")
@@ -37,11 +37,11 @@ def _libc(t: Told) -> Iterable[Fix]:
     return fixes
 
 
-def _toolkit(t: Told) -> Iterable[Fix | None]:
+def _toolkit(t: Evidence) -> Iterable[Fix | None]:
     """One that is there already, named; else one of torch's CUDA version, which is asked first where it is not told."""
     windows = known(t.s.host.system) == "windows"
     built = torch_cuda(t.s, t.m)
-    if not built and t.said.decides == "nvcc-torch-cuda-mismatch":
+    if not built and t.symptom.decides == "nvcc-torch-cuda-mismatch":
         ask = "toolkit-of-torch-windows" if windows else "toolkit-of-torch"
         return (written(t.s, ask, python=executable(t.s)),)
     cuda = ".".join((built or known(t.s.cuda.nvcc_version) or _USUAL_CUDA).split(".")[:2])
@@ -49,18 +49,18 @@ def _toolkit(t: Told) -> Iterable[Fix | None]:
         return (written(t.s, "install-toolkit", cuda=cuda),)
     module = _module(t, "cuda", cuda) if batch_job(t.s) else None
     major = f" (torch wants CUDA {built.partition('.')[0]}.x)" if built else ""
-    named = written(t.s, "name-installed-toolkit", major=major) if t.said.id == "cuda-home-unset" else None
+    named = written(t.s, "name-installed-toolkit", major=major) if t.symptom.id == "cuda-home-unset" else None
     return (module, named, *nvcc(t.s, t.m, cuda))
 
 
-def _host_compiler(t: Told) -> Iterable[Fix | None]:
+def _host_compiler(t: Evidence) -> Iterable[Fix | None]:
     """The newest gcc that the message, else the matrix, names for this nvcc."""
     if known(t.s.host.system) == "windows" or "visual studio" in t.text.lower():
         why = "This CUDA toolkit takes another Visual Studio: 2022 for CUDA 11.6 and newer."
         return (written(t.s, "visual-studio-build-tools", why=why),)
-    said = re.search(r"versions later than (\d{1,2})", t.text) or re.search(r"less than (\d{1,2})", t.text)
+    newest_known = re.search(r"versions later than (\d{1,2})", t.text) or re.search(r"less than (\d{1,2})", t.text)
     version = known(t.s.cuda.nvcc_version)
-    limit = int(said[1]) if said else ((gcc_limit(t.m, version) if version else None) or 12)
+    limit = int(newest_known[1]) if newest_known else ((gcc_limit(t.m, version) if version else None) or 12)
     module = _module(t, "gcc", f"{limit}") if batch_job(t.s) else None
     conda = None
     if known(t.s.python.patient.kind) == "conda":
@@ -69,15 +69,15 @@ def _host_compiler(t: Told) -> Iterable[Fix | None]:
     return (conda, module, older_gcc(t.s, limit))
 
 
-def _module(t: Told, name: str, version: str) -> Fix:
+def _module(t: Evidence, name: str, version: str) -> Fix:
     """A module of the cluster: its users install no packages of the system."""
     return written(t.s, "load-module", module=name, exact=f"{name}/{version}" if version else name)
 
 
-def _toolchain(t: Told) -> Iterable[Fix | None]:
+def _toolchain(t: Evidence) -> Iterable[Fix | None]:
     """What is missing by its name: Python.h, ninja, CUDA's headers, a compiler."""
     lower = t.text.lower()
-    if t.said.id == "jit-header-missing-windows":
+    if t.symptom.id == "jit-header-missing-windows":
         return (_python_for_windows(t),)
     if known(t.s.host.system) == "windows" or "visual c++" in lower or "compiler version for cl" in lower:
         return (written(t.s, "visual-studio-build-tools", why="It brings the compiler cl.exe."),)
@@ -91,31 +91,33 @@ def _toolchain(t: Told) -> Iterable[Fix | None]:
     return (_module(t, "gcc", "") if batch_job(t.s) else None, c_compiler(t.s, plus=plus))
 
 
-def _python_for_windows(t: Told) -> Fix:
+def _python_for_windows(t: Evidence) -> Fix:
     """The embedded Python of ComfyUI and others comes without headers and import libraries."""
     tag = re.search(r"\bcp3(\d{1,2})-win", t.text)
     version = python_version(t.s) or (f"3.{tag[1]}" if tag else "3.X")
     short = "".join(version.split(".")[:2])
-    place = re.search(r"([A-Za-z]:[\\/][^\"'<>|*?\n]{1,200}?)[\\/]lib[\\/]site-packages[\\/]", t.text, re.I)
-    folder = place[1].replace("\\\\", "\\") if place else "python_embeded"
+    prefix = re.search(r"([A-Za-z]:[\\/][^\"'<>|*?\n]{1,200}?)[\\/]lib[\\/]site-packages[\\/]", t.text, re.I)
+    folder = prefix[1].replace("\\\\", "\\") if prefix else "python_embeded"
     return written(t.s, "copy-python-headers", version=version, short=short, folder=folder)
 
 
-def _triton_gpu(t: Told) -> Iterable[Fix | None]:
-    if t.said.id == "triton-gpu-too-old":
+def _triton_gpu(t: Evidence) -> Iterable[Fix | None]:
+    if t.symptom.id == "triton-gpu-too-old":
         return (written(t.s, "without-compile"),)
-    asked = re.search(r"'sm_(\d{1,2})(\d)'", t.said.text)
-    told = (f"{asked[1]}.{asked[2]}",) if asked else tuple(capabilities(t.s, t.m))
-    if told and all(numbers(cap) < (7, 5) for cap in told):  # CUDA 13 compiles for 7.5 and newer
+    arch = re.search(r"'sm_(\d{1,2})(\d)'", t.symptom.text)
+    capabilities_named = (f"{arch[1]}.{arch[2]}",) if arch else tuple(capabilities(t.s, t.m))
+    if capabilities_named and all(
+        numbers(cap) < (7, 5) for cap in capabilities_named
+    ):  # CUDA 13 compiles for 7.5 and newer
         title = "Install a torch whose Triton and ptxas still know the GPU"
-        build = install_torch(t.s, t.m, gpus=told, newest=True, title=title)
+        build = install_torch(t.s, t.m, gpus=capabilities_named, newest=True, title=title)
         return (build, written(t.s, "set-triton-ptxas-path-older"))
     title = "Install a newer torch, with the Triton that belongs to it"
-    build = install_torch(t.s, t.m, gpus=told or ("9.0", "12.0"), newest=True, title=title)
+    build = install_torch(t.s, t.m, gpus=capabilities_named or ("9.0", "12.0"), newest=True, title=title)
     return (build, written(t.s, "set-triton-ptxas-path"))
 
 
-def _triton_link(t: Told) -> Iterable[Fix]:
+def _triton_link(t: Evidence) -> Iterable[Fix]:
     """Where the driver's library lies: Apptainer's folder, WSL's, the distribution's."""
     if known(t.s.host.system) == "windows":
         return (written(t.s, "install-triton-windows"),)

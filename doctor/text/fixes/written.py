@@ -76,8 +76,8 @@ def written(
         changes={**_changes(s, row.get("changes", ())), **(changes or {})},
         **more,
     )
-    said = note(s, request) if request is not None and "lasting" in row else row.get("note", "")
-    return Fix(id=id, title=title, steps=(step,), note=said, source=row.get("source", ""))
+    note_text = note(s, request) if request is not None and "lasting" in row else row.get("note", "")
+    return Fix(id=id, title=title, steps=(step,), note=note_text, source=row.get("source", ""))
 
 
 def _filled(text: str, words: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Which causes and which commands fit the place that a pasted text comes from."""
+"""Which causes are plausible where a text comes from, and how a command is typed there."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _WINDOWS = {
 """The same question in a Windows shell."""
 
 
-def cannot_be(s: Snapshot, name: str) -> bool:
+def is_ruled_out(s: Snapshot, name: str) -> bool:
     """Whether what the text tells rules a cause out, though no check could judge it."""
-    return _by_build(s, name) or _by_place(s, name) or _by_gpus(s, name) or _by_messages(s, name)
+    return _by_build(s, name) or _by_environment(s, name) or _by_gpus(s, name) or _by_messages(s, name)
 
 
 def _by_build(s: Snapshot, name: str) -> bool:
@@ -51,12 +51,12 @@ def _by_build(s: Snapshot, name: str) -> bool:
         return True  # there is no CUDA for macOS
     if known(s.torch.build) in ("rocm", "xpu"):
         return name != "no-nvidia-gpu"
-    if known(s.torch.build) == "cpu" and "no-driver-in-report" in _said(s):
+    if known(s.torch.build) == "cpu" and "no-driver-in-report" in _message_ids(s):
         return name not in ("cpu-only-torch", "driver-not-installed", "no-nvidia-gpu", "wsl-version-without-gpu")
     return name == "cpu-only-torch" and known(s.torch.build) == "cuda"
 
 
-def _by_place(s: Snapshot, name: str) -> bool:
+def _by_environment(s: Snapshot, name: str) -> bool:
     wsl = known(s.host.wsl) in (1, 2)
     if known(s.host.system) == "windows" and not wsl:
         return name.startswith(_LINUX_ONLY)
@@ -89,38 +89,40 @@ def _by_gpus(s: Snapshot, name: str) -> bool:
 
 
 def _by_messages(s: Snapshot, name: str) -> bool:
-    said = _said(s)
-    if name in _BEFORE_A_KERNEL and said & AT_A_KERNEL:
+    message_ids = _message_ids(s)
+    if name in _BEFORE_A_KERNEL and message_ids & AT_A_KERNEL:
         return True
     if name == "jetson-generic-wheel" and known(s.torch_run.cuda_available):
-        told = {symptom.id for symptom in s.symptoms if name in symptom.suggests}
-        return not said & AT_A_KERNEL or told <= {"jetpack-told"}
+        suggesting = {symptom.id for symptom in s.symptoms if name in symptom.suggests}
+        return not message_ids & AT_A_KERNEL or suggesting <= {"jetpack-told"}
     if name in ("wsl-version-without-gpu", "driver-not-installed", "driver-not-loaded"):
-        return s.driver.nvml_init == 0 or ("nvidia-smi-works" in said and known(s.container.kind) in (None, "none"))
-    if name in _GIVEN_NO_GPU and "smi-in-container" in said:
+        return s.driver.nvml_init == 0 or (
+            "nvidia-smi-works" in message_ids and known(s.container.kind) in (None, "none")
+        )
+    if name in _GIVEN_NO_GPU and "smi-in-container" in message_ids:
         return True
     if name == "wsl-pinned-memory-limit":
-        return "allocator-spoke" in said
+        return "allocator-spoke" in message_ids
     if name == "uvm-device-missing":
         return "nvidia_uvm" in (known(s.driver.modules) or ())
-    return name == "gpu-memory-held-by-stale-process" and bool(said & _OWN_MEMORY)
+    return name == "gpu-memory-held-by-stale-process" and bool(message_ids & _OWN_MEMORY)
 
 
-def _said(s: Snapshot) -> set[str]:
+def _message_ids(s: Snapshot) -> set[str]:
     return {symptom.id for symptom in s.symptoms}
 
 
-def hardly(s: Snapshot, name: str) -> bool:
+def is_unlikely(s: Snapshot, name: str) -> bool:
     """Whether the place makes a cause unlikely: a container of which nothing is said; a torch beside an extension."""
     outside = isinstance(s.container.kind, Missing) and isinstance(s.host.scheduler, Missing)
     if outside and known(s.host.wsl) in (1, 2) and name.startswith(_CONTAINERS):
         return True
     levels = [tuple(map(int, cc.split("."))) for gpu in known(s.gpus) or () if (cc := known(gpu.compute_capability))]
     old_enough = bool(levels) and max(levels) <= _LONG_HELD and isinstance(s.torch.cuda, Missing)
-    return name == "torch-lacks-new-gpu-sm" and old_enough and "extension-named" in _said(s)
+    return name == "torch-lacks-new-gpu-sm" and old_enough and "extension-named" in _message_ids(s)
 
 
-def told_already(s: Snapshot, command: str) -> bool:
+def is_answered(s: Snapshot, command: str) -> bool:
     """Whether the text holds what this command prints."""
     if command == "nvidia-smi":
         return s.driver.nvml_init == 0 and any(known(g.memory_used_mib) is not None for g in known(s.gpus) or ())
