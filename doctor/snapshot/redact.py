@@ -7,7 +7,6 @@ beginning, a GPU UUID stays a UUID. A redacted Snapshot is therefore judged exac
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -19,37 +18,29 @@ from .fact import Missing
 from .mask_addresses import find_addresses, find_ipv4, ipv4_mask
 from .mask_names import Names
 from .mask_secrets import find_secrets, mask_secrets
+from .mask_together import BETWEEN, masked_together
 from .mask_uuids import Uuids
+from .redact_fields import (
+    DEVICE_LISTS,
+    HOST_VARIABLES,
+    IDENTITIES,
+    IDENTITY,
+    NEVER,
+    ONLY_SECRETS,
+    OURS,
+    PRODUCTS,
+    SECRETS,
+    SERIALS,
+    USER_VARIABLES,
+    is_version,
+    label_of,
+    texts_of,
+)
 from .spans import GONE, Scan, Span, replaced
 
 T = TypeVar("T")
 
-_NEVER = frozenset(
-    (  # noqa: SIM905
-        "id kind status severity layer where missing role libc architecture system os_id os_name os_version kernel "
-        "cpu_model sha256 base64 soname arch section sass ptx special_sass arch_text arch_list modules "
-        "compute_capability git_version build cuda hip vbios cu_init_name pci_address pci_device_id pci_subsystem_id "
-        "vendor device address class_code generated_at gathered_at schema_version requires_python installer "
-        "implementation image_cuda image_torch driver_capabilities at "
-    ).split()
-)
-"""Fields that hold versions, identifiers of products, or words of our own."""
-_ONLY_SECRETS = ("requires", "wheel")
-"""Lines of requirements: a URL in them may hold a token, what looks like an address is a version."""
-_OURS = ("policy", "tool", "matrix")
-_DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "visible_devices")
-_USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER", "USERNAME")
-_HOST_VARIABLES = ("HOSTNAME", "MASTER_ADDR", "NCCL_HOSTID", "SLURMD_NODENAME", "SM_CURRENT_HOST",
-                   "RUNPOD_POD_HOSTNAME", "TORCHELASTIC_HOSTNAME", "hostname", "nodename")  # fmt: skip
-_IDENTITY = ("_POD_ID", "_JOB_ID", "_JOBID", "_TASK_ID", "_RUN_ID", "_NODE_ID", "_PROJECT_ID", "_WORKLOAD_ID",
-             "CONTAINERLABEL", "CONTAINER_NAME", "METADATA_URI", "METADATA_URI_V4", "WORKSTATIONS")  # fmt: skip
-_IDENTITIES = ("JOB_ID", "SPACE_ID")
-_SECRETS = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY",
-            "AUTHORIZATION", "_PWD", "_KEY")  # fmt: skip
-_BETWEEN = "\n\n\n\n"
-"""Between texts that are looked at as one: no value of a secret goes on over empty lines."""
 _HEAD, _LONG = 5000, 1000
-_SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 
 
 class LocalNames(Struct, frozen=True):
@@ -93,29 +84,29 @@ class Redactor:
         late: list[str] = []
         texts: dict[str, None] = {}
         others: dict[str, None] = {}
-        for key, text in _strings(value, ""):
-            if _is_version(key):
+        for key, text in texts_of(value, ""):
+            if is_version(key):
                 self._versions.add(text)
                 continue
             if "ersion" in text:
                 self._versions.update(re.findall(r"[Vv]ersion\W{1,5}(\d[\d.]+)", text[:_HEAD]))
-            if key in _ONLY_SECRETS:
+            if key in ONLY_SECRETS:
                 self._versions.update(re.findall(r"[=<>~]\s*([\d.]+)", text))
-            if key in _NEVER or key in _ONLY_SECRETS:
+            if key in NEVER or key in ONLY_SECRETS:
                 others[text] = None
                 continue
-            if key in _DEVICE_LISTS:
+            if key in DEVICE_LISTS:
                 late.append(text)
-            elif key in _USER_VARIABLES and text:
+            elif key in USER_VARIABLES and text:
                 self.names.user(text)
-            elif key in _HOST_VARIABLES and not re.fullmatch(r"[\d.:]*", text):
+            elif key in HOST_VARIABLES and not re.fullmatch(r"[\d.:]*", text):
                 self.names.host(text)
-            elif key in _SERIALS and len(text) >= 4:
+            elif key in SERIALS and len(text) >= 4:
                 self.names.number(text, self._number)
             texts[text] = None
         self._cache.clear()
-        self.uuids.learn(Scan(_BETWEEN.join(others)))
-        scan = self._scan(_BETWEEN.join(texts))
+        self.uuids.learn(Scan(BETWEEN.join(others)))
+        scan = self._scan(BETWEEN.join(texts))
         self._learned = list(texts)
         self.uuids.learn(scan)
         self.names.learn(scan, self._number)
@@ -130,17 +121,17 @@ class Redactor:
         """Look at all texts of a value as one, before `value`: most of them hold nothing to mask."""
         plain: dict[str, None] = {}
         texts: dict[str, None] = {}
-        for key, text in _strings(value, ""):
-            if key in _ONLY_SECRETS:
+        for key, text in texts_of(value, ""):
+            if key in ONLY_SECRETS:
                 plain[text] = None
-            elif key not in _NEVER and not _is_version(key):
+            elif key not in NEVER and not is_version(key):
                 texts[text] = None
-        self._plain.update(_masked(list(plain), find_secrets(Scan(_BETWEEN.join(plain)))))
+        self._plain.update(masked_together(list(plain), find_secrets(Scan(BETWEEN.join(plain)))))
         if self._learned and self._last:
-            self._cache.update(_masked(self._learned, self._spans(self._last[1])))
+            self._cache.update(masked_together(self._learned, self._spans(self._last[1])))
             self._learned = []
         rest = [text for text in texts if text not in self._cache]
-        self._cache.update(_masked(rest, self._spans(Scan(_BETWEEN.join(rest)))))
+        self._cache.update(masked_together(rest, self._spans(Scan(BETWEEN.join(rest)))))
 
     def _scan(self, text: str) -> Scan:
         """A long text is read once."""
@@ -158,17 +149,17 @@ class Redactor:
 
     def text(self, text: str, key: str = "") -> str:
         """One text; `key` is the field or variable that it is the value of."""
-        if not text or key in _NEVER or _is_version(key):
+        if not text or key in NEVER or is_version(key):
             return text
-        if key.isupper() and any(word in key for word in _SECRETS):
+        if key.isupper() and any(word in key for word in SECRETS):
             return GONE
-        if key in _IDENTITIES or (key.isupper() and key.endswith(_IDENTITY)):
+        if key in IDENTITIES or (key.isupper() and key.endswith(IDENTITY)):
             return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
-        if key in _ONLY_SECRETS:
+        if key in ONLY_SECRETS:
             return self._plain[text] if text in self._plain else mask_secrets(text)
         if key in ("command", "note") and self._typed_home:
             text = self._home_as_typed(text)
-        if key in _HOST_VARIABLES or key in _USER_VARIABLES or key == "target":
+        if key in HOST_VARIABLES or key in USER_VARIABLES or key == "target":
             text = self.names.exact(text)
         if text not in self._cache:
             self._cache[text] = self._mask(text)
@@ -221,14 +212,14 @@ class Redactor:
     def _struct(self, value: Struct) -> Struct:
         changes = {}
         kind = type(value).__name__
-        label = _label(value)
+        label = label_of(value)
         for name in value.__struct_fields__:
             old = getattr(value, name)
             if old is None or isinstance(old, (int, float)) or (type(old) is Missing and not old.detail):
                 continue
-            if name in _OURS:
+            if name in OURS:
                 continue
-            if name in ("name", "model") and kind in _PRODUCTS:
+            if name in ("name", "model") and kind in PRODUCTS:
                 continue
             if name == "witnesses":  # its keys are paths of facts, not fields
                 new: Any = {path: self.value(lines) for path, lines in old.items()}
@@ -248,11 +239,6 @@ class Redactor:
         return of_kind.setdefault(original, len(of_kind) + 1)
 
 
-_PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary", "EnvVar", "Tool", "DriverProof",
-             "TorchProof", "CpuScore")  # fmt: skip
-"""Structs whose `name` (or `model`) is that of a product or variable."""
-
-
 def redact(value: T, names: LocalNames = LocalNames(), masks: Redactor | None = None) -> T:  # noqa: B008
     """A Snapshot or report with its values masked. In a report the Snapshot teaches what there is to mask.
 
@@ -262,61 +248,3 @@ def redact(value: T, names: LocalNames = LocalNames(), masks: Redactor | None = 
     redactor.learn(getattr(value, "snapshot", value))
     redactor.prepare(value)
     return redactor.value(value)
-
-
-def _masked(texts: list[str], spans: Iterator[Span]) -> dict[str, str]:
-    """Texts that were looked at as one, with their masks; those that need a look of their own are left out."""
-    starts: list[int] = []
-    at = 0
-    for text in texts:
-        starts.append(at)
-        at += len(text) + len(_BETWEEN)
-    touched: dict[int, list[Span]] = {}
-    alone: set[int] = set()
-    for span in spans:
-        first, last = bisect(starts, span.start) - 1, bisect(starts, span.end - 1) - 1
-        at = starts[first]
-        touched.setdefault(first, []).append(Span(span.start - at, span.end - at, span.mask))
-        if first != last or span.end > at + len(texts[first]):
-            alone.update(range(first, last + 1))
-        elif span.mask.startswith(("user-", "host-")) and not any(c in texts[first] for c in "/\\@ \t\n"):
-            alone.add(first)  # a single word may be an identifier
-    return {
-        text: replaced(text, touched[number]) if number in touched else text
-        for number, text in enumerate(texts)
-        if number not in alone
-    }
-
-
-def _is_version(key: str) -> bool:
-    return key == "version" or key.endswith(("_version", "_VERSION"))
-
-
-def _label(value: Struct) -> str:
-    """What the values of a Struct are to be called where its own field names say too little."""
-    kind = type(value).__name__
-    if kind == "EnvVar":
-        return str(getattr(value, "name", ""))
-    return "target" if kind == "Target" else ""
-
-
-def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield key, value
-    elif isinstance(value, Struct):
-        label = _label(value)
-        for name in value.__struct_fields__:
-            item = getattr(value, name)
-            if item is None or isinstance(item, (int, float)) or (type(item) is Missing and not item.detail):
-                continue
-            yield from _strings(list(item.values()) if name == "witnesses" else item, label or name)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _strings(item, key)
-    elif isinstance(value, dict):
-        field = value.get("field")
-        if isinstance(value.get("path"), str) and isinstance(value.get("names"), (list, tuple)):
-            for name in value["names"]:
-                yield "", f"{value['path']}/{name}"
-        for k, item in value.items():
-            yield from _strings(item, field if k == "value" and isinstance(field, str) else str(k))
