@@ -84,7 +84,7 @@ def _to_decide(suggests: tuple[str, ...], alone: str = "these words alone do not
 
 
 _WORDS = {
-    "said": "beside {}", "any": "beside one of {}", "unsaid": "without {}", "gpu-below": "GPUs are below {}",
+    "all": "beside {}", "any": "beside one of {}", "none": "without {}", "gpu-below": "GPUs are below {}",
     "gpu-above": "GPUs are above {}", "set": "{} is set", "names": "a GPU is named {}",
     "versions-differ": "{} differ", "code": "torch's code is {} than the GPUs",
     "memory-held": "much memory of a GPU is in use",
@@ -97,7 +97,7 @@ _HOW = {"not": "{} is not {}", "not-now": "{} is not {}", "<": "{} is below {}",
 def condition(key: str, value: Any) -> str:
     """A condition of the catalogue in words: `{"host.wsl": 2}` is `host.wsl is 2`."""
     values = value if isinstance(value, list) else [value]
-    text = (" and " if key in ("said", "versions-differ") else " or ").join(map(_value, values))
+    text = (" and " if key in ("all", "versions-differ") else " or ").join(map(_value, values))
     if key in ("container", "jetson"):
         return f"{'' if value else 'not '}{'in a container' if key == 'container' else 'on a Jetson'}"
     if key in _WORDS:

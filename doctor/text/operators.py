@@ -14,7 +14,7 @@ class Facts(NamedTuple):
     """What a condition is asked of."""
 
     s: Snapshot
-    said: Collection[str]
+    names: Collection[str]
     """Ids of the messages that the text holds, and its topics."""
     groups: tuple[str, ...] = ()
     """What the message's own pattern took out."""
@@ -146,11 +146,11 @@ def _set(value: str, f: Facts) -> bool:
 
 
 OPERATORS: dict[str, Operator] = {
-    "said": Operator(lambda value, f: all(name in f.said for name in value), _words),
-    "any": Operator(lambda value, f: any(name in f.said for name in value), _words),
-    "unsaid": Operator(lambda value, f: not any(name in f.said for name in value), _words),
+    "all": Operator(lambda value, f: all(name in f.names for name in value), _words),
+    "any": Operator(lambda value, f: any(name in f.names for name in value), _words),
+    "none": Operator(lambda value, f: not any(name in f.names for name in value), _words),
     "container": Operator(_container, _flag),
-    "jetson": Operator(lambda value, f: (is_jetson(f.s) or "jetson" in f.said) is value, _flag),
+    "jetson": Operator(lambda value, f: (is_jetson(f.s) or "jetson" in f.names) is value, _flag),
     "memory-held": Operator(lambda value, f: memory_held(f.s) is value, _flag),
     "gpu-below": Operator(lambda value, f: _every_gpu(value, f, lambda cap, limit: cap < limit), _version),
     "gpu-above": Operator(lambda value, f: _every_gpu(value, f, lambda cap, limit: cap > limit), _version),
@@ -223,7 +223,7 @@ def fault(key: str, value: Any, names: Collection[str]) -> str:
     """What is wrong with a condition, '' where nothing is. `names`: all messages and topics that there are."""
     if operator := OPERATORS.get(key):
         wrong = operator.takes(value)
-        if not wrong and key in ("said", "any", "unsaid"):
+        if not wrong and key in ("all", "any", "none"):
             wrong = "".join(f"nothing is called {name!r}" for name in value if name not in names)
         return f"{key}: {wrong}" if wrong else ""
     path, _, how = key.partition(" ")

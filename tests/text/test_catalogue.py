@@ -85,8 +85,8 @@ says = ['nothing works']
 """
 BAD = {
     "decides = 'no-such-check'": "8: [a-row] decides: there is no check 'no-such-check'",
-    "decides = [{ check = 'cpu-only-torch', when = { said = ['nobody'] } }]": "8: [a-row] decides: said: nothing is called 'nobody'",
-    "hints = [{ check = 'cpu-only-torch', when = { unsaid = ['cpu-only-torch'] } }]": "8: [a-row] hints: unsaid: nothing is called 'cpu-only-torch'",
+    "decides = [{ check = 'cpu-only-torch', when = { all = ['nobody'] } }]": "8: [a-row] decides: all: nothing is called 'nobody'",
+    "hints = [{ check = 'cpu-only-torch', when = { none = ['cpu-only-torch'] } }]": "8: [a-row] hints: none: nothing is called 'cpu-only-torch'",
     "hints = [{ check = 'cpu-only-torch', when = { sayd = ['a-row'] } }]": "8: [a-row] hints: sayd: there is no such operator",
     "hints = [{ check = 'cpu-only-torch', when = { gpus-at-least = '8' } }]": "8: [a-row] hints: gpus-at-least: a whole number is expected",
     "hints = [{ check = 'cpu-only-torch', when = { 'torch.cudda' = '12' } }]": "8: [a-row] hints: torch.cudda: the Snapshot has no fact 'torch.cudda'",

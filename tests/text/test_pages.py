@@ -64,7 +64,7 @@ def test_an_error_leads_to_the_checks_that_judge_it(name: str, check: str) -> No
         ("driver.nvml_driver_version known", False, "driver.nvml_driver_version is not told"),
         ("torch.cuda <", "12.8", "torch.cuda is below 12.8"),
         ("set", "LD_LIBRARY_PATH", "LD_LIBRARY_PATH is set"),
-        ("said", ["a", "b"], "beside a and b"),
+        ("all", ["a", "b"], "beside a and b"),
         ("host.secure_boot", True, "host.secure_boot is yes"),
         ("torch.build not", ["cpu"], "torch.build is not cpu"),
     ],
