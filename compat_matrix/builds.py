@@ -214,13 +214,13 @@ def _build(
     own, local = [f"torch=={build.torch}+{build.tag}"], f"+{build.tag}" if build.platform != "linux_aarch64" else ""
     plain = [f"torch=={build.torch}"]
     for package in packages:
-        fit = expected(m, build.torch, package)
+        companion = expected(m, build.torch, package)
         # A package without a pin on torch is left out: which index carries it is not known.
-        if fit is None or fit.relation not in ("==", ">="):
+        if companion is None or companion.relation not in ("==", ">="):
             continue
-        versions[package] = fit.version
-        pinned = fit.relation == "=="
-        plain.append(f"{package}=={fit.version}" if pinned else f"{package}>={fit.versions[0]}")
+        versions[package] = companion.version
+        pinned = companion.relation == "=="
+        plain.append(f"{package}=={companion.version}" if pinned else f"{package}>={companion.versions[0]}")
         own.append(f"{plain[-1]}{local}" if pinned else plain[-1])
     by = ", ".join(gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in served.items())
     return RankedBuild(

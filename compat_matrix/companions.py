@@ -44,7 +44,7 @@ class CompanionGrade(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()
 
 
-def _fits(row: Companion, torch: TorchVersion) -> bool:
+def _serves(row: Companion, torch: TorchVersion) -> bool:
     """Whether a listed package row goes with a torch release."""
     if row.torch == "*":
         # No requirement in its metadata: built with the torch of its own number, kept with later ones.
@@ -61,7 +61,7 @@ def companions(m: Store, torch: str, package: str | None = None) -> tuple[Expect
         return ()
     index = m.memo("companions by package", lambda: _by_package(m))
     names = list(index) if package is None else [package]
-    found = ((name, [row for row in index.get(name, ()) if _fits(row, parts)]) for name in names)
+    found = ((name, [row for row in index.get(name, ()) if _serves(row, parts)]) for name in names)
     return tuple(_expected(name, rows) for name, rows in found if rows)
 
 
@@ -93,12 +93,12 @@ def companion_matches(m: Store, torch: str, package: str, version: str) -> Compa
     if parts is None or own is None or parts.kind != "release" or own.kind != "release":
         return CompanionGrade(grade="unknown", reason=f"torch {torch} or {package} {version} is not a listed release")
     rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory"]
-    fitting = expected(m, torch, package)
+    expectation = expected(m, torch, package)
     other = bool(parts.local and own.local and parts.local != own.local)
 
     def answer(grade: str, reason: str, row: Companion | None = None) -> CompanionGrade:
-        cited = (row,) if row else fitting.rows if fitting else ()
-        versions = fitting.versions if fitting else ()
+        cited = (row,) if row else expectation.rows if expectation else ()
+        versions = expectation.versions if expectation else ()
         return CompanionGrade(grade=grade, reason=reason, expected=versions, other_build=other, rows=cited)
 
     if package == "triton":
@@ -108,7 +108,7 @@ def companion_matches(m: Store, torch: str, package: str, version: str) -> Compa
         listed = [numbers(row.version) for row in rows]
         why = "newer than this matrix" if listed and own.release > max(listed) else "not listed in this matrix"
         return answer("unknown", f"{package} {version} is {why}")
-    good = next((row for row in same if _fits(row, parts)), None)
+    good = next((row for row in same if _serves(row, parts)), None)
     if good:
         return answer("match", f"{package} {version} goes with torch {parts.base}", good)
     row = same[0]

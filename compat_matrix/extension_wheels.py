@@ -49,8 +49,8 @@ def extension_wheel(
         (lambda row: abi is not None and str(abi).upper() in row.abis, "which C++ ABI this torch uses is not known"
          if abi is None else f"its project has none for torch {minor} with {'the new' if abi else 'the old'} C++ ABI"),
     )  # fmt: skip
-    for fits, reason in tests:
-        rows = [row for row in rows if fits(row)]
+    for holds, reason in tests:
+        rows = [row for row in rows if holds(row)]
         if not rows:
             return WheelChoice("", "", reason)
     row = rows[-1]

@@ -82,10 +82,10 @@ def gpu(
 ) -> GpuMatch:
     """Find the product. Names are compared whole, never by prefix ('NVIDIA A10' is not 'NVIDIA A100')."""
     known: dict[tuple[object, ...], GpuMatch] = m.memo("gpu answers", dict)
-    asked = (name, pci_device_id, pci_subsystem_id, memory_mib)
-    if asked not in known:
-        known[asked] = _find(m, name, pci_device_id, pci_subsystem_id, memory_mib)
-    return known[asked]
+    key = (name, pci_device_id, pci_subsystem_id, memory_mib)
+    if key not in known:
+        known[key] = _find(m, name, pci_device_id, pci_subsystem_id, memory_mib)
+    return known[key]
 
 
 def _find(
@@ -112,8 +112,8 @@ def _find(
     elif other := _others(m, _board_words(name), device):
         rows, reasons = other, ["short name" if device not in other[0].device_ids else f"PCI device {device}"]
     else:
-        asked = " / ".join(text for text in (name, device) if text)
-        return GpuMatch((), False, f"{asked or 'nothing'} is not listed in this matrix")
+        query = " / ".join(text for text in (name, device) if text)
+        return GpuMatch((), False, f"{query or 'nothing'} is not listed in this matrix")
     if memory_mib and len(rows) > 1:
         rows = _by_memory(rows, memory_mib)
         reasons.append("memory")
@@ -150,14 +150,14 @@ def gpus_like(m: Store, name: str) -> GpuMatch:
 
     For what people write of a board, not for what a driver answers: enough for a capability that all of them share.
     """
-    asked = set(_words(plain_name(name)))
-    if not any(c.isdecimal() for word in asked for c in word):
+    wanted = set(_words(plain_name(name)))
+    if not any(c.isdecimal() for word in wanted for c in word):
         return GpuMatch((), False, f"{name!r} names no board")
     index: dict[tuple[str, ...], tuple[Gpu, ...]] = m.memo("gpus by words", lambda: _word_index(m))
-    rows = dict.fromkeys(row.id for words, found in index.items() if asked.issubset(words) for row in found)
+    rows = dict.fromkeys(row.id for words, found in index.items() if wanted.issubset(words) for row in found)
     from .boards import boards_like
 
-    found = tuple(row for row in m.gpus if row.id in rows) or boards_like(m, asked, _words)
+    found = tuple(row for row in m.gpus if row.id in rows) or boards_like(m, wanted, _words)
     return GpuMatch(found, False, "part of the name")
 
 

@@ -73,20 +73,20 @@ def _shape(table: str, raw: list[dict[str, Any]], sources: dict[str, str], used:
     problems, seen = [], set()
     fields = {field.encode_name for field in msgspec.structs.fields(row_type(table))}
     for number, row in enumerate(raw, 1):
-        place = f"{table} row {number}"
-        problems += [f"{place}: unknown field {name}" for name in row if name not in fields]
+        where = f"{table} row {number}"
+        problems += [f"{where}: unknown field {name}" for name in row if name not in fields]
         if row.get("source") not in sources:
-            problems.append(f"{place}: source {row.get('source')!r} is not in sources")
+            problems.append(f"{where}: source {row.get('source')!r} is not in sources")
         used.add(str(row.get("source")))
         if row.get("confidence") not in CONFIDENCE:
-            problems.append(f"{place}: confidence {row.get('confidence')!r}")
+            problems.append(f"{where}: confidence {row.get('confidence')!r}")
         problems += [
-            f"{place}: {field} {row.get(field)!r}"
+            f"{where}: {field} {row.get(field)!r}"
             for field, allowed in VALUES.get(table, {}).items()
             if row.get(field) not in allowed
         ]
         key = tuple(str(row.get(name)) for name in KEYS.get(table, ()))
         if key and key in seen:
-            problems.append(f"{place}: duplicate of {' '.join(key)}")
+            problems.append(f"{where}: duplicate of {' '.join(key)}")
         seen.add(key)
     return problems

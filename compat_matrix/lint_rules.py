@@ -43,17 +43,17 @@ def _forward_compat(m: Store) -> list[str]:
     problems = []
     branches = {row.branch for row in m.drivers}
     for row in m.compat_packages:
-        place = f"forward_compat {row.cuda}"
+        where = f"forward_compat {row.cuda}"
         hosts = [*map(int, row.hosts), *row.image_hosts, row.from_branch]
-        problems += [f"{place}: branch {branch} is not in drivers" for branch in hosts if branch not in branches]
+        problems += [f"{where}: branch {branch} is not in drivers" for branch in hosts if branch not in branches]
         for host, grade in row.hosts.items():
             # A compat library must be built from a newer branch than its host.
             wanted = ("compatible", "not-needed", "not-compatible")
             step = (int(host) >= row.from_branch) + (int(host) > row.from_branch)
             if grade != wanted[step]:
-                problems.append(f"{place}: host {host} is {grade}, but the library is of branch {row.from_branch}")
+                problems.append(f"{where}: host {host} is {grade}, but the library is of branch {row.from_branch}")
         late = [branch for branch in row.image_hosts if branch > row.from_branch]
-        problems += [f"{place}: image host {branch} is newer than the library" for branch in late]
+        problems += [f"{where}: image host {branch} is newer than the library" for branch in late]
     return problems
 
 
@@ -116,19 +116,19 @@ def _torch(m: Store) -> list[str]:
     releases = {row.torch: row for row in m.releases}
     indexes = {row.tag: row for row in m.index_urls}
     for build in m.builds:
-        place = f"torch_builds {build.torch} {build.tag} {build.platform}"
+        where = f"torch_builds {build.torch} {build.tag} {build.platform}"
         if build.torch not in releases:
-            problems.append(f"{place}: release not listed")
+            problems.append(f"{where}: release not listed")
         if tag_cuda(build.tag) is None:
-            problems.append(f"{place}: tag unreadable")
+            problems.append(f"{where}: tag unreadable")
         if build.platform != "linux_x86_64_conda" and build.published != "dropped":
             index = indexes.get(build.tag)
             if index is None:
-                problems.append(f"{place}: no index row")
+                problems.append(f"{where}: no index row")
             elif build.published == "yes" and build.torch not in index.torch:
-                problems.append(f"{place}: not among the releases of its index")
+                problems.append(f"{where}: not among the releases of its index")
         if build.pypi_default and getattr(releases.get(build.torch), f"pypi_{build.platform}", None) != build.tag:
-            problems.append(f"{place}: the release names another PyPI default")
+            problems.append(f"{where}: the release names another PyPI default")
     for row in m.releases:
         for platform in ("linux_x86_64", "linux_aarch64"):
             tag = getattr(row, f"pypi_{platform}")
@@ -145,19 +145,19 @@ def _conda(m: Store) -> list[str]:
     problems = []
     releases = {row.torch for row in m.releases}
     for row in m.conda_rows:
-        place = f"conda {row.torch} {row.cuda} {row.platform}"
+        where = f"conda {row.torch} {row.cuda} {row.platform}"
         if row.torch not in releases:
-            problems.append(f"{place}: release not listed")
+            problems.append(f"{where}: release not listed")
         if toolkit(m, row.cuda) is None:
-            problems.append(f"{place}: no such toolkit")
+            problems.append(f"{where}: no such toolkit")
         if row.build != f"cuda{row.cuda.replace('.', '')}*":
-            problems.append(f"{place}: build {row.build} is not of this CUDA")
+            problems.append(f"{where}: build {row.build} is not of this CUDA")
         if numbers(row.cuda)[:1] != numbers(row.cuda_floor):
-            problems.append(f"{place}: the floor of __cuda is the CUDA major")
+            problems.append(f"{where}: the floor of __cuda is the CUDA major")
         if not row.pythons or not row.sass:
-            problems.append(f"{place}: no Python or no architecture")
+            problems.append(f"{where}: no Python or no architecture")
         if bool(row.glibc) != row.platform.startswith("linux"):
-            problems.append(f"{place}: glibc goes with Linux")
+            problems.append(f"{where}: glibc goes with Linux")
     return problems
 
 

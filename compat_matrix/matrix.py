@@ -34,13 +34,13 @@ else:
 
     class _Question:
         def __init__(self, module: str, function: str) -> None:
-            self._place = module, function
+            self._where = module, function
 
         def __set_name__(self, owner: type, name: str) -> None:
             self._owner, self._name = owner, name
 
         def __get__(self, matrix: Matrix | None, owner: type) -> Any:
-            module, function = self._place
+            module, function = self._where
             found = getattr(import_module(f".{module}", __package__), function)
             setattr(self._owner, self._name, found)  # from now on a method as any other
             return found if matrix is None else found.__get__(matrix)

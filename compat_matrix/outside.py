@@ -57,9 +57,9 @@ def load_outside(path: str) -> Outside:
 
     Raises MatrixError with one line: not readable, not a matrix, of a newer schema, or rows that contradict each other.
     """
-    place = Path(path)
+    location = Path(path)
     try:
-        matrix = _of_folder(place) if place.is_dir() else _of_file(place)
+        matrix = _of_folder(location) if location.is_dir() else _of_file(location)
         if not re.fullmatch(r"20\d\d\.(0[1-9]|1[0-2])\.(0[1-9]|[12]\d|3[01])", matrix.version):
             raise MatrixError(f"version {matrix.version[:40]!r} is not a date such as 2026.11.22")
         problems = [text for text in lint(matrix, laws=False) if not any(word in text for word in _TOLERATED)]
@@ -68,37 +68,37 @@ def load_outside(path: str) -> Outside:
             raise MatrixError(f"{problems[0]}{more}")
     except MatrixError as error:
         raise MatrixError(f"matrix {path}: {error}") from None
-    matrix.differs = difference(matrix, Matrix.load(), place.name)
+    matrix.differs = difference(matrix, Matrix.load(), location.name)
     return matrix
 
 
 def open_outside(path: str) -> Outside:
     """The same without a look at its rows, for `matrix lint`. Raises MatrixError where it is no matrix at all."""
-    place = Path(path)
+    location = Path(path)
     try:
-        return _of_folder(place) if place.is_dir() else _of_file(place)
+        return _of_folder(location) if location.is_dir() else _of_file(location)
     except MatrixError as error:
         raise MatrixError(f"matrix {path}: {error}") from None
 
 
-def _of_folder(place: Path) -> Outside:
-    meta: Meta = readable(decode(str(place), "meta", Meta))
-    files = {name: _bytes(place / f"{name}.json") for name in TABLES if (place / f"{name}.json").exists()}
-    sources = _json(place / "sources.json", dict[str, str]) if (place / "sources.json").exists() else {}
-    return Outside(str(place), meta, files, {**_built_in_sources(), **sources})
+def _of_folder(location: Path) -> Outside:
+    meta: Meta = readable(decode(str(location), "meta", Meta))
+    files = {name: _bytes(location / f"{name}.json") for name in TABLES if (location / f"{name}.json").exists()}
+    sources = _json(location / "sources.json", dict[str, str]) if (location / "sources.json").exists() else {}
+    return Outside(str(location), meta, files, {**_built_in_sources(), **sources})
 
 
-def _of_file(place: Path) -> Outside:
-    head: dict[str, Any] = _json(place, dict[str, msgspec.Raw])
+def _of_file(location: Path) -> Outside:
+    head: dict[str, Any] = _json(location, dict[str, msgspec.Raw])
     if "meta" not in head:
         raise MatrixError("not a matrix (no 'meta'; `gpudoctor matrix export` writes one)")
     try:
         readable(msgspec.json.decode(head["meta"], type=Meta))  # before the rest, which a newer schema may have changed
     except msgspec.DecodeError as error:
         raise MatrixError(f"meta: {error}") from None
-    bundle: _Bundle = _json(place, _Bundle)
+    bundle: _Bundle = _json(location, _Bundle)
     files = {name: bytes(raw) for name, raw in bundle.tables.items() if name in TABLES}
-    return Outside(str(place), bundle.meta, files, {**_built_in_sources(), **bundle.sources})
+    return Outside(str(location), bundle.meta, files, {**_built_in_sources(), **bundle.sources})
 
 
 def _built_in_sources() -> dict[str, str]:
@@ -106,23 +106,23 @@ def _built_in_sources() -> dict[str, str]:
     return texts
 
 
-def _json(place: Path, kind: Any) -> Any:
+def _json(location: Path, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(_bytes(place), type=kind)
+        return msgspec.json.decode(_bytes(location), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MatrixError(f"{place.name}: {error}") from None
+        raise MatrixError(f"{location.name}: {error}") from None
 
 
-def _bytes(place: Path) -> bytes:
+def _bytes(location: Path) -> bytes:
     try:
-        if place.exists() and not place.is_file():
-            raise MatrixError(f"{place.name} is neither a file nor a folder")
-        with place.open("rb") as file:
+        if location.exists() and not location.is_file():
+            raise MatrixError(f"{location.name} is neither a file nor a folder")
+        with location.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise MatrixError(f"{place.name}: {getattr(error, 'strerror', None) or error}") from None
+        raise MatrixError(f"{location.name}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > _MAX_BYTES:
-        raise MatrixError(f"{place.name} is over {_MAX_BYTES >> 20} MiB: not a matrix")
+        raise MatrixError(f"{location.name} is over {_MAX_BYTES >> 20} MiB: not a matrix")
     return data
 
 

@@ -122,22 +122,22 @@ def python_for_torch(m: Store, torch: str, python: str, platform: str = "linux_x
     """Grade a Python version against the wheels of a torch release."""
     parts: TorchVersion | None = torch_version(torch)
     row = release_row(m, parts.base) if parts and parts.kind == "release" else None
-    asked = _python(python)
-    if row is None or asked is None:
+    wanted = _python(python)
+    if row is None or wanted is None:
         return PythonGrade("unknown", f"torch {torch} or Python {python} is not listed in this matrix")
     listed = cast("tuple[str, ...]", getattr(row, f"pythons_{platform}", ()))
     answer = (listed, (row,))
     wheels = [found for text in (*listed, *row.pythons_index_only) if (found := _python(text))]
     if not listed:
         return PythonGrade("unknown", f"no wheels of torch {row.torch} for {platform} are listed", *answer)
-    name = f"{asked[0][0]}.{asked[0][1]}{'t' if asked[1] else ''}"
-    if asked in wheels:
+    name = f"{wanted[0][0]}.{wanted[0][1]}{'t' if wanted[1] else ''}"
+    if wanted in wheels:
         return PythonGrade("ok", f"torch {row.torch} has wheels for Python {name}", *answer)
     plain = [version for version, threaded in wheels if not threaded]
     span = f"torch {row.torch} has wheels for Python {' '.join(listed)}"
-    if asked[0] < min(plain):
+    if wanted[0] < min(plain):
         return PythonGrade("too-old", f"{span}, not for the older {name}", *answer)
-    if asked[0] > max(plain):
+    if wanted[0] > max(plain):
         return PythonGrade("too-new", f"{span}, not for the newer {name}", *answer)
     return PythonGrade("no-wheel", f"{span}, not for {name}", *answer)
 

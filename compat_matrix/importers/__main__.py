@@ -32,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = _found(flags)
         changes = compare(found, flags.data)
     except (OSError, ValueError, PipFailed) as error:
-        place = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        print(f"{flags.what}: {place}", file=sys.stderr)
+        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"{flags.what}: {problem}", file=sys.stderr)
         return 2
     for change in changes:
         print("\n".join(change.lines()))

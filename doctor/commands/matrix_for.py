@@ -28,7 +28,7 @@ class Found(msgspec.Struct, frozen=True):
     sources: tuple[str, ...] = ()
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Query(msgspec.Struct, frozen=True):
     """The question: the value, and the system that it is about."""
 
     value: str
@@ -49,7 +49,7 @@ def answer_for(m: Matrix, wanted: str, words: Sequence[str], format_: str, optio
         raise click.UsageError(f"matrix query cannot say which {wanted!r} goes with {kind!r}")
     windows = options["os_"] != "linux"
     wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
-    found = question(m, Asked(value, "windows" if windows else "linux", wheels))
+    found = question(m, Query(value, "windows" if windows else "linux", wheels))
     return emit(format_, found, [*found.lines, *cited(m, found.sources)])
 
 
@@ -61,10 +61,10 @@ def _cuda(m: Matrix, text: str) -> tuple[int, int]:
     return version
 
 
-def _driver_for_cuda(m: Matrix, asked: Asked) -> Found:
-    version = _cuda(m, asked.value)
+def _driver_for_cuda(m: Matrix, query: Query) -> Found:
+    version = _cuda(m, query.value)
     cuda = f"{version[0]}.{version[1]}"
-    full, lowest, toolkits = floors(m, version, asked.os)
+    full, lowest, toolkits = floors(m, version, query.os)
     lines = [f"CUDA {cuda} with all its features: driver {full} or newer"] if full else []
     if lowest and lowest != full:
         lines.append(
@@ -73,7 +73,7 @@ def _driver_for_cuda(m: Matrix, asked: Asked) -> Found:
         )
     today = m.version.replace(".", "-")
     rows = [r for r in m.drivers if (minor(r.cuda) or (0, 0)) >= version and not branch_ended(r, today)]
-    rows = [r for r in rows if asked.os == "linux" or r.windows_last]
+    rows = [r for r in rows if query.os == "linux" or r.windows_last]
     if rows:
         lines.append(f"branches that report it and have not ended: {', '.join(str(r.branch) for r in rows)}")
     major = [row.source for row in m.cuda_majors if row.major == version[0]]
@@ -82,8 +82,8 @@ def _driver_for_cuda(m: Matrix, asked: Asked) -> Found:
     )
 
 
-def _driver_for_gpu(m: Matrix, asked: Asked) -> Found:
-    row = m.compute_capability(named_capability(m, asked.value))
+def _driver_for_gpu(m: Matrix, query: Query) -> Found:
+    row = m.compute_capability(named_capability(m, query.value))
     assert row is not None  # named_capability answers with listed ones
     name = f"{row.architecture} (compute capability {row.cc})"
     if row.tegra:
@@ -91,7 +91,7 @@ def _driver_for_gpu(m: Matrix, asked: Asked) -> Found:
     first = f"branch {row.first_driver} or newer" if row.first_driver else "any branch of the matrix"
     lines = [f"{name}: {first}" + (f", and {row.last_driver} is the last" if row.last_driver else "")]
     lines.append(f"open kernel module: {row.open_module}")
-    best = m.branch_to_install([row.cc], platform=asked.os)
+    best = m.branch_to_install([row.cc], platform=query.os)
     if best:
         newest = f", newest seen {best.latest_seen}" if best.latest_seen else ""
         lines.append(f"to install: branch {best.branch} ({best.type}, CUDA {best.cuda}{newest})")
@@ -104,9 +104,9 @@ def _cuda_of(build: TorchBuild) -> tuple[int, int]:
     return minor(tag_cuda(build.tag) or "") or (0, 0)
 
 
-def _builds(m: Matrix, asked: Asked) -> list[TorchBuild]:
+def _builds(m: Matrix, query: Query) -> list[TorchBuild]:
     """Published CUDA builds of the platform, newest torch and CUDA first."""
-    rows = [b for b in m.builds if b.platform == asked.wheels and usable(b) and tag_cuda(b.tag)]
+    rows = [b for b in m.builds if b.platform == query.wheels and usable(b) and tag_cuda(b.tag)]
     return sorted(rows, key=lambda b: (numbers(b.torch), _cuda_of(b)), reverse=True)
 
 
@@ -117,19 +117,19 @@ def _release(m: Matrix, text: str) -> str:
     return found.release.torch
 
 
-def _tags(m: Matrix, asked: Asked) -> list[TorchBuild]:
-    release = _release(m, asked.value)
-    builds = [b for b in _builds(m, asked) if b.torch == release]
+def _tags(m: Matrix, query: Query) -> list[TorchBuild]:
+    release = _release(m, query.value)
+    builds = [b for b in _builds(m, query) if b.torch == release]
     if not builds:
-        raise unlisted(f"a CUDA build of torch {release} for {asked.wheels}")
+        raise unlisted(f"a CUDA build of torch {release} for {query.wheels}")
     return builds
 
 
-def _driver_for_torch(m: Matrix, asked: Asked) -> Found:
+def _driver_for_torch(m: Matrix, query: Query) -> Found:
     lines, values, keys = [], [], {}
-    for build in _tags(m, asked):
+    for build in _tags(m, query):
         cuda = _cuda_of(build)
-        full, lowest, toolkits = floors(m, cuda, asked.os)
+        full, lowest, toolkits = floors(m, cuda, query.os)
         values.append(lowest or full)
         text = f"torch {build.torch} {build.tag}: driver {lowest or full} or newer"
         lines.append(
@@ -139,32 +139,32 @@ def _driver_for_torch(m: Matrix, asked: Asked) -> Found:
     return Found(tuple(values), tuple(lines), tuple(keys))
 
 
-def _cuda_for_torch(m: Matrix, asked: Asked) -> Found:
-    builds = _tags(m, asked)
-    default = m.pypi_tag(builds[0].torch, asked.wheels)
+def _cuda_for_torch(m: Matrix, query: Query) -> Found:
+    builds = _tags(m, query)
+    default = m.pypi_tag(builds[0].torch, query.wheels)
     tags = tuple(build.tag for build in builds)
     return Found(tags, (f"torch {builds[0].torch}: {', '.join(tags)}; from PyPI: {default}",), (builds[0].source,))
 
 
-def _cuda_for_driver(m: Matrix, asked: Asked) -> Found:
-    branch = m.driver_branch(asked.value, asked.os)
+def _cuda_for_driver(m: Matrix, query: Query) -> Found:
+    branch = m.driver_branch(query.value, query.os)
     if branch.row is None:
-        raise unlisted(f"driver {asked.value!r}", branch.status == "newer-than-matrix")
+        raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
     row = branch.row
     lines = [f"branch {row.branch}: CUDA {row.cuda} and older, with all features"]
-    version = asked.value if "." in asked.value else row.latest_seen or f"{row.branch}.0"
+    version = query.value if "." in query.value else row.latest_seen or f"{row.branch}.0"
     newer = []
     for toolkit in sorted({c for t in m.toolkits if (c := minor(t.cuda)) and c > (minor(row.cuda) or (0, 0))}):
         text = f"{toolkit[0]}.{toolkit[1]}"
-        if m.driver_for_cuda(version, text, asked.os).grade == "minor-version":
+        if m.driver_for_cuda(version, text, query.os).grade == "minor-version":
             newer.append(text)
     if newer:
         lines.append(f"by minor-version compatibility (machine code only) also programs built with {', '.join(newer)}")
     return Found((row.cuda, *newer), tuple(lines), (row.source,))
 
 
-def _cuda_for_gpu(m: Matrix, asked: Asked) -> Found:
-    row = m.compute_capability(named_capability(m, asked.value))
+def _cuda_for_gpu(m: Matrix, query: Query) -> Found:
+    row = m.compute_capability(named_capability(m, query.value))
     assert row is not None
     last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest supports it too"
     first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "every CUDA of the matrix from the oldest on"
@@ -185,52 +185,52 @@ def _listed(builds: Sequence[TorchBuild], what: str) -> Found:
     return Found(values, (f"builds {what}:", *lines, *more), tuple(dict.fromkeys(b.source for b in builds))[:3])
 
 
-def _torch_for_cuda(m: Matrix, asked: Asked) -> Found:
-    version = _cuda(m, asked.value)
-    return _listed([b for b in _builds(m, asked) if _cuda_of(b) == version], f"with CUDA {asked.value}")
+def _torch_for_cuda(m: Matrix, query: Query) -> Found:
+    version = _cuda(m, query.value)
+    return _listed([b for b in _builds(m, query) if _cuda_of(b) == version], f"with CUDA {query.value}")
 
 
-def _torch_for_driver(m: Matrix, asked: Asked) -> Found:
-    if m.driver_branch(asked.value, asked.os).status == "unknown":
-        raise unlisted(f"driver {asked.value!r}")
+def _torch_for_driver(m: Matrix, query: Query) -> Found:
+    if m.driver_branch(query.value, query.os).status == "unknown":
+        raise unlisted(f"driver {query.value!r}")
 
     def runs(build: TorchBuild) -> bool:
-        return m.driver_for_cuda(asked.value, tag_cuda(build.tag) or "", asked.os).grade in ("native", "minor-version")
+        return m.driver_for_cuda(query.value, tag_cuda(build.tag) or "", query.os).grade in ("native", "minor-version")
 
-    return _listed([b for b in _builds(m, asked) if runs(b)], f"that driver {asked.value} runs")
+    return _listed([b for b in _builds(m, query) if runs(b)], f"that driver {query.value} runs")
 
 
-def _torch_for_gpu(m: Matrix, asked: Asked) -> Found:
-    capability = named_capability(m, asked.value)
-    builds = [b for b in m.torch_for(capability, asked.wheels) if tag_cuda(b.tag)]
+def _torch_for_gpu(m: Matrix, query: Query) -> Found:
+    capability = named_capability(m, query.value)
+    builds = [b for b in m.torch_for(capability, query.wheels) if tag_cuda(b.tag)]
     builds.sort(key=lambda b: (numbers(b.torch), _cuda_of(b)), reverse=True)
-    return _listed(builds, f"with machine code for {asked.value} ({capability})")
+    return _listed(builds, f"with machine code for {query.value} ({capability})")
 
 
-def _torch_for_python(m: Matrix, asked: Asked) -> Found:
-    releases = m.torch_for_python(asked.value, asked.wheels)
+def _torch_for_python(m: Matrix, query: Query) -> Found:
+    releases = m.torch_for_python(query.value, query.wheels)
     if not releases:
-        raise unlisted(f"a torch for Python {asked.value!r}")
+        raise unlisted(f"a torch for Python {query.value!r}")
     rows = [r.torch for r in releases]
     text = (
-        f"Python {asked.value}: torch {rows[-1]} to {rows[0]}"
+        f"Python {query.value}: torch {rows[-1]} to {rows[0]}"
         if len(rows) > 1
-        else f"Python {asked.value}: torch {rows[0]}"
+        else f"Python {query.value}: torch {rows[0]}"
     )
     return Found(tuple(rows), (text,), (releases[0].source,))
 
 
-def _python_for_torch(m: Matrix, asked: Asked) -> Found:
-    row = m.torch_release(_release(m, asked.value)).release
-    pythons = cast("tuple[str, ...]", getattr(row, f"pythons_{asked.wheels}"))
+def _python_for_torch(m: Matrix, query: Query) -> Found:
+    row = m.torch_release(_release(m, query.value)).release
+    pythons = cast("tuple[str, ...]", getattr(row, f"pythons_{query.wheels}"))
     return Found(
-        pythons, (f"torch {asked.value}: Python {', '.join(pythons) or 'none'}",), (row.source,) if row else ()
+        pythons, (f"torch {query.value}: Python {', '.join(pythons) or 'none'}",), (row.source,) if row else ()
     )
 
 
-def _pinned(package: str, title: str) -> Callable[[Matrix, Asked], Found]:
-    def question(m: Matrix, asked: Asked) -> Found:
-        row = m.torch_release(_release(m, asked.value)).release
+def _pinned(package: str, title: str) -> Callable[[Matrix, Query], Found]:
+    def question(m: Matrix, query: Query) -> Found:
+        row = m.torch_release(_release(m, query.value)).release
         assert row is not None
         values = dict(row.cudnn_per_build) if package == "cudnn" else {}
         default = cast("str", getattr(row, package))
@@ -244,7 +244,7 @@ def _pinned(package: str, title: str) -> Callable[[Matrix, Asked], Found]:
     return question
 
 
-_QUESTIONS: dict[tuple[str, str], Callable[[Matrix, Asked], Found]] = {
+_QUESTIONS: dict[tuple[str, str], Callable[[Matrix, Query], Found]] = {
     ("driver", "cuda"): _driver_for_cuda, ("driver", "gpu"): _driver_for_gpu, ("driver", "torch"): _driver_for_torch,
     ("cuda", "torch"): _cuda_for_torch, ("cuda", "driver"): _cuda_for_driver, ("cuda", "gpu"): _cuda_for_gpu,
     ("torch", "cuda"): _torch_for_cuda, ("torch", "driver"): _torch_for_driver, ("torch", "gpu"): _torch_for_gpu,
