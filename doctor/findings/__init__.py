@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .finding import LAYERS, Alternative, Check, Finding, Fix, Layer, Quote, Severity, Skip, Status, Step, Where
+from .finding import (
+    LAYERS,
+    Alternative,
+    Check,
+    Finding,
+    Findings,
+    Fix,
+    Layer,
+    Quote,
+    Severity,
+    Skip,
+    Status,
+    Step,
+    Where,
+)
 from .policy import Expect, FailOn, Policy
 
 if TYPE_CHECKING:
@@ -13,6 +27,6 @@ else:
     Matrix = Any  # a name in annotations: whoever judges hands the tables over
 
 __all__ = [
-    "LAYERS", "Alternative", "Check", "Expect", "FailOn", "Finding", "Fix", "Layer", "Matrix", "Policy", "Quote",
-    "Severity", "Skip", "Status", "Step", "Where",
+    "LAYERS", "Alternative", "Check", "Expect", "FailOn", "Finding", "Findings", "Fix", "Layer", "Matrix", "Policy",
+    "Quote", "Severity", "Skip", "Status", "Step", "Where",
 ]  # fmt: skip

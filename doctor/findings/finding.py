@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -135,3 +136,7 @@ class Check(Struct, frozen=True):
     def _finding(self, status: Status, title: str, detail: str, more: dict[str, Any]) -> Finding:
         more = {"severity": self.severity, "layer": self.layer, "downstream_of": self.downstream_of, **more}
         return Finding(id=self.id, status=status, title=title, detail=detail, **more)
+
+
+Findings: TypeAlias = Iterator[Finding]
+"""What a check yields."""

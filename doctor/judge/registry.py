@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
 from msgspec import Struct
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Snapshot
 
-CheckFunction = Callable[["Snapshot", "Matrix", "Policy"], Iterator[Finding]]
+CheckFunction = Callable[["Snapshot", "Matrix", "Policy"], Findings]
 
 
 class Registered(Struct, frozen=True):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from functools import lru_cache
 from pkgutil import get_data
 from typing import Any, get_args
 
-from ..findings import Check, Finding, Layer, Matrix, Policy, Severity, Skip
+from ..findings import Check, Findings, Layer, Matrix, Policy, Severity, Skip
 from ..judge import Registered
 from ..snapshot import Snapshot
 
@@ -47,6 +46,6 @@ def parse_cause(name: str, rows: str) -> Check:
     return Check(f"{__package__}.causes.{name.replace('-', '_')}", **found)
 
 
-def _only_words(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def _only_words(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     raise Skip("only the words of a log or error show this")
     yield  # pragma: no cover

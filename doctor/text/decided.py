@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
-from ..findings import Check, Finding, Fix, Step
+from ..findings import Check, Finding, Findings, Fix, Step
 from ..snapshot import Missing, Snapshot, Symptom
 
 _NAMES = ("cuDNN", "nvidia-", "bitsandbytes", "flash-attn", "libcuda", "libnvidia", "torch ", "torch'", "torchvision",
@@ -29,7 +27,7 @@ def forgetting(finding: Finding, s: Snapshot) -> Finding:
     return replace(finding, fixes=tuple(fixes))
 
 
-def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Iterator[Finding]:
+def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Findings:
     """What the text's messages prove for this check, with the line that says it.
 
     The check's own severity wins: of an info check it is a remark, and of a check that warns it is a warning, unless
