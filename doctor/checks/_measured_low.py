@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..findings.measured_rates import Ranged, below_default, ranged, share
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._boards import is_laptop, is_vgpu
@@ -19,7 +19,7 @@ Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
 
 def low_rates(
     about: Check, s: Snapshot, m: Matrix, p: Policy, kind: str, what: str, explain: Explain, steps: tuple[str, ...] = ()
-) -> Iterator[Finding]:
+) -> Findings:
     """`what`: in words; `explain`: causes in order of likelihood, and fixes, for the low rates of one GPU.
 
     UNKNOWN with the figures where the matrix does not know the GPU; a remark where the GPU was busy with other work,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix
+from ..findings import Check, Finding, Findings, Fix, Matrix
 from ..fixes.compatible import compatible_torch, drivable, show_only
 from ..fixes.machine import seen_gpus
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._code import Judged, judged, older_than_build
 
 
-def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Iterator[Finding]:
+def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Findings:
     """A failure for each GPU that torch has no code for, a remark where only a weaker witness says so.
 
     `older`: of the GPUs older than what torch holds, else of the newer ones. Unknown where a GPU cannot be judged.

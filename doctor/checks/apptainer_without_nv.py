@@ -13,9 +13,7 @@ Source: apptainer.org/docs/user, GPU support.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import start_with_gpu
 from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails in Apptainer where libcuda is not found and the host has a driver."""
     if container_kind(s) != "apptainer":
         need("container.kind", s.container.kind)

@@ -17,9 +17,7 @@ Source: ELF DT_NEEDED of torch's libraries; torch's METADATA.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.libraries import restore_libraries
 from ..snapshot import Snapshot, known, need
@@ -41,7 +39,7 @@ CHECK = Check(
 _DRIVERS = lazy(r"lib(cuda|nvidia-[\w-]+|nvcuvid)\.so")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where a CUDA library that torch names is nowhere; what torch itself says comes first."""
     cuda = cuda_build(s)
     errors = texts(s)

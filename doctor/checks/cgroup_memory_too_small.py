@@ -18,9 +18,7 @@ Source: cgroup v2, memory.max, docs.kernel.org/admin-guide/cgroup-v2.html.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.limits import more_memory
 from ..snapshot import Snapshot, known, need
 from ._readings import limit, listed
@@ -36,7 +34,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Compares the control group's limit with the memory of one GPU."""
     if absent(s.host.memory_limit_mib):
         raise Skip("no memory limit")

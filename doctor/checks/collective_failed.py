@@ -17,9 +17,7 @@ Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known
 from ._measured import measured
@@ -46,7 +44,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for the pairs, and for the all-reduce, that hung, failed or gave wrong values."""
     found_by = measured(s)
     pairs, ring = known(found_by.pairs) or (), found_by.collective

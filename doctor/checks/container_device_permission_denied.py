@@ -16,9 +16,7 @@ Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container T
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import allow_access
 from ..snapshot import Snapshot, known, need
 from ._seen import BROKEN_DRIVER, DRIVERLESS, nodes_of
@@ -36,7 +34,7 @@ CHECK = Check(
 NVML_NO_PERMISSION = 4
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where a needed node refuses reading or writing, or NVML answers 4; not where CUDA works."""
     if known(s.driver.cu_init) == 0:
         return

@@ -17,9 +17,7 @@ Source: NVIDIA Container Toolkit documentation, driver capabilities.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import start_with, variable_line
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Judged by what is really missing beside the nodes; the variable only explains it."""
     kind = container_kind(s)
     if not kind:

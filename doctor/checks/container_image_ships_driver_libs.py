@@ -16,9 +16,7 @@ Source: NVIDIA Container Toolkit documentation: driver libraries are mounted fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.libcuda import prefer_folder, purge_image_driver
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decidable where both are on the loader's path: one libcuda of the module's version and, before it, another."""
     if not container_kind(s):
         need("container.kind", s.container.kind)

@@ -17,9 +17,7 @@ Source: NVIDIA Container Toolkit documentation, docs.nvidia.com/datacenter/cloud
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import start_with_gpu
 from ..fixes.where import container_kind
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails in a container on a host with a driver where the nodes, or both libraries, are missing."""
     if not container_kind(s):
         need("container.kind", s.container.kind)

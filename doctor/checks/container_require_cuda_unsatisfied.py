@@ -21,9 +21,8 @@ Source: NVIDIA/libnvidia-container, src/cli/dsl.c; NVIDIA/nvidia-container-toolk
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.images import disable_require, newer_driver_for
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ..snapshot.require import required
@@ -40,7 +39,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the condition is not met and CUDA is not seen to start; a remark where torch works all the same."""
     cuda = known(s.driver.nvml_cuda_version)
     if cuda is None and (version := known(s.driver.version)):

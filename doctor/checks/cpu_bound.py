@@ -20,10 +20,9 @@ Source: single-core score and batch sweep of `gpudoctor prove`; threads and GPU 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy
+from ..findings import Check, Findings, Policy
 from ..snapshot import Snapshot, known
 from ._measured import measured
 
@@ -43,7 +42,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """The watched run by its threads; each sweep whose host is slow where the GPU waits for it."""
     found_by = measured(s)
     from ..findings.measured_cuda import sentence

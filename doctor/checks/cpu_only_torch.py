@@ -18,9 +18,7 @@ Source: torch/version.py of the installed build.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
 from ..fixes.machine import capabilities
 from ..snapshot import Snapshot, known
@@ -45,7 +43,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected."""
     if build_kind(s) != "cpu":
         return

@@ -16,9 +16,7 @@ Source: cgroup v2, cpu.max, docs.kernel.org/admin-guide/cgroup-v2.html.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.limits import more_cores
 from ..snapshot import Snapshot, known, need
 from ._readings import limit, listed
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where quota or affinity give less than a core for each GPU that CUDA (else NVML) shows."""
     gpus = len(listed(s))
     devices = known(s.driver.cuda_devices)

@@ -19,9 +19,7 @@ Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.libcuda import remove_compat
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code, real_libcudas, version_numbers
@@ -40,7 +38,7 @@ CUDA_DRIVER_MISMATCH = 803
 _DEFAULT = "/usr/local/cuda/compat/libcuda.so.1"
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """CUDA's code 803 with a compat library; or, where CUDA was not asked, one that is older than the module."""
     code, path = first_cuda_code(s), compat_in_use(s)
     listed = next((c for c in known(s.container.compat) or () if c.path == path), None)

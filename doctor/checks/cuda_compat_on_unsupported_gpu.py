@@ -20,13 +20,11 @@ Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
 from ..fixes.driver import install_compatible, install_offered, offer
 from ..fixes.libcuda import remove_compat
@@ -48,7 +46,7 @@ CUDA_COMPAT_NOT_SUPPORTED = 804
 _DEFAULT = "/usr/local/cuda/compat/libcuda.so.1"
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """CUDA's code 804 with a compat library; or, where CUDA was not asked, one that loads and the GPU's brand."""
     code, path = first_cuda_code(s), compat_in_use(s)
     predicted = False

@@ -16,9 +16,7 @@ Source: CUDA C++ Programming Guide, environment variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.variables import pci_order
 from ..snapshot import CudaDevice, Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._readings import listed
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Compares CUDA's list of devices with NVML's, where GPUs of different models are there."""
     gpus = listed(s)
     if len({known(g.name) for g in gpus}) < 2:

@@ -19,9 +19,7 @@ Source: CUDA Driver API, CUresult.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.restart import install_libcuda, restart
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -41,7 +39,7 @@ CHECK = Check(
 CUDA_NO_DEVICE = 100
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where cuInit answers anything but 0."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
         if not _only_libcuda_missing(s):

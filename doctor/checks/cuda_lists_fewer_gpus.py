@@ -19,9 +19,7 @@ enumeration; docs.nvidia.com/deploy/mps, environment variables; docs.nvidia.com/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.libcuda import remove_compat
 from ..fixes.restart import restart
 from ..snapshot import Gpu, Snapshot, known, need
@@ -44,7 +42,7 @@ CHECK = Check(
 _MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where CUDA starts and leaves out GPUs that NVML lists and no mask hides."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
         raise Skip("no libcuda is found")

@@ -16,9 +16,7 @@ Source: torch/utils/cpp_extension.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.toolchain import nvcc
 from ..snapshot import Missing, Snapshot, known, need
 
@@ -36,7 +34,7 @@ USUAL = "12.8"
 """The toolkit to advise where neither torch nor the driver says one."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where something is to be compiled and no nvcc would be found."""
     if not p.building:
         raise Skip("nothing is compiled here (say --building where it is)")

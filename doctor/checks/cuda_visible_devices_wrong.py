@@ -18,9 +18,7 @@ Source: CUDA C++ Programming Guide, environment variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.container import start_with, variable_line
 from ..fixes.selection import select_gpus, unset_gpu_selection
 from ..fixes.where import container_kind
@@ -39,7 +37,7 @@ CHECK = Check(
 NAME = "CUDA_VISIBLE_DEVICES"
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by the variable against the GPUs that NVML lists; CUDA's own list of devices overrules doubt."""
     yield from _at_start(s)
     value = need("host.environment", s.host.env(NAME))
@@ -117,7 +115,7 @@ def _may_have_instances(gpu: Gpu) -> bool:
     return isinstance(gpu.mig_instances, Missing) and not off
 
 
-def _at_start(s: Snapshot) -> Iterator[Finding]:
+def _at_start(s: Snapshot) -> Findings:
     value = known(s.container.visible_devices)
     if not container_kind(s) or value is None or value.strip() not in ("", "none", "void"):
         return

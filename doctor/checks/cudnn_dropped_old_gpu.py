@@ -16,11 +16,9 @@ Source: NVIDIA cuDNN support matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Findings, Fix, Matrix, Policy
 from ..fixes.compatible import compatible_torch
 from ..fixes.libraries import cudnn_wheels, install_pins
 from ..fixes.pins import Pin
@@ -40,7 +38,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU that the cuDNN beside torch has left out."""
     alone = known(s.torch.cudnn_bundled) and s.torch.version == NOT_ASKED and isinstance(s.torch.build, Missing)
     major = 0 if alone else numbers(cuda_build(s))[0]  # 0: a text tells torch's cuDNN and not its CUDA

@@ -19,9 +19,7 @@ Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Findings, Fix, Matrix, Policy
 from ..fixes.libraries import install_pins, off_library_path, reinstall_torch
 from ..fixes.pins import Pin, cuda_pins, library_of
 from ..snapshot import Missing, Snapshot, known, need
@@ -42,7 +40,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """What torch loaded decides; where it was not asked, the folder on LD_LIBRARY_PATH, then the wheel."""
     cuda_build(s)
     compiled = compiled_with(s, m)

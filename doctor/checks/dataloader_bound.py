@@ -20,10 +20,9 @@ Source: processes and GPU use in `gpudoctor watch`; DataLoader throughput by wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Finding, Findings, Policy, Skip
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import limit
@@ -45,7 +44,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """The watched run by its workers and its disk; the loader by its workers; batches drawn slower than computed."""
     found_by = measured(s)
     if found_by.device == "cpu":
@@ -94,7 +93,7 @@ def _loader(m: Measured) -> dict[int, float]:
     return {int(r.what): r.value for r in rates if r.kind == "loader" and r.what.isdecimal() and r.value > 0}
 
 
-def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Iterator[Finding]:
+def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Findings:
     one, most = rates.get(1), max(rates, default=0)
     usable = min(most, int(cores)) if cores else most
     if not one or usable < 2:
@@ -115,7 +114,7 @@ def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Iter
     )
 
 
-def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Iterator[Finding]:
+def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Findings:
     from ..fixes.speed import more_workers
     from ._bounds import named, reference
 

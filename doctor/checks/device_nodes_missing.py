@@ -18,9 +18,7 @@ Source: NVIDIA driver README, device node section; nvidia-modprobe(1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import give_nodes
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails on a host with a loaded module, a known GPU, too few nodes, and CUDA or NVML that does not work."""
     if is_wsl(s):
         raise Skip("WSL: the GPU is /dev/dxg")

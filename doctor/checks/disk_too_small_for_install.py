@@ -18,9 +18,7 @@ Source: sizes of the torch and nvidia-* wheels on PyPI.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.where import RECHECK
 from ..snapshot import Disk, Missing, Snapshot, known, need
 from ._torch import build_kind, gpu_needed, no_card
@@ -42,7 +40,7 @@ _NEEDED = {"environment": UNPACKED_MIB, "pip-cache": DOWNLOAD_MIB, "tmp": DOWNLO
 _WORDS = {"environment": "the environment", "pip-cache": "pip's cache", "tmp": "the temporary folder"}
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of each place that an install would fill up."""
     if not _install_is_due(s, p):
         raise Skip("no install is recommended")

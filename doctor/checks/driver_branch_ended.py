@@ -13,11 +13,9 @@ Source: docs.nvidia.com/datacenter/tesla/drivers, supported drivers; the matrix'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.drivers import branch_ended
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.machine import driver_platform
 from ..snapshot import Missing, NeedsFact, Snapshot, need
 
@@ -31,7 +29,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """A remark where the branch's end lies before the day of the run."""
     version = need("driver.kernel_version", s.driver.version)
     if driver_platform(s) == "windows":

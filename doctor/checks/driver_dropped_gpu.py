@@ -15,9 +15,7 @@ Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacente
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.driver import older_driver
 from ..snapshot import Snapshot, known
 from ._driver_gpu import graded
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the matrix names an older branch as the last one for the GPU's generation."""
     for gpu in graded(s, m):
         last, version = gpu.grade.last_driver, known(s.driver.version)

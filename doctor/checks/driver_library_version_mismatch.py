@@ -20,9 +20,7 @@ Source: NVML return code 18 NVML_ERROR_LIB_RM_VERSION_MISMATCH (nvml.h).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.restart import reload_module
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -41,7 +39,7 @@ CHECK = Check(
 NVML_MISMATCH = 18
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """NVML's code 18 decides; else the module's version against that of each library that is loaded."""
     if is_wsl(s):
         raise Skip("WSL: the libraries come from the Windows driver and carry other numbers by design")

@@ -17,9 +17,7 @@ Source: ld.so(8); GKE documentation, running GPUs in Standard node pools, about 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.libcuda import folder_of, prefer_folder
 from ..snapshot import Snapshot, known, need
 from ._seen import DRIVERLESS, absent
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the loader finds no libcuda (or only a stub) and one lies in a driver folder it does not search."""
     if not absent(s.driver.libcuda_path) and known(s.driver.libcuda_stub) is not True:
         need("driver.libcuda_path", s.driver.libcuda_path)

@@ -20,9 +20,7 @@ Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import other_host
 from ..fixes.restart import power_cycle, reboot
 from ..fixes.where import container_kind
@@ -41,7 +39,7 @@ CHECK = Check(
 _LIBRARY = {"nvml": "NVML (libnvidia-ml)", "cuda": "the CUDA driver (libcuda)"}
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each call that hung or crashed; passes where both libraries answered, or there is none to ask."""
     for fault in s.driver.faults:
         ending = "did not return before the deadline" if fault.fault == "hang" else "ended its process"
@@ -84,7 +82,7 @@ def _stuck(fault: CallFault) -> str:
     )
 
 
-def _in_the_proof(s: Snapshot) -> Iterator[Finding]:
+def _in_the_proof(s: Snapshot) -> Findings:
     """Calls that hung or crashed while a small kernel was run through libcuda on each GPU; a warning where torch's own
     proof came to its end on that GPU."""
     proofs = known(s.measured.driver) or ()

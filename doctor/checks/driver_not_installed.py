@@ -16,9 +16,7 @@ Source: NVIDIA driver installation guide, docs.nvidia.com/datacenter/tesla/drive
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import install_compatible
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where a card is on the bus, no module is loaded and neither driver library is there."""
     if is_wsl(s):
         raise Skip("WSL: the driver is installed in Windows")

@@ -18,9 +18,7 @@ Source: NVML return code 9 NVML_ERROR_DRIVER_NOT_LOADED (nvml.h); NVIDIA driver 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.restart import load_module
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
@@ -46,7 +44,7 @@ CHECK = Check(
 NVML_DRIVER_NOT_LOADED = 9
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the libraries are there and the module is not; NVML's own code 9 says the same."""
     if is_wsl(s):
         raise Skip("WSL: the kernel module is Windows' own")

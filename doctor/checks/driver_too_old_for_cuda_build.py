@@ -20,11 +20,9 @@ Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CU
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import minor
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.cuda_driver import fixes_for
 from ..fixes.machine import driver_platform
 from ..snapshot import Missing, Snapshot, known, need
@@ -44,7 +42,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the driver is below the lowest one for the CUDA major of torch, and no compat libcuda helps."""
     cuda = cuda_build(s)
     driver = s.driver.version
@@ -95,7 +93,7 @@ def _compat_serves(s: Snapshot, cuda: str) -> bool:
     return any(version is not None and version >= want for version in versions)
 
 
-def _remark(s: Snapshot, m: Matrix, cuda: str) -> Iterator[Finding]:
+def _remark(s: Snapshot, m: Matrix, cuda: str) -> Findings:
     """Minor-version compatibility is told as a remark: SASS runs, and torch's kernels, Triton and NVRTC make SASS."""
     driver = s.driver.version
     if isinstance(driver, Missing) or driver_platform(s) != "linux":
@@ -116,9 +114,7 @@ def _remark(s: Snapshot, m: Matrix, cuda: str) -> Iterator[Finding]:
         )
 
 
-def _by_cuda_version(
-    s: Snapshot, m: Matrix, cuda: str, have: tuple[int, int], want: tuple[int, int]
-) -> Iterator[Finding]:
+def _by_cuda_version(s: Snapshot, m: Matrix, cuda: str, have: tuple[int, int], want: tuple[int, int]) -> Findings:
     """The driver's version is not known, but the CUDA version that it reports is: another major cannot serve."""
     row = next((row for row in m.cuda_majors if row.major == want[0]), None)
     if row is None:

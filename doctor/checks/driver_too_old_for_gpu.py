@@ -17,9 +17,7 @@ driver's README.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.driver import install_offered, offer, other_host
 from ..fixes.windows import update_windows_driver
 from ..snapshot import Snapshot, known
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the matrix says that this branch is older than the GPU's generation."""
     for gpu in graded(s, m):
         if gpu.grade.grade != "too-old":

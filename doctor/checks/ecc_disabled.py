@@ -14,9 +14,7 @@ Source: nvidia-smi(1), ECC mode.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import ecc_on
 from ..snapshot import Snapshot, known
 from ._boards import every, is_vgpu, rows_of
@@ -32,7 +30,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """A remark for each data-center board that has ECC and does not use it, or will not after a reset."""
     seen = Readings()
     for gpu in listed(s):

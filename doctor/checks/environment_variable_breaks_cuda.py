@@ -17,9 +17,7 @@ documentation, CUDA environment variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.variables import unset
 from ..snapshot import Snapshot, known, need
 from ._bad_variables import ANY, PEER, SEVERAL_GPUS, VARIABLES
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Each variable of the table that is set to a value that counts."""
     values = {v.name: v.value.strip() for v in need("host.environment", s.host.environment)}
     gpus = len(known(s.gpus) or ())

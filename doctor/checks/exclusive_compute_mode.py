@@ -15,9 +15,7 @@ Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.selection import default_compute_mode, end_process
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, need_gpus
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for a prohibited GPU, and for an exclusive one with a process on it where torch's kernel did not run."""
     lack = None
     for gpu in need_gpus(s):

@@ -20,9 +20,7 @@ Source: Requires-Dist and direct_url.json of the extension; names of release whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Findings, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extension_install import compatible_wheel
 from ..fixes.extensions import another
@@ -57,7 +55,7 @@ _FILES = {
 }  # fmt: skip
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each extension whose tag, pin or missing symbols name another torch; warns of bounds not met."""
     version = installed(s)
     distributions = need("python.distributions", s.python.distributions)

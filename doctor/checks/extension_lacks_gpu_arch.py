@@ -21,11 +21,9 @@ Source: CUDA C++ Programming Guide, binary compatibility; .nv_fatbin of the libr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import arch
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.extensions import SOURCE_ONLY, build, remove, upgrade
 from ..fixes.machine import SeenGpu
 from ..snapshot import Distribution, Missing, NeedsFact, Snapshot, need
@@ -57,7 +55,7 @@ _NOT_HERE = ("nvidia-nccl", "nvidia-cudnn", "jax-cuda12-plugin", "jax-cuda13-plu
 """Judged elsewhere, compiled at run time, or made for some GPUs on purpose: other code takes their place."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each package with kernels none of which reaches a GPU that programs get."""
     if "FlashAttention only supports Ampere" in (errors := texts(s)):
         fixes = (remove(s, "flash-attn"),)

@@ -17,11 +17,9 @@ Source: names of bitsandbytes' libraries; ELF DT_NEEDED of the extension; bitsan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Findings, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extensions import another, cudart_major, remove, upgrade
 from ..fixes.variables import unset
@@ -53,7 +51,7 @@ _COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 _ERROR = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\.so)")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where bitsandbytes or a torch extension has nothing for torch's CUDA."""
     cuda = cuda_build(s)
     error = _ERROR.search(texts(s))
@@ -86,7 +84,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield CHECK.fail(title, detail + ".", facts=facts, subject=library.package, fixes=fixes)
 
 
-def _bitsandbytes(s: Snapshot, cuda: str, error: str) -> Iterator[Finding]:
+def _bitsandbytes(s: Snapshot, cuda: str, error: str) -> Findings:
     have = bitsandbytes_versions(s)
     d = s.python.distribution("bitsandbytes")
     version = d.version if isinstance(d, Distribution) else ""

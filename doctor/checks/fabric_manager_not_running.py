@@ -18,9 +18,7 @@ Source: Fabric Manager user guide, docs.nvidia.com/datacenter/tesla/fabric-manag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.driver import start_fabric_manager
 from ..snapshot import Snapshot, known
 from ._seen import need_cuda_code, nodes_of
@@ -38,7 +36,7 @@ CHECK = Check(
 CUDA_SYSTEM_NOT_READY = 802
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by CUDA's code 802."""
     if need_cuda_code(s) != CUDA_SYSTEM_NOT_READY:
         return

@@ -19,13 +19,11 @@ Source: tensorflow.org/install/pip; the projects' installation pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.frameworks import LLAMA_CPP, replace_package
 from ..fixes.install import ways
 from ..fixes.packages import with_distributions
@@ -50,7 +48,7 @@ _NAMES = ("tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow", "intel-tensorflo
 _BY_NAME = ("tensorflow-cpu", "tensorflow-cpu-aws", "intel-tensorflow", "paddlepaddle", "faiss-cpu")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of each framework that is known to be a CPU build."""
     have = {d.name: d for d in reversed(need("python.distributions", s.python.distributions)) if d.name in _NAMES}
     if not have:

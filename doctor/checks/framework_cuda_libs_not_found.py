@@ -19,12 +19,11 @@ Source: tensorflow.org/install/pip and /install/source (tested builds); Requires
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from compat_matrix.frameworks import sonames
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.frameworks import cuda_wheels, replace_package
 from ..snapshot import Distribution, Snapshot, known, need
 from ._frameworks import gpu_wanted, installed, missing_libraries, weight
@@ -44,7 +43,7 @@ _WITH_2_16_2 = {"cuda-runtime": "12.3.101", "cublas": "12.3.4.1", "cudnn": "8.9.
 """What its extra and-cuda pins, as far as it is judged here."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where libraries that this TensorFlow opens are neither wheels nor on the loader's path."""
     d = installed(s, "tensorflow", "tensorflow-gpu")
     if d is None:

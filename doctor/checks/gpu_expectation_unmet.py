@@ -17,9 +17,8 @@ Source: the option --expect of gpudoctor.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import other_host
 from ..snapshot import Snapshot
 from . import _gpu_numbers as numbers
@@ -39,7 +38,7 @@ _SHORT = 30
 """Characters of a mask that still fits into a title."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the number of GPUs of the model is not the expected one, by CUDA's list where there is one."""
     if not p.expect.count and not p.expect.model:
         raise Skip("no number or model is expected")

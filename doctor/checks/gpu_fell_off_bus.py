@@ -23,9 +23,7 @@ docs.kernel.org/admin-guide/cgroup-v2.html, device controller; for ENXIO chrdev_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Finding, Findings, Matrix, Policy
 from ..fixes.driver import other_host
 from ..fixes.restart import power_cycle
 from ..fixes.where import container_kind
@@ -53,7 +51,7 @@ GONE = {
 _JOBS = {"SLURM_JOB_ID": "Slurm", "PBS_JOBID": "PBS", "LSB_JOBID": "LSF", "JOB_ID": "the batch system"}
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where NVML, the driver or the kernel log says lost; UNKNOWN where only the number of GPUs is short."""
     gpus = known(s.gpus) or ()
     silent = _silent(s)
@@ -79,7 +77,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     yield from _unlisted(s, silent)
 
 
-def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Iterator[Finding]:
+def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Findings:
     """What became of the GPUs that the driver holds and NVML leaves out."""
     kept, open_question = [], []
     for card in silent:

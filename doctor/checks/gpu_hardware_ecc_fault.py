@@ -21,9 +21,7 @@ of 512 rows and 63 pages: DCGM (DcgmGPUHardwareLimits.h).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import replace_board, reset
 from ..snapshot import Snapshot, known
 from ._readings import Readings, limit, listed, name_of
@@ -39,7 +37,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails by row remapping, retired pages and volatile uncorrected errors, of each GPU that reports them."""
     seen = Readings()
     for gpu in listed(s):

@@ -20,9 +20,7 @@ Source: nvidia-smi(1); NVML memory and process functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.gpu_state import find_holder
 from ..fixes.machine import driver_platform
 from ..fixes.where import container_kind
@@ -43,7 +41,7 @@ _OWN_CONTEXT_MIB = 1024
 """What gpudoctor's own look through torch may hold at that moment."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns on a host for an idle GPU with memory in use and no process on it."""
     if driver_platform(s) == "windows":
         raise Skip("Windows does not tell which process uses GPU memory")

@@ -16,9 +16,7 @@ Source: NVML memory and process functions (nvml.h).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Snapshot, known
 from ._boards import is_superchip
 from ._readings import Readings, limit, listed, name_of
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """A remark for each GPU with more than half of its memory in use."""
     seen = Readings()
     for gpu in listed(s):

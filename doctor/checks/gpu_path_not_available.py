@@ -16,10 +16,9 @@ Source: CUDA error codes (cuda.h, driver_types.h); what torch answered in a chil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.libraries import reinstall_torch
 from ..fixes.where import recheck_run
 from ..snapshot import Missing, NeedsFact, Snapshot, TorchRun, known, need
@@ -50,7 +49,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where torch was asked and did not compute on the GPU; unknown where a step of it did not come back."""
     cuda_build(s)
     if not gpu_needed(s, p):

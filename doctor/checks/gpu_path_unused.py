@@ -21,10 +21,9 @@ libcuda alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Findings, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._seen import ALL_CAUSES
@@ -56,7 +55,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for every device (and watched program) that was shown not to have used the GPU."""
     found_by = measured(s)
     if found_by.device == "cpu":
@@ -107,7 +106,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
         )
 
 
-def _on_cpu(s: Snapshot) -> Iterator[Finding]:
+def _on_cpu(s: Snapshot) -> Findings:
     """Where the CPU was asked for and torch's proof did not come to a result there."""
     from ..fixes.speed import here
 

@@ -16,9 +16,7 @@ Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Findings, Fix, Matrix, Policy
 from ..fixes.gpu_state import cool, power
 from ..snapshot import Gpu, Snapshot, known
 from ._boards import has_power_sockets, is_laptop
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails under load by a hardware reason, warns by a software thermal one; an idle GPU is only warned of."""
     seen = Readings()
     for gpu in listed(s):

@@ -20,9 +20,7 @@ NVML 615); what each asks for: docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, E
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import recover_imex, reset
 from ..snapshot import Snapshot, known
 from ._readings import Readings, listed, name_of
@@ -54,7 +52,7 @@ def _words(s: Snapshot, action: int) -> str:
     return _ACTIONS.get(action, f"recovery action {action}")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU whose recovery action is not 0."""
     seen = Readings()
     for gpu in listed(s):

@@ -22,9 +22,7 @@ Source: nvidia-smi(1), temperature and clocks event reasons; NVML nvmlDeviceGetM
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import cool
 from ..snapshot import Gpu, Snapshot, known
 from ._boards import is_laptop
@@ -40,7 +38,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding or remark for each hot GPU."""
     seen = Readings()
     for gpu in listed(s):

@@ -16,10 +16,9 @@ Source: results of `gpudoctor prove` against float64 on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
 from ..snapshot import Gpu, Snapshot, known
 from ._measured import measured
 from ._readings import name_of
@@ -36,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each device with a wrong result, through libcuda alone or through torch."""
     found_by = measured(s)
     drivers, proofs = known(found_by.driver) or (), known(found_by.torch) or ()

@@ -19,12 +19,11 @@ Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Finding, Findings, Fix, Policy
 from ..snapshot import Snapshot, known
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ CHECK = Check(
 _VIRTUAL = "the virtual machine (its IOMMU; encryption, where confidential computing is on), "
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Each GPU whose pinned copies are below its link's range."""
     from ._measured import measured
 

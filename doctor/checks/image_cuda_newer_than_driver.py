@@ -17,11 +17,9 @@ Source: CUDA Compatibility guide, docs.nvidia.com/deploy/cuda-compatibility.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import minor
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.images import newer_driver_for, older_image
 from ..fixes.machine import driver_platform
 from ..fixes.where import container_kind
@@ -39,7 +37,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where the driver is below the floor of the image's CUDA major and nothing shows that CUDA works."""
     need("container.kind", s.container.kind)
     image = need("container.image_cuda", s.container.image_cuda)

@@ -17,12 +17,11 @@ Source: the image's environment variables against torch's version file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from compat_matrix.versions import torch_version
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.install import Install, pip_line, step
 from ..fixes.where import RECHECK, container_kind, recheck_run
 from ..snapshot import Snapshot, known, need
@@ -39,7 +38,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where the image states a torch version and another one is installed."""
     version = installed(s)
     stated = need("container.image_torch", s.container.image_torch)
