@@ -19,11 +19,9 @@ Source: docs.jax.dev/en/latest/installation.html; jaxlib/plugin_support.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.frameworks import cuda_major_for, install_jax
 from ..snapshot import Snapshot, known
 from ._frameworks import gpu_wanted, installed, weight
@@ -46,7 +44,7 @@ _WHOLE_LIST = 12
 """Fewer packages, where only some are told, are no list of all."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where JAX has no CUDA plugin that fits its jaxlib."""
     lib, jax = installed(s, "jaxlib"), installed(s, "jax")
     if lib is None or jax is None:

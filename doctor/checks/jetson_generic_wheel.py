@@ -16,11 +16,9 @@ Source: docs.nvidia.com: Installing PyTorch for Jetson Platform; bytes of torch'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import torch_version
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.jetson import jetson_build
 from ..fixes.machine import seen_gpus
 from ..snapshot import Snapshot, known
@@ -40,7 +38,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails on a Jetson whose torch is a published CPU build, or has no code for the board."""
     board = jetson(s, m)
     if not board:

@@ -21,9 +21,8 @@ Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
 from ..findings.patterns import lazy
 from ..fixes.toolchain import c_compiler, python_headers
 from ..fixes.where import recheck_run
@@ -46,7 +45,7 @@ CHECK = Check(
 _ERROR = lazy(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No such file")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where Triton is installed beside a GPU, and the compiler or the headers are not there."""
     error = _ERROR.search(text := texts(s))
     if not error:

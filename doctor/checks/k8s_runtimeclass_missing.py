@@ -17,9 +17,8 @@ Source: github.com/NVIDIA/k8s-device-plugin; kubernetes.io/docs/concepts/contain
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.cluster import runtime_class
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -37,7 +36,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decidable where the device plugin's allocation shows in NVIDIA_VISIBLE_DEVICES and no nodes are here."""
     if container_kind(s) != "kubernetes":
         need("container.kind", s.container.kind)

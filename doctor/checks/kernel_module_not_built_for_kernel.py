@@ -16,9 +16,7 @@ Source: dkms(8); NVIDIA driver installation guide. Read from modules.dep of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.kernel_module import build_module
 from ..snapshot import Snapshot, known, need
 from ._module import is_loaded
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails on a host with driver libraries whose module is neither loaded nor there for the running kernel."""
     if is_loaded(s) or need("driver.module_built", s.driver.module_built):
         return

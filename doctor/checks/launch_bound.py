@@ -21,10 +21,9 @@ Source: a batch sweep of a small model by `gpudoctor prove`; host time, device t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Findings, Policy, Skip
 from ..snapshot import Snapshot, known
 from ._measured import measured
 
@@ -44,7 +43,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding for each GPU whose sweep has launch-bound batches."""
     measured(s)
     from ..findings.measured_cuda import sentence

@@ -20,12 +20,11 @@ Source: ld.so(8); torch issue 111469.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libraries import off_library_path
 from ..fixes.pins import cuda_pins, library_of, older
 from ..snapshot import LoaderLibrary, Snapshot, known, need
@@ -54,7 +53,7 @@ _BY_RUNPATH = ("libnvJitLink", "libcublasLt")
 """Not named by torch's own libraries (which carry an RPATH) but by the wheels' ones."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for the guilty library of a failed import; warns of older ones that are, or would be, loaded."""
     cuda = cuda_build(s)
     libraries = need("cuda.libraries", s.cuda.libraries)

@@ -16,9 +16,7 @@ Source: PEP 600 (manylinux); symbol versions in torch's libraries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libc import newer_libc
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line, import_failed, libc_version, need_answer, texts
@@ -36,7 +34,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the loader names a missing symbol version, or where a glibc build meets musl."""
     installed(s)
     wanted = libc_version(texts(s))

@@ -18,9 +18,7 @@ Source: CUDA Driver API, CUDA_ERROR_STUB_LIBRARY; CUDA Installation Guide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.libcuda import drop_folder, folder_of, library_path
 from ..snapshot import Snapshot, known, need
 from ._seen import DRIVERLESS, NOT_GIVEN, absent, real_libcudas
@@ -38,7 +36,7 @@ CHECK = Check(
 CUDA_STUB_LIBRARY = 34
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by what the loaded libcuda is, or by CUDA's code 34."""
     code = known(s.driver.cu_init)
     if code != CUDA_STUB_LIBRARY and known(s.driver.libcuda_stub) is not True:

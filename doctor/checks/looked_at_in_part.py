@@ -16,9 +16,7 @@ Source: gpudoctor's own limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Snapshot
 
 CHECK = Check(
@@ -34,7 +32,7 @@ CHECK = Check(
 _SHOWN = 8
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One remark for all lists that were cut."""
     if not s.caps:
         return

@@ -19,10 +19,9 @@ Source: the matrix's measured rates and dense peaks; `gpudoctor prove --quick`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Fix, Policy
+from ..findings import Check, Findings, Fix, Policy
 from ..snapshot import Snapshot, known
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Each GPU with a product below its range."""
     from ._measured import measured
 

@@ -18,9 +18,7 @@ Source: NCCL user guide, troubleshooting, InfiniBand; Open MPI FAQ on locked mem
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.limits import unlimited_memlock
 from ..snapshot import Snapshot, known, need
 from ._readings import limit
@@ -37,7 +35,7 @@ CHECK = Check(
 _SMALL_KIB = 64
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where RDMA devices are there and locked memory is limited."""
     size = need("host.memlock_kib", s.host.memlock_kib)
     if size == -1:

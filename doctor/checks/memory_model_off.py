@@ -18,10 +18,9 @@ Source: torch.cuda's allocator statistics around each part of a training step, m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Policy, Skip
+from ..findings import Check, Findings, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._readings import limit
@@ -43,7 +42,7 @@ CHECK = Check(
 _VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose step is further from the rule than the threshold."""
     found_by = measured(s)
     if isinstance(found_by.training, Missing):

@@ -18,9 +18,7 @@ Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, CUDA device enumeration
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Fix, Matrix, Policy
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..fixes.mig import no_instance
 from ..fixes.selection import select_gpus, unset_gpu_selection
 from ..snapshot import Gpu, MigInstance, Snapshot, known
@@ -38,7 +36,7 @@ CHECK = Check(
 NAME = "CUDA_VISIBLE_DEVICES"
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by mode and instances of each GPU, the variable, and the devices that CUDA shows."""
     seen, cut = Readings(), []
     for gpu in listed(s):
@@ -74,7 +72,7 @@ def _none(s: Snapshot, gpu: Gpu) -> Finding:
     )
 
 
-def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Iterator[Finding]:
+def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findings:
     value = known(s.host.env(NAME)) or ""
     entries = [entry.strip() for entry in value.split(",") if entry.strip()]
     devices = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None

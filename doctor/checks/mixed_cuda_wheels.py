@@ -22,10 +22,9 @@ Source: Requires-Dist in torch's METADATA; RECORD files of the nvidia-* wheels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libraries import install_pins
 from ..fixes.pins import Pin, cuda_pins, library_of, older, requires
 from ..snapshot import Missing, Snapshot, known, need
@@ -48,7 +47,7 @@ _ONE_FOLDER = ("cudnn", "nccl", "cusparselt", "nvshmem")
 """Libraries whose wheels of all CUDA majors write the same file names."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for an nvJitLink older than the pin, or shared folders whose content is not what torch pins."""
     cuda_build(s)
     distributions = need("python.distributions", s.python.distributions)
@@ -62,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
             yield from _shared_folder(s, name, pins[name], have, symbol if library.lower() == f"lib{name}" else "")
 
 
-def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symbol: str) -> Iterator[Finding]:
+def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symbol: str) -> Findings:
     pin = pins.get("nvjitlink")
     version = have.get(pin.name) if pin else None
     if pin is None or version is None or not older(version, pin.version):
@@ -79,7 +78,7 @@ def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symb
         yield CHECK.fail(title, detail, facts=facts, subject=pin.name, fixes=(fix,), direct=bool(symbol))
 
 
-def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbol: str) -> Iterator[Finding]:
+def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbol: str) -> Findings:
     kin = re.compile(rf"nvidia-{name}-cu\d+")
     others = {other: v for other, v in have.items() if other != pin.name and kin.fullmatch(other)}
     if name == "cudnn":  # cuDNN 8 and 9 have different file names

@@ -19,11 +19,9 @@ Source: .nv_fatbin of libnccl.so.2; NCCL's wheels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.compatible import compatible_torch
 from ..fixes.extensions import without_libraries
 from ..fixes.install import Install, ways
@@ -44,7 +42,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU of several that the loaded NCCL's code does not reach."""
     cuda = cuda_build(s)
     libraries = need("python.extensions", s.python.extensions)

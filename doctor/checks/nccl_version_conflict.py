@@ -20,11 +20,10 @@ Source: NCCL's release notes (functions of each version); Requires-Dist in torch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.libraries import install_pins, reinstall_torch
 from ..fixes.pins import cuda_pins, library_of
@@ -56,7 +55,7 @@ _FILE = lazy(r"(/[^\s:;,]*libnccl\.so[.\d]*)")
 _VERSION = lazy(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where torch misses a function of NCCL; warns of an older NCCL that is, or would be, loaded."""
     cuda_build(s)
     symbol, library = undefined_symbol(texts(s))
@@ -96,7 +95,7 @@ def _explained(s: Snapshot) -> bool:
     return len(wheels) > 1 or hidden
 
 
-def _forced(s: Snapshot, name: str, value: str, path: str) -> Iterator[Finding]:
+def _forced(s: Snapshot, name: str, value: str, path: str) -> Findings:
     own, found = known(s.torch.nccl_bundled), _VERSION.search(path)
     facts = {"variable": name, "path": path, "torch_nccl": own}
     title = f"{name} loads another NCCL: {path}"

@@ -22,11 +22,9 @@ Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.where import get_a_gpu
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import nodes_of
@@ -43,7 +41,7 @@ CHECK = Check(
 _VENDORS = {"1002": "AMD", "8086": "Intel", "1a03": "ASPEED", "15ad": "VMware", "1234": "QEMU", "1af4": "virtio"}
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the PCI list is readable, not empty, and holds no NVIDIA device."""
     if s.host.system == "darwin":
         title = "There is no CUDA for macOS"

@@ -15,11 +15,9 @@ Source: NumPy 2.0 migration guide; torch 2.3 release notes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers, torch_version
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.companions import older_numpy
 from ..snapshot import Missing, Snapshot, known, need
 from ._errors import import_failed, need_answer, numpy_words, texts
@@ -41,7 +39,7 @@ CHECK = Check(
 FIRST_FOR_NUMPY_2 = (2, 3)
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """By torch's own words, or by the two versions."""
     version = installed(s)
     words = numpy_words(texts(s))

@@ -17,11 +17,9 @@ Source: crt/host_config.h of each toolkit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.toolchain import GCC, c_compiler, gcc_in_use, gcc_limit, has_no_compiler, older_gcc
 from ..snapshot import Missing, NeedsFact, Snapshot, need
 
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where gcc is newer than the toolkit's limit, or where there is none."""
     if not p.building:
         raise Skip("nothing is compiled here (say --building where it is)")

@@ -18,11 +18,9 @@ Source: torch/utils/cpp_extension.py (_check_cuda_version).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import minor, numbers
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.toolchain import nvcc
 from ..snapshot import Missing, Snapshot, need
 from ._torch import OTHER_BUILD, REPLACED, cuda_build
@@ -39,7 +37,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the majors differ; a remark where the minors do."""
     if not p.building:
         raise Skip("nothing is compiled here (say --building where it is)")

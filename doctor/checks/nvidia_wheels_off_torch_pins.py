@@ -19,11 +19,9 @@ Source: Requires-Dist in torch's METADATA.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libraries import install_pins
 from ..fixes.pins import OffPin, library_of, off_pins, older, requires
 from ..snapshot import Snapshot, need
@@ -42,7 +40,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of wheels off torch's exact pins; fails where their first number differs."""
     cuda_build(s)
     need("torch.requires", requires(s))

@@ -20,9 +20,7 @@ Source: NVML fields 161 to 163 (Hopper and before) and 214, 215 (Blackwell and l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Finding, Findings, Matrix, Policy
 from ..fixes.links import reset_links
 from ..snapshot import Gpu, NvLinkErrors, Snapshot, known
 from ._readings import Readings, limit, listed, name_of
@@ -38,7 +36,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU with a link whose counters climb; one remark for those that do not."""
     seen, quiet = Readings(), []
     for gpu in listed(s):

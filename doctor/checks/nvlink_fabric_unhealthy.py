@@ -24,9 +24,7 @@ Insufficient Resources: github.com/Azure/azhpc-images/pull/506.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.links import repair_fabric
 from ..snapshot import Gpu, Snapshot, known
 from ._readings import Readings, listed, name_of
@@ -50,7 +48,7 @@ _CONFIGURATION = {
 }  # fmt: skip
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Judges the health mask, its summary, and whether a GPU has joined the fabric as its peers have."""
     seen = Readings()
     gpus = [gpu for gpu in listed(s) if gpu.mig_enabled is not True]

@@ -15,9 +15,7 @@ Source: nvidia-smi(1), nvlink; Xid 74, docs.nvidia.com/deploy/xid-errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.links import reset_links
 from ..snapshot import Snapshot, known
 from ._boards import every, rows_of
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU with fewer active links than the others of its model."""
     gpus = listed(s)
     if len(gpus) < 2:

@@ -16,9 +16,7 @@ Source: github.com/NVIDIA/nvidia-docker issue 1730 and its notice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import recreate_container
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, need
@@ -37,7 +35,7 @@ CHECK = Check(
 NVML_LOST = (999, 17)
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails in a container whose GPU nodes are there while NVML answers 999 or 17."""
     if not container_kind(s):
         need("container.kind", s.container.kind)

@@ -19,11 +19,9 @@ Source: targets of nvcc of each toolkit; version of the NVRTC wheel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Step
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
 from ..fixes.torch import install_torch
@@ -45,7 +43,7 @@ CHECK = Check(
 _ERROR = "invalid value for --gpu-architecture"
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU that is newer than the NVRTC of torch's CUDA; fails where NVRTC said so."""
     cuda = cuda_build(s)
     failed = _ERROR in (text := texts(s))

@@ -21,11 +21,9 @@ Source: onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html; ELF
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.extensions import without_libraries
 from ..fixes.frameworks import PRELOAD, cuda_wheels, keep_onnxruntime_gpu, replace_package
 from ..snapshot import Distribution, Snapshot, known
@@ -47,7 +45,7 @@ _LAST = {12: "1.26.0"}
 """CUDA major -> the last onnxruntime-gpu on PyPI that is built for it."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of both packages at once, and of a GPU package without its libraries."""
     cpu, gpu = installed(s, "onnxruntime"), installed(s, "onnxruntime-gpu")
     if cpu is None and gpu is None:

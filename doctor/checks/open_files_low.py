@@ -16,9 +16,7 @@ Source: PyTorch documentation, multiprocessing, sharing strategies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.limits import more_files
 from ..snapshot import Snapshot, known, need
 from ._readings import limit
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """A remark below the threshold."""
     count = need("host.open_files", s.host.open_files)
     several = len(known(s.gpus) or ()) > 1

@@ -17,9 +17,7 @@ Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver inst
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import install_driver, install_offered, offer
 from ..snapshot import Snapshot, known, need
 from ._driver_gpu import graded
@@ -36,7 +34,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by the loaded module's flavour and the GPU's generation, for GPUs that CUDA does not show as working."""
     if is_wsl(s):
         raise Skip("WSL: Windows drives the GPU")

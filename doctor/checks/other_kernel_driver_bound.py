@@ -19,9 +19,7 @@ Source: the `driver` link of each device in /sys/bus/pci/devices; NVIDIA driver 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
 from ..fixes.card import release_card
 from ..fixes.where import container_kind
 from ..snapshot import PciDevice, Snapshot, known, need
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by the driver link of the NVIDIA cards on the PCI bus."""
     if is_wsl(s):
         raise Skip("WSL: Windows drives the GPU")

@@ -17,9 +17,7 @@ Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import seat_board
 from ..snapshot import Gpu, Snapshot, known
 from ._boards import every, is_laptop, is_superchip, is_vgpu, rows_of
@@ -37,7 +35,7 @@ CHECK = Check(
 _AT_WORK_PERCENT = 10
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for a narrow link, and under load for a low generation."""
     seen = Readings()
     gpus = listed(s)
@@ -64,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
     seen.end("its PCIe link")
 
 
-def _generation(s: Snapshot, gpu: Gpu, seen: Readings) -> Iterator[Finding]:
+def _generation(s: Snapshot, gpu: Gpu, seen: Readings) -> Findings:
     now, most = seen.of("pcie_gen", gpu.pcie_gen), seen.of("pcie_gen_max", gpu.pcie_gen_max)
     percent = known(gpu.utilization_percent) or 0
     if not now or not most or now >= most or percent < _AT_WORK_PERCENT:

@@ -20,9 +20,7 @@ Source: NVML, nvmlDeviceGetPcieReplayCounter; limits: DCGM (DcgmHealthWatch, Get
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.links import steady_link
 from ..snapshot import Snapshot, known
 from ._boards import is_vgpu
@@ -39,7 +37,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose counter climbed between two looks."""
     seen = Readings()
     for gpu in listed(s):

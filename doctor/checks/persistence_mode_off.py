@@ -14,9 +14,7 @@ Source: docs.nvidia.com/deploy/driver-persistence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.gpu_state import persistence
 from ..fixes.machine import driver_platform
 from ..snapshot import Snapshot, known
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One remark for all GPUs whose persistence mode is off."""
     if driver_platform(s) == "windows":
         raise Skip("Windows drivers have no persistence mode")

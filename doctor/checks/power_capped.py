@@ -19,10 +19,9 @@ Source: NVML clock event reasons and power limits, sampled while `gpudoctor prov
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Gpu, Load, Snapshot, known
 from ._measured import measured
 from ._readings import limit, name_of
@@ -38,7 +37,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding for each GPU, of the phase that shows it most."""
     measured(s)
     from ..findings.measured_rates import below_default, share

@@ -20,9 +20,7 @@ Source: nvidia-smi(1), power limits; NVML nvmlDeviceGetEnforcedPowerLimit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import CABLES, default_power_limit
 from ..snapshot import Snapshot
 from ._boards import has_power_sockets, is_laptop, is_vgpu
@@ -38,7 +36,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose enforced limit is below its default."""
     seen = Readings()
     for gpu in listed(s):

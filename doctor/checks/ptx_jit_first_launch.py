@@ -17,9 +17,7 @@ Guide, just-in-time compilation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each device whose first launch was compiled; unknown where it could not be told."""
     proofs = [proof for proof in known(measured(s).torch) or () if proof.device.startswith("cuda")]
     if not proofs:

@@ -15,11 +15,9 @@ Source: CUDA Compatibility, minor-version compatibility, limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.compatible import other_gpu
 from ..fixes.driver import install_compatible, install_offered, offer
 from ..fixes.torch import install_torch
@@ -38,7 +36,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU that only PTX reaches where the driver reports an older CUDA than the PTX needs."""
     for j in judged(s, m):
         if j.grade.kind == "none" and j.grade.ptx_needs_cuda and not j.ran:

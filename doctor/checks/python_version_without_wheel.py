@@ -19,11 +19,9 @@ Source: file names of torch's wheels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.compatible import USUAL, compatible_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
@@ -42,7 +40,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails (warns while torch is merely absent) where no fitting torch build has a wheel for this Python."""
     absent = isinstance(s.torch.version, Missing)
     if isinstance(s.torch.version, Missing) and s.torch.version.reason != "absent":

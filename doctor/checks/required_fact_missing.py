@@ -20,10 +20,9 @@ Source: gpudoctor's own rules for the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Missing, Snapshot, known
 from ._code import conflict, witnesses
 from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nodes_of, nvidia_cards
@@ -53,7 +52,7 @@ _WORDS = {
 }
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One unknown for each required fact that is Missing and whose absence is not explained by the same facts."""
     of_gpus = _of_gpu(s, p)
     if of_gpus and (cap := s.cap("gpus") or (s.cap("cuda-devices") if isinstance(s.gpus, Missing) else None)):

@@ -16,9 +16,8 @@ Source: PyPA specification of recording installed projects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.extension_install import install_extension, why_not
 from ..fixes.install import Install, ways
 from ..fixes.packages import needs_new_environment, new_environment, site_packages, with_distributions
@@ -36,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each required package, but torch (torch-not-installed judges that), that is not installed."""
     wanted = [name for name in p.require if name != "torch"]
     if not wanted:

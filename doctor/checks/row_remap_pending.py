@@ -15,9 +15,7 @@ Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import reset
 from ..snapshot import Snapshot
 from ._readings import Readings, listed, name_of
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU with a pending row remapping or page retirement."""
     seen = Readings()
     for gpu in listed(s):

@@ -16,9 +16,7 @@ Source: slurm.schedmd.com/gres.html.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.cluster import ask_for_gpus
 from ..snapshot import EnvVar, Missing, Snapshot, known, need
 from ._seen import DRIVERLESS
@@ -36,7 +34,7 @@ CHECK = Check(
 _INDICES = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS", "GPU_DEVICE_ORDINAL")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails in a Slurm job without a GPU variable where CUDA finds no device, or where Slurm says NoDevFiles."""
     environment = need("host.environment", s.host.environment)
     values = {variable.name: variable.value for variable in environment}

@@ -18,9 +18,7 @@ Source: NVIDIA driver README, signed kernel modules; mokutil(1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.kernel_module import sign_module
 from ..snapshot import Snapshot, known, need
 from ._module import is_loaded
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails on a host with Secure Boot on, a module built and not loaded, and a card that nothing holds."""
     if is_loaded(s):
         return

@@ -18,9 +18,7 @@ Source: NCCL user guide, troubleshooting, shared memory; docs.docker.com, docker
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.limits import more_shm
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, need
@@ -38,7 +36,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns in a container with torch where all of /dev/shm is a container's default or less."""
     need("container.kind", s.container.kind)
     if not container_kind(s):

@@ -19,9 +19,7 @@ only); DCGM calls it DCGM_FR_SRAM_THRESHOLD, severity isolate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.gpu_state import replace_board
 from ..snapshot import Missing, Snapshot, known
 from ._readings import Readings, listed, name_of
@@ -37,7 +35,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU whose driver says that the limit is exceeded."""
     seen = Readings()
     for gpu in listed(s):

@@ -16,9 +16,7 @@ Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import limit, name_of
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding for each GPU, of the phase that shows it most."""
     measured(s)
     from ..findings.measured_rates import THERMAL, share

@@ -15,9 +15,7 @@ Source: torch/version.py of the installed build.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
 from ..snapshot import Snapshot, known
 from ._torch import build_kind, has_gpu
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where a ROCm or XPU build meets an NVIDIA GPU."""
     kind = build_kind(s)
     if kind not in ("rocm", "xpu"):

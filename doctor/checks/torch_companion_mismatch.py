@@ -19,12 +19,11 @@ Source: ELF DT_NEEDED and Requires-Dist of the companion; the projects' compatib
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from compat_matrix.versions import TorchVersion, numbers, torch_version
 
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.companions import COMPILED, install_companion, remove_companion
 from ..fixes.extensions import cudart_major
 from ..fixes.pins import applies, pin_of, requires
@@ -54,7 +53,7 @@ _LOOSE = ("triton", "torchao")
 """A mismatch of these costs torch.compile or some speed, not the import."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each companion whose own pin, or the table, or whose build tag names another torch."""
     version = installed(s)
     for d in _first_of_each(need("python.distributions", s.python.distributions)):

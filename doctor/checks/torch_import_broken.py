@@ -15,9 +15,7 @@ Source: what Python said in a child process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libraries import reinstall_torch
 from ..snapshot import Snapshot, known, need
 from ._errors import first_line
@@ -50,7 +48,7 @@ _HOW = {
 }
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the import was tried and did not succeed."""
     version = installed(s)
     if need("torch_run.imported", s.torch_run.imported):

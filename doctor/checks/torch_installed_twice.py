@@ -15,9 +15,7 @@ Source: PyPA specification of recording installed projects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libraries import reinstall_torch
 from ..snapshot import Snapshot, known, need
 from ._torch import installed
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of two distributions named torch, but for one in the user's own site folder (a check of its own)."""
     version = installed(s)
     found = [d for d in need("python.distributions", s.python.distributions) if d.name == "torch"]

@@ -24,9 +24,7 @@ Source: CUDA C++ Programming Guide, binary compatibility; bytes of torch's own l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Snapshot
 from ._no_code import about_gpus
 
@@ -42,6 +40,6 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU newer than all of torch's code that no code reaches."""
     yield from about_gpus(CHECK, s, m, older=False)

@@ -18,9 +18,7 @@ Source: PyTorch's release matrix and wheel index (download.pytorch.org).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.compatible import compatible_torch
 from ..snapshot import Missing, Snapshot, known, need
 
@@ -36,7 +34,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where torch was looked for and not found."""
     if not isinstance(s.torch.version, Missing):
         return

@@ -14,9 +14,7 @@ Source: CUDA C++ Programming Guide, just-in-time compilation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy
+from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.compatible import compatible_torch
 from ..snapshot import Snapshot, known
 from ._code import Judged, judged
@@ -33,7 +31,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU that only PTX reaches."""
     for j in judged(s, m):
         if j.grade.kind == "ptx-jit" and _native(s, j):

@@ -17,11 +17,10 @@ Source: Requires-Dist in torch's own METADATA.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.install import Install, ways
 from ..fixes.packages import site_packages, with_distributions
@@ -50,7 +49,7 @@ class _Unmet(Pin, frozen=True):
     """A requirement (its `version` holds the bounds as written)."""
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of packages that torch requires and that are absent or of an excluded version."""
     installed(s)
     lines = need("torch.requires", requires(s))

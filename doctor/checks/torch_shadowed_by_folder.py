@@ -19,9 +19,8 @@ Source: Python documentation, sys.path initialisation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.where import recheck_run
 from ..snapshot import Snapshot, known
@@ -47,7 +46,7 @@ _HALF_A_MODULE = lazy(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the torch that was imported lies outside any site-packages folder and is not the installed one."""
     installed(s)
     file, location = known(s.torch_run.file), known(s.torch.location)
