@@ -20,11 +20,9 @@ Source: targets named in ptxas and libtriton.so of the wheels on PyPI (Linux x86
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..findings.patterns import lazy
 from ..fixes.install import Install, ways
 from ..fixes.selection import environment_with
@@ -53,7 +51,7 @@ _LLVM = {"12.1": (3, 4), "10.3": (3, 4), "11.0": (3, 5)}
 _ERROR = lazy(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns (or fails) for each GPU newer than the installed Triton."""
     need("python.distributions", s.python.distributions)
     error = _ERROR.search(texts(s))

@@ -20,11 +20,9 @@ Source: triton/backends/nvidia/driver.py (libcuda_dirs), triton/common/build.py 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.triton import link_libcuda
 from ..snapshot import LibraryFile, Snapshot, known, need
 from ._errors import first_line, texts
@@ -52,7 +50,7 @@ CHECK = Check(
 _ERRORS = ("libcuda.so cannot found", "cannot find -lcuda")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where neither ldconfig nor LD_LIBRARY_PATH gives Triton the name that it links."""
     text = texts(s)
     failed = any(words in text for words in _ERRORS)

@@ -16,10 +16,9 @@ Source: PEP 370.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..findings import Check, Finding, Fix, Matrix, Policy, Step
+from ..findings import Check, Findings, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.install import pip_remove_line
 from ..fixes.where import RECHECK, recheck_run
@@ -41,7 +40,7 @@ CHECK = Check(
 _MATTERS = lazy(r"(torch|torchvision|torchaudio|torchtext|torchcodec|torchao|numpy|triton|nvidia-.*)$")
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where a user-site copy in another version is imported before the environment's; fails where torch fails."""
     distributions = need("python.distributions", s.python.distributions)
     hidden: list[tuple[Distribution, Distribution]] = []

@@ -16,9 +16,7 @@ Source: nvidia-modprobe(1); NVIDIA driver README.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import give_nodes
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where GPU nodes are there, the uvm node (or on a host its module) is not, and CUDA does not start."""
     if is_wsl(s):
         raise Skip("WSL: the GPU is /dev/dxg")

@@ -17,9 +17,7 @@ Source: NVIDIA driver README, power management; CUDA Driver API, CUDA_ERROR_UNKN
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.restart import reload_uvm
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
@@ -38,7 +36,7 @@ CHECK = Check(
 CUDA_UNKNOWN = 999
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Inferred: on a host, CUDA answers 999, NVML works, and the uvm node and module are there."""
     if need_cuda_code(s) != CUDA_UNKNOWN:
         return

@@ -17,9 +17,7 @@ Source: Virtual GPU Client Licensing User Guide, docs.nvidia.com/vgpu.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.vgpu import license_vgpu
 from ..snapshot import Snapshot
 from ._readings import Readings, listed, name_of
@@ -37,7 +35,7 @@ _GUEST = 2
 _DEVICES_UNAVAILABLE = 46
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for a virtual GPU without a licence; fails where CUDA already refuses."""
     seen, virtual = Readings(), 0
     for gpu in listed(s):

@@ -16,9 +16,7 @@ Source: docs.nvidia.com/cuda/wsl-user-guide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.windows import remove_linux_driver
 from ..snapshot import Missing, Snapshot, known, need
 from ._seen import is_compat, version_numbers
@@ -34,7 +32,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails in WSL 2 where CUDA or NVML does not work and its library is that of a Linux driver."""
     if need("host.wsl", s.host.wsl) != 2:
         raise Skip("not in WSL 2")

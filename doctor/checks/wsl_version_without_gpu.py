@@ -17,9 +17,7 @@ Source: docs.nvidia.com/cuda/wsl-user-guide; learn.microsoft.com/windows/wsl.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..findings import Check, Finding, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.where import container_kind
 from ..fixes.windows import convert_to_wsl2, update_windows_driver
 from ..snapshot import Snapshot, known, need
@@ -35,7 +33,7 @@ CHECK = Check(
 )
 
 
-def check(s: Snapshot, m: Matrix, p: Policy) -> Iterator[Finding]:
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails in WSL 1; in WSL 2 without /dev/dxg, or without any libcuda from Windows."""
     version = need("host.wsl", s.host.wsl)
     if version == 0:
