@@ -83,8 +83,8 @@ def _text_causes(report: Report, titles: Mapping[str, str], width: int, verbose:
         rows += [*pasted.open_lines(report, titles, width), BLANK]
     for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
         rows += _also(index)
-        told = cause(root, under, width, verbose, pasted.lines_of(root))
-        rows += [*told, *_matrix(report, root, width, verbose), BLANK]
+        block = cause(root, under, width, verbose, pasted.lines_of(root))
+        rows += [*block, *_matrix(report, root, width, verbose), BLANK]
     return rows
 
 

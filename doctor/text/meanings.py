@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..formats.versions import cuda_from_int, cudnn_from_int
-from . import places, values
+from . import host_facts, values
 from .packages import package_statements, torch_statements
 from .statement import Line, Statement, say
 
@@ -202,7 +202,7 @@ _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "python": ("python.patient.version", values.python),
     "nvcc": ("cuda.nvcc_version", values.cuda),
     "driver_cuda_int": ("driver.cuda_version", _driver_cuda_int),
-    "arch": ("host.architecture", places.arch),
+    "arch": ("host.architecture", host_facts.arch),
     "module_version": ("driver.kernel_version", values.driver),
     "nvml_version": ("driver.nvml_library_version", values.driver),
     "device_count": ("torch_run.device_count", values.number),
@@ -226,13 +226,14 @@ _SIMPLE: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 _READERS: dict[str, Reader] = {
     "torch": torch_statements, "torch_cuda": _torch_cuda, "hip": _hip, "torch_build": _torch_build,
-    "os": places.os_name,
-    "platform": places.platform, "kernel": places.kernel, "wsl": places.wsl, "container": places.container,
-    "container_runtime": places.runtime, "image": places.image, "kubernetes": places.kubernetes,
-    "scheduler": places.scheduler, "flavour": _flavour, "modules": _modules, "arch_list": _arch_list,
+    "os": host_facts.os_name,
+    "platform": host_facts.platform, "kernel": host_facts.kernel,
+    "wsl": host_facts.wsl, "container": host_facts.container,
+    "container_runtime": host_facts.runtime, "image": host_facts.image, "kubernetes": host_facts.kubernetes,
+    "scheduler": host_facts.scheduler, "flavour": _flavour, "modules": _modules, "arch_list": _arch_list,
     "cuda_code": _cuda_code, "compute_mode": _compute_mode, "mig": _mig, "gpu_name": _gpu_name,
-    "gpus_line": _gpu_name, "capability": _capability, "jetpack": _jetpack, "memlock": places.memlock,
-    "shm": places.shm, "driver": _driver, "driver_cuda": _driver_cuda,
+    "gpus_line": _gpu_name, "capability": _capability, "jetpack": _jetpack, "memlock": host_facts.memlock,
+    "shm": host_facts.shm, "driver": _driver, "driver_cuda": _driver_cuda,
     "capability_of": _capability_of, "capability_list": _capability_list, "package": _package,
     "variable": _variable,
 }  # fmt: skip

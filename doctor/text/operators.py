@@ -91,8 +91,8 @@ def _versions_differ(value: list[str], f: Facts) -> bool:
 def _nvjitlink(value: str, f: Facts) -> bool:
     """Against the version in the symbol's name: __nvJitLinkCreate_12_5."""
     have = next((version for name, version in f.packages.items() if name.startswith("nvidia-nvjitlink")), "")
-    asked = tuple(int(group) for group in f.groups if group.isdecimal())
-    return bool(have and len(asked) == 2) and ((numbers(have)[:2] < asked) is (value == "older"))
+    needed = tuple(int(group) for group in f.groups if group.isdecimal())
+    return bool(have and len(needed) == 2) and ((numbers(have)[:2] < needed) is (value == "older"))
 
 
 def _two_kinds(value: str, f: Facts) -> bool:

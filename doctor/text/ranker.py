@@ -157,16 +157,16 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[Ranked, ...]:
     """The causes that the words of a text make likely, the likeliest first; none where it holds no known word."""
     read = relevant(lines, heard)
     by_line = [(line, terms(line.text)) for line in read]
-    asked = model()
-    vector = asked.vector(set().union(*(found for _, found in by_line)) if by_line else ())
+    trained = model()
+    vector = trained.vector(set().union(*(found for _, found in by_line)) if by_line else ())
     if not vector:
         return ()
-    shares = asked.shares(asked.scores(vector))
+    shares = trained.shares(trained.scores(vector))
     order = sorted(range(len(shares)), key=lambda row: (-shares[row], row))[:_MOST_RANKED]
-    heavy = _heaviest(asked, vector, by_line, order[:_MOST_EXPLAINED])
+    heavy = _heaviest(trained, vector, by_line, order[:_MOST_EXPLAINED])
     return tuple(
         Ranked(
-            cause=asked.causes[row],
+            cause=trained.causes[row],
             share=round(shares[row], 4),
             line=heavy[row].number if row in heavy else 0,
             text=heavy[row].text.strip()[:300] if row in heavy else "",
@@ -176,16 +176,16 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[Ranked, ...]:
 
 
 def _heaviest(
-    asked: Model, vector: dict[int, float], by_line: list[tuple[Line, set[str]]], rows: list[int]
+    trained: Model, vector: dict[int, float], by_line: list[tuple[Line, set[str]]], rows: list[int]
 ) -> dict[int, Line]:
     """Of each of these causes the line whose terms weigh most; none where no line speaks for it."""
     worth: dict[int, list[float]] = {}
     for column, value in vector.items():
-        weights = asked.column(column)
+        weights = trained.column(column)
         worth[column] = [value * weights[row] for row in rows]
     best: dict[int, tuple[float, Line]] = {}
     for line, found in by_line:
-        known = [worth[asked.columns[term]] for term in sorted(found) if asked.columns.get(term) in worth]
+        known = [worth[trained.columns[term]] for term in sorted(found) if trained.columns.get(term) in worth]
         for row, weight in zip(rows, map(sum, zip(*known, strict=True)), strict=False):
             if weight > max(0.0, best[row][0] if row in best else 0.0):
                 best[row] = (weight, line)

@@ -1,4 +1,4 @@
-"""What is said of the place: system, kernel, WSL, container, cluster, limits."""
+"""What is said of the machine: system, kernel, WSL, container, cluster, limits."""
 
 from __future__ import annotations
 

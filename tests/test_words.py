@@ -1,0 +1,67 @@
+"""One word for one thing: words that once named several are no part of a name of the product (CONTRIBUTING, Words)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from .test_imports import ROOT, sources
+
+WORDS = frozenset(("asked", "begun", "fits", "fitting", "hardly", "looks", "place", "places", "said", "tell", "told"))
+KEPT = {
+    ("doctor/snapshot/fact.py", "NOT_ASKED"): "the reason is called so in reports",
+    ("doctor/snapshot/cap.py", "place"): "a key of the report",
+    ("doctor/checks/looked_at_in_part.py", "place"): "the same",
+    ("doctor/probes/caps.py", "place"): "the same",
+    ("doctor/checks/gpu_path_not_available.py", "_not_asked"): "whether the reason is not-asked",
+    ("doctor/commands/write.py", "_in_place"): "over the file that is there",
+}
+"""(file, name) to why it stays."""
+KEY_VALUE_READERS = frozenset(
+    f"doctor/text/{name}.py"
+    for name in ("answers", "clauses", "free", "keyed", "keys", "layout", "names", "nested", "prose", "tell", "terse", "values")
+)  # fmt: skip
+"""Their names are not gone through yet."""
+
+
+def names(tree: ast.Module) -> Iterator[str]:
+    """Every name that a file gives: of functions, classes, arguments, variables, attributes and keywords."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.keyword) and node.arg:
+            yield node.arg
+
+
+def words(name: str) -> set[str]:
+    return {part.lower() for part in re.split(r"_|(?<=[a-z])(?=[A-Z])", name)}
+
+
+def found() -> Iterator[tuple[str, str]]:
+    for path in sources():
+        file = Path(path).as_posix()
+        if file in KEY_VALUE_READERS:
+            continue
+        if words(path.stem) & WORDS:
+            yield file, path.stem
+        for name in sorted(set(names(ast.parse((ROOT / path).read_text("utf-8"))))):
+            if words(name) & WORDS:
+                yield file, name
+
+
+def test_no_name_has_a_word_that_named_several_things() -> None:
+    used = list(found())
+    assert [one for one in used if one not in KEPT] == []
+    assert KEPT.keys() <= set(used), "what is kept is still there"
+
+
+def test_the_files_that_are_left_out_are_there() -> None:
+    assert {Path(path).as_posix() for path in sources()} >= KEY_VALUE_READERS
