@@ -44,6 +44,16 @@ class Extension(Row, frozen=True, kw_only=True, gc=False):
     platforms: str = ""
 
 
+class ExtensionIndex(Row, frozen=True, kw_only=True, gc=False):
+    """An index of a project's own with one release for another CUDA than PyPI's; torch: what that build is made for."""
+
+    package: str
+    version: str
+    tag: str
+    torch: str
+    url: str
+
+
 class ExtensionWheel(Row, frozen=True, kw_only=True, gc=False):
     """Wheels that a release of an extension has beside PyPI, for one CUDA major: each torch minor with each Python, but
     those in `absent` ('2.4 3.13'), and each C++ ABI (TRUE: the new one). url: with the fields in braces."""

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from .rows_driver import CompatNote, CudaMajor, DriverBranch, ForwardCompat, ForwardCompatRule, Toolkit
     from .rows_gpu import Board, Gpu, GpuSpec
     from .rows_library import CudaError, Cudnn, Framework, Nccl, NvmlError
-    from .rows_more import Cpu, Extension, ExtensionWheel, Image, MigProfile, NvLink, Pcie, Performance, Rocm
+    from .rows_more import (
+        Cpu,
+        Extension,
+        ExtensionIndex,
+        ExtensionWheel,
+        Image,
+        MigProfile,
+        NvLink,
+        Pcie,
+        Performance,
+        Rocm,
+    )
     from .rows_torch import Companion, CondaBuild, IndexUrl, TorchBuild, TorchRelease
 
 T = TypeVar("T")
@@ -81,6 +92,7 @@ class Store:
     images: Table[Image] = Table("images")
     extensions: Table[Extension] = Table("extensions")
     extension_wheels: Table[ExtensionWheel] = Table("extension_wheels")
+    extension_indexes: Table[ExtensionIndex] = Table("extension_indexes")
     mig_profiles: Table[MigProfile] = Table("mig")
     performance: Table[Performance] = Table("performance")
     nvlinks: Table[NvLink] = Table("nvlink")

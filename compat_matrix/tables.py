@@ -38,6 +38,7 @@ TABLES = {
     "images": ("rows_more", "Image"),
     "extensions": ("rows_more", "Extension"),
     "extension_wheels": ("rows_more", "ExtensionWheel"),
+    "extension_indexes": ("rows_more", "ExtensionIndex"),
     "mig": ("rows_more", "MigProfile"),
     "performance": ("rows_more", "Performance"),
     "nvlink": ("rows_more", "NvLink"),
@@ -57,7 +58,7 @@ KEYS = {
     "companions": ("torch", "package", "version"), "cudnn": ("version",), "nccl": ("version",),
     "frameworks": ("package", "version", "cuda"),
     "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
-    "rocm": ("torch", "rocm"), "pcie": ("gen",),
+    "extension_indexes": ("package", "version", "tag"), "rocm": ("torch", "rocm"), "pcie": ("gen",),
 }  # fmt: skip
 
 

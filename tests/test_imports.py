@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "compat_matrix",
         "msgspec",
     },
+    "doctor/resolve": {"doctor/fixes", "doctor/snapshot", "compat_matrix", "packaging", "msgspec"},
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
     "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "msgspec", "rich"},
 }

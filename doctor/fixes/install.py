@@ -32,6 +32,8 @@ class Install(Struct, frozen=True, kw_only=True):
     """The only index to ask; empty for the default one."""
     extra_index: str = ""
     """Asked beside the default one: the first of the two for uv, both at once for pip."""
+    more_indexes: tuple[str, ...] = ()
+    """Further ones beside `extra_index`."""
     find_links: str = ""
     again: tuple[str, ...] = ()
     """Names among the packages that are written anew even where their version is there."""
@@ -115,9 +117,14 @@ def _pip(request: Install, pip: str, words: Sequence[str]) -> str:
     args += ["-r", request.requirements] if request.requirements else []
     args += ["-c", request.constraint] if request.constraint else []
     args += ["--index-url", request.index] if request.index else []
-    args += ["--extra-index-url", request.extra_index] if request.extra_index else []
+    for url in _extra(request):
+        args += ["--extra-index-url", url]
     args += ["-f", request.find_links] if request.find_links else []
     return f"{_set(request)}{pip} install {shlex.join(args)}"
+
+
+def _extra(request: Install) -> tuple[str, ...]:
+    return (request.extra_index, *request.more_indexes) if request.extra_index else ()
 
 
 def _set(request: Install) -> str:
@@ -143,7 +150,9 @@ def uv_line(request: Install, python: str = "") -> str:
     args += ["-r", request.requirements] if request.requirements else []
     args += ["-c", request.constraint] if request.constraint else []
     args += ["--default-index", request.index] if request.index else []
-    args += ["--index", request.extra_index, "--index-strategy", "unsafe-best-match"] if request.extra_index else []
+    for url in _extra(request):
+        args += ["--index", url]
+    args += ["--index-strategy", "unsafe-best-match"] if request.extra_index else []
     args += ["--find-links", request.find_links] if request.find_links else []
     return f"{_set(request)}uv pip install {f'--python {python} ' if python else ''}{shlex.join(args)}"
 

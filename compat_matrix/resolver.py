@@ -1,0 +1,277 @@
+"""The engine behind `gpudoctor resolve`: which torch builds fit a machine and its wishes, and why the others do not.
+
+Filters in this order, each naming the rows it stands on: platform published, Python, machine code for every GPU (and in
+the cuDNN that the build brings), the driver, companions, wishes. Pure and offline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from .builds import STALE_MINORS, _chooser, _served
+from .code import compute_capability
+from .companions import expected
+from .drivers import compat_packages, driver_for_cuda, driver_for_gpu
+from .torchs import index_url, python_for_torch, usable
+from .versions import minor, numbers, tag_cuda
+from .wishes import Chosen, Wish, wish_fits
+
+if TYPE_CHECKING:
+    from .rows_driver import Row
+    from .rows_torch import TorchBuild
+    from .store import Store
+
+Filter = Literal["platform", "python", "architecture", "driver", "companion", "wish"]
+FILTERS: tuple[Filter, ...] = ("platform", "python", "architecture", "driver", "companion", "wish")
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked. gpus: compute capabilities, one for each different GPU; driver: '' where none is installed yet;
+    os: linux, wsl or windows; arch: x86_64 or aarch64; python: '3.12', '3.13t' or '' for any; eligible: whether forward
+    compatibility is for these GPUs (data-center boards)."""
+
+    gpus: tuple[str, ...]
+    driver: str = ""
+    os: str = "linux"
+    arch: str = "x86_64"
+    python: str = ""
+    wishes: tuple[Wish, ...] = ()
+    eligible: bool = False
+
+    @property
+    def platform(self) -> str:
+        """Platform of wheels."""
+        return "windows" if self.os == "windows" else f"linux_{self.arch}"
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A build that fits. grade: native, minor-version, forward-compat (needs a package of NVIDIA's), or no-driver;
+    chosen: what answers each wish but torch; gives_up: sentences; index: '' where a plain install gives this build."""
+
+    build: TorchBuild
+    grade: str
+    why: str
+    served: dict[str, str]
+    chosen: tuple[Chosen, ...] = ()
+    companions: dict[str, str] = {}
+    gives_up: tuple[str, ...] = ()
+    index: str = ""
+    compat_package: str = ""
+    rows: tuple[Row, ...] = ()
+
+
+class Rejected(msgspec.Struct, frozen=True, kw_only=True):
+    """A build that falls out, at the first filter that it fails."""
+
+    build: TorchBuild
+    filter: Filter
+    reason: str
+    rows: tuple[Row, ...] = ()
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """candidates: best first; conflict: the smallest set of wishes that no build fulfils; uv: the backend that uv's
+    choice by the driver alone would be ('' without a driver); notes: sentences about the whole."""
+
+    candidates: tuple[Candidate, ...]
+    rejected: tuple[Rejected, ...]
+    conflict: tuple[Wish, ...] = ()
+    uv: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def resolve(m: Store, q: Question) -> Answer:
+    """Every build judged, the fitting ones ranked."""
+    found: list[Candidate] = []
+    out: list[Rejected] = []
+    for build in m.builds:
+        if build.platform == q.platform:
+            verdict = fit(m, q, build)
+            (found if isinstance(verdict, Candidate) else out).append(verdict)  # type: ignore[arg-type]
+    uv = uv_backend(m, q)
+    leads = _uv_leads(m, q, found, uv)
+    newest = max((numbers(one.build.torch) for one in found), default=())
+    found.sort(key=lambda one: _rank(one, newest, leads))
+    ranked = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
+    conflict = _conflict(m, q) if not ranked and q.wishes else ()
+    return Answer(candidates=ranked, rejected=tuple(out), conflict=conflict, uv=uv)
+
+
+def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
+    """One build against the question."""
+
+    def no(filter_: Filter, reason: str, *rows: Row) -> Rejected:
+        return Rejected(build=build, filter=filter_, reason=reason, rows=(build, *rows))
+
+    if not usable(build):
+        state = {"dropped": "is no longer published", "unverified": "is not known to be published"}
+        return no("platform", state.get(build.published, "is known from memory only"))
+    if q.python:
+        grade = python_for_torch(m, build.torch, q.python, q.platform)
+        if grade.grade != "ok":
+            return no("python", grade.reason, *grade.rows)
+    served = _served(m, build, q.gpus)
+    if isinstance(served, str):
+        return no("architecture", f"lacks {served.partition(' ')[2]}: it has {' '.join(build.sass)}")
+    held = undriven(m, q)
+    if held:
+        return no("driver", *held)
+    how = _driver(m, q, build.tag)
+    if how[0] == "no":
+        return no("driver", how[1], *how[3])
+    wanted = [wish.package for wish in q.wishes]
+    companions = {}
+    for package in ("torchvision", "torchaudio"):
+        goes = expected(m, build.torch, package)
+        if goes is not None and goes.relation in ("==", ">="):
+            companions[package] = goes.version
+        elif package in wanted:
+            return no("companion", f"no {package} for torch {build.torch} is listed")
+    chosen: list[Chosen] = []
+    for wish in q.wishes:
+        answer = _wish(m, q, build, wish, companions, tuple(chosen))
+        if isinstance(answer, str):
+            return no("wish", answer)
+        chosen += [answer] if answer else []
+    index = index_url(m, build.tag)
+    return Candidate(
+        build=build,
+        grade=how[0],
+        why=how[1],
+        served=served,
+        chosen=tuple(chosen),
+        companions=companions,
+        index="" if build.pypi_default else index.url if index else f"https://download.pytorch.org/whl/{build.tag}",
+        compat_package=how[2],
+        rows=(build, *how[3], *((index,) if index else ()), *(row for one in chosen for row in one.rows)),
+    )
+
+
+def _wish(
+    m: Store, q: Question, build: TorchBuild, wish: Wish, companions: dict[str, str], others: tuple[Chosen, ...]
+) -> Chosen | str | None:
+    if wish.package == "torch":
+        return None if _chooser(wish.specifier)(build.torch) else f"{wish} asks for another torch"
+    if wish.package in ("torchvision", "torchaudio"):
+        version = companions[wish.package]
+        return None if _chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
+    return wish_fits(m, wish, build, q.gpus, q.python, q.platform, others)
+
+
+def undriven(m: Store, q: Question) -> tuple[str, Row] | tuple[()]:
+    """Which GPU the driver does not drive at all; empty where it drives every one, or is not told."""
+    known: dict[tuple[str, str, tuple[str, ...]], tuple[str, Row] | tuple[()]] = m.memo("undriven", dict)
+    key = (q.driver, q.os, q.gpus)
+    if key not in known:
+        known[key] = ()
+        for gpu in q.gpus if q.driver else ():
+            answer = driver_for_gpu(m, q.driver, gpu, None, "linux" if q.os == "linux" else "windows")
+            row = compute_capability(m, gpu)
+            if answer.grade in ("too-old", "too-new") and row:
+                known[key] = (f"driver {q.driver} does not drive it: {answer.reason}", row)
+                break
+    return known[key]
+
+
+def _driver(m: Store, q: Question, tag: str) -> tuple[str, str, str, tuple[Row, ...]]:
+    """(grade or 'no', reason, compat package, rows); worked out once for a driver and a tag."""
+    known: dict[tuple[str, str, str, bool], tuple[str, str, str, tuple[Row, ...]]] = m.memo("driver for tag", dict)
+    key = (q.driver, q.os, tag, q.eligible)
+    if key not in known:
+        known[key] = _driver_of(m, q, tag)
+    return known[key]
+
+
+def _driver_of(m: Store, q: Question, tag: str) -> tuple[str, str, str, tuple[Row, ...]]:
+    cuda = tag_cuda(tag)
+    if cuda is None:
+        return "no", f"{tag} is no CUDA build", "", ()
+    if not q.driver:
+        return "no-driver", "no driver yet", "", ()
+    answer = driver_for_cuda(m, q.driver, cuda, "linux" if q.os == "linux" else "windows")
+    if answer.grade in ("native", "minor-version"):
+        return answer.grade, answer.reason, "", answer.rows
+    version = minor(cuda)
+    if answer.grade == "needs-forward-compat" and q.eligible and version:
+        packages = compat_packages(m, version, numbers(q.driver)[0])
+        if packages:
+            return "forward-compat", f"{answer.reason}; {packages[0]} brings a newer libcuda", packages[0], answer.rows
+    return "no", answer.reason, "", answer.rows
+
+
+def uv_backend(m: Store, q: Question) -> str:
+    """The tag of the index that uv's `--torch-backend=auto` asks first, by the driver alone; '' where it has none.
+
+    By the floors of its table (the min_driver columns of index_urls), the newest CUDA that has a torch of the wish.
+    """
+    if not q.driver:
+        return ""
+    column = "min_driver_linux" if q.os != "windows" else "min_driver_windows"
+    # On WSL uv reads the Windows driver's number, and compares it with its table for Linux.
+    wanted = next((_chooser(wish.specifier) for wish in q.wishes if wish.package == "torch"), _chooser(None))
+    tags = [
+        row.tag
+        for row in m.index_urls
+        if (floor := getattr(row, column)) and numbers(q.driver) >= numbers(floor)
+        if any(wanted(torch) for torch in row.torch)
+    ]
+    return max(tags, key=lambda tag: minor(tag_cuda(tag)) or (0, 0), default="")
+
+
+def _uv_leads(m: Store, q: Question, found: Sequence[Candidate], uv: str) -> str:
+    """uv's backend where no limit of a GPU binds: the newest torch there (for this Python, these wishes) is served."""
+    if not uv:
+        return ""
+    free = msgspec.structs.replace(q, gpus=())
+    there = [b for b in m.builds if b.platform == q.platform and b.tag == uv]
+    best = max((numbers(b.torch) for b in there if isinstance(fit(m, free, b), Candidate)), default=None)
+    held = any(one.build.tag == uv and numbers(one.build.torch) == best for one in found)
+    return uv if held else ""
+
+
+def _rank(one: Candidate, newest: tuple[int, ...], uv: str) -> tuple[object, ...]:
+    """uv's backend first; then recent torch, native before minor-version, forward compatibility last."""
+    version = numbers(one.build.torch)
+    fresh = version[0] == newest[0] and newest[1] - version[1] <= STALE_MINORS
+    cuda = minor(tag_cuda(one.build.tag)) or (0, 0)
+    stage = {"minor-version": 1, "forward-compat": 3}.get(one.grade, 0 if fresh else 2)
+    near = cuda if one.grade == "minor-version" else (-cuda[0], -cuda[1])
+    choices = tuple(choice.rank for choice in one.chosen)
+    leads = one.build.tag == uv
+    return (not leads, stage, choices, tuple(-part for part in version), not one.build.pypi_default, near)
+
+
+def _gives_up(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
+    lost = []
+    if one.grade == "minor-version":
+        lost.append("kernels that are compiled at run time from PTX newer than the driver (its own code runs)")
+    if one.grade == "forward-compat":
+        lost.append(f"nothing but a step: {one.compat_package} has to be installed and on the loader's path")
+    if numbers(one.build.torch)[:2] < newest[:2]:
+        lost.append(f"what torch {newest[0]}.{newest[1]} has beyond {one.build.torch}")
+    lost += [choice.gives_up for choice in one.chosen if choice.gives_up]
+    lost += [
+        f"{name}: none is listed for torch {one.build.torch}" for name in ("torchvision",) if name not in one.companions
+    ]
+    return tuple(lost)
+
+
+def _conflict(m: Store, q: Question) -> tuple[Wish, ...]:
+    """The smallest set of wishes that no build for this machine fulfils; empty where the machine alone has none."""
+
+    def possible(wishes: tuple[Wish, ...]) -> bool:
+        asked = msgspec.structs.replace(q, wishes=wishes)
+        builds = (b for b in m.builds if b.platform == q.platform)
+        return any(isinstance(fit(m, asked, build), Candidate) for build in builds)
+
+    if not possible(()):
+        return ()
+    for size in range(1, len(q.wishes) + 1):
+        for some in combinations(q.wishes, size):
+            if not possible(some):
+                return some
+    return ()

@@ -1,0 +1,258 @@
+"""What another package asks of a torch build: vLLM, flash-attn, xformers, bitsandbytes, TensorFlow, JAX and others."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .extension_wheels import extension_wheel
+from .frameworks import framework
+from .torchs import release_row
+from .versions import numbers, tag_cuda
+
+if TYPE_CHECKING:
+    from .rows_driver import Row
+    from .rows_library import Framework
+    from .rows_more import Extension
+    from .rows_torch import TorchBuild
+    from .store import Store
+
+EXTENSIONS = ("vllm", "sglang", "xformers", "bitsandbytes")
+WHEELS = ("flash-attn", "causal-conv1d", "mamba-ssm")
+FRAMEWORKS = {"tensorflow": "and-cuda", "jax": "cuda", "onnxruntime-gpu": "cuda,cudnn", "cupy": ""}
+"""Package -> its extra that brings CUDA as wheels."""
+KNOWN = ("torch", "torchvision", "torchaudio", *EXTENSIONS, *WHEELS, *FRAMEWORKS)
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A package and what is asked of its version: '' for any, '2.8', '==2.8.*', '>=0.10'."""
+
+    package: str
+    specifier: str = ""
+
+    def __str__(self) -> str:
+        sign = "==" if self.specifier and self.specifier[0].isdigit() else ""
+        return f"{self.package}{sign}{self.specifier}"
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that answers a wish. requirement: as pip writes it; url: of the wheel where it is no index's; index:
+    asked beside torch's; rank: 0 for the newest release; python: what it asks of Python."""
+
+    package: str
+    version: str
+    requirement: str
+    url: str = ""
+    index: str = ""
+    rank: int = 0
+    gives_up: str = ""
+    rows: tuple[Row, ...] = ()
+
+
+def wish_fits(
+    m: Store,
+    wish: Wish,
+    build: TorchBuild,
+    gpus: tuple[str, ...],
+    python: str,
+    platform: str,
+    others: tuple[Chosen, ...] = (),
+) -> Chosen | str:
+    """The newest release of the package for this build and machine, or why there is none."""
+    if wish.package in EXTENSIONS:
+        return _extension(m, wish, build, gpus, python, platform)
+    if wish.package in WHEELS:
+        return _wheel(m, wish, build, gpus, python, platform)
+    if wish.package in FRAMEWORKS:
+        return _framework(m, wish, build, python, platform, others)
+    return f"{wish.package} is not listed in this matrix"
+
+
+@cache
+def allowed(specifier: str, version: str) -> bool:
+    """Whether a version is what was asked for; an unreadable wish allows nothing."""
+    if not specifier:
+        return True
+    if re.fullmatch(r"\d+(\.\w+)*", specifier):
+        wanted = numbers(specifier)
+        return version == specifier or numbers(version)[: len(wanted)] == wanted
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(specifier).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return False
+
+
+def releases(m: Store, package: str) -> tuple[Extension, ...]:
+    """The listed releases of an extension, newest first."""
+    rows: dict[str, Any] = m.memo("extensions by package", dict)
+    if package not in rows:
+        own = [row for row in m.extensions if row.package == package]
+        rows[package] = tuple(sorted(own, key=lambda row: _order(row.version), reverse=True))
+    return rows[package]  # type: ignore[no-any-return]
+
+
+def _order(version: str) -> tuple[tuple[int, ...], int]:
+    post = re.search(r"post(\d+)", version)
+    return numbers(version), int(post[1]) if post else 0
+
+
+def _extension(
+    m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str
+) -> Chosen | str:
+    reasons: list[str] = []
+    rows = [row for row in releases(m, wish.package) if allowed(wish.specifier, row.version)]
+    for rank, row in enumerate(rows):
+        lacks, index = _lacks(m, row, build, gpus, python, platform)
+        if not lacks:
+            needs_index = "" if build.pypi_default or wish.package == "bitsandbytes" else index
+            return Chosen(
+                package=wish.package,
+                version=row.version,
+                requirement=f"{wish.package}=={row.version}",
+                index=needs_index,
+                rank=rank,
+                gives_up=f"{wish.package} {rows[0].version}: {_lacks(m, rows[0], build, gpus, python, platform)[0]}"
+                if rank
+                else "",
+                rows=(row,),
+            )
+        reasons.append(f"{wish.package} {row.version} {lacks}")
+    return reasons[0] if reasons else f"no {wish} is listed in this matrix"
+
+
+def _lacks(
+    m: Store, row: Extension, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str
+) -> tuple[str, str]:
+    """(what keeps a release from this build, '' where it fits; the index that has it for the build's CUDA)."""
+    system = "windows" if platform == "windows" else platform.removeprefix("linux_")
+    if system not in row.platforms and not (row.platforms == "linux" and platform.startswith("linux")):
+        return f"has no wheel for {platform}", ""
+    if python and row.requires_python and not allowed(row.requires_python, python.rstrip("t")):
+        return f"asks for Python {row.requires_python}", ""
+    if row.torch and not allowed(row.torch, build.torch):
+        return f"asks for torch {row.torch}", ""
+    cuda = tag_cuda(build.tag) or ""
+    index = ""
+    if row.package in ("vllm", "sglang"):
+        published = "12" if row.min_driver.startswith("525") else "13"
+        if published != cuda.partition(".")[0]:
+            other = next(
+                (
+                    i
+                    for i in m.extension_indexes
+                    if (i.package, i.version, i.tag) == (row.package, row.version, build.tag)
+                ),
+                None,
+            )
+            if other is None:
+                return f"is published for CUDA {published}", ""
+            index = other.url
+        elif not build.pypi_default:
+            return f"is built with the torch {build.torch} of the default index", ""
+    elif row.package == "xformers" and not build.pypi_default:
+        listed = re.findall(r"cu\d+", row.cuda)
+        if build.tag not in listed:
+            return f"has no build for {build.tag}", ""
+    if row.package == "bitsandbytes" and not _within(cuda, row.cuda):
+        return f"has no library for CUDA {cuda}", ""
+    floor = re.match(r"\d+\.\d", row.min_sm)
+    low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor[0])]
+    if low:
+        return f"asks for compute capability {floor[0] if floor else ''}, not {low[0]}", ""
+    return "", index
+
+
+def _within(cuda: str, text: str) -> bool:
+    """Whether CUDA lies within 'a to b' of a text; True where it names no range."""
+    found = re.search(r"(\d+\.\d+) to (\d+\.\d+)", text)
+    return found is None or numbers(found[1]) <= numbers(cuda) <= numbers(found[2])
+
+
+def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str) -> Chosen | str:
+    rows = [row for row in m.extension_wheels if row.package == wish.package and allowed(wish.specifier, row.version)]
+    if not rows:
+        return f"no wheels of {wish} are known"
+    floor = rows[-1].min_capability
+    low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor)]
+    if low:
+        return f"{wish.package} asks for compute capability {floor}, not {low[0]}"
+    new_abi = numbers(build.torch)[:2] >= (2, 7)
+    cuda = tag_cuda(build.tag) or ""
+    for version in dict.fromkeys(row.version for row in reversed(rows)):
+        found = extension_wheel(
+            m,
+            wish.package,
+            torch=build.torch,
+            cuda=cuda,
+            python=python or "3.12",
+            abi=new_abi,
+            platform=platform,
+            version=version,
+        )
+        if found.url:
+            return Chosen(
+                package=wish.package,
+                version=version,
+                requirement=f"{wish.package} @ {found.url}",
+                url=found.url,
+                rows=found.rows,
+            )
+    return f"{wish.package}: {found.reason}"
+
+
+def _framework(
+    m: Store, wish: Wish, build: TorchBuild, python: str, platform: str, others: tuple[Chosen, ...]
+) -> Chosen | str:
+    """A framework beside torch in one environment: both bring cuDNN, and one environment holds one."""
+    release = release_row(m, build.torch)
+    cudnn = (release.cudnn_per_build.get(build.tag, "") or release.cudnn) if release else ""
+    major = (tag_cuda(build.tag) or "").partition(".")[0]
+    reasons = []
+    for rank, row in enumerate(_framework_rows(m, wish)):
+        if python and row.pythons and python not in row.pythons:
+            reasons.append(f"{row.package} {row.version} is for Python {row.pythons[0]} to {row.pythons[-1]}")
+        elif platform not in row.gpu_platforms:
+            reasons.append(f"{row.package} {row.version} uses no GPU on {platform}")
+        elif row.cuda.partition(".")[0] != major:
+            reasons.append(
+                f"{row.package} {row.version} is built for CUDA {row.cuda}, torch {build.torch} {build.tag} is not"
+            )
+        elif row.cudnn and cudnn and not _same_cudnn(row, cudnn):
+            reasons.append(f"{row.package} {row.version} wants cuDNN {row.cudnn}, torch {build.torch} brings {cudnn}")
+        else:
+            extra = "cuda" + major if wish.package == "jax" else FRAMEWORKS[wish.package] if row.extra else ""
+            name = row.package if wish.package == "cupy" else wish.package
+            exact = f"=={row.version}" + ("" if row.version.count(".") > 1 else ".*")
+            spec = f"{name}[{extra}]{exact}" if extra else f"{name}{exact}"
+            return Chosen(package=wish.package, version=row.version, requirement=spec, rank=rank, rows=(row,))
+    return reasons[0] if reasons else f"no {wish} is listed in this matrix"
+
+
+def _same_cudnn(row: Framework, cudnn: str) -> bool:
+    """An exact pin (tensorflow before 2.20) wants its own; the rest any newer one of its major."""
+    have, want = numbers(cudnn), numbers(row.cudnn)
+    if row.package == "tensorflow" and numbers(row.version) < (2, 20):
+        return have[:2] == want[:2]
+    return have[:1] == want[:1] and have[: len(want)] >= want
+
+
+def _framework_rows(m: Store, wish: Wish) -> tuple[Framework, ...]:
+    """Its releases that the wish allows, newest first."""
+    known: dict[Wish, tuple[Framework, ...]] = m.memo("frameworks wished", dict)
+    if wish not in known:
+        if re.fullmatch(r"\d+(\.\d+)+", wish.specifier):
+            rows = list(framework(m, wish.package, wish.specifier))
+        else:
+            names = {
+                row.package
+                for row in m.frameworks
+                if row.package == wish.package or row.package.startswith(f"{wish.package}-cuda")
+            }
+            rows = [row for row in m.frameworks if row.package in names and allowed(wish.specifier, row.version)]
+        known[wish] = tuple(sorted(rows, key=lambda row: numbers(row.version), reverse=True))
+    return known[wish]

@@ -1,0 +1,154 @@
+"""What `resolve` does once its flags are known."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from compat_matrix.resolver import Answer, Candidate, Question, resolve
+
+from ..guard import Refusal
+from ..resolve.machine import Machine, Unclear, card, driver, of_snapshot, python, wish
+from .assess import matrix_of
+from .write import write
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def run_resolve(flags: dict[str, Any]) -> int:
+    """Ask the engine and print; returns the exit code."""
+    m = matrix_of(flags)
+    try:
+        machine = machine_of(m, flags)
+        q = machine.question([wish(text) for text in flags["wishes"]])
+    except Unclear as unclear:
+        if not unclear.unknown:
+            raise Refusal(str(unclear)) from None
+        click.echo(f"gpudoctor: {unclear}", err=True)
+        return 3
+    answer = resolve(m, q)
+    write(_rendered(m, machine, q, answer, flags).encode(), flags["output"])
+    if not answer.candidates:
+        return 3
+    return _verified(m, q, answer.candidates[0]) if flags["verify"] else 0
+
+
+def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
+    """The machine in words, with what is not told taken from the report or this machine where no GPU is named."""
+    if flags["gpus"]:
+        base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]))
+    elif flags["from_"]:
+        from .saved import read_report
+
+        base = of_snapshot(read_report(flags["from_"]).snapshot, m)
+    else:
+        base = _here(m, flags)
+    notes = list(base.notes)
+    system = flags["os_"] or base.os
+    version = base.driver
+    if flags["driver"] is not None:
+        version, note = driver(m, flags["driver"], system)
+        notes += [note] if note else []
+    asked = python(flags["python_"]) if flags["python_"] else base.python
+    machine = replace(base, os=system, arch=flags["arch"] or base.arch, driver=version, python=asked)
+    if any(one.tegra for one in machine.cards):
+        machine = replace(machine, arch="aarch64")
+        notes.append(
+            "Jetson: the driver is part of JetPack. Builds for its own CUDA are on NVIDIA's Jetson index, and in "
+            "NVIDIA's containers for it; what is listed here is the aarch64 wheels of PyTorch's own index."
+        )
+    if not machine.driver and not any(one.tegra for one in machine.cards):
+        from ..resolve.text import no_driver
+
+        notes.append(no_driver(m, machine.cards, machine.os))
+    return replace(machine, notes=tuple(notes))
+
+
+def _here(m: Matrix, flags: dict[str, Any]) -> Machine:
+    from ..report.progress import Progress
+    from .sources import gather
+
+    look = {
+        "no_import": True,
+        "python_": None,
+        "root": None,
+        "replay": None,
+        "from_": None,
+        "timeout": flags["timeout"],
+    }
+    with Progress() as progress:
+        return of_snapshot(gather(look, progress), m)
+
+
+def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
+    if flags["format_"] == "json":
+        return _json(m, machine, q, answer)
+    if flags["format_"] == "text" or not answer.candidates:
+        from ..resolve.text import text
+
+        return text(m, machine, q, answer, explain_all=flags["explain_all"])
+    from ..resolve.formats import FORMATS
+
+    return FORMATS[flags["format_"]](m, q, answer.candidates[0])
+
+
+def _json(m: Matrix, machine: Machine, q: Question, answer: Answer) -> str:
+    from compat_matrix.tables import row_name
+
+    from ..resolve.choice import lines
+
+    def rows(found: tuple[Any, ...]) -> list[dict[str, str]]:
+        unique = {id(row): row for row in found}.values()
+        return [
+            {"table": row_name(r)[0], "row": row_name(r)[1], "source": m.source(r.source), "confidence": r.confidence}
+            for r in unique
+        ]
+
+    def candidate(one: Candidate) -> dict[str, Any]:
+        how = lines(m, q, one)
+        return {
+            "torch": one.build.torch, "tag": one.build.tag, "platform": one.build.platform, "grade": one.grade,
+            "why": one.why, "served": one.served, "companions": one.companions, "gives_up": one.gives_up,
+            "packages": how.request.packages, "index": one.index, "pip": how.pip, "uv": how.uv, "conda": how.conda,
+            "dockerfile": how.image, "rows": rows(one.rows),
+        }  # fmt: skip
+
+    data = {
+        "machine": machine,
+        "wishes": [str(one) for one in q.wishes],
+        "candidates": [candidate(one) for one in answer.candidates],
+        "rejected": [
+            {"torch": out.build.torch, "tag": out.build.tag, "filter": out.filter, "reason": out.reason}
+            for out in answer.rejected
+        ],
+        "conflict": [str(one) for one in answer.conflict],
+        "uv_backend": answer.uv,
+        "matrix": {"version": m.version, "differs": m.differs},
+    }
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+
+
+def _verified(m: Matrix, q: Question, one: Candidate) -> int:
+    """Let the user's own uv, else pip, try the line: 0 where it resolves, 1 where it does not."""
+    import shlex
+    import shutil
+
+    from ..resolve.choice import lines
+
+    how = lines(m, q, one)
+    command = shlex.split(how.uv if shutil.which("uv") else how.pip)
+    command.insert(command.index("install") + 1, "--dry-run")
+    click.echo(f"$ {shlex.join(command)}", err=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        click.echo(f"it could not be tried: {error}", err=True)
+        return 3
+    last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+    click.echo("\n".join(last), err=True)
+    return 0 if done.returncode == 0 else 1

@@ -1,0 +1,207 @@
+"""The machine that `gpudoctor resolve` is asked about: in words, or as it was looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from compat_matrix.resolver import Question
+from compat_matrix.versions import numbers
+from compat_matrix.wishes import KNOWN, Wish
+
+from ..fixes.machine import driver_version, python_version, seen_gpus
+from ..snapshot import Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_AKIN = {
+    "pytorch": "torch", "tensorflow-gpu": "tensorflow", "jaxlib": "jax", "onnxruntime": "onnxruntime-gpu",
+    "flash-attention": "flash-attn", "flash_attn": "flash-attn",
+}  # fmt: skip
+
+
+class Unclear(Exception):
+    """What was asked cannot be answered: one line. `unknown`: not in the matrix (exit 3), else wrong usage (2)."""
+
+    def __init__(self, text: str, unknown: bool = False) -> None:
+        super().__init__(text)
+        self.unknown = unknown
+
+
+class Card(Struct, frozen=True):
+    """A GPU by name and compute capability. forward: whether forward compatibility is for it."""
+
+    name: str
+    capability: str
+    count: int = 1
+    forward: bool = False
+    tegra: bool = False
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """GPUs (none known: empty), driver ('' for none yet), system and Python ('' for any)."""
+
+    cards: tuple[Card, ...]
+    driver: str = ""
+    os: str = "linux"
+    arch: str = "x86_64"
+    python: str = ""
+    notes: tuple[str, ...] = ()
+
+    def question(self, wishes: Sequence[Wish]) -> Question:
+        return Question(
+            gpus=tuple(dict.fromkeys(card.capability for card in self.cards)),
+            driver=self.driver,
+            os=self.os,
+            arch=self.arch,
+            python=self.python,
+            wishes=tuple(wishes),
+            eligible=bool(self.cards) and all(card.forward for card in self.cards),
+        )
+
+    def __str__(self) -> str:
+        cards = ", ".join((f"{card.count}x " if card.count > 1 else "") + card.name for card in self.cards)
+        system = {"linux": "Linux", "wsl": "WSL", "windows": "Windows"}[self.os]
+        parts = [cards, f"driver {self.driver}" if self.driver else "no driver yet", f"{system} {self.arch}"]
+        return " · ".join([*parts, f"Python {self.python}" if self.python else "any Python"])
+
+
+def card(m: Matrix, text: str) -> Card:
+    """A GPU by name ('GTX 1080', '2x A100'), compute capability ('8.6') or PCI id ('10de:2b85'). Raises Unclear."""
+    times = re.match(r"\s*(\d{1,4})\s*[xX×]\s*(?=\D|\d{4})", text)
+    count = int(times[1]) if times else 1
+    name = text[times.end() :].strip() if times else text.strip()
+    if not name or count == 0:
+        raise Unclear(f"--gpu {text!r}: name a GPU, such as 'RTX 4090', 8.9 or 10de:2684")
+    pci = re.fullmatch(r"(?:(?:0x)?10de:)(?:0x)?([0-9a-f]{4})", name, re.I)
+    if re.fullmatch(r"\d{1,2}\.\d[af]?", name):
+        row = m.compute_capability(name)
+        if row is None:
+            raise Unclear(f"compute capability {name} is not listed in this matrix", unknown=True)
+        return Card(f"compute capability {name}", row.cc, count, False, row.tegra)
+    if re.match(r"(?i)jetson\b", name):
+        return _jetson(m, name, count)
+    match = m.gpu(None, pci[1]) if pci else m.gpu(name)
+    if not match.rows and not pci:
+        match = m.gpus_like(name)
+    if not match.rows and re.fullmatch(r"(?:0x)?[0-9a-f]{4}", name, re.I):
+        match = m.gpu(None, name)
+    if not match.rows:
+        raise Unclear(f"GPU {name!r} is not listed in this matrix{_close(m, name)}", unknown=bool(pci))
+    if not match.capability:
+        several = ", ".join(sorted({f"{row.name} ({row.cc})" for row in match.rows})[:6])
+        raise Unclear(f"{name!r} may be {several}: say which")
+    named = match.rows[0].name.removeprefix("NVIDIA ") if len({row.name for row in match.rows}) == 1 else name
+    about = m.compute_capability(match.capability)
+    forward = all(getattr(row, "forward_compat", "unknown") == "yes" for row in match.rows)
+    return Card(named, match.capability, count, forward, bool(about and about.tegra))
+
+
+def _jetson(m: Matrix, name: str, count: int) -> Card:
+    """A module of NVIDIA's Jetson line, by the names that its compute capability is listed with."""
+    words = set(re.findall(r"[a-z]+\d*", name.casefold())) - {"jetson", "agx", "nx", "developer", "kit", "super"}
+    for row in m.capabilities:
+        if row.tegra and words & set(re.findall(r"[a-z]+\d*", row.examples.casefold())):
+            return Card(name, row.cc, count, tegra=True)
+    raise Unclear(f"{name!r} is not listed in this matrix", unknown=True)
+
+
+def _close(m: Matrix, name: str) -> str:
+    names = {row.name.removeprefix("NVIDIA ").removeprefix("GeForce "): row.name for row in m.gpus}
+    short = re.sub(r"(?i)\b(nvidia|geforce)\b", "", name).strip()
+    found = get_close_matches(short.upper(), [key.upper() for key in names], n=3, cutoff=0.6)
+    by_upper = {key.upper(): value for key, value in names.items()}
+    return f"; did you mean {', '.join(by_upper[key] for key in found)}?" if found else ""
+
+
+def driver(m: Matrix, text: str, os: str) -> tuple[str, str]:
+    """(version, note) of '535', '535.129.03', 'none'. A branch alone is taken at its newest. Raises Unclear."""
+    word = text.strip().lower().removeprefix("driver").removeprefix("v").strip()
+    if word in ("none", "no"):
+        return "", ""
+    if not re.fullmatch(r"\d{2,4}(\.\d{1,4}){0,2}", word):
+        raise Unclear(f"--driver {text!r} is no version of a driver, such as 535 or 535.129.03")
+    branch = m.driver_branch(word, "linux" if os == "linux" else "windows")
+    if branch.status == "newer-than-matrix":
+        raise Unclear(f"driver {word} is newer than this matrix: what it supports is not known", unknown=True)
+    if branch.row is None:
+        raise Unclear(f"driver {word} is not listed in this matrix", unknown=True)
+    if "." in word:
+        return word, ""
+    newest = branch.row.latest_seen if os == "linux" and branch.row.latest_seen else f"{word}.999"
+    return newest, f"Driver {word} is taken as the newest of its branch" + (
+        f", {newest}." if newest[-4:] != ".999" else "."
+    )
+
+
+def wish(text: str) -> Wish:
+    """'torch', 'torch==2.8', 'vllm>=0.10'. Raises Unclear."""
+    found = re.fullmatch(r"\s*([A-Za-z][\w.-]*?)\s*((?:[=<>!~]=?|===).*)?", text)
+    if not found:
+        raise Unclear(f"{text!r} is no package with a version, such as torch==2.8")
+    name = found[1].lower().replace("_", "-")
+    name = _AKIN.get(name, name)
+    if name not in KNOWN:
+        close = get_close_matches(name, KNOWN, n=2, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(close)}?" if close else f" (known: {', '.join(KNOWN)})"
+        raise Unclear(f"nothing is known of {name!r}{hint}", unknown=not close)
+    specifier = (found[2] or "").strip()
+    plain = re.fullmatch(r"==\s*(\d+(?:\.\w+)*)(?:\.\*)?(?:\+\w+)?", specifier)
+    if plain:
+        return Wish(name, plain[1])
+    if specifier:
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            SpecifierSet(specifier)
+        except InvalidSpecifier:
+            raise Unclear(f"{text!r}: {specifier} is half a version; say ==2.8 or >=2.8,<3") from None
+    return Wish(name, specifier)
+
+
+def python(text: str) -> str:
+    """'3.12' of '3.12', '3.12.4', '3.13t'. Raises Unclear."""
+    found = re.fullmatch(r"\s*(3\.\d{1,2})(?:\.\d+)?(t?)\s*", text)
+    if not found:
+        raise Unclear(f"--python {text!r} is no version of Python 3, such as 3.12 or 3.13t")
+    return found[1] + found[2]
+
+
+def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
+    """The machine that was looked at. Raises Unclear where its GPUs are not known."""
+    cards: dict[str, Card] = {}
+    for seen in seen_gpus(s, m) or ():
+        if seen.hidden:
+            continue
+        if not seen.capability:
+            raise Unclear(f"what {seen.name} can do is not known: name it with --gpu", unknown=True)
+        before = cards.get(seen.name)
+        match = m.gpu(seen.name)
+        row = m.compute_capability(seen.capability)
+        forward = bool(match.rows) and all(getattr(r, "forward_compat", "") == "yes" for r in match.rows)
+        count = before.count + 1 if before else 1
+        cards[seen.name] = Card(
+            seen.name.removeprefix("NVIDIA "), seen.capability, count, forward, bool(row and row.tegra)
+        )
+    pci = [d.device for d in known(s.driver.pci_devices) or () if d.vendor == "10de"] if not cards else []
+    for device in pci:  # no driver yet: the PCI bus names the board
+        found = m.gpu(None, device)
+        if found.capability:
+            one = card(m, f"10de:{device}")
+            cards[device] = one
+    if not cards:
+        raise Unclear("no NVIDIA GPU is seen here: name one with --gpu 'RTX 4090'", unknown=True)
+    system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
+    version = driver_version(s, m) or ""
+    return Machine(
+        cards=tuple(cards.values()),
+        driver=version if numbers(version) else "",
+        os=system if system in ("linux", "wsl", "windows") else "linux",
+        arch="aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "x86_64",
+        python=python(python_version(s) or "") if python_version(s) else "",
+    )

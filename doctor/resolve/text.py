@@ -1,0 +1,186 @@
+"""The answer for people: the line to paste, why, what else, and why not the others."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from compat_matrix.resolver import FILTERS, Answer, Candidate, Question, Rejected, undriven
+from compat_matrix.versions import numbers, tag_cuda
+
+from .choice import lines
+from .machine import Card, Machine
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+MOST = 5
+_TAGS = 6
+GRADES = {
+    "native": "the driver has this CUDA",
+    "minor-version": "by minor-version compatibility",
+    "forward-compat": "by forward compatibility",
+    "no-driver": "driver still to be installed",
+}
+_WIDTH = 100
+
+
+def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_all: bool = False) -> str:
+    """The whole answer."""
+    rows = []
+    if answer.candidates:
+        first = answer.candidates[0]
+        rows += [lines(m, q, first).pip, "", f"For {machine}", *_about(m, machine, q, first, answer)]
+        others = answer.candidates[1:] if explain_all else _unlike(answer.candidates)
+        if others:
+            rows += ["", "All others that fit:" if explain_all else "Also possible:"]
+            rows += [row for one in others for row in _short(m, q, one, first)]
+    else:
+        rows += [f"Nothing fits {machine}" + (f" and {', '.join(map(str, q.wishes))}" if q.wishes else "") + "."]
+        rows += _nothing(m, machine, q, answer)
+    rows += ["", *_wrapped(machine.notes)] if machine.notes else []
+    rows += ["", "Why not the others:" if answer.candidates else "Why the builds fall out:"]
+    rows += _all_out(answer.rejected) if explain_all else _out(answer)
+    return "\n".join(rows) + "\n"
+
+
+def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Answer) -> list[str]:
+    how = lines(m, q, one)
+    rows = [f"  torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}: {one.why}; {_code(one)}."]
+    rows += [f"  {chosen.package} {chosen.version}" for chosen in one.chosen]
+    rows += ["", f"uv:      {how.uv}"]
+    rows += [f"conda:   {how.conda}"] if how.conda else []
+    rows += [f"Docker:  {how.image[0]}", *(f"         {line}" for line in how.image[1:])] if how.image else []
+    if one.gives_up:
+        rows += ["", "It gives up:", *_wrapped(f"- {lost}" for lost in one.gives_up)]
+    differs = _uv_differs(machine, answer) if answer.uv not in ("", one.build.tag) else ""
+    rows += ["", *_wrapped([differs])] if differs else []
+    return rows
+
+
+def _uv_differs(machine: Machine, answer: Answer) -> str:
+    """Where it is for a GPU that uv's choice by the driver alone is not the one here: which GPU, and why."""
+    there = [out for out in answer.rejected if out.build.tag == answer.uv and out.filter == "architecture"]
+    if not there:
+        return ""
+    newest = max(there, key=lambda out: numbers(out.build.torch))
+    lost = ", ".join(card.name for card in machine.cards if f"for {card.capability}:" in newest.reason)
+    return f"uv's --torch-backend=auto would take {answer.uv} by the driver alone: for the {lost} that {newest.reason}."
+
+
+def _code(one: Candidate) -> str:
+    return "machine code for " + ", ".join(
+        gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in one.served.items()
+    )
+
+
+def _unlike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    """The best of each other CUDA, then the next of all, up to the most that are shown."""
+    first, *rest = candidates
+    best: dict[str, Candidate] = {first.build.tag: first}
+    for one in rest:
+        best.setdefault(one.build.tag, one)
+    others = list(best.values())[1:]
+    return (others + [one for one in rest if one not in others])[: MOST - 1]
+
+
+def _short(m: Matrix, q: Question, one: Candidate, first: Candidate) -> list[str]:
+    lost = [text for text in one.gives_up if text not in first.gives_up]
+    gives_up = f"; gives up {'; '.join(lost)}" if lost else ""
+    head = f"- torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}, {GRADES[one.grade]}{gives_up}"
+    return [*_wrapped([head]), f"    {lines(m, q, one).pip}"]
+
+
+def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[str]:
+    rows = []
+    if answer.conflict:
+        several = len(answer.conflict) > 1
+        word = "these wishes exclude each other" if several else "no build for this machine fulfils"
+        rows += [f"On this machine {word}: {', '.join(map(str, answer.conflict))}."]
+    held = undriven(m, q)
+    rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
+    rows += _mixed(m, machine, q)
+    rows += _driver_advice(m, machine, q)
+    return rows
+
+
+def _mixed(m: Matrix, machine: Machine, q: Question) -> list[str]:
+    """Where each GPU alone has a build: which one is lost by which."""
+    from msgspec.structs import replace
+
+    from compat_matrix.resolver import resolve
+
+    if len({card.capability for card in machine.cards}) < 2:
+        return []
+    rows = ["No one build serves all of these GPUs. Without one of them:"]
+    for lost in {card.capability: card for card in machine.cards}.values():
+        rest = tuple(gpu for gpu in q.gpus if gpu != lost.capability)
+        found = resolve(m, replace(q, gpus=rest)).candidates
+        if found:
+            rows += [f"- without the {lost.name} ({lost.capability}): {lines(m, replace(q, gpus=rest), found[0]).pip}"]
+    return [*rows, "  (CUDA_VISIBLE_DEVICES keeps programs off the GPU that is left out)"] if len(rows) > 1 else []
+
+
+def _driver_advice(m: Matrix, machine: Machine, q: Question) -> list[str]:
+    """Where a newer driver would do: which branch, and what it would let in."""
+    from msgspec.structs import replace
+
+    from compat_matrix.resolver import resolve
+
+    if not q.driver or not q.gpus or any(card.tegra for card in machine.cards):
+        return []
+    system = "linux" if q.os == "linux" else "windows"
+    floors = [b.branch for b in m.drivers if b.branch > numbers(q.driver)[0]]
+    branch = m.branch_to_install(q.gpus, floor=min(floors, default=0)) if system == "linux" else None
+    if branch is None:
+        return []
+    then = resolve(m, replace(q, driver=branch.latest_seen or f"{branch.branch}.0")).candidates
+    if not then:
+        return []
+    return [f"With driver branch {branch.branch} on the host it would be: {lines(m, q, then[0]).pip}"]
+
+
+def no_driver(m: Matrix, cards: Iterable[Card], os: str) -> str:
+    """Which driver to install first, where there is none yet."""
+    branch = m.branch_to_install([card.capability for card in cards], platform="linux" if os == "linux" else "windows")
+    if branch is None:
+        return "No driver branch that still gets updates drives all of these GPUs."
+    module = {"required": " (the open kernel module)"}
+    needs = {row.open_module for card in cards if (row := m.compute_capability(card.capability))}
+    open_ = module["required"] if "required" in needs else ""
+    return f"First install a driver: branch {branch.branch}{open_} or newer, then this torch runs on it."
+
+
+def _out(answer: Answer) -> list[str]:
+    """One line for each CUDA that has no build here, the newest first: what the nearest of its builds lacks."""
+    by_tag: dict[str, list[Rejected]] = {}
+    here = {one.build.tag for one in answer.candidates}
+    for out in answer.rejected:
+        if out.build.tag not in here:
+            by_tag.setdefault(out.build.tag, []).append(out)
+    tags = sorted(by_tag.items(), key=lambda item: numbers(tag_cuda(item[0])), reverse=True)
+    rows = []
+    for tag, outs in tags[:_TAGS]:
+        best = max(outs, key=lambda out: (FILTERS.index(out.filter), numbers(out.build.torch)))
+        rows.append(f"- {tag} ({_span(outs)}): {best.reason}")
+    if len(tags) > _TAGS:
+        rows.append(f"- {len(tags) - _TAGS} older ones: --explain-all")
+    return _wrapped(rows)
+
+
+def _span(outs: list[Rejected]) -> str:
+    versions = sorted({out.build.torch for out in outs}, key=numbers)
+    return f"torch {versions[0]}" if len(versions) == 1 else f"torch {versions[0]} to {versions[-1]}"
+
+
+def _all_out(rejected: tuple[Rejected, ...]) -> list[str]:
+    outs = sorted(rejected, key=lambda out: (numbers(out.build.torch), numbers(tag_cuda(out.build.tag))), reverse=True)
+    return _wrapped(f"- torch {out.build.torch} {out.build.tag}: {out.filter}: {out.reason}" for out in outs)
+
+
+def _wrapped(rows: Iterable[str]) -> list[str]:
+    found: list[str] = []
+    for row in rows:
+        found += textwrap.wrap(row, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return found
