@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import time
 
-from .library_agent import Lines
 from .nvml_answers import Fabric, Fabric2, Fabric3, Refused, Sram, Unrepairable, number_in, plain
+from .nvml_calls import FAILED, Calls
 from .nvml_questions import (
     BLACKWELL,
     DETAILS,
@@ -15,7 +15,6 @@ from .nvml_questions import (
     LINK_FIELDS,
     LINK_FIELDS_BLACKWELL,
     MIG_FIELDS,
-    OLDER,
     PROCESSES,
     VERSION_MISMATCH,
     VGPU_GUEST,
@@ -32,59 +31,16 @@ MAX_MIG_DEVICES = 16
 MAX_PROCESSES = 256
 MAX_LINKS = 64
 APART_S = 0.1
-FAILED = object()
 
 
-class Agent(Lines):
-    """Asks NVML call by call."""
+class Agent(Calls):
+    """Asks about each GPU."""
 
     def __init__(self, descriptor: int, nvml: Any) -> None:
-        Lines.__init__(self, descriptor)
-        self.nvml = nvml
+        Calls.__init__(self, descriptor, nvml)
         self.links_of: dict[int, int] = {}
         self.architecture: dict[int, Any] = {}
         self.counted: dict[int, tuple[float, Any, Any]] = {}
-
-    def call(self, field: str, name: str, *arguments: Any, **where: Any) -> Any:
-        """Call the binding and write the answer; returns it, or FAILED where it is an error."""
-        value = self.ask(field, name, *arguments, **where)
-        if value is not FAILED:
-            self.emit(field=field, value=value, **where)
-        return value
-
-    def ask(self, field: str, name: str, *arguments: Any, **where: Any) -> Any:
-        """As `call`, but only an error is written."""
-        self.emit(begin=name, **where)
-        try:
-            try:
-                return plain(field, self.function(name)(*arguments))
-            except self.nvml.NVMLError as error:
-                older = OLDER.get(name)
-                if error.value != FUNCTION_NOT_FOUND or older is None:
-                    raise
-                return plain(field, older(self.nvml, arguments))
-        except Exception as error:
-            code = getattr(error, "value", None)
-            text = str(error)[:500]
-            if isinstance(code, int):
-                self.emit(field=field, error=code, text=text, **where)
-            else:
-                self.emit(field=field, error=-2, text=type(error).__name__ + ": " + text, **where)
-            return FAILED
-
-    def function(self, name: str) -> Any:
-        """A call of the binding; one that is older than the call is as a driver that lacks it."""
-        found = getattr(self.nvml, name, None)
-        if found is None:
-            raise self.nvml.NVMLError(FUNCTION_NOT_FOUND)
-        return found
-
-    def fill(self, name: str, handle: Any, answer: Any) -> Any:
-        """Have NVML fill in a structure of ours: bindings before 13.580 lack some of them."""
-        code = self.nvml._nvmlGetFunctionPointer(name)(handle, ctypes.byref(answer))
-        if code:
-            raise self.nvml.NVMLError(code)
-        return answer
 
     def run(self) -> None:
         """All questions, in the order of their worth."""
@@ -132,7 +88,7 @@ class Agent(Lines):
                 states.append(self.nvml.nvmlDeviceGetNvLinkState(handle, link))
         except Exception as error:
             if not states:
-                self.emit(field="nvlink", error=getattr(error, "value", -2), text=str(error)[:500], gpu=gpu)
+                self.refused("nvlink", error, gpu=gpu)
                 return
         if len(states) == MAX_LINKS:
             self.emit(cap="nvlink-links", looked=MAX_LINKS, gpu=gpu)
@@ -150,7 +106,7 @@ class Agent(Lines):
         if refused is not None and not newer:  # drivers before 520
             counts, refused = self.counts(gpu, "nvmlDeviceGetNvLinkErrorCounter", handle, table, links)
         if refused is not None:
-            self.emit(field=field, error=getattr(refused, "value", -2), text=str(refused)[:500], gpu=gpu)
+            self.refused(field, refused, gpu=gpu)
             return None
         value = {name: counts[at * links : (at + 1) * links] for at, (name, _) in enumerate(table)}
         self.emit(field=field, value=value, gpu=gpu)
@@ -205,10 +161,9 @@ class Agent(Lines):
                 try:
                     value = plain(field, self.fill(form.call, handle, answer))
                 except Exception as error:
-                    code = getattr(error, "value", -2)
-                    if not last and code in (FUNCTION_NOT_FOUND, VERSION_MISMATCH):
+                    if not last and getattr(error, "value", -2) in (FUNCTION_NOT_FOUND, VERSION_MISMATCH):
                         continue
-                    self.emit(field=field, error=code, text=str(error)[:500], gpu=gpu)
+                    self.refused(field, error, gpu=gpu)
                 else:
                     self.emit(field=field, value=value, gpu=gpu)
                 break

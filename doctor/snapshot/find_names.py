@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
-from ..formats.lazy import lazy
+from .find_keyed_names import HOST_LIKE, NAME_SIGNS, NO_HOST, find_keyed_names
 from .home_folders import find_homes
-from .secret_keys import ZEROS, parts_of
 from .spans import NameSpan, Scan, compiled, left_of
 
 _USER = r"[A-Za-z_][\w.-]{0,40}"
@@ -25,11 +23,6 @@ _PROMPT = (
 _LOOSE = (
     rf"(?<![\w.@/+:%~<>=!-])({_USER})@([a-z0-9][a-z0-9-]{{1,62}}(?:\.[a-z0-9-]{{1,63}}){{0,6}})"
     r"(?![\w@/(+-]|\.\w|:[\w.])"
-)
-_NAME_SIGNS = frozenset("_.-")
-_NO_HOST = lazy(
-    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
-    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
 )
 _SSH = (
     r"(?:ssh|mosh|sftp|ssh-copy-id|autossh|telnet|ping)"
@@ -86,35 +79,6 @@ _WORDS = (
     ("log in as", _AS, ("user",)), ("squeue", _AS, ("user",)), ("pkill", _AS, ("user",)), ("killall", _AS, ("user",)),
 )  # fmt: skip
 """A text, the pattern that is matched there, and what its groups name."""
-_NAME = lazy(r"[\w-]*")
-_BEFORE_VALUE = frozenset("\"'`])\t :=|\r\n")
-_SIGN = lazy(
-    r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
-    r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
-    r"|[ \t]{0,4}\r?\n[ \t-]{0,40}[\"']?[Vv]alue[\"']?[ \t]{0,4}:[ \t]{1,8}[\"']?"
-)
-_SPOKEN = lazy(r"(\w{0,30})[ ](?:is|was|equals)[ ][\"'`]?")
-_VALUE = lazy(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
-_HOST_LIKE = lazy(
-    r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
-    r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
-)
-_USERS = frozenset(("user", "username", "login", "logname", "owner", "submitter", "runas", "uid", "account"))
-_HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "servername", "fqdn",
-                    "submithost", "exechost", "hostid", "nodelist"])  # fmt: skip
-_THINGS = frozenset(["host", "node", "server", "machine", "instance", "worker", "endpoint", "remote", "peer", "nodes",
-                     "hosts", "addr", "master"])  # fmt: skip
-_NUMBERS = frozenset(["serial", "serialnumber", "guid", "wwn", "nguid", "eui", "imei"])
-_LONGEST = 30
-"""Characters of a name of several words."""
-_USERS_OF = frozenset(("username", "loginname", "sudouser", "remoteuser"))
-_NUMBERS_OF = frozenset(("assettag", "servicetag", "productuuid", "systemuuid"))
-_IDS_OF = frozenset(("machine", "boot", "system", "host", "instance", "invocation", "account", "tenant", "subscription",
-                     "organization", "org", "chassis", "product"))  # fmt: skip
-_STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "host", "node", "computer",
-          "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial", "guid",
-          "wwn", "eui", "imei", "s/n", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
-          "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
 
 
 def find_names(scan: Scan) -> Iterator[NameSpan]:
@@ -132,32 +96,32 @@ def find_names(scan: Scan) -> Iterator[NameSpan]:
     if "://" in text:
         for at in scan.offsets("://"):
             found = compiled(_URL_HOST).match(text, at)
-            if found and _HOST_LIKE.fullmatch(found[1]):
+            if found and HOST_LIKE.fullmatch(found[1]):
                 yield NameSpan(*found.span(1), "host")
     for at in scan.offsets("id=") if "id=" in text else ():
         if found := compiled(_IDS).match(text, max(at - 1, 0)):
             for name in compiled(_ID_NAME).finditer(text, *found.span()):
                 yield NameSpan(*name.span(1), "user")
     yield from _lines(scan)
-    yield from _keyed(scan)
+    yield from find_keyed_names(scan)
     yield from find_homes(scan)
 
 
 def _groups(found: re.Match[str] | None, kinds: tuple[str, ...]) -> Iterator[NameSpan]:
     for number, kind in enumerate(kinds, 1):
-        if found and found[number] and not (kind == "host" and _NO_HOST.fullmatch(found[number])):
+        if found and found[number] and not (kind == "host" and NO_HOST.fullmatch(found[number])):
             yield NameSpan(*found.span(number), kind)
 
 
 def _at(scan: Scan) -> Iterator[NameSpan]:
     text = scan.text
     for at in scan.offsets("@"):
-        left = left_of(text, at, _NAME_SIGNS, 42)
+        left = left_of(text, at, NAME_SIGNS, 42)
         if left == at or not (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] == "_"):
             continue
         for pattern in (_PROMPT, _LOOSE):
             found = compiled(pattern).match(text, left, min(at + 330, len(text)))
-            nobody = found and (_NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost")
+            nobody = found and (NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost")
             if found and found.end(1) == at and not nobody and found[1] != "git":
                 yield NameSpan(*found.span(1), "user")
                 yield NameSpan(*found.span(2), "host")
@@ -194,64 +158,3 @@ def _lines(scan: Scan) -> Iterator[NameSpan]:
                 for row in compiled(_GPUSTAT).finditer(line):
                     yield NameSpan(at + row.start(1), at + row.end(1), "user")
         at += len(line) + 1
-
-
-def _after(text: str, at: int) -> int:
-    found = _NAME.match(text, at)
-    return found.end() if found else at
-
-
-def _keyed(scan: Scan) -> Iterator[NameSpan]:
-    """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
-    text = scan.text
-    done = -1
-    for at in sorted(
-        at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.offsets(stem)
-    ):
-        if at < done:
-            continue
-        end = _after(text, at)
-        while text[end : end + 1] == " " and end - at < _LONGEST and text[end + 1 : end + 2].isalpha():
-            end = _after(text, end + 1)
-        done = end
-        if text[end : end + 1] not in _BEFORE_VALUE and " " not in text[at:end]:
-            continue
-        sign = _SIGN.match(text, end)
-        value = _VALUE.match(text, sign.end()) if sign else None
-        spoken = None if sign else _SPOKEN.match(text, at)
-        if spoken:
-            end, value = spoken.end(1), _VALUE.match(text, spoken.end())
-        if not value:
-            continue
-        kind = _kind(text[left_of(text, at, _NAME_SIGNS, 40) : end].translate(ZEROS))
-        word = value[1].rstrip(".:")
-        if spoken and kind in ("user", "host"):  # in a sentence: no common word
-            kind = f"told {kind}"
-        if kind == "thing":
-            kind = "host" if _HOST_LIKE.fullmatch(word) else ""
-        if not kind or len(word) < 2:
-            continue
-        if kind == "number" and not (any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)):
-            continue
-        if kind != "number" and (not word[0].isalpha() or ":" in word or ("host" in kind and _NO_HOST.fullmatch(word))):
-            continue
-        yield NameSpan(value.start(1), value.start(1) + len(word), kind)
-
-
-@lru_cache(maxsize=4096)
-def _kind(name: str) -> str:
-    """What the value of a name is: user, host, thing (a host if it looks like one), number, or nothing."""
-    parts = parts_of(name)
-    if not parts or len(parts) > 5:
-        return ""
-    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
-    both = before + last
-    if (last in _USERS and before not in ("sys", "super", "per", "multi", "single")) or both in _USERS_OF:
-        return "user"
-    if last in _HOSTS or both in _HOSTS or both in ("masteraddr", "rdzvendpoint", "slurmdnodename", "ncclhostid"):
-        return "host"
-    if last in _NUMBERS or (last in ("number", "no", "num") and before == "serial") or both in _NUMBERS_OF:
-        return "number"
-    if last in ("id", "uuid") and before in _IDS_OF:
-        return "number"
-    return "thing" if last in _THINGS else ""

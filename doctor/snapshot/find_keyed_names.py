@@ -1,0 +1,106 @@
+"""Names that a key tells: `user: x`, `"hostname": "x"`, `Serial Number : x`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ..formats.lazy import lazy
+from .secret_keys import ZEROS, parts_of
+from .spans import NameSpan, Scan, left_of
+
+NAME_SIGNS = frozenset("_.-")
+NO_HOST = lazy(
+    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
+    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
+)
+_NAME = lazy(r"[\w-]*")
+_BEFORE_VALUE = frozenset("\"'`])\t :=|\r\n")
+_SIGN = lazy(
+    r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
+    r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
+    r"|[ \t]{0,4}\r?\n[ \t-]{0,40}[\"']?[Vv]alue[\"']?[ \t]{0,4}:[ \t]{1,8}[\"']?"
+)
+_SPOKEN = lazy(r"(\w{0,30})[ ](?:is|was|equals)[ ][\"'`]?")
+_VALUE = lazy(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
+HOST_LIKE = lazy(
+    r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
+    r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
+)
+_USERS = frozenset(("user", "username", "login", "logname", "owner", "submitter", "runas", "uid", "account"))
+_HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "servername", "fqdn",
+                    "submithost", "exechost", "hostid", "nodelist"])  # fmt: skip
+_THINGS = frozenset(["host", "node", "server", "machine", "instance", "worker", "endpoint", "remote", "peer", "nodes",
+                     "hosts", "addr", "master"])  # fmt: skip
+_NUMBERS = frozenset(["serial", "serialnumber", "guid", "wwn", "nguid", "eui", "imei"])
+_LONGEST = 30
+"""Characters of a name of several words."""
+_USERS_OF = frozenset(("username", "loginname", "sudouser", "remoteuser"))
+_NUMBERS_OF = frozenset(("assettag", "servicetag", "productuuid", "systemuuid"))
+_IDS_OF = frozenset(("machine", "boot", "system", "host", "instance", "invocation", "account", "tenant", "subscription",
+                     "organization", "org", "chassis", "product"))  # fmt: skip
+_STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "host", "node", "computer",
+          "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial", "guid",
+          "wwn", "eui", "imei", "s/n", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
+          "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
+
+
+def _after(text: str, at: int) -> int:
+    found = _NAME.match(text, at)
+    return found.end() if found else at
+
+
+def find_keyed_names(scan: Scan) -> Iterator[NameSpan]:
+    """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
+    text = scan.text
+    done = -1
+    for at in sorted(
+        at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.offsets(stem)
+    ):
+        if at < done:
+            continue
+        end = _after(text, at)
+        while text[end : end + 1] == " " and end - at < _LONGEST and text[end + 1 : end + 2].isalpha():
+            end = _after(text, end + 1)
+        done = end
+        if text[end : end + 1] not in _BEFORE_VALUE and " " not in text[at:end]:
+            continue
+        sign = _SIGN.match(text, end)
+        value = _VALUE.match(text, sign.end()) if sign else None
+        spoken = None if sign else _SPOKEN.match(text, at)
+        if spoken:
+            end, value = spoken.end(1), _VALUE.match(text, spoken.end())
+        if not value:
+            continue
+        kind = _kind(text[left_of(text, at, NAME_SIGNS, 40) : end].translate(ZEROS))
+        word = value[1].rstrip(".:")
+        if spoken and kind in ("user", "host"):  # in a sentence: no common word
+            kind = f"told {kind}"
+        if kind == "thing":
+            kind = "host" if HOST_LIKE.fullmatch(word) else ""
+        if not kind or len(word) < 2:
+            continue
+        if kind == "number" and not (any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)):
+            continue
+        if kind != "number" and (not word[0].isalpha() or ":" in word or ("host" in kind and NO_HOST.fullmatch(word))):
+            continue
+        yield NameSpan(value.start(1), value.start(1) + len(word), kind)
+
+
+@lru_cache(maxsize=4096)
+def _kind(name: str) -> str:
+    """What the value of a name is: user, host, thing (a host if it looks like one), number, or nothing."""
+    parts = parts_of(name)
+    if not parts or len(parts) > 5:
+        return ""
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    both = before + last
+    if (last in _USERS and before not in ("sys", "super", "per", "multi", "single")) or both in _USERS_OF:
+        return "user"
+    if last in _HOSTS or both in _HOSTS or both in ("masteraddr", "rdzvendpoint", "slurmdnodename", "ncclhostid"):
+        return "host"
+    if last in _NUMBERS or (last in ("number", "no", "num") and before == "serial") or both in _NUMBERS_OF:
+        return "number"
+    if last in ("id", "uuid") and before in _IDS_OF:
+        return "number"
+    return "thing" if last in _THINGS else ""
