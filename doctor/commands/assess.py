@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from ..findings import Policy
     from ..snapshot import Snapshot
-    from ..text.excerpt_middle import Unread
 
 
 def matrix_of(flags: dict[str, Any]) -> Matrix:
@@ -36,13 +35,13 @@ def _outside(path: str) -> Matrix:
     return load_outside(path)
 
 
-def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy, unread: Unread | None = None) -> Report:
-    """The report of a Snapshot, wherever it came from; `unread`: what of a pasted text was not read."""
+def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
+    """The report of a Snapshot, wherever it came from."""
     if snapshot.target.kind != "text":
         return judge(snapshot, matrix, policy)
     from ..text.diagnose import diagnose
 
-    return diagnose(snapshot, matrix, policy, unread)
+    return diagnose(snapshot, matrix, policy)
 
 
 def known_ids() -> list[str]:

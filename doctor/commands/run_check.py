@@ -18,7 +18,6 @@ from .write import write
 
 if TYPE_CHECKING:
     from ..snapshot.redact import Redactor
-    from ..text.excerpt_middle import Unread
 
 
 def run_check(flags: dict[str, Any]) -> int:
@@ -54,15 +53,14 @@ def print_report(
     flags: dict[str, Any],
     redacted: bool = False,
     masks: Redactor | None = None,
-    unread: Unread | None = None,
 ) -> int:
     """Judge, redact, print; returns the exit code.
 
-    `masks`: those that the text has already been masked with; `unread`: what of the text was not read.
+    `masks`: those that the text has already been masked with.
     """
     from .assess import assess, matrix_of
 
-    report = assess(snapshot, matrix_of(flags), policy, unread)
+    report = assess(snapshot, matrix_of(flags), policy)
     if not flags["no_redact"]:
         from ..snapshot.redact import redact
         from .local_names import local_names

@@ -67,7 +67,7 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
         write(nothing(data, part).encode(), flags["output"])
         return 3
     policy = make_policy(saved=base_policy(flags), **policy_flags(flags))
-    return print_report(snapshot, policy, flags, masks=masks, unread=part.unread)
+    return print_report(snapshot, policy, flags, masks=masks)
 
 
 def _config(flags: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from .measured import (
 )
 from .python import CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
-from .symptom import Ranked, Symptom
+from .symptom import Ranked, Symptom, Unread
 from .torch import Torch, TorchRun
 
 __all__ = [
@@ -34,6 +34,6 @@ __all__ = [
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
     "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
     "NvLinkErrors", "PairProof", "PciDevice", "Python", "Ranked", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom",
-    "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Watch", "join", "known",
-    "need",
+    "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Unread", "Watch", "join",
+    "known", "need",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from .gpu import Gpu, GpuPair
 from .host import Container, Host
 from .measured import Measured
 from .python import Python
-from .symptom import Ranked, Symptom
+from .symptom import Ranked, Symptom, Unread
 from .torch import Torch, TorchRun
 
 SCHEMA_VERSION = 1
@@ -51,6 +51,8 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Messages of a pasted text; empty on a machine that was looked at."""
     ranked: tuple[Ranked, ...] = ()
     """What the words of a pasted text make likely, the likeliest first; empty on a machine that was looked at."""
+    unread: Unread | None = None
+    """Of a pasted text that is too large to be read whole."""
     caps: tuple[Cap, ...] = ()
     """Lists of which only the first part was looked at: their length is no count of what is there."""
 

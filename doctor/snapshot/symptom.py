@@ -45,3 +45,22 @@ class Ranked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int = 0
     """The line that weighs most for it, from 1; 0 where none does."""
     text: str = ""
+
+
+class Unread(Struct, frozen=True):
+    """What of a text was not read in full, in lines of the input."""
+
+    lines: int
+    read: int
+    alike: int
+    """Like one that was read, or like it but for its numbers."""
+    silent: int
+    """Without any word of a fault or of our subject."""
+    no_text: int
+    """Bytes of another kind."""
+    left: int
+    """Lines with such a word that were too many, and lines that were not even searched."""
+    between: tuple[int, int]
+    """The first and the last of these."""
+    cut: int
+    """Lines too long to be read to their end."""

@@ -24,19 +24,17 @@ from .unread import with_unread
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-    from .excerpt_middle import Unread
-
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
 """Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
 
 
-def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy, unread: Unread | None = None) -> Report:
+def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     """Judge the Snapshot of a text as a machine's is judged, and add what only its words can say.
 
-    `unread`: what of the text was not read; of the findings and of the whole the report names the lines.
+    The report names the lines of the findings and of the whole, and what of the text was not read.
     """
     report = _judged(snapshot, matrix, policy)
-    return quoted(with_unread(report, unread) if unread else report)
+    return quoted(with_unread(report, report.snapshot.unread) if report.snapshot.unread else report)
 
 
 def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..snapshot import Unread
 from .encoding import utf8_of
-from .excerpt_middle import BUDGET, EDGE, KNOWN, LAP, MOST_PIECES, PIECE, ROW, Middle, Unread
+from .excerpt_middle import BUDGET, EDGE, KNOWN, LAP, MOST_PIECES, PIECE, ROW, Middle
 
 _SEARCHED = 16_000_000
 """Bytes that are searched; of a larger text the first and the last half of so many."""

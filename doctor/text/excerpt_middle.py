@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..snapshot import Unread
 from .encoding import odd_signs
 
 BUDGET = 600_000
@@ -34,25 +35,6 @@ KNOWN = re.compile(
 _NUMBERS_MATTER = re.compile(rb"version|capability|error|gpu|driver")
 _XID = re.compile(rb"xid[^:]{0,40}:[0-9a-f:.)]{0,24}:? ?(\d{1,3})")
 _DIGITS = b"0123456789"
-
-
-class Unread(NamedTuple):
-    """What of a text was not read in full, in lines of the input."""
-
-    lines: int
-    read: int
-    alike: int
-    """Like one that was read, or like it but for its numbers."""
-    silent: int
-    """Without any word of a fault or of our subject."""
-    no_text: int
-    """Bytes of another kind."""
-    left: int
-    """Lines with such a word that were too many, and lines that were not even searched."""
-    between: tuple[int, int]
-    """The first and the last of these."""
-    cut: int
-    """Lines too long to be read to their end."""
 
 
 class Row(NamedTuple):

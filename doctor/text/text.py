@@ -158,7 +158,7 @@ def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple
         facts = [(one.line, "") for one in statements if not one.path.startswith("raised.")]
         found = (*found, *unknown_errors(lines, [*known_lines, *facts]))
     heard = frozenset((*(one.line for one in statements), *(hit.line.number for hit in hits)))
-    return s.replace({"symptoms": found}), heard
+    return s.replace({"symptoms": found, "unread": part.unread}), heard
 
 
 def _spoken(lines: list[Line]) -> Haystack | None:

@@ -12,8 +12,8 @@ from ..judge.report import Report
 from .encoding import utf8_of
 
 if TYPE_CHECKING:
+    from ..snapshot import Unread
     from .excerpt import Excerpt
-    from .excerpt_middle import Unread
 
 _CUT = "cut the text to the part around the error, and explain it again."
 _ONE_LINE = "It is one long line: I read its begin, and what stands around words of an error, a GPU, a driver or CUDA."

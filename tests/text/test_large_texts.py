@@ -104,6 +104,9 @@ def test_what_could_matter_and_was_not_read_is_never_sound(tmp_path: Path) -> No
     assert "are too many to read (lines " in told["detail"] and told["facts"]["not_read"] > 30_000
     shown = gpudoctor("explain", str(tmp_path / "log")).stdout.decode()
     assert "Not all of this text was read" in shown and "no environment problem" not in shown
+    (tmp_path / "saved").write_text(json.dumps(report))
+    again = gpudoctor("check", "--from", str(tmp_path / "saved"))
+    assert again.returncode == 3 and b"Not all of this text was read" in again.stdout, "a saved report knows it too"
 
 
 def test_gpus_of_a_text_that_is_read_in_part_are_not_counted(tmp_path: Path) -> None:
