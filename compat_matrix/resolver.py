@@ -18,7 +18,7 @@ from .companions import expected
 from .drivers import compat_packages, driver_for_cuda, driver_for_gpu
 from .torchs import index_url, python_for_torch, usable
 from .versions import minor, numbers, tag_cuda
-from .wishes import Chosen, Wish, wish_fits
+from .wishes import Chosen, Wish, wish_allows
 
 if TYPE_CHECKING:
     from .rows_driver import Row
@@ -159,7 +159,7 @@ def _wish(
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
         return None if _chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
-    return wish_fits(m, wish, build, q.gpus, q.python, q.platform, others)
+    return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others)
 
 
 def undriven(m: Store, q: Question) -> tuple[str, Row] | tuple[()]:
@@ -264,9 +264,9 @@ def _conflict(m: Store, q: Question) -> tuple[Wish, ...]:
     """The smallest set of wishes that no build for this machine fulfils; empty where the machine alone has none."""
 
     def possible(wishes: tuple[Wish, ...]) -> bool:
-        asked = msgspec.structs.replace(q, wishes=wishes)
+        query = msgspec.structs.replace(q, wishes=wishes)
         builds = (b for b in m.builds if b.platform == q.platform)
-        return any(isinstance(fit(m, asked, build), Candidate) for build in builds)
+        return any(isinstance(fit(m, query, build), Candidate) for build in builds)
 
     if not possible(()):
         return ()

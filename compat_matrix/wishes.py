@@ -52,7 +52,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()
 
 
-def wish_fits(
+def wish_allows(
     m: Store,
     wish: Wish,
     build: TorchBuild,

@@ -54,8 +54,8 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     if flags["driver"] is not None:
         version, note = driver(m, flags["driver"], system)
         notes += [note] if note else []
-    asked = python(flags["python_"]) if flags["python_"] else base.python
-    machine = replace(base, os=system, arch=flags["arch"] or base.arch, driver=version, python=asked)
+    version_of_python = python(flags["python_"]) if flags["python_"] else base.python
+    machine = replace(base, os=system, arch=flags["arch"] or base.arch, driver=version, python=version_of_python)
     if any(one.tegra for one in machine.cards):
         machine = replace(machine, arch="aarch64")
         notes.append(
