@@ -45,6 +45,10 @@ ALSO = {
     "doctor/probes/collect.py": {"doctor/targets"},  # joins gatherers and parsers
     "doctor/probes/commands.py": {"doctor/targets"},  # names the agents
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
+    **{
+        f"doctor/{name}.py": {"doctor/formats"}  # a tuple with names that a start need not wait for
+        for name in ("judge/judge", "report/groups", "report/lines", "report/terminal")
+    },
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
     "doctor/findings/__init__.py": {"compat_matrix"},  # for the type checker alone
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses
@@ -116,7 +120,7 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
     found = {name for path in sources() for name, _, _ in imports(path)}
     assert {"doctor/snapshot", "doctor/findings", "doctor/judge", "compat_matrix", "msgspec", "os", "doctor"} <= found
     relative = {name for name, is_relative, _ in imports(Path("doctor/judge/judge.py")) if is_relative}
-    assert relative == {"doctor", "doctor/findings", "doctor/snapshot", "doctor/judge"}
+    assert relative == {"doctor", "doctor/findings", "doctor/formats", "doctor/snapshot", "doctor/judge"}
 
 
 @for_each("path", sources(), ids=str)

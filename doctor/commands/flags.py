@@ -7,12 +7,14 @@ plausible value, is read by `read_flags`; anything else (help, a misspelling, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from ..formats.record import Record
 
 MIN_S, MAX_S = 0.1, 3600.0
 
 
-class Flag(NamedTuple):
+class Flag(Record):
     """One option. kind: on (no value), count, text, many (repeatable), choice, seconds."""
 
     names: tuple[str, ...]

@@ -8,8 +8,9 @@ nothing.
 from __future__ import annotations
 
 from math import log10
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
+from ..formats.record import Record
 from ..snapshot import BatchPoint, Measured, Watch, known
 
 Bound: TypeAlias = Literal["launch", "cpu", "copy", "memory", "compute", "dataloader"]
@@ -37,7 +38,7 @@ REFERENCE_BATCH = 1024
 _DISK_PERCENT = 20.0
 
 
-class Step(NamedTuple):
+class Step(Record):
     """One batch size. gpu_percent: share of the step in which the device had work; None where it is not known."""
 
     point: BatchPoint
@@ -55,7 +56,7 @@ class Step(NamedTuple):
         return 1000 * issue / launches if issue and launches else None
 
 
-class Sweep(NamedTuple):
+class Sweep(Record):
     """The sweep of one device, smallest batch first."""
 
     device: str
@@ -156,7 +157,7 @@ def _launching(p: BatchPoint, issue: float | None, launch_us: float | None) -> b
     return launches * (launch_us or USUAL_LAUNCH_US) >= 1000 * _LAUNCHING * (issue or p.step_ms)
 
 
-class Watched(NamedTuple):
+class Watched(Record):
     """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
     pauses: neither had much to do."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from ..formats.record import Record
 from ..snapshot import Snapshot, TorchProof, known
 from .measured_path import cpu_was_measured, cuda_proofs, gpu_of, overall, paths, shared
 from .measured_rates import Knows, Ranged, ranged
@@ -13,7 +14,7 @@ _FAR = 0.6
 """Of what is typical: heat and power limits cost less, code that does not fit a GPU costs more."""
 
 
-class Compatibility(NamedTuple):
+class Compatibility(Record):
     """The word, and why as a sentence."""
 
     word: Literal["cleared", "suspect", "unknown"]

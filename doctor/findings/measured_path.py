@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
+from ..formats.record import Record
 from ..snapshot import Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 
@@ -17,7 +18,7 @@ STOPPED_S = 30.0
 """The same for one that a signal ended: imports and loading of a model may take that long."""
 
 
-class Path(NamedTuple):
+class Path(Record):
     """One device (or `watch`): the verdict and its proof as a sentence; key of its GPU where it is known."""
 
     word: Word

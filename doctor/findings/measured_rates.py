@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from ..formats.record import Record
 from ..snapshot import Gpu, Load, Measured, Rate, Snapshot, known
 from .measured_path import gpu_of
 
@@ -24,7 +25,7 @@ class Knows(Protocol):
     def code_for_gpu(self, *about: Any, **more: Any) -> Any: ...
 
 
-class Ranged(NamedTuple):
+class Ranged(Record):
     """A rate and its band (`compat_matrix.expectation.Expectation`). `name`: the GPU's; `slice`: a MIG profile.
 
     at_work: another program kept the GPU busy before the proof; busy: that, or one has a context on it.

@@ -6,9 +6,10 @@ Layout: System V ABI, generic part (elf.h). Little endian, 32 and 64 bit.
 from __future__ import annotations
 
 import struct
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from .reader import Pread
+from .record import Record
 
 MACHINES: Dict[int, str] = {
     3: "x86", 21: "ppc64", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 190: "cuda", 224: "amdgpu",
@@ -27,7 +28,7 @@ class ElfError(Exception):
     """The bytes are not an ELF file that can be read; the message is one line."""
 
 
-class Section(NamedTuple):
+class Section(Record):
     """One row of the section table; ``offset`` and ``size`` in bytes of the file, not checked against its end."""
 
     name: str
@@ -39,7 +40,7 @@ class Section(NamedTuple):
     align: int
 
 
-class Segment(NamedTuple):
+class Segment(Record):
     """One row of the program header table; ``size`` is the part that lies in the file."""
 
     type: int
@@ -49,7 +50,7 @@ class Segment(NamedTuple):
     align: int
 
 
-class Elf(NamedTuple):
+class Elf(Record):
     """Headers of one ELF file and the reader they came from."""
 
     read: Pread

@@ -6,11 +6,12 @@ code in one, and does not support 8.9 by that. So every count here is a count of
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Tuple
+from typing import Dict, FrozenSet, List, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
 from .fatbin import PTX, SASS, SECTIONS, Container, FatbinError, Header, Target, decode, walk
 from .reader import Pread
+from .record import Record
 
 _MAX_PATTERNS = 4096
 _MAX_SECTIONS = 16
@@ -28,7 +29,7 @@ _UNSURE_TIMES = 3
 _EMPTY_PTX_BYTES = 80
 
 
-class TargetCount(NamedTuple):
+class TargetCount(Record):
     """``entries``: all of this target; ``containers``: those in which it holds kernels."""
 
     target: Target
@@ -36,14 +37,14 @@ class TargetCount(NamedTuple):
     containers: int
 
 
-class Pattern(NamedTuple):
+class Pattern(Record):
     """A set of targets and the number of kernel-holding containers that hold exactly this set."""
 
     targets: FrozenSet[Target]
     containers: int
 
 
-class SectionSummary(NamedTuple):
+class SectionSummary(Record):
     """One fat binary section, counted. ``containers`` is all, ``kernel_containers`` those with a kernel."""
 
     name: str
@@ -58,7 +59,7 @@ class SectionSummary(NamedTuple):
     problem: str
 
 
-class FatbinSummary(NamedTuple):
+class FatbinSummary(Record):
     """The fat binary sections of one library; none: the library carries no CUDA code."""
 
     sections: Tuple[SectionSummary, ...]
@@ -89,14 +90,14 @@ def summarize(read: Pread) -> FatbinSummary:
     )
 
 
-class _Held(NamedTuple):
+class _Held(Record):
     """What one entry adds to its container."""
 
     target: Target
     kernel: bool
 
 
-class _Known(NamedTuple):
+class _Known(Record):
     """Up to how many bytes such an entry surely holds no kernel, above how many surely one; its row in the table."""
 
     empty_bytes: int
@@ -157,7 +158,7 @@ def _shapes(read: Pread, offset: int, size: int) -> Tuple[Dict[Shape, int], str]
     return shapes, problem
 
 
-class _Table(NamedTuple):
+class _Table(Record):
     """What entries are like, by kind, architecture and flags; and what each adds without a kernel, then with one."""
 
     known: Dict[Tuple[int, int, int], _Known]

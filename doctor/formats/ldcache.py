@@ -7,10 +7,11 @@ behind the first in one file. Source: glibc, sysdeps/generic/dl-cache.h and ldco
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, Tuple
 
 from .elf import cstring
 from .reader import read_bounded
+from .record import Record
 
 _OLD, _NEW = b"ld.so-1.7.0", b"glibc-ld.so.cache1.1"
 _MAX_BYTES = 16 << 20
@@ -23,7 +24,7 @@ _ARCHITECTURES = {
 }  # fmt: skip
 
 
-class LdCache(NamedTuple):
+class LdCache(Record):
     """``libraries``: file name -> paths in the loader's order. ``problem``: "" or one line; what was read is kept."""
 
     libraries: Dict[str, Tuple[str, ...]]

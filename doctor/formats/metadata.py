@@ -5,9 +5,10 @@ METADATA (dist-info) and PKG-INFO (egg-info) are header lines up to the first em
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, Optional, Tuple
 
 from .lazy import lazy
+from .record import Record
 
 _MAX_HEADER = 1 << 20
 _MAX_REQUIREMENTS = 4096
@@ -16,7 +17,7 @@ _EGG_PYTHON = lazy(r"-py\d[\d.]*(?:-.+)?$")
 _SINGLE = ("name", "version", "requires-python")
 
 
-class Metadata(NamedTuple):
+class Metadata(Record):
     """Header fields as written. ``name`` and ``version`` are None in a broken file; take them from the folder then."""
 
     name: Optional[str]
@@ -25,7 +26,7 @@ class Metadata(NamedTuple):
     requires_python: Optional[str]
 
 
-class DirectUrl(NamedTuple):
+class DirectUrl(Record):
     """direct_url.json (PEP 610): where a distribution that is not from an index came from."""
 
     url: str

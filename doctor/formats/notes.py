@@ -9,9 +9,10 @@ Source: NVIDIA/nvidia-container-toolkit, cmd/nvidia-cdi-hook/cudacompat and test
 from __future__ import annotations
 
 import struct
-from typing import Iterator, NamedTuple, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from .elf import PT_NOTE, SHT_NOTE, Elf
+from .record import Record
 
 FORWARD_COMPATIBILITY_SECTION = ".note.cuda.fwd_compatibility"
 FORWARD_COMPATIBILITY_NAME = "NVIDIA Corporation"
@@ -20,7 +21,7 @@ _MAX_NOTES = 256
 _MAX_LIST = 1024
 
 
-class Note(NamedTuple):
+class Note(Record):
     """One note; ``section`` is empty for a note found by segment only."""
 
     section: str
@@ -29,7 +30,7 @@ class Note(NamedTuple):
     description: bytes
 
 
-class ForwardCompatibility(NamedTuple):
+class ForwardCompatibility(Record):
     """What a compat libcuda says of itself. None: the note does not name it (not: nothing allowed)."""
 
     format: Optional[int]

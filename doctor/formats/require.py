@@ -10,22 +10,23 @@ internal/requirements and internal/config/image.
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 from . import require_rules as rules
+from .record import Record
 
 PREFIX = "NVIDIA_REQUIRE_"
 _MAX_LENGTH = 1 << 16
 
 
-class RequireGpu(NamedTuple):
+class RequireGpu(Record):
     """One visible GPU: compute capability "9.0" and brand "tesla"; None: not known."""
 
     arch: Optional[str]
     brand: Optional[str]
 
 
-class RequireHost(NamedTuple):
+class RequireHost(Record):
     """What the tools would compare with; None: not known to us. ``gpus`` empty: no GPU is visible."""
 
     cuda: Optional[str]
@@ -33,7 +34,7 @@ class RequireHost(NamedTuple):
     gpus: Optional[Tuple[RequireGpu, ...]]
 
 
-class RequireResult(NamedTuple):
+class RequireResult(Record):
     """``satisfied`` None: a fact is missing. ``term``: the first alternative that failed or is open, as written;
     ``variable``: where it stands. ``error``: the tool refuses the expression itself (then satisfied is False).
     """

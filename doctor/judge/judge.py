@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from time import perf_counter
-from typing import NamedTuple, cast
+from typing import cast
 
 from .. import __version__
 from ..findings import Finding, Matrix, Policy, Skip, Status
+from ..formats.record import Record
 from ..snapshot import NeedsFact, Snapshot, known
 from .cited import CitingMatrix
 from .rank import rank
@@ -16,7 +17,7 @@ from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
 
 
-class Examined(NamedTuple):
+class Examined(Record):
     """What one check said."""
 
     check: Registered

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ..findings import LAYERS, Layer
+from ..formats.record import Record
 from ..judge.report import CheckResult, Report
 from ..snapshot import Missing, Snapshot, known
 from . import facts
@@ -21,7 +21,7 @@ REMARK: tuple[str, Style] = ("i", "dim")
 ORDER = ("fail", "warn", "unknown", "pass", "skipped")
 
 
-class Group(NamedTuple):
+class Group(Record):
     """The checks of one layer."""
 
     layer: Layer

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
+from ..formats.record import Record
 from .clean import ascii_only, printable
 
 Style: TypeAlias = Literal["", "bold", "dim", "fail", "warn", "unknown", "pass", "command", "title"]
 
 
-class Span(NamedTuple):
+class Span(Record):
     """Text in one style."""
 
     text: str

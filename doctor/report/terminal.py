@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ..findings import Finding, Layer
+from ..formats.record import Record
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
@@ -19,7 +19,7 @@ from .waiting import waiting_lines
 SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
 
 
-class Display(NamedTuple):
+class Display(Record):
     """How to write: columns, -v count, ASCII only, colour."""
 
     width: int = 80

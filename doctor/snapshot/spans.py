@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from ..formats.record import Record
 
 T = TypeVar("T")
 
 GONE = "***"
 
 
-class Span(NamedTuple):
+class Span(Record):
     """`text[start:end]` becomes `mask`."""
 
     start: int
@@ -20,7 +22,7 @@ class Span(NamedTuple):
     mask: str = GONE
 
 
-class NameSpan(NamedTuple):
+class NameSpan(Record):
     """`text[start:end]` names a user, a host, the owner of a home, a folder that may be a user's, or is a number."""
 
     start: int

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
+from ..formats.record import Record
 from . import meanings
 from .statement import Line, Statement
 
 
-class _Asked(NamedTuple):
+class _Asked(Record):
     """A command, what its answer looks like, and the kind of `meanings` that the answer has (none: for messages)."""
 
     command: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from ..formats.record import Record
 from ..snapshot import Unread
 from .encoding import odd_signs
 
@@ -37,7 +37,7 @@ _XID = re.compile(rb"xid[^:]{0,40}:[0-9a-f:.)]{0,24}:? ?(\d{1,3})")
 _DIGITS = b"0123456789"
 
 
-class Row(NamedTuple):
+class Row(Record):
     """A line, or a part of a long one, and its line in the input."""
 
     number: int

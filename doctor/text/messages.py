@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pkgutil import get_data
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..formats.record import Record
 from . import values
 from .compare import agrees
 from .search import Haystack
@@ -24,7 +25,7 @@ _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """What finds a message. `find`: lower-case texts, one of which is in the line; `expression`: on that line."""
 
     id: str
@@ -37,7 +38,7 @@ class Entry(NamedTuple):
     """Its place in the file."""
 
 
-class Message(NamedTuple):
+class Message(Record):
     """One message, with all that is known of it."""
 
     id: str
@@ -80,7 +81,7 @@ class Message(NamedTuple):
         return re.compile(self.expression, re.I) if self.expression else None
 
 
-class Hit(NamedTuple):
+class Hit(Record):
     """A message found in a line, with what its pattern took out."""
 
     message: Message

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from ..formats.record import Record
 
 _MANY = re.compile(
     r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3})\b)"
@@ -57,7 +58,7 @@ GPU = re.compile(
 """A board of NVIDIA in a sentence, with how many there are; not the host in a prompt: `user@A100:~$`."""
 
 
-class Typed(NamedTuple):
+class Typed(Record):
     """What is typed of boards of one kind."""
 
     name: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..formats.record import Record
 from ..snapshot import Missing, Snapshot, known
 from .boards import capabilities, is_jetson, lacks, list_against_gpus, memory_held, numbers, two_sources
 
 
-class Facts(NamedTuple):
+class Facts(Record):
     """What a condition is asked of."""
 
     s: Snapshot
@@ -30,7 +31,7 @@ class Facts(NamedTuple):
         return " ".join(known(g.name) or "" for g in known(self.s.gpus) or ())
 
 
-class Operator(NamedTuple):
+class Operator(Record):
     """`holds(argument, facts)`; `takes` says what is wrong with an argument, '' where nothing is."""
 
     holds: Callable[[Any, Facts], bool]

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from math import exp, log, sqrt
 from pkgutil import get_data
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..formats.record import Record
 from ..snapshot import Ranked
 from .statement import Line
 from .unknown_errors import reports_error
@@ -79,7 +80,7 @@ def _bounded(lines: Iterable[Line]) -> Iterator[Line]:
         yield line
 
 
-class Model(NamedTuple):
+class Model(Record):
     """The file, ready to be asked."""
 
     about: dict[str, Any]

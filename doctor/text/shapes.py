@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pkgutil import get_data
-from typing import NamedTuple
 
+from ..formats.record import Record
 from . import meanings
 from .search import Haystack
 from .statement import Statement
@@ -18,7 +18,7 @@ _MOST_LINES = 64
 _GROUP = re.compile(r"\$(\d)")
 
 
-class Shape(NamedTuple):
+class Shape(Record):
     """`find`: lower-case texts, one of which stands in the line; `means`: kind of `meanings` to its value ($1 ...)."""
 
     tool: str

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from ..formats.record import Record
 
 
-class Line(NamedTuple):
+class Line(Record):
     """A line of the input after cleaning; `number` counts from 1 in the input as it came."""
 
     number: int
     text: str
 
 
-class Statement(NamedTuple):
+class Statement(Record):
     """`path` is a fact of the Snapshot, or one of the words that `merge` puts together: gpu, package, variable."""
 
     path: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from ..formats.record import Record
 from .statement import Line, Statement, say
 
 _BEGIN = "Traceback (most recent call last)"
@@ -36,7 +36,7 @@ _FRAMEWORKS = (
 """Packages that load CUDA's libraries themselves, and not those of torch."""
 
 
-class Trace(NamedTuple):
+class Trace(Record):
     """One traceback: its frames (file, function, line of source), and the line of its error."""
 
     frames: list[tuple[str, str, str]]

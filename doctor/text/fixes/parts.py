@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ...findings import Fix, Matrix
+from ...formats.record import Record
 from ...snapshot import Snapshot, Symptom
 
 
-class Evidence(NamedTuple):
+class Evidence(Record):
     """A text that decides a check: the facts, the message, and the lines of all its messages."""
 
     s: Snapshot
