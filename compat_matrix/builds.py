@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from .code import code_for_gpu
 from .companions import expected
-from .drivers import driver_for_cuda
-from .libraries import cudnn_for_gpu
+from .resolver import Candidate, Question, fit
 from .rows_torch import TorchBuild
-from .torchs import index_url, python_for_torch, release_row, usable
-from .versions import minor, numbers, tag_cuda, torch_version
+from .served import STALE_MINORS, chooser
+from .torchs import index_url
+from .versions import minor, numbers, tag_cuda
+from .wishes import Wish
 
 if TYPE_CHECKING:
     from .rows_driver import Row
     from .store import Store
 
-# A native build this many torch minors behind the newest usable one (about a year) yields to minor-version
-# compatibility, which NVIDIA supports for code that ships SASS.
-STALE_MINORS = 4
+_GRADES = {"no-driver": "unknown", "forward-compat": "needs-forward-compat"}
+_STEPS = {"python": "has a wheel for Python {python}", "architecture": "{lacks}", "driver": "runs on driver {driver}"}
 
 
 class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,35 +80,28 @@ def best_builds(
     minor-version (with forward_compat also needs-forward-compat, last); the build must be known to be published.
     torch: '2.6.0', '2.6' (any patch of it) or a specifier such as '>=2.4,<2.9'.
     """
-    platform = "windows" if os == "windows" else f"linux_{'aarch64' if arch in ('aarch64', 'arm64') else 'x86_64'}"
-    driver_platform = "windows" if os in ("windows", "wsl") else "linux"
     if not gpus:
         return BestBuilds((), "no GPU named: a build cannot be chosen")
-    allowed = _chooser(torch)
+    q = Question(
+        gpus=tuple(gpus),
+        driver=driver or "",
+        os=os,
+        arch="aarch64" if arch in ("aarch64", "arm64") else "x86_64",
+        python=python or "",
+        wishes=(Wish("torch", torch),) if torch else (),
+        eligible=forward_compat,
+        any_gpu=True,
+    )
+    platform = q.platform
     rejected: dict[str, int] = {}
     found: list[tuple[TorchBuild, str, str, dict[str, str]]] = []
-    grades: dict[str, tuple[str, str]] = {}
     for build in m.builds:
-        if build.platform != platform or not usable(build) or not allowed(build.torch):
-            continue
-        served = _served(m, build, gpus)
-        if isinstance(served, str):
-            step = served
-        elif python and python_for_torch(m, build.torch, python, platform).grade != "ok":
-            step = f"has a wheel for Python {python}"
-        else:
-            if build.tag not in grades:
-                grades[build.tag] = _driver(m, driver, build.tag, driver_platform)
-            grade, why = grades[build.tag]
-            if (
-                grade in ("native", "minor-version")
-                or (driver is None)
-                or (forward_compat and grade == "needs-forward-compat")
-            ):
-                found.append((build, grade, why, served))
-                continue
-            step = f"runs on driver {driver}"
-        rejected[step] = rejected.get(step, 0) + 1
+        verdict = fit(m, q, build) if build.platform == platform else None
+        if isinstance(verdict, Candidate):
+            found.append((build, _GRADES.get(verdict.grade, verdict.grade), verdict.why, verdict.served))
+        elif verdict and verdict.filter in _STEPS and _allowed(torch, build):
+            step = _STEPS[verdict.filter].format(python=python, driver=driver, lacks=_lack(verdict.reason))
+            rejected[step] = rejected.get(step, 0) + 1
     if not found:
         return BestBuilds((), _reason(gpus, platform, torch, rejected))
     newest = max(numbers(build.torch) for build, *_ in found)
@@ -127,56 +119,14 @@ def best_builds(
     return BestBuilds(tuple(_build(m, *item, python=python, packages=packages) for item in found[:limit]))
 
 
-def _chooser(torch: str | None) -> Callable[[str], bool]:
-    """A test of versions from '2.6.0', '2.6.0+cu124', '2.6' or a specifier; unreadable ones allow nothing."""
-    if not torch:
-        return lambda version: True
-    parts = torch_version(torch)
-    if parts:
-        wanted = numbers(torch)
-        return lambda version: numbers(version)[: len(wanted)] == wanted
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        allowed = SpecifierSet(torch)
-    except InvalidSpecifier:
-        return lambda version: False
-    return lambda version: allowed.contains(version)
+def _allowed(torch: str | None, build: TorchBuild) -> bool:
+    return chooser(torch)(build.torch)
 
 
-def _served(m: Store, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
-    """Capability -> target that serves it, or what the build lacks."""
-    answers: dict[tuple[str, str, tuple[str, ...], str], tuple[str, str]] = m.memo("served", dict)
-    release = release_row(m, build.torch)
-    library = release.cudnn_per_build.get(build.tag, "") if release else ""
-    served = {}
-    for capability in gpus:
-        key = (capability, build.tag, build.sass, library)
-        answer = answers.get(key)
-        if answer is None:
-            answer = answers[key] = _serves(m, build, capability, library)
-        served[capability], lacks = answer
-        if lacks:
-            return lacks
-    return served
-
-
-def _serves(m: Store, build: TorchBuild, capability: str, library: str) -> tuple[str, str]:
-    """The target that serves it and '', or '' and what the build lacks."""
-    cuda = tag_cuda(build.tag)
-    code = code_for_gpu(m, capability, build.sass, (), build_cuda=cuda)
-    if code.kind != "sass":
-        return "", f"holds machine code for {capability}"
-    if library and cudnn_for_gpu(m, library, capability, numbers(cuda)[0] if cuda else None).grade == "dropped":
-        return "", f"brings a cuDNN for {capability}"
-    return code.by, ""
-
-
-def _driver(m: Store, driver: str | None, tag: str, platform: str) -> tuple[str, str]:
-    if driver is None:
-        return "unknown", "no driver version given"
-    answer = driver_for_cuda(m, driver, tag_cuda(tag) or "", "windows" if platform == "windows" else "linux")
-    return answer.grade, answer.reason
+def _lack(reason: str) -> str:
+    """'lacks machine code for 6.1: ...' as what a fitting build has: 'holds machine code for 6.1'."""
+    what = reason.removeprefix("lacks ").partition(":")[0]
+    return f"{'holds' if what.startswith('machine') else 'brings'} {what}"
 
 
 def _reason(gpus: Sequence[str], platform: str, torch: str | None, rejected: dict[str, int]) -> str:
@@ -184,7 +134,7 @@ def _reason(gpus: Sequence[str], platform: str, torch: str | None, rejected: dic
     if not rejected:
         return f"no {which} for {platform} is listed in this matrix"
     # What the most promising builds lacked: a later test is only reached by builds that passed the earlier ones.
-    order = ("runs on", "has a wheel", "brings", "holds")
+    order = ("runs on", "brings", "holds", "has a wheel")
     step = min(rejected, key=lambda text: next(i for i, word in enumerate(order) if text.startswith(word)))
     return f"no {which} for {platform} {step}" + (f" and serves {', '.join(gpus)}" if "holds" not in step else "")
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .builds import STALE_MINORS
 from .code import code_for_gpu
 from .drivers import driver_for_cuda
 from .libraries import cudnn_for_gpu
 from .rows_torch import CondaBuild
+from .served import STALE_MINORS
 from .versions import minor, numbers
 
 if TYPE_CHECKING:

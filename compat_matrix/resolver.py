@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from .builds import STALE_MINORS, _chooser, _served
 from .code import compute_capability
 from .companions import expected
 from .drivers import compat_packages, driver_for_cuda, driver_for_gpu
+from .served import STALE_MINORS, chooser, served_by
 from .torchs import index_url, python_for_torch, usable
 from .versions import minor, numbers, tag_cuda
 from .wishes import Chosen, Wish, wish_allows
@@ -41,6 +41,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     wishes: tuple[Wish, ...] = ()
     eligible: bool = False
+    any_gpu: bool = False
+    """The GPUs are those that may be there (of a text that names none): that the driver drives each is not asked."""
 
     @property
     def platform(self) -> str:
@@ -114,7 +116,7 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
         grade = python_for_torch(m, build.torch, q.python, q.platform)
         if grade.grade != "ok":
             return no("python", grade.reason, *grade.rows)
-    served = _served(m, build, q.gpus)
+    served = served_by(m, build, q.gpus)
     if isinstance(served, str):
         return no("architecture", f"lacks {served.partition(' ')[2]}: it has {' '.join(build.sass)}")
     held = undriven(m, q)
@@ -155,20 +157,20 @@ def _wish(
     m: Store, q: Question, build: TorchBuild, wish: Wish, companions: dict[str, str], others: tuple[Chosen, ...]
 ) -> Chosen | str | None:
     if wish.package == "torch":
-        return None if _chooser(wish.specifier)(build.torch) else f"{wish} asks for another torch"
+        return None if chooser(wish.specifier)(build.torch) else f"{wish} asks for another torch"
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
-        return None if _chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
+        return None if chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
     return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others)
 
 
 def undriven(m: Store, q: Question) -> tuple[str, Row] | tuple[()]:
     """Which GPU the driver does not drive at all; empty where it drives every one, or is not told."""
     known: dict[tuple[str, str, tuple[str, ...]], tuple[str, Row] | tuple[()]] = m.memo("undriven", dict)
-    key = (q.driver, q.os, q.gpus)
+    key = (q.driver, q.os, () if q.any_gpu else q.gpus)
     if key not in known:
         known[key] = ()
-        for gpu in q.gpus if q.driver else ():
+        for gpu in q.gpus if q.driver and not q.any_gpu else ():
             answer = driver_for_gpu(m, q.driver, gpu, None, "linux" if q.os == "linux" else "windows")
             row = compute_capability(m, gpu)
             if answer.grade in ("too-old", "too-new") and row:
@@ -212,7 +214,7 @@ def uv_backend(m: Store, q: Question) -> str:
         return ""
     column = "min_driver_linux" if q.os != "windows" else "min_driver_windows"
     # On WSL uv reads the Windows driver's number, and compares it with its table for Linux.
-    wanted = next((_chooser(wish.specifier) for wish in q.wishes if wish.package == "torch"), _chooser(None))
+    wanted = next((chooser(wish.specifier) for wish in q.wishes if wish.package == "torch"), chooser(None))
     tags = [
         row.tag
         for row in m.index_urls
