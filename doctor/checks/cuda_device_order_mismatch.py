@@ -17,7 +17,7 @@ Source: CUDA C++ Programming Guide, environment variables.
 from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
-from ..fixes.variables import pci_order
+from ..fixes.selection import pci_order
 from ..snapshot import CudaDevice, Gpu, Missing, NeedsFact, Snapshot, known, need
 from ._readings import listed
 from ._seen import need_whole

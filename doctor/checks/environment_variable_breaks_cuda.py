@@ -18,7 +18,7 @@ documentation, CUDA environment variables.
 from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
-from ..fixes.variables import unset
+from ..fixes.selection import unset
 from ..snapshot import Snapshot, known, need
 from ._bad_variables import ANY, PEER, SEVERAL_GPUS, VARIABLES
 

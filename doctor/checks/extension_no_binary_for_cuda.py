@@ -22,7 +22,7 @@ from compat_matrix.versions import numbers
 from ..findings import Check, Findings, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extensions import another, cudart_major, remove, upgrade
-from ..fixes.variables import unset
+from ..fixes.selection import unset
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._extensions import bitsandbytes_library, bitsandbytes_versions

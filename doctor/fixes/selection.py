@@ -1,29 +1,31 @@
-"""Fixes of which GPUs a program sees: variables of this shell or job, compute mode."""
+"""Fixes of a program's variables, of which GPUs it sees, and of their compute mode."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from msgspec.structs import replace
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .gpu_state import gpu_changes
-from .where import cuda_changes, host_sudo, on_host
+from .where import RECHECK, cuda_changes, host_sudo, on_host
 
 
 def unset_gpu_selection(s: Snapshot, name: str) -> Fix:
-    """Remove a variable that selects GPUs."""
-    return Fix(
-        id=f"unset-{name.lower().replace('_', '-')}",
-        title=f"Unset {name} to make all GPUs visible",
-        steps=(
-            Step(
-                text="Also remove it where it is set: the script, the notebook, ENV in the image, the job file.",
-                command=f"unset {name}",
-                where="shell",
-                changes=cuda_changes(host__environment=environment_with(s, name, None)),
-            ),
-        ),
+    """Remove a variable that hides GPUs."""
+    return unset(s, name, " to make all GPUs visible", cuda_changes())
+
+
+def unset(s: Snapshot, name: str, why: str = "", changes: dict[str, Any] | None = None) -> Fix:
+    """Remove a variable; `changes`: other facts than the environment."""
+    step = Step(
+        text="Also remove it where it is set: the script, the notebook, ENV in the image, the job file.",
+        command=f"unset {name}",
+        where="shell",
+        changes={**(changes or {}), "host.environment": environment_with(s, name, None)},
     )
+    return Fix(id=f"unset-{name.lower().replace('_', '-')}", title=f"Unset {name}{why}", steps=(step,))
 
 
 def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
@@ -81,4 +83,24 @@ def end_process(s: Snapshot, key: str, pid: int) -> Fix:
                 changes=cuda_changes(gpus=gpus),
             ),
         ),
+    )
+
+
+def pci_order(s: Snapshot) -> Fix:
+    """Let CUDA number the GPUs as nvidia-smi does."""
+    return Fix(
+        id="set-cuda-device-order",
+        title="Let CUDA number the GPUs as nvidia-smi does",
+        steps=(
+            Step(
+                text="Set it before the program starts, and look which GPUs are chosen by number.",
+                command="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                where="shell",
+                changes={
+                    "host.environment": environment_with(s, "CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+                    "driver.cuda_devices": RECHECK,
+                },
+            ),
+        ),
+        source="CUDA C++ Programming Guide, environment variables",
     )

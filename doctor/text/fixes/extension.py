@@ -12,7 +12,7 @@ from ...fixes.extension_install import compatible_wheel
 from ...fixes.extensions import SOURCE_ONLY, another, build, compiled, remove, upgrade
 from ...fixes.machine import capabilities, python_version
 from ...fixes.packages import installed
-from ...fixes.variables import unset
+from ...fixes.selection import unset
 from ...snapshot import Distribution, known
 from .parts import Evidence
 from .written import written

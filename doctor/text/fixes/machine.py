@@ -11,8 +11,7 @@ from ...fixes.driver import other_host
 from ...fixes.gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from ...fixes.machine import driver_platform
 from ...fixes.restart import power_cycle, reboot
-from ...fixes.selection import unset_gpu_selection
-from ...fixes.variables import pci_order
+from ...fixes.selection import pci_order, unset_gpu_selection
 from ...fixes.vgpu import license_vgpu
 from ...fixes.where import (
     batch_job,
