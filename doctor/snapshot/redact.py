@@ -26,6 +26,7 @@ from .redact_fields import (
     IDENTITIES,
     IDENTITY,
     NEVER,
+    NO_TEXT,
     ONLY_SECRETS,
     OURS,
     PRODUCTS,
@@ -211,15 +212,14 @@ class Redactor:
 
     def _struct(self, value: Struct) -> Struct:
         changes = {}
-        kind = type(value).__name__
+        product = type(value).__name__ in PRODUCTS
         label = label_of(value)
         for name in value.__struct_fields__:
             old = getattr(value, name)
-            if old is None or isinstance(old, (int, float)) or (type(old) is Missing and not old.detail):
+            kind = type(old)
+            if kind in NO_TEXT or (kind is Missing and not old.detail) or not old:
                 continue
-            if name in OURS:
-                continue
-            if name in ("name", "model") and kind in PRODUCTS:
+            if name in OURS or (product and name in ("name", "model")):
                 continue
             if name == "witnesses":  # its keys are paths of facts, not fields
                 new: Any = {path: self.value(lines) for path, lines in old.items()}

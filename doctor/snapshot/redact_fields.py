@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +22,8 @@ NEVER = frozenset(
 ONLY_SECRETS = ("requires", "wheel")
 """Lines of requirements: a URL in them may hold a token, what looks like an address is a version."""
 OURS = ("policy", "tool", "matrix")
+NO_TEXT = (type(None), bool, int, float)
+"""Types of fields that have nothing to mask."""
 DEVICE_LISTS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "visible_devices")
 USER_VARIABLES = ("USER", "LOGNAME", "SUDO_USER", "USERNAME")
 HOST_VARIABLES = ("HOSTNAME", "MASTER_ADDR", "NCCL_HOSTID", "SLURMD_NODENAME", "SM_CURRENT_HOST",
@@ -37,6 +39,7 @@ PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary",
 """Structs whose `name` (or `model`) is that of a product or variable."""
 
 
+@cache
 def is_version(key: str) -> bool:
     """Whether the field or variable of this name holds a version."""
     return key == "version" or key.endswith(("_version", "_VERSION"))
@@ -50,24 +53,31 @@ def label_of(value: Struct) -> str:
     return "target" if kind == "Target" else ""
 
 
-def texts_of(value: Any, key: str) -> Iterator[tuple[str, str]]:
+def texts_of(value: Any, key: str) -> list[tuple[str, str]]:
     """(name of the field or variable, text) of every text in a Struct, list, dict or text."""
+    found: list[tuple[str, str]] = []
+    _collect(value, key, found)
+    return found
+
+
+def _collect(value: Any, key: str, found: list[tuple[str, str]]) -> None:
     if isinstance(value, str):
-        yield key, value
+        found.append((key, value))
     elif isinstance(value, Struct):
         label = label_of(value)
         for name in value.__struct_fields__:
             item = getattr(value, name)
-            if item is None or isinstance(item, (int, float)) or (type(item) is Missing and not item.detail):
-                continue
-            yield from texts_of(list(item.values()) if name == "witnesses" else item, label or name)
+            kind = type(item)
+            if kind is str:
+                found.append((label or name, item))
+            elif kind not in NO_TEXT and (kind is not Missing or item.detail):
+                _collect(list(item.values()) if name == "witnesses" else item, label or name, found)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from texts_of(item, key)
+            _collect(item, key, found)
     elif isinstance(value, dict):
         field = value.get("field")
         if isinstance(value.get("path"), str) and isinstance(value.get("names"), (list, tuple)):
-            for name in value["names"]:
-                yield "", f"{value['path']}/{name}"
+            found += [("", f"{value['path']}/{name}") for name in value["names"]]
         for k, item in value.items():
-            yield from texts_of(item, field if k == "value" and isinstance(field, str) else str(k))
+            _collect(item, field if k == "value" and isinstance(field, str) else str(k), found)
