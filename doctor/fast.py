@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from .commands.flags import CHECK, EXPLAIN, HEALTHCHECK, Flag, read_flags
@@ -65,14 +67,35 @@ def _judged(command: str, flags: dict[str, Any]) -> int:
 
 
 def _light_msgspec() -> None:
-    """Import msgspec without typing_extensions, which it takes where it is installed.
+    """Import msgspec without what it takes along and never uses here: half of its time.
 
-    Since Python 3.11 typing has all that msgspec asks of it, and typing_extensions brings inspect, ast and tokenize.
+    typing_extensions, where that is installed (since Python 3.11 typing has all that it asks for); platform, which uuid
+    asks only for the name of the system and which compiles ten patterns; msgspec's own schemas and inspection, which
+    are there as soon as somebody imports them.
     """
-    if sys.version_info < (3, 11) or "typing_extensions" in sys.modules or "msgspec" in sys.modules:
+    if "msgspec" in sys.modules:
         return
-    sys.modules["typing_extensions"] = None
+    late = ("platform", "msgspec._json_schema", "msgspec.inspect")
+    hidden: dict[str, Any] = {name: ModuleType(name) for name in late}
+    hidden["platform"].system = lambda: os.uname().sysname
+    for name in ("schema", "schema_components"):
+        setattr(hidden["msgspec._json_schema"], name, _schema_maker(name))
+    if sys.version_info >= (3, 11):
+        hidden["typing_extensions"] = None
+    hidden = {name: module for name, module in hidden.items() if name not in sys.modules}
+    sys.modules.update(hidden)
     try:
-        import msgspec  # noqa: F401
+        import msgspec
     finally:
-        del sys.modules["typing_extensions"]
+        for name in hidden:
+            del sys.modules[name]
+    vars(msgspec).pop("inspect", None)  # `import msgspec.inspect` brings the real one
+
+
+def _schema_maker(name: str) -> Callable[..., Any]:
+    def make(*types: Any, **options: Any) -> Any:
+        from msgspec import _json_schema
+
+        return getattr(_json_schema, name)(*types, **options)
+
+    return make

@@ -64,6 +64,26 @@ def test_check_in_json_imports_nothing_heavy() -> None:
     assert not {"doctor.report.terminal", "doctor.report.markdown", "doctor.text.ranker"} & names
 
 
+def test_what_msgspec_takes_along_is_left_for_later_and_is_there_then() -> None:
+    unused = {"platform", "msgspec.inspect", "msgspec._json_schema", "typing_extensions"}
+    assert not unused & imported("check", "--no-import", "--format", "json")
+    code = """
+import json, sys
+from doctor.fast import _light_msgspec
+_light_msgspec()
+import msgspec, platform, uuid
+class Point(msgspec.Struct):
+    x: int
+    id: uuid.UUID
+print(json.dumps(msgspec.json.schema(Point)["$defs"]["Point"]["required"]))
+print(msgspec.convert({"x": 1, "id": str(uuid.UUID(int=5))}, Point).id.int, bool(platform.machine()))
+import msgspec.inspect
+print(msgspec.inspect.type_info(Point).cls.__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ['["x",', '"id"]', "5", "True", "Point"]
+
+
 def test_check_in_text_imports_rich_only_for_colour(tmp_path: Path) -> None:
     assert not heavy(imported("check", "--no-import"))
 
