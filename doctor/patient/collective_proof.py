@@ -24,6 +24,7 @@ import warnings
 from .collective_children import MAX_RANKS, pairs_child, pairs_of, rank_child
 from .collective_lines import AGENT, TEXT_LIMIT, Out
 from .collective_processes import Child, leave_with_parent
+from .json_lines import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,10 +201,7 @@ def flags_of(arguments: Sequence[str]) -> Any:
 def main(arguments: Sequence[str]) -> None:
     """Run as an agent, or as one of its children; ends at once, so that no exit handler can hang or crash it."""
     flags = flags_of(arguments)
-    out = Out(os.dup(1))
-    os.dup2(2, 1)
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    out = Out(real_output())
     warnings.simplefilter("ignore")
     if flags.pairs_from is not None:
         leave_with_parent()

@@ -22,6 +22,7 @@ from .agent_boot import again
 from .driver_calls import Calls, Failed, address, dashed, since
 from .driver_kernel import BLOCKS, PTX, ROUNDS, THREADS, mixed
 from .driver_memory import Memory
+from .json_lines import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,8 +201,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     flag, number = arguments if len(arguments) == 2 else ("--first", "" if arguments else "0")
     if flag not in ("--first", "--only") or not number.isdecimal():
         sys.exit("usage: driver_proof.py [--first N | --only N]")
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
+    descriptor = real_output()
     os.environ["CUDA_CACHE_DISABLE"] = "1"
     os.environ.pop("CUDA_DISABLE_PTX_JIT", None)  # the user's own choice, which torch meets, not the driver's fault
     agent = Agent(descriptor)

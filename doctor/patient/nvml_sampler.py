@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 
+from .json_lines import real_output
 from .sampler_readings import Gpu, Readings
 
 TYPE_CHECKING = False
@@ -148,8 +149,7 @@ def option(arguments: "Sequence[str]", name: str, otherwise: float) -> float:
 
 def main(arguments: "Sequence[str]") -> None:
     """Run as an agent; ends the process at once, so that no exit handler of the driver can hang or crash it."""
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
+    descriptor = real_output()
     threading.Thread(target=until_closed, daemon=True).start()
     folder = arguments[0] if arguments and not arguments[0].startswith("-") else ""
     interval, share = option(arguments, "--interval", 0.5), option(arguments, "--share", 0.01)

@@ -17,6 +17,7 @@ import sys
 import time
 import warnings
 
+from .json_lines import real_output
 from .torch_device_proof import Proof
 from .torch_inputs import Inputs, no_tf32
 from .torch_lines import AGENT, Lines
@@ -79,10 +80,7 @@ def main(arguments: Sequence[str]) -> None:
     flags = parser.parse_args(arguments)
     if not re.match(r"(cuda(:\d{1,3})?|cpu)$", flags.device) or flags.first < 0:
         parser.error("--device takes cuda, cuda:N or cpu, --first no negative number")
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    descriptor = real_output()
     warnings.simplefilter("ignore")
     Agent(descriptor).run(flags.device, flags.first)
     os._exit(0)

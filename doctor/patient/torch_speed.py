@@ -23,6 +23,7 @@ import sys
 import time
 import warnings
 
+from .json_lines import real_output
 from .speed_devices import Cpu, Cuda
 from .speed_lines import Lines, NoRoom, is_out_of_memory, is_refusal, text_of
 from .speed_measures import Measures
@@ -132,10 +133,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--level", choices=("quick", "full"), default="quick")
     parser.add_argument("--seconds", type=positive, help="hard budget after the import of torch")
     options = parser.parse_args(arguments)
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    descriptor = real_output()
     warnings.simplefilter("ignore")
     agent = Agent(descriptor, options.device)
     try:

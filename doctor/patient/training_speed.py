@@ -30,6 +30,7 @@ import sys
 import time
 import warnings
 
+from .json_lines import real_output
 from .training_copies import Copying, copy_of
 from .training_cpu import available_cores, cpu_score
 from .training_loader import loader, worker_counts
@@ -171,8 +172,6 @@ def stop(number: int, frame: Any) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
     warnings.simplefilter("ignore")
     if arguments and arguments[0] == "--child":  # this program starts itself so; its stdout is not the real one
         serve_fresh(*arguments[1:5])
@@ -185,8 +184,7 @@ def main(arguments: Sequence[str]) -> None:
         parser.error("--device takes cuda:N or cpu")
     if flags.seconds is not None and not 0 < flags.seconds < 1e6:
         parser.error("--seconds takes a positive number")
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
+    descriptor = real_output()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     Agent(descriptor, "cuda:0" if flags.device == "cuda" else flags.device, flags.level, flags.seconds).run()
