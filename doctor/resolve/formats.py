@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 
 def requirements_txt(m: Matrix, q: Question, one: Candidate) -> str:
-    """For `pip install -r` and `uv pip install -r`."""
+    """For `pip install -r` and `uv pip install -r`.
+
+    Where every pin carries its local version the index is an extra one: uv does not hear `--index-url` of a file where
+    UV_DEFAULT_INDEX is set, as in many companies.
+    """
     wanted = request(m, q, one)
-    head = [f"--index-url {wanted.index}"] if wanted.index else []
+    pinned = all("+" in package for package in wanted.packages)
+    head = [f"--{'extra-' if pinned else ''}index-url {wanted.index}"] if wanted.index else []
     head += [f"--extra-index-url {url}" for url in (wanted.extra_index, *wanted.more_indexes) if url]
     return "\n".join([*head, *wanted.packages]) + "\n"
 
