@@ -2,7 +2,8 @@
 
     python training/catalogue.py [--check]
 
-The same for `doctor/text/tables/*.toml`: `shapes.json`, `marks.json`, `xids.json`, `fixes.json`, a line for each row.
+The same for `doctor/text/tables/*.toml`: `shapes.json`, `marks.json`, `xids.json`, `fixes.json`, a line for each row,
+and `grammar.json`, a line for each section.
 
 Every row is checked first, and a fault is told with its file and line: an unknown key, operator or place, a condition
 on a message or topic that there is none of, a check that does not exist, a pattern that does not compile or has fewer
@@ -34,7 +35,7 @@ from doctor.text.operators import fault  # noqa: E402
 
 WING = ROOT / "doctor" / "text"
 TABLES, SMALL = WING / "catalogue", WING / "tables"
-TOPICS, PEOPLE = "topics.toml", "people.toml"
+TOPICS, PEOPLE, GRAMMAR = "topics.toml", "people.toml", "grammar.toml"
 PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
 LISTS, WORDS = ("find", "suggests"), ("pattern", "means", "fix", "source")
 FLAGS = ("words", "people", "mention", "happened", "exact")
@@ -203,10 +204,17 @@ def built(table: list[Row]) -> str:
 def small_tables(folder: Path = SMALL) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """(name of the built file, its rows) of each small table; patterns in one line, examples still there."""
     for path in sorted(folder.glob("*.toml")):
+        if path.name == GRAMMAR:
+            continue
         table = tomllib.loads(path.read_text("utf-8"))["row"]
         for row in table:
             row |= {key: in_one_line(row[key]) for key in ("pattern", "unless") if key in row}
         yield f"{path.stem}.json", table
+
+
+def grammar(path: Path = SMALL / GRAMMAR) -> dict[str, Any]:
+    """The words of `doctor/text/grammar/`, by section."""
+    return tomllib.loads(path.read_text("utf-8"))
 
 
 def files(table: list[Row]) -> dict[Path, str]:
@@ -215,6 +223,8 @@ def files(table: list[Row]) -> dict[Path, str]:
     for name, small in small_tables():
         lines = [_json({key: value for key, value in row.items() if key != "says"}) for row in small]
         found[WING / name] = "[\n" + ",\n".join(lines) + "\n]\n"
+    sections = [f"{_json(name)}:{_json(section)}" for name, section in grammar().items()]
+    found[WING / "grammar.json"] = "{\n" + ",\n".join(sections) + "\n}\n"
     return found
 
 

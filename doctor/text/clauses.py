@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .keys import canonical, exact_kind, package_name, variable
-from .not_here import pattern
+from .grammar.words import canonical, exact_kind, not_here, package_name, variable
 from .statement import Line
 
 _END = re.compile(
@@ -39,7 +38,7 @@ _PLACE = re.compile(
     re.I,
 )
 _NAMED = ("gpu_name", "gpus_line", "os", "image", "kernel", "container_runtime")
-_ASKED = pattern("supposed", "earlier", "asked", "wanted", "tried")
+_ASKED = not_here("supposed", "earlier", "asked", "wanted", "tried")
 """A sentence that speaks of something else than what is there."""
 _LONGEST = 800
 

@@ -90,7 +90,7 @@ def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:
         if len(whole) > _LONGEST:
             found += [Line(here, piece) for piece in pieces(whole)]
     if short:
-        from .layout import unfold
+        from .grammar.lines import unfold
 
         there = set(found)
         found += [line for line in unfold(plain, rows) if line not in there]

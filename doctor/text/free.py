@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pkgutil import get_data
 
 from . import meanings, values
+from .grammar.words import key_of_here, kind_of, package_name, package_named, words
 from .keyed import split
-from .keys import kind_of
 from .names import is_board
-from .not_here import key_of_here
 from .packages import package_statements
 from .statement import Line, Statement
 from .variables import variable
 
-_WORDS = {name: frozenset(words) for name, words in json.loads(get_data(__package__, "free.json") or b"{}").items()}
-_SAFE = _WORDS["meanings"]
-"""Meanings that a member of an unknown list may have by its own name."""
-_BOARDS = _WORDS["boards"]
 _PAIR = re.compile(r"\s{0,2}([A-Za-z_][\w ./-]{0,40}?)\s?(?:=(?!=)|:\s)\s?(?=\S)")
 _NEXT = re.compile(r"[,;|]\s{0,3}(?=[A-Za-z_][\w ./-]{0,40}?\s?(?:=(?!=)|:\s))")
 _ITEM = re.compile(
@@ -27,8 +20,6 @@ _ITEM = re.compile(
     r"(==|=|\s?@\s?|[ _-]v?)(?=\d)([\w.+!]{1,60})"
 )
 _VERSION = re.compile(r"\d{1,4}\.\d[\w.+!]{0,60}")
-_KNOWN = _WORDS["packages"]
-"""Packages that may stand in a sentence-like list with their version."""
 _CUDA_WHEEL = re.compile(
     r"nvidia-[a-z-]{3,30}-cu1[1-3]|lib(?:cublas|cusolver|cusparse|cufft|curand|nvjitlink)(?:-dev)?|cuda-(?:cudart|nvrtc)"
 )
@@ -60,7 +51,7 @@ def pairs(value: str) -> list[tuple[str, str]]:
 
 def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
     if many := pairs(value):
-        boards = bool(_BOARDS.intersection(key.lower().replace("_", " ").split()))
+        boards = bool(words("boards").intersection(key.lower().replace("_", " ").split()))
         yield from _board(many, line) if boards else ()
         for name, content in many:
             if name.isupper() and "_" in name:
@@ -69,47 +60,27 @@ def _value(key: str, value: str, line: Line) -> Iterator[Statement]:
             if not key_of_here(name):
                 continue
             kind = kind_of(f"{key} {name}")
-            if not kind and kind_of(name) in _SAFE and not (boards and kind_of(name) != "driver"):
+            if not kind and kind_of(name) in words("safe") and not (boards and kind_of(name) != "driver"):
                 kind = kind_of(name)
             if kind and not (boards and kind == "gpu_name"):
                 yield from meanings.statements(kind, content, line)
             elif not kind:
                 yield from _other(name, content, line)
     elif not kind_of(key):
-        if (package := _package_of(key)) and (version := _VERSION.match(value)):
+        if (package := package_name(key) or _cuda_wheel(key)) and (version := _VERSION.match(value)):
             yield from package_statements(package, version[0], "", line)
         parts = values.items(value)
         if len(parts) > 1 and all(map(is_board, parts)):
             yield from meanings.statements("gpu_name", value, line)
         for part in parts:
             found = _ITEM.fullmatch(part.split(" (")[0])
-            if found and (found[3] == "==" or _plain(found[1]) in _KNOWN or found[1].startswith("nvidia-")):
+            if found and (found[3] == "==" or package_named(found[1])):
                 yield from package_statements(found[1], found[4], "", line)
-
-
-def _package_of(key: str) -> str:
-    """`TensorFlow version (use command below)`, `jax_version`: the package that a key names; '' for any other key."""
-    words = re.split(r"[ _]", key.lower().partition("(")[0].strip())
-    names = [word for word in words if word not in ("version", "ver", "installed", "package", "library", "my", "the")]
-    name = {"tf": "tensorflow"}.get(_plain("-".join(names)), _plain("-".join(names)))
-    return name if name in _KNOWN or _CUDA_WHEEL.fullmatch(name) else ""
-
-
-def package_named(name: str) -> str:
-    """The package that a person means by this word; '' where it is none that matters."""
-    found = {
-        "tf": "tensorflow",
-        "flash-attention": "flash-attn",
-        "flash_attn": "flash-attn",
-        "ort": "onnxruntime",
-        "bnb": "bitsandbytes",
-    }.get(name.lower(), _plain(name))
-    return found if found in _KNOWN else ""
 
 
 def _other(name: str, content: str, line: Line) -> Iterator[Statement]:
     """A package by its name."""
-    if _VERSION.match(content) and " " not in name and (_plain(name) in _KNOWN or name.startswith("nvidia-")):
+    if _VERSION.match(content) and " " not in name and package_named(name):
         yield from package_statements(name, content, "", line)
 
 
@@ -131,8 +102,9 @@ def _board(many: list[tuple[str, str]], line: Line) -> Iterator[Statement]:
                 yield from gpu_statements(pair[1], line)
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "-")
+def _cuda_wheel(key: str) -> str:
+    name = key.lower().replace("_", "-").split(" ")[0]
+    return name if _CUDA_WHEEL.fullmatch(name) else ""
 
 
-__all__ = ["package_named", "pairs", "read_free"]
+__all__ = ["pairs", "read_free"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from . import meanings
-from .keys import kind_of
+from .grammar.words import kind_of
 from .statement import Line, Statement
 
 _KEY = re.compile(r"\s{0,12}([A-Za-z/][\w .()/?,\[\]-]{0,60}?)\s{0,40}(?::|=(?!=))\s{0,8}(.{0,400})")

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from . import meanings
 from .free import pairs
+from .grammar.words import key_of_here, kind_of, not_here
 from .keyed import split
-from .keys import kind_of
 from .names import GPU, typed
-from .not_here import key_of_here, pattern
 from .statement import Line, Statement, say
 
 _DRIVER = re.compile(
@@ -26,7 +25,7 @@ _TORCH = re.compile(
 _MOST_WORDS = 3
 """Of what stands before a colon, if it is a key: longer ones begin a sentence."""
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
-_ASKED = pattern("asked", "bound", then=r"[^.;]{0,24}$")
+_ASKED = not_here("asked", "bound", then=r"[^.;]{0,24}$")
 """Before a version: what is asked for, or spoken of, not what is there."""
 _OPEN = re.compile(
     r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below)"

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from . import meanings
-from .free import package_named
+from .grammar.words import not_here, package_named
 from .names import typed
-from .not_here import pattern
 from .packages import package_statements
 from .prose import is_told, sentences
 from .statement import Line, Statement, say
@@ -48,7 +47,7 @@ _DATACENTER = re.compile(
     re.I,
 )
 _OTHER_MAKER = re.compile(r"(?:amd |radeon )*(?:rx ?\d{4} ?(?:xtx?|gre|m)?|mi\d{2,3}x?)|intel arc [ab]\d{3}", re.I)
-_NOT_HERE = pattern("earlier", "elsewhere", "wanted", "tried", "compared", "denied", then=r"[^,;]{0,40}$")
+_NOT_HERE = not_here("earlier", "elsewhere", "wanted", "tried", "compared", "denied", then=r"[^,;]{0,40}$")
 """Before a fragment: it speaks of what was, of what is wanted, or of another machine."""
 _MOST = 40
 """Fragments of one line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doctor.snapshot import Missing
 from doctor.text import read
-from doctor.text.keys import kind_of
+from doctor.text.grammar.words import kind_of
 
 from ..rows import for_each
 

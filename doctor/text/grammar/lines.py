@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .clauses import clauses
-from .keys import canonical, exact_kind, in_words, kind_of, package_name, variable
-from .nested import json_lines, yaml_lines
-from .not_here import key_of_here
-from .statement import Line
-from .tell import tell
-from .values import is_bound
+from ..clauses import clauses
+from ..statement import Line
+from ..values import is_bound
+from .nested import flat_lines, json_lines, yaml_lines
+from .words import canonical, exact_kind, in_words, key_of_here, kind_of, package_name, variable
 
 _MOST_ADDED = 5000
 _MOST_FIRST, _MOST_LAST = 400, 200
@@ -103,7 +101,7 @@ def _of_line(line: Line) -> Iterator[Line]:
     if pair and not key_of_here(pair[1]) and not _exactly(pair[1].strip()):
         return
     if pair and (inner := _inner_pairs(pair[2].strip())):
-        for _, told in tell((pair[1].strip(),), inner):
+        for _, told in flat_lines((pair[1].strip(),), inner):
             yield Line(line.number, told)
             if again := _KEY.match(told):
                 yield from _usual(again[1], again[2], line.number, ": ")

@@ -1,0 +1,1 @@
+"""One grammar of keys and values for every layout, over one table of words (tables/grammar.toml)."""
