@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from .versions import numbers
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 
-class WheelChoice(NamedTuple):
+class WheelChoice(msgspec.Struct, frozen=True):
     """The address of a wheel and its version; or both empty, and the reason why there is none."""
 
     url: str

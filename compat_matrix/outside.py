@@ -16,7 +16,8 @@ import msgspec
 
 from .lint import lint
 from .matrix import Matrix
-from .store import SCHEMA_MINOR, SCHEMA_VERSION, Meta, readable
+from .rows_meta import Meta
+from .store import SCHEMA_MINOR, SCHEMA_VERSION, readable
 from .tables import DATA, KEYS, TABLES, MatrixError, decode
 
 _MAX_BYTES = 64 << 20

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-import msgspec
-
+from .rows_meta import Meta
 from .tables import DATA, MatrixError, decode, row_type
 
 if TYPE_CHECKING:
@@ -32,16 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 0
-
-
-class Meta(msgspec.Struct, frozen=True):
-    """data/meta.json: layout version, and the day the facts stand for (YYYY.MM.DD)."""
-
-    schema_version: int
-    """Raised when a field changes its meaning, or may hold a value that an older program would misread."""
-    version: str
-    schema_minor: int = 0
-    """Raised when a column or table is added; an older program reads the rest."""
 
 
 class Table(Generic[T]):

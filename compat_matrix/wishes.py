@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .extension_wheels import extension_wheel
 from .frameworks import framework
 from .torchs import release_row
 from .versions import numbers, tag_cuda
@@ -184,6 +183,8 @@ def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], pytho
     new_abi = numbers(build.torch)[:2] >= (2, 7)
     cuda = tag_cuda(build.tag) or ""
     for version in dict.fromkeys(row.version for row in reversed(rows)):
+        from .extension_wheels import extension_wheel  # few requests ask for one
+
         found = extension_wheel(
             m,
             wish.package,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 from .files import Files
 
@@ -17,13 +17,13 @@ IMAGE_PATH = "/opt/conda/bin:/opt/venv/bin:/venv/bin:/usr/local/sbin:/usr/local/
 _NAMES = ("python3", "python")
 
 
-class Choice(NamedTuple):
+class Choice:
     """`prefix` or `executable` (either may be empty) of the patient, `rule` (which step of the order) and why."""
 
-    rule: str
-    prefix: str
-    executable: str
-    because: str
+    __slots__ = ("because", "executable", "prefix", "rule")
+
+    def __init__(self, rule: str, prefix: str, executable: str, because: str) -> None:
+        self.rule, self.prefix, self.executable, self.because = rule, prefix, executable, because
 
 
 def choose(

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from .files import Files, clean
 
-SONAME = re.compile(
+_SONAME = (
     r"lib(cuda|nvidia-ml|nvidia-ptxjitcompiler|cudart|cublas|cublasLt|cudnn|cudnn_[a-z_]+|nccl|nvrtc|nvrtc-builtins|"
     r"nvJitLink|cusparse|cusparseLt|cusolver|cufft|curand|cupti|nvToolsExt|cufile|nvshmem_host)\.so(\.[0-9.]+)?$"
 )
@@ -23,8 +23,8 @@ _MUSL_DEFAULTS = ("/lib", "/usr/local/lib", "/usr/lib")
 _ELSEWHERE = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/run/opengl-driver/lib",
               "/usr/lib/nvidia", "/usr/lib64/nvidia", "/usr/lib/aarch64-linux-gnu/tegra")  # fmt: skip
 _MAX_FOLDERS = 64
-_EXEC = re.compile(r"^\s*exec\s+[\"']?(/[^\s\"']+/nvcc)", re.M)
-_DEFINE = re.compile(r"^#define CUDA(?:RT)?_VERSION\s+\d+", re.M)
+_EXEC = r"(?m)^\s*exec\s+[\"']?(/[^\s\"']+/nvcc)"
+_DEFINE = r"(?m)^#define CUDA(?:RT)?_VERSION\s+\d+"
 
 
 class Loader:
@@ -88,7 +88,7 @@ def gather_loader(files: Files, env: Optional[Mapping[str, str]], tools: Any) ->
 
 
 def _wanted(name: str) -> bool:
-    return name.startswith("lib") and SONAME.match(name) is not None
+    return name.startswith("lib") and re.match(_SONAME, name) is not None
 
 
 def _cache(files: Files, tools: Any) -> Optional[List[List[str]]]:
@@ -136,7 +136,7 @@ def _toolkits(files: Files, env: Mapping[str, str], tools: Any) -> None:
             break
     if on_path:
         real = files.resolved(on_path)
-        script = _EXEC.search(files.peek(real, 4096) or "") if files.size(real) < 4096 else None
+        script = re.search(_EXEC, files.peek(real, 4096) or "") if files.size(real) < 4096 else None
         real = script.group(1) if script else real
         files.emit({"at": "nvcc", "path": clean(on_path), "real": clean(real)})
         folders.append(real[: -len("/bin/nvcc")] if real.endswith("/bin/nvcc") else "")
@@ -158,7 +158,7 @@ def _toolkit(files: Files, folder: str, real: str, tools: Any) -> None:
     emit({"at": "toolkit", "path": clean(folder), "real": clean(real), "parts": parts})
     if parts and parts != ["compat"] and not files.text(folder + "/version.json", 65536):
         header = folder + "/include/cuda.h"
-        define = _DEFINE.search(files.peek(header, 65536) or "")
+        define = re.search(_DEFINE, files.peek(header, 65536) or "")
         if define:
             emit({"at": "match", "path": clean(header), "line": define.group(0)})
         files.text(folder + "/version.txt", 4096)

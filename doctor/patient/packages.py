@@ -15,14 +15,14 @@ from .extension_names import CODE_DISTRIBUTIONS, COMPANIONS, PACKAGES, TOP_LEVEL
 from .files import Files, clean
 from .loader import Loader
 
-_DIST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)(?:-py[0-9.]+)?\.(dist-info|egg-info)$")
-_CUDA_SONAME = re.compile(r"lib(cu|nv|nccl|torch|c10|caffe2|mpi|ucc|ucp)[A-Za-z0-9_-]*\.so")
+_DIST = r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)(?:-py[0-9.]+)?\.(dist-info|egg-info)$"
+_CUDA_SONAME = r"lib(cu|nv|nccl|torch|c10|caffe2|mpi|ucc|ucp)[A-Za-z0-9_-]*\.so"
 _ENTRY = ("libtorch_global_deps.so", "libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so", "libtorch.so",
           "libtorch_cuda_linalg.so", "libc10_cuda.so", "libtorch_hip.so", "libtorch_nvshmem.so")  # fmt: skip
 _KERNELS = ("libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so", "libtorch_cuda_linalg.so",
             "libtorch_nvshmem.so")  # fmt: skip
 _CMAKE = "/share/cmake/Torch/TorchConfig.cmake"
-_ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI=[01]")
+_ABI = r"_GLIBCXX_USE_CXX11_ABI=[01]"
 _MAX_CLOSURE = 48
 _MAX_LIBRARIES = 96
 _MAX_PER_PACKAGE = 24
@@ -35,7 +35,7 @@ def gather_packages(files: Files, site_packages: List[str], tools: Any, loader: 
     for folder in site_packages:
         names = files.names(folder) or []
         for name in names:
-            match = _DIST.match(name)
+            match = re.match(_DIST, name)
             if match and re.sub(r"[-_.]+", "-", match.group(1)).lower() in CODE_DISTRIBUTIONS:
                 _metadata(files, folder + "/" + name)
         if not torch and files.kind(folder + "/torch/__init__.py") == "file":
@@ -59,7 +59,7 @@ def _metadata(files: Files, path: str) -> None:
 def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, loader: Loader) -> None:
     files.emit({"at": "torch", "path": clean(folder)})
     files.text(folder + "/version.py", 16384)
-    flag = _ABI.search(files.peek(folder + _CMAKE, 65536) or "")
+    flag = re.search(_ABI, files.peek(folder + _CMAKE, 65536) or "")
     if flag:
         files.emit({"at": "match", "path": clean(folder + _CMAKE), "line": flag.group(0)})
     lib = folder + "/lib"
@@ -108,7 +108,7 @@ def _needs(files: Files, path: str, wheels: List[str], tools: Any, loader: Loade
     origin = os.path.dirname(path)
     rpath, runpath = (_expanded(line.get(key), origin) for key in ("rpath", "runpath"))
     found = {}
-    needed = [name for name in line.get("needed", []) if _CUDA_SONAME.match(name)]
+    needed = [name for name in line.get("needed", []) if re.match(_CUDA_SONAME, name)]
     for soname in files.first(needed, 64, "torch-needs", path):
         shared_object, by = _find(files, soname, [] if runpath else rpath, runpath, loader)
         own = shared_object if by == "rpath" else _first(files, soname, [*rpath, *runpath, origin, *wheels])

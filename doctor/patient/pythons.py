@@ -16,7 +16,7 @@ from .interpreters import choose
 from .loader import Loader
 from .packages import gather_packages
 
-_STDLIB = re.compile(r"python3\.(\d+)t?$")
+_STDLIB = r"python3\.(\d+)t?$"
 _MAX_PTH = 64
 _MAX_SITE = 64
 _OTHER_GLOBS = (
@@ -122,7 +122,7 @@ def _stdlib(files: Files, prefix: str, hint: str) -> Tuple[str, str]:
         except OSError:
             continue
         for name in names:
-            match = _STDLIB.match(name)
+            match = re.match(_STDLIB, name)
             folder = prefix + lib + name
             if match and (files.kind(folder + "/site-packages") or files.kind(folder + "/os.py")):
                 found.append((int(match.group(1)), folder, name))
