@@ -10,7 +10,7 @@ import msgspec
 from .versions import Arch, arch, minor
 
 if TYPE_CHECKING:
-    from .rows_code import Capability
+    from .rows_code import BinaryRule, Capability
     from .store import Store
 
 
@@ -42,9 +42,7 @@ def sass_runs(m: Store, code: Arch, device: tuple[int, int], build_cuda: str | N
     if code.variant == "a":
         return "yes" if code.capability == device else "no"
     name, own_only = f"{device[0]}.{device[1]}", False
-    for rule in m.binary_rules:
-        if rule.device != name:
-            continue
+    for rule in _rules_by_device(m).get(name, ()):
         if rule.rule == "own-code-only":
             own_only = True
         elif f"{code.major}.{code.minor}" in rule.code:
@@ -59,6 +57,16 @@ def sass_runs(m: Store, code: Arch, device: tuple[int, int], build_cuda: str | N
     if own_only:
         return "no"
     return "yes" if code.major == device[0] and code.minor <= device[1] else "no"
+
+
+def _rules_by_device(m: Store) -> dict[str, list[BinaryRule]]:
+    def index() -> dict[str, list[BinaryRule]]:
+        found: dict[str, list[BinaryRule]] = {}
+        for rule in m.binary_rules:
+            found.setdefault(rule.device, []).append(rule)
+        return found
+
+    return m.memo("rules by device", index)
 
 
 def _assembles(m: Store, code: Arch, device: str) -> bool:

@@ -46,7 +46,7 @@ class Table(Generic[T]):
     @overload
     def __get__(self, matrix: Store, owner: type) -> tuple[T, ...]: ...
     def __get__(self, matrix: Store | None, owner: type) -> Table[T] | tuple[T, ...]:
-        return self if matrix is None else cast("tuple[T, ...]", matrix.rows(self.name))
+        return self if matrix is None else matrix.rows(self.name)
 
 
 class Store:
@@ -106,7 +106,11 @@ class Store:
 
     def rows(self, table: str) -> tuple[Any, ...]:
         """All rows of a table by its file name (see tables.TABLES). Raises MatrixError, KeyError."""
-        return self.memo("table " + table, lambda: self.file(table, tuple[row_type(table), ...]))  # type: ignore[misc]
+        key = "table " + table
+        found: tuple[Any, ...] | None = self._memo.get(key)  # asked for hundreds of times in a run
+        if found is None:
+            found = self._memo[key] = self.file(table, tuple[row_type(table), ...])  # type: ignore[misc]
+        return found
 
     def file(self, name: str, kind: Any) -> Any:
         """One file of this matrix (`name`: a table, or sources) decoded as `kind`. Raises MatrixError."""

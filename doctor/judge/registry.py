@@ -26,21 +26,31 @@ class Registered(Struct, frozen=True):
 
 def check_ids() -> list[str]:
     """All ids, sorted, without importing any check."""
+    return list(_ids())
+
+
+@cache
+def _ids() -> tuple[str, ...]:
     folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "checks")  # noqa: PTH118, PTH120
     names = {name.partition(".")[0] for name in os.listdir(folder) if name.endswith((".py", ".pyc"))}  # noqa: PTH208
-    return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+    return tuple(sorted(name.replace("_", "-") for name in names if not name.startswith("_")))
 
 
 def load(check_id: str) -> Registered:
     """One check by id; KeyError where there is none."""
-    if check_id not in check_ids():
+    if check_id not in _ids():
         raise KeyError(check_id)
     return _load(check_id)
 
 
 def load_all() -> list[Registered]:
     """Every check of the catalogue."""
-    return [_load(check_id) for check_id in check_ids()]
+    return list(_all())
+
+
+@cache
+def _all() -> tuple[Registered, ...]:
+    return tuple(_load(check_id) for check_id in _ids())
 
 
 @cache

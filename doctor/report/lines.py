@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Literal, TypeAlias
 
 from ..formats.record import Record
@@ -38,17 +37,22 @@ def wrap(
     """
     lead = first if isinstance(first, Span) else Span(first)
     deep = " " * (len(indent) + len(lead.text) if hang is None else hang)
-    words = " ".join(printable(text).split())
-    rows = textwrap.wrap(
-        words,
-        max(20, width),
-        initial_indent=" " * len(indent + lead.text),
-        subsequent_indent=deep,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [""]
-    head = (Span(indent), lead, Span(rows[0].lstrip(" "), style))
-    return [head, *((Span(deep), Span(row.lstrip(" "), style)) for row in rows[1:])]
+    rows = _rows(printable(text).split(), max(20, width), len(indent) + len(lead.text), len(deep))
+    head = (Span(indent), lead, Span(rows[0], style))
+    return [head, *((Span(deep), Span(row, style)) for row in rows[1:])]
+
+
+def _rows(words: list[str], width: int, first: int, deep: int) -> list[str]:
+    """Words in rows of at most `width` with what stands before them; a word that is longer has a row of its own."""
+    rows: list[str] = []
+    row, room = "", width - first
+    for word in words:
+        if row and len(row) + 1 + len(word) > room:
+            rows.append(row)
+            row, room = word, width - deep
+        else:
+            row = f"{row} {word}" if row else word
+    return [*rows, row]
 
 
 def command(text: str, indent: str) -> list[Line]:
