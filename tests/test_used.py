@@ -18,6 +18,7 @@ Definition = tuple[str, str]
 BY_NAME: dict[str, str] = {
     "doctor/checks/*.py:check": "judge/registry.py runs this function of every check's file",
     "doctor/text/*.py:read_*": "text/tools.json names the readers",
+    "doctor/text/grammar/*.py:read_*": "text/text.py names them",
     "doctor/commands/*.py:*": "cli.py imports the file of a subcommand when it is called",
     "doctor/targets/assembled.py:assembled": "the door that an agent leaves by for another machine",
     "doctor/snapshot/snapshot.py:join": "the door that a container image and its host will come in by",

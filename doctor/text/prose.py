@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from . import meanings
-from .free import pairs
+from .grammar.pairs import pairs, split
 from .grammar.words import key_of_here, kind_of, not_here
-from .keyed import split
 from .names import GPU, typed
 from .statement import Line, Statement, say
 

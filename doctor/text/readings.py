@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .free import pairs
-from .keyed import split
+from .grammar.pairs import pairs, split
 from .statement import Line, Statement, say
 
 _NUMBER = re.compile(r"\D{0,6}(\d{1,5}(?:\.\d{1,3})?)\s{0,2}(?:W\b|MHz|%|x\b|C\b|$|[,;)/]| )", re.I)

@@ -55,7 +55,7 @@ _PACKAGES = ("nvidia-driver", "nvidia-dkms", "nvidia-open", "nvidia-kernel", "nv
 _CALLS = ("is_available", "torch.__version__", "torch.version.", "get_arch_list", "device_count", "get_device_",
           "cudnn.version", "nccl.version", "cxx11_abi")  # fmt: skip
 READERS = (
-    Reader("keyed", "read_keyed"),
+    Reader("grammar.pairs", "read_keyed"),
     Reader("gpus", "read_gpus", ("gpu", "device")),
     Reader("smi", "read_smi", ("nvidia-smi", "off |")),
     Reader("smi", "read_query", ("nvsmi", "volatile")),
@@ -76,7 +76,7 @@ READERS = (
     Reader("session", "read_session", _CALLS),
     Reader("answers", "read_answers", MARKS, most_lines=4000),
     Reader("video_controllers", "read_controllers", ("win32_videocontroller",), most_lines=4000),
-    Reader("free", "read_free", most_lines=400),
+    Reader("grammar.pairs", "read_free", most_lines=400),
     Reader("prose", "read_prose", most_lines=400),
     Reader("terse", "read_terse", most_lines=60),
     Reader(
