@@ -16,6 +16,7 @@ COMMANDS = {
     "prove": "Compute on the GPU: is it used, is it right, how fast, and what limits a training.",
     "watch": "Run a command, and report what it did with the GPU and what it waited for.",
     "resolve": "What to install here, or on a machine told in words: the build, the lines, the reasons.",
+    "what-if": "Judge this machine (or a report) with another driver, GPU, torch or Python.",
     "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
     "record": "Save what was gathered (redacted) to a folder, for check --replay.",
     "list-checks": "List every check.",

@@ -47,7 +47,8 @@ def test_examples(folder: Path) -> None:
         for line in examples():
             with faults.of(line):
                 done = _run(line, folder)
-                judged = line.startswith(("gpudoctor check", "gpudoctor fix", "gpudoctor prove", "gpudoctor explain"))
+                words = ("check", "fix", "prove", "explain", "what-if")
+                judged = line.startswith(tuple(f"gpudoctor {word}" for word in words))
                 assert done.returncode in ((0, 1, 3) if judged else (0,)), done.stderr
                 assert done.stdout or "-o " in line or "export" in line
                 assert "Traceback" not in done.stderr

@@ -7,7 +7,7 @@ from typing import Any
 from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot, known
 
-RECHECK = Missing("recheck", "only a new look can tell")
+RECHECK = Missing("recheck")
 
 _CUDA = (
     "driver.cu_init", "driver.cuda_devices", "torch_run.cuda_available", "torch_run.device_count",

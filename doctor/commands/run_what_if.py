@@ -1,0 +1,162 @@
+"""What `what-if` does once its flags are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ..findings import Policy
+from ..guard import Refusal
+from ..judge.compared import Compared, Named, compared
+from ..resolve.changed import in_words, plain, with_driver, with_gpus, with_python
+from ..resolve.machine import Unclear, card, driver, python
+from ..snapshot import Snapshot, known
+from .assess import assess, matrix_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..judge.report import Report
+
+_CHANGES = ("driver", "gpus", "torch", "new_python")
+
+
+def run_what_if(flags: dict[str, Any]) -> int:
+    """Look or read, judge as it is and as it would be, print both; returns the exit code of what would be."""
+    if not any(flags[name] for name in _CHANGES):
+        raise Refusal("name what is to change: --driver, --gpu, --torch or --python")
+    before, policy, redacted = _machine(flags)
+    m = matrix_of(flags)
+    try:
+        after, words = changed(before, m, flags)
+    except Unclear as unclear:
+        if not unclear.unknown:
+            raise Refusal(str(unclear)) from None
+        click.echo(f"gpudoctor: {unclear}", err=True)
+        return 3
+    reports = assess(after, m, policy), assess(before, m, policy)
+    if not flags["no_redact"]:
+        from ..snapshot.redact import Redactor, redact
+        from .local_names import local_names
+
+        masks, redacted = Redactor(local_names()), True
+        reports = redact(reports[0], local_names(), masks), redact(reports[1], local_names(), masks)
+    report = msgspec.structs.replace(reports[0], redacted=redacted)
+    undecided = frozenset(c.id for c in report.checks if c.status == "unknown")
+    difference = compared(words, reports[1].findings, report.findings, undecided, bool(flags["gpus"]))
+    from .write import write
+
+    write(_rendered(difference, report, flags), flags["output"], private=flags["no_redact"])
+    return report.exit_code
+
+
+def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
+    """The machine as it is: told in words, saved, recorded, or this one; and whether its names are masked."""
+    from .config import base_policy
+    from .options import make_policy, of_its_day
+    from .run_check import policy_flags
+
+    spoken = bool(flags["os_"] or flags["arch"])
+    given = [flag for flag, on in (("--from", flags["from_"]), ("--replay", flags["replay"]), ("--os", spoken)) if on]
+    if len(given) > 1:
+        raise Refusal(f"{given[0]} and {given[1]} exclude each other")
+    if flags["from_"]:
+        from .saved import read_report
+
+        saved = read_report(flags["from_"])
+        policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
+        return plain(saved.snapshot), policy, saved.redacted
+    left_out = ("torch_run",) if flags["no_import"] else ()
+    policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
+    if spoken:
+        if not flags["gpus"]:
+            raise Refusal("a machine in words (--os, --arch) needs its --gpu")
+        return in_words(flags["os_"] or "linux", flags["arch"] or "x86_64"), policy, False
+    from ..report.progress import Progress
+    from .sources import gather
+
+    with Progress() as progress:
+        snapshot = gather({**flags, "python_": None, "root": None}, progress)
+    return snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, False
+
+
+def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, list[str]]:
+    """The Snapshot as it would be, and what was changed, in words. Raises Unclear."""
+    words = []
+    if flags["driver"]:
+        system = known(s.host.system) or "linux"
+        version, note = driver(m, flags["driver"], "wsl" if known(s.host.wsl) in (1, 2) else system)
+        if not version:
+            raise Unclear("--driver none: `gpudoctor resolve --driver none` says which one to install first")
+        words.append(f"driver {version}" + (f" (the newest of branch {flags['driver']})" if note else ""))
+        s = s.replace(with_driver(s, m, version))
+    if flags["gpus"]:
+        cards = [card(m, text) for text in flags["gpus"]]
+        if any(one.tegra for one in cards):
+            raise Unclear("a Jetson's GPU comes with its whole machine: ask gpudoctor resolve for it")
+        words.append(", ".join(f"{one.count}x {one.name}" for one in cards))
+        s = s.replace(with_gpus(s, m, cards))
+    if flags["new_python"]:
+        version = python(flags["new_python"])
+        words.append(f"Python {version}, with the same packages")
+        s = s.replace(with_python(s, version))
+    if flags["torch"]:
+        from ..fixes.machine import wheel_platform
+        from ..resolve.changed_torch import build_named, with_torch, without_torch
+
+        if flags["torch"].strip().lower() == "none":
+            return s.replace(without_torch(s)), [*words, "no torch"]
+        build = build_named(m, flags["torch"], wheel_platform(s))
+        words.append(f"torch {build.torch}+{build.tag}")
+        s = s.replace(with_torch(s, m, build))
+    return s, words
+
+
+def _rendered(difference: Compared, report: Report, flags: dict[str, Any]) -> bytes:
+    from .run_check import render
+
+    body = render(report, flags)
+    if flags["format_"] == "json":
+        whole = {"what_if": difference, "report": msgspec.Raw(body)}
+        return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+    lines = _markdown(difference) if flags["format_"] == "markdown" else _text(difference, flags["ascii_"])
+    return "\n".join([*lines, "", ""]).encode("utf-8", "backslashreplace") + body
+
+
+_HEADS = (
+    ("gone", "Gone"),
+    ("new", "New"),
+    ("stays", "Stays"),
+    ("open", "Only a new look can tell whether it stays"),
+)
+
+
+def _text(difference: Compared, ascii_: bool) -> list[str]:
+    from ..report.clean import ascii_only, printable
+
+    rows = [f"With {' and '.join(difference.changed)}:"]
+    for name, head in _HEADS:
+        rows += [f"  {head}: {_titled(one)}" for one in _titles(difference, name)]
+    rows += [] if len(rows) > 1 else ["  Nothing was found before, and nothing is found then."]
+    return [ascii_only(printable(row)) if ascii_ else printable(row) for row in rows]
+
+
+def _markdown(difference: Compared) -> list[str]:
+    from ..report.markdown import escape
+
+    rows = [f"## With {escape(' and '.join(difference.changed))}"]
+    for name, head in _HEADS:
+        found = _titles(difference, name)
+        rows += ["", f"**{head}**", "", *(f"- {escape(_titled(one))}" for one in found)] if found else []
+    return rows if len(rows) > 1 else [*rows, "", "Nothing was found before, and nothing is found then."]
+
+
+def _titles(difference: Compared, name: str) -> list[Named]:
+    """Each finding once: several GPUs may have the same."""
+    return list({(one.id, one.title): one for one in getattr(difference, name)}.values())
+
+
+def _titled(one: Named) -> str:
+    return f"{one.title} ({one.id})"
