@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "doctor/findings",
         "doctor/fixes",
         "doctor/judge",
+        "doctor/resolve",
         "compat_matrix",
         "msgspec",
     },

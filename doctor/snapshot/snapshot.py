@@ -51,6 +51,8 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Messages of a pasted text; empty on a machine that was looked at."""
     ranked: tuple[Ranked, ...] = ()
     """What the words of a pasted text make likely, the likeliest first; empty on a machine that was looked at."""
+    question: str = ""
+    """A short pasted text that reports no error, as it stands: it may be answered by the matrix alone."""
     unread: Unread | None = None
     """Of a pasted text that is too large to be read whole."""
     caps: tuple[Cap, ...] = ()

@@ -34,7 +34,15 @@ def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     The report names the lines of the findings and of the whole, and what of the text was not read.
     """
     report = _judged(snapshot, matrix, policy)
-    return quoted(with_unread(report, report.snapshot.unread) if report.snapshot.unread else report)
+    report = quoted(with_unread(report, report.snapshot.unread) if report.snapshot.unread else report)
+    if not report.snapshot.question or report.text is None or report.text.errors or report.text.unknown_errors:
+        return report
+    from .question import answers
+
+    found = answers(report.snapshot, matrix)
+    if report.verdict == "fail":  # the finding has the fix
+        found = tuple(answer for answer in found if not answer.command)
+    return replace(report, text=replace(report.text, answers=found))
 
 
 def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:

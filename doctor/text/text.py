@@ -18,6 +18,7 @@ from .merge_gpus import counted
 from .messages import find_hits, proven
 from .search import Haystack
 from .shapes import read_shapes
+from .short_question import is_about_speed, question_of
 from .statement import Line, Statement
 from .unknown_errors import unknown_errors
 from .unwrap import unwrapped
@@ -121,6 +122,8 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     text, numbers, *_ = part.masked(part.text)
     lines = lines_of(text, numbers)
     s, heard = _understood(lines, text, part, name)
+    if question := question_of(text):
+        s = s.replace({"question": question})
     if not heard:
         return s
     from .ranker import ranked  # its file is large, and only a text is ranked
@@ -177,7 +180,7 @@ def judgeable(s: Snapshot) -> bool:
              s.torch_run.cuda_available, s.python.distributions, s.host.environment, s.cuda.nvcc_version,
              s.driver.libcuda_version, s.torch_run.imported, s.torch_run.nccl_version, s.cuda.toolkits)  # fmt: skip
     known_words = any(not symptom.unknown for symptom in s.symptoms)
-    return known_words or any(not isinstance(fact, Missing) for fact in facts)
+    return known_words or is_about_speed(s.question) or any(not isinstance(fact, Missing) for fact in facts)
 
 
 __all__ = ["READERS", "Line", "judgeable", "read"]

@@ -1,0 +1,184 @@
+"""Questions are answered first: 'driver 535, torch 2.8.0+cu129', 'GTX 1080 and torch 2.11?', 'my GPU is slow'.
+
+Of a short text without an error line. Each answer is a sentence by the matrix, and at most one command.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from compat_matrix.resolver import Question, resolve
+from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
+
+from ..fixes.machine import capabilities, driver_platform, python_version, wheel_platform
+from ..judge.report import Answer
+from ..resolve.choice import lines as lines_of_choice
+from ..snapshot import Snapshot, known
+from .short_question import is_about_speed
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+    from compat_matrix.drivers import DriverGrade
+    from compat_matrix.rows_torch import TorchBuild
+
+_CUDA = re.compile(r"(?i)\bcuda\s*(?:version|toolkit)?\s*(\d{1,2}\.\d)\b")
+_WANTS = re.compile(r"(?i)\b(?:which|what|best|newest|latest)\b.{0,30}\b(cuda|torch|pytorch)\b")
+
+
+def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
+    """What the matrix answers to the text's question; nothing where it asks none."""
+    if not s.question or any(symptom.decides for symptom in s.symptoms):
+        return ()
+    if is_about_speed(s.question):
+        return (
+            Answer(
+                "What it waits for can only be measured, on the program itself:", "gpudoctor watch -- python train.py"
+            ),
+            Answer("Whether the GPU computes right, and as fast as its model should:", "gpudoctor prove"),
+        )
+    driver, gpus = _driver(s, m), capabilities(s, m)
+    torch = torch_version(known(s.torch.version) or "")
+    cuda = _CUDA.search(s.question)
+    found: list[Answer] = []
+    if torch and (gpus or driver):
+        found += _torch(s, m, driver, gpus)
+    elif driver and cuda:
+        found += _cuda(s, m, driver, cuda[1])
+    elif driver and not gpus:
+        found += _of_driver(s, m, driver)
+    if not found and gpus and (_WANTS.search(s.question) or ("?" in s.question and driver)):
+        found += _best(s, m, driver, gpus, "")
+    return tuple(found)
+
+
+def _driver(s: Snapshot, m: Matrix) -> str:
+    """The driver told; of a branch alone its newest version. '' where none is told or listed."""
+    version = known(s.driver.version) or ""
+    row = m.driver_branch(version, driver_platform(s)).row if version else None
+    if row is None:
+        return ""
+    return version if "." in version else row.latest_seen or f"{version}.0"
+
+
+def _torch(s: Snapshot, m: Matrix, driver: str, gpus: list[str]) -> list[Answer]:
+    """Whether this torch runs there: by the build told, else by each build of the release."""
+    parts = torch_version(known(s.torch.version) or "")
+    release = parts.base if parts else ""
+    builds = [b for b in _builds(s, m, release) if parts is None or parts.tag in (None, b.tag)]
+    if not builds:
+        return []
+    default = next((b for b in builds if b.pypi_default), None)
+    chosen = builds[0] if parts and parts.tag else default
+    found = []
+    if chosen:
+        name = (
+            f"torch {chosen.torch}+{chosen.tag}"
+            if parts and parts.tag
+            else f"a plain install of torch {chosen.torch} ({chosen.tag})"
+        )
+        lacks = _lacks(m, chosen, gpus)
+        if lacks:
+            found.append(Answer(f"No: {name} has no machine code for {lacks}."))
+        elif driver:
+            found.append(_graded(s, m, name, chosen, driver, gpus))
+        else:
+            found.append(Answer(f"Yes: {name} has machine code for {_names(s, gpus)}."))
+    if not found or not found[0].text.startswith("Yes"):
+        found += _best(s, m, driver, gpus or ["8.0"], release)
+    return found
+
+
+def _graded(s: Snapshot, m: Matrix, name: str, build: TorchBuild, driver: str, gpus: list[str]) -> Answer:
+    cuda = tag_cuda(build.tag) or ""
+    for gpu in gpus:
+        drives = m.driver_for_gpu(driver, gpu, None, driver_platform(s))
+        if drives.grade in ("too-old", "too-new"):
+            return Answer(f"No: driver {driver} does not drive this GPU; {drives.reason}.")
+    return Answer(_sentence(m.driver_for_cuda(driver, cuda, driver_platform(s)), name, driver, cuda))
+
+
+def _sentence(grade: DriverGrade, name: str, driver: str, cuda: str) -> str:
+    if grade.grade == "native":
+        return f"Yes: driver {driver} has CUDA {grade.cuda_reported or cuda}, and runs {name} with everything."
+    if grade.grade == "minor-version":
+        reported = grade.cuda_reported
+        return (
+            f"Yes, by minor-version compatibility: driver {driver} reports CUDA {reported}, and runs {name}. "
+            f"These things will not work: PTX newer than CUDA {reported} (a GPU for which there is no machine code, "
+            f"kernels that nvcc {cuda} made as PTX alone)."
+        )
+    if grade.grade == "needs-forward-compat":
+        compat = "on a data-center GPU NVIDIA's cuda-compat package brings the newer libcuda"
+        return f"Not by itself: {grade.reason}; {compat}."
+    if grade.grade == "impossible":
+        return f"No: {grade.reason}."
+    return f"That is not known: {grade.reason}."
+
+
+def _cuda(s: Snapshot, m: Matrix, driver: str, cuda: str) -> list[Answer]:
+    grade = m.driver_for_cuda(driver, cuda, driver_platform(s))
+    return [Answer(_sentence(grade, f"programs built with CUDA {cuda}", driver, cuda))]
+
+
+def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
+    """The CUDA of a driver, what else it runs, and the newest torch for it."""
+    row = m.driver_branch(driver, driver_platform(s)).row
+    if row is None:
+        return []
+    newer = sorted({version for t in m.toolkits if (version := minor(t.cuda))})
+    names = [".".join(map(str, version)) for version in newer if version > (minor(row.cuda) or (0, 0))]
+    platform = driver_platform(s)
+    more = [name for name in names if m.driver_for_cuda(driver, name, platform).grade == "minor-version"]
+    text = f"Driver {row.branch} has CUDA {row.cuda} and all older ones."
+    if more:
+        span = more[0] if len(more) == 1 else f"{more[0]} to {more[-1]}"
+        text += (
+            f" By minor-version compatibility it also runs programs built with {span} (not PTX newer than {row.cuda})."
+        )
+    return [Answer(text), *_best(s, m, driver, ["8.0"], "")]
+
+
+def _best(s: Snapshot, m: Matrix, driver: str, gpus: list[str], release: str) -> list[Answer]:
+    """The line of the best build; where no build of the release is one, that of any."""
+    from compat_matrix.wishes import Wish
+
+    python = python_version(s) or ""
+    platform = wheel_platform(s)
+    q = Question(
+        gpus=tuple(gpus),
+        driver=driver,
+        os="windows" if platform == "windows" else "wsl" if driver_platform(s) == "windows" else "linux",
+        arch="aarch64" if platform.endswith("aarch64") else "x86_64",
+        python=".".join(map(str, numbers(python)[:2])),
+        wishes=(Wish("torch", release),) if release else (),
+    )
+    found = resolve(m, q).candidates
+    if not found:
+        return _best(s, m, driver, gpus, "") if release else []
+    one = found[0]
+    return [
+        Answer(
+            f"To install: torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}.", lines_of_choice(m, q, one).pip
+        )
+    ]
+
+
+def _builds(s: Snapshot, m: Matrix, release: str) -> list[TorchBuild]:
+    """Published CUDA builds; of a minor alone ('2.11') those of its newest patch."""
+    wanted = numbers(release)
+    rows = [b for b in m.builds if b.platform == wheel_platform(s) and numbers(b.torch)[: len(wanted)] == wanted]
+    newest = max((numbers(b.torch) for b in rows), default=())
+    return (
+        [b for b in rows if numbers(b.torch) == newest and b.published == "yes" and tag_cuda(b.tag)] if wanted else []
+    )
+
+
+def _lacks(m: Matrix, build: TorchBuild, gpus: list[str]) -> str:
+    lost = [g for g in gpus if m.code_for_gpu(g, build.sass, (), build_cuda=tag_cuda(build.tag)).kind != "sass"]
+    return ", ".join(f"compute capability {gpu}" for gpu in lost)
+
+
+def _names(s: Snapshot, gpus: list[str]) -> str:
+    names = [known(gpu.name) for gpu in known(s.gpus) or ()]
+    return ", ".join(dict.fromkeys(name for name in names if name)) or ", ".join(gpus)
