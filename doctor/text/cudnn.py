@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .grammar.words import not_here
 from .statement import Line, Statement, say
 
-_WANTED = re.compile(r"compil|\bbuil[dt]|against|expect|requir|\bneed|want")
+_WANTED = not_here("built", "asked", "wanted")
 _LOADED = re.compile(r"runtime|run[ _-]time|\bload|_load|\bfound|_found|actual|\bin[ _]use|\bused\b")
 _VERSION = re.compile(r"(?<![\w.])(\d{1,2}\.\d{1,2}(?:\.\d{1,3}){0,2}|\d{4,6})(?![\w.]*\d)")
 _PART = re.compile(r"([A-Za-z][\w .()-]{0,60}?)\s{0,4}[:=]\s{0,4}[v\"']{0,2}(?=\d)")
@@ -40,7 +41,7 @@ def _versions(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     for part in _PART.finditer(text):
         version = _VERSION.match(text, part.end())
         if version and (read := _numbers(version[1])):
-            yield part[1].lower().replace("cudnn version", "cudnn"), read
+            yield part[1].lower().replace("_", " ").replace("cudnn version", "cudnn"), read
 
 
 def _numbers(text: str) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .grammar.words import not_here
 from .names import GPU
 from .statement import Line, Statement, say
 
@@ -45,7 +46,7 @@ def read_orders(lines: list[Line]) -> Iterator[Statement]:
             return
 
 
-_CHOSEN = re.compile(r"chosen|choose|select|request|asked|want|visible|use[ds]?\b|assigned|intended|expected", re.I)
+_CHOSEN = not_here("chosen", "wanted")
 _BUSY = re.compile(r"busy|active|running|work|load|util|process|shown?|memory|free|idle", re.I)
 _LIST = re.compile(r"\W{0,2}(?:gpus?|devices?|cuda)?\W{0,3}(\d{1,2}(?:\s?[, ]\s?\d{1,2}){0,15})\W{0,2}$", re.I)
 

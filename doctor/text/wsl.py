@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .grammar.words import not_here
 from .statement import Line, Statement, say
 
 _NUMBER = re.compile(r"\bwsl[ -]?([12])\b(?![.\d])", re.I)
 _PACKAGE = re.compile(r"\bwsl\b[^\d\n]{0,24}[0-9]\.\d{1,2}\.\d{1,3}", re.I)
 _NAME = re.compile(r"\bWSL\b|\b(?:windows )?subsystem for linux\b|\bwsl(?:[ _]version|[ _]distro|\.exe)?\s?[:=]", re.I)
 _ELSEWHERE = re.compile(
-    r"\b(?:no|not|non|without|isn't|never|native|instead of|than|outside|if|whether|unless|either|unlike|also|same)\b"
-    r".{0,40}\bwsl|\bwsl ?2?\b\W{0,4}(?:no(?! (?:devices|cuda|gpus?|nvidia|such)\b)|not|false|0|none|n/a|off)\b|\[ ?\]"
-    r"|\bwsl ?[12] (?:or|and|/) "
-    r"|/wsl[/\w-]|wsl[-_]\w|\?\s*$",
+    not_here("denied", "compared", "elsewhere", "supposed", then=r".{0,40}\bwsl").pattern
+    + r"|\b(?:native|outside|either)\b.{0,40}\bwsl|\bwsl ?[12] (?:or|and|/) |/wsl[/\w-]|wsl[-_]\w|\?\s*$"
+    + r"|\bwsl ?2?\b\W{0,4}(?:no(?! (?:devices|cuda|gpus?|nvidia|such)\b)|not|false|0|none|n/a|off)\b|\[ ?\]",
     re.I,
 )
 """WSL is asked about, denied, compared with, or part of an address."""
