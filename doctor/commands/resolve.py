@@ -17,6 +17,7 @@ FORMATS = ("text", "json", "requirements", "pyproject", "dockerfile", "environme
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), help="Default: x86_64, or this machine's.")
 @click.option("--python", "python_", metavar="VERSION", help="Such as 3.12 or 3.13t. Default: any, or this machine's.")
 @click.option("--from", "from_", metavar="REPORT", help="The machine of a saved JSON report ('-': stdin).")
+@click.option("--keep", is_flag=True, help="Keep this environment: the smallest change that makes it fit.")
 @click.option("--explain-all", is_flag=True, help="Every build: all that fit, and why each other one falls out.")
 @click.option("--verify", is_flag=True, help="Let pip or uv try the first line (a dry run, which asks its index).")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Default: text.")
@@ -30,6 +31,7 @@ def resolve(**flags: Any) -> int:
     gpudoctor resolve                                  this machine
     gpudoctor resolve vllm                             torch for it, and the release of vLLM that goes with it
     gpudoctor resolve --gpu 'GTX 1080' --driver 535 --python 3.11
+    gpudoctor resolve --keep                           the smallest change of what is installed
     gpudoctor resolve torch==2.8 --format pyproject    tables for uv sync
 
     Offline; the first line is the one to paste. Exit codes: 0 something fits, 2 wrong usage, 3 nothing fits or the

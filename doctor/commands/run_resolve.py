@@ -19,11 +19,21 @@ from .write import write
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+    from ..snapshot import Snapshot
+
 
 def run_resolve(flags: dict[str, Any]) -> int:
     """Ask the engine and print; returns the exit code."""
     m = matrix_of(flags)
+    if flags["keep"]:
+        from .run_keep import refuse_words
+
+        refuse_words(flags)
     try:
+        if flags["keep"]:
+            from .run_keep import run_keep
+
+            return run_keep(m, flags, _looked_at(flags))
         machine = machine_of(m, flags)
         q = machine.question([wish(text) for text in flags["wishes"]])
     except Unclear as unclear:
@@ -42,12 +52,8 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     """The machine in words, with what is not told taken from the report or this machine where no GPU is named."""
     if flags["gpus"]:
         base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]))
-    elif flags["from_"]:
-        from .saved import read_report
-
-        base = of_snapshot(read_report(flags["from_"]).snapshot, m)
     else:
-        base = _here(m, flags)
+        base = of_snapshot(_looked_at(flags), m)
     notes = list(base.notes)
     system = flags["os_"] or base.os
     version = base.driver
@@ -69,7 +75,12 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     return replace(machine, notes=tuple(notes))
 
 
-def _here(m: Matrix, flags: dict[str, Any]) -> Machine:
+def _looked_at(flags: dict[str, Any]) -> Snapshot:
+    """The facts of the report, else of this machine."""
+    if flags["from_"]:
+        from .saved import read_report
+
+        return read_report(flags["from_"]).snapshot
     from ..report.progress import Progress
     from .sources import gather
 
@@ -82,7 +93,7 @@ def _here(m: Matrix, flags: dict[str, Any]) -> Machine:
         "timeout": flags["timeout"],
     }
     with Progress() as progress:
-        return of_snapshot(gather(look, progress), m)
+        return gather(look, progress)
 
 
 def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:

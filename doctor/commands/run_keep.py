@@ -1,0 +1,65 @@
+"""What `resolve --keep` does once its flags are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..fixes.install import pip_line, uv_line
+from ..guard import Refusal
+from ..resolve.keep import Kept, keep
+from ..resolve.machine import Machine, driver, of_snapshot, wish
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+    from ..snapshot import Snapshot
+
+_WORDS = ("gpus", "os_", "arch", "python_")
+
+
+def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
+    """Ask and print; 0 nothing has to change or something does, 3 nothing would do. Raises Unclear, Refusal."""
+    machine = of_snapshot(snapshot, m)
+    if flags["driver"] is not None:
+        version, note = driver(m, flags["driver"], machine.os)
+        machine = msgspec.structs.replace(machine, driver=version, notes=(note,) if note else ())
+    kept = keep(m, snapshot, machine.question([wish(text) for text in flags["wishes"]]))
+    from .write import write
+
+    pip = "python -m pip" if machine.os == "windows" else "python3 -m pip"
+    lines = (pip_line(kept.request, pip), uv_line(kept.request)) if kept.request else ("", "")
+    text = _json(machine, kept, lines) if flags["format_"] == "json" else _text(machine, kept, lines)
+    write(text.encode("utf-8", "backslashreplace"), flags["output"])
+    return 3 if kept.wrong and kept.request is None else 0
+
+
+def refuse_words(flags: dict[str, Any]) -> None:
+    """--keep is of an environment that is there. Raises Refusal."""
+    for name in _WORDS:
+        if flags[name]:
+            flag = name.rstrip("_s") if name == "gpus" else name.rstrip("_")
+            raise Refusal(f"--keep and --{flag} exclude each other: it keeps an environment that is there")
+    if flags["verify"] or flags["explain_all"]:
+        raise Refusal("--keep prints one change: it takes no --verify and no --explain-all")
+    if flags["format_"] not in ("text", "json"):
+        raise Refusal(f"--keep is printed as text or json, not as {flags['format_']}")
+
+
+def _text(machine: Machine, kept: Kept, lines: tuple[str, str]) -> str:
+    if not kept.wrong:
+        rows = [f"Nothing has to change: {kept.now} fits {machine}."]
+    elif kept.request is None:
+        rows = [f"No change of packages would do for {machine} ({kept.wrong}).", "gpudoctor resolve says what would."]
+    else:
+        rows = [lines[0], "", f"For {machine}", f"  Now:    {kept.wrong}."]
+        rows += [f"  Change: {change}" for change in kept.changes]
+        rows += ["", f"uv:      {lines[1]}"]
+    rows += ["", *kept.notes, *machine.notes] if kept.notes or machine.notes else []
+    return "\n".join(rows) + "\n"
+
+
+def _json(machine: Machine, kept: Kept, lines: tuple[str, str]) -> str:
+    data = {"machine": machine, **msgspec.structs.asdict(kept), "pip": lines[0], "uv": lines[1]}
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"

@@ -1,0 +1,190 @@
+"""`gpudoctor resolve --keep`: the smallest change of an environment that makes its torch fit this machine.
+
+In this order: nothing; the companions alone; another build of the same release; another patch of the same minor; the
+nearest other minor. At each, the other packages as they are installed before other releases of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from compat_matrix.builds import _build
+from compat_matrix.frameworks import framework
+from compat_matrix.resolver import Candidate, Question, Rejected, fit, resolve
+from compat_matrix.versions import numbers, tag_cuda, torch_version
+from compat_matrix.wishes import EXTENSIONS, FRAMEWORKS, WHEELS, Wish
+
+from ..fixes.install import Install, name_of
+from ..fixes.machine import torch_cuda, wheel_platform
+from ..fixes.packages import installed, installed_by_conda
+from ..fixes.torch import COMPANIONS
+from ..fixes.torch_request import request_for
+from ..snapshot import Snapshot, known
+from .machine import Unclear
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """wrong: why something has to change ('' where nothing has); changes: 'torch 2.8.0+cu128 -> 2.8.0+cu126'; request:
+    what to install, None where nothing has to change or nothing fits; notes: sentences."""
+
+    now: str
+    wrong: str = ""
+    changes: tuple[str, ...] = ()
+    request: Install | None = None
+    notes: tuple[str, ...] = ()
+
+
+def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
+    """`q`: this machine, with what is wished for beside what is installed. Raises Unclear where torch is not listed."""
+    have, unlisted = _installed(m, s, q)
+    notes = [
+        f"{one} is not listed in this matrix: whether it goes with another torch is not known." for one in unlisted
+    ]
+    parts = torch_version(known(s.torch.version) or "")
+    if parts is None:
+        if known(s.torch.version):
+            raise Unclear(f"torch {known(s.torch.version)} is not listed in this matrix", unknown=True)
+        now, wrong = "no torch", "torch is not installed"
+        base, tag = "", ""
+    elif parts.kind != "release":
+        raise Unclear(
+            f"torch {known(s.torch.version)} is no release: the matrix does not know its builds", unknown=True
+        )
+    else:
+        base, tag = parts.base, "cu" + torch_cuda(s, m).replace(".", "")
+        now = f"torch {base}+{parts.local or tag}"
+        wrong = _wrong_now(m, s, q, have, base, tag)
+    if not wrong:
+        return Kept(now=now, notes=tuple(notes))
+    for wishes, release in _stages(base, have, q.wishes):
+        query = replace(q, wishes=wishes)
+        found = [one for one in resolve(m, query).candidates if _is(one, release, base)]
+        if found:
+            one = _nearest(found, base, tag)
+            lost = [wish for wish in have if wish.package not in {w.package for w in wishes}]
+            notes += [
+                f"{wish.package} has no wheel for torch {one.build.torch}: it has to be built again." for wish in lost
+            ]
+            return _kept(m, s, one, now, wrong, notes)
+    return Kept(now=now, wrong=wrong, notes=tuple(notes))
+
+
+def _installed(m: Matrix, s: Snapshot, q: Question) -> tuple[tuple[Wish, ...], list[str]]:
+    """What is installed and rests on torch, as wishes for just that; and what of it the matrix does not list."""
+    wished = {wish.package for wish in q.wishes}
+    found: dict[str, Wish] = {}
+    unlisted = []
+    for d in known(s.python.distributions) or ():
+        name = "cupy" if re.fullmatch(r"cupy-cuda\d+x", d.name) else d.name
+        version = d.version.partition("+")[0]
+        if name in wished or name in found or name not in (*EXTENSIONS, *WHEELS, *FRAMEWORKS):
+            continue
+        rows = ((row.package, row.version) for table in (m.extensions, m.extension_wheels) for row in table)
+        listed = bool(framework(m, name, version)) if name in FRAMEWORKS else (name, version) in rows
+        if listed:
+            found[name] = Wish(name, version)
+        else:
+            unlisted.append(f"{name} {version}")
+    return tuple(found.values()), unlisted
+
+
+def _wrong_now(m: Matrix, s: Snapshot, q: Question, have: Sequence[Wish], base: str, tag: str) -> str:
+    """Why the installed build does not do; '' where it does. What was compiled for it stays."""
+    if tag == "cu":
+        return f"torch {base} is installed without CUDA"
+    build = m.torch_build(base, tag, wheel_platform(s))
+    if build is None:
+        raise Unclear(f"torch {base}+{tag} for {wheel_platform(s)} is not listed in this matrix", unknown=True)
+    wishes = (*(w for w in have if w.package not in WHEELS), *q.wishes)
+    there = replace(build, published="yes", confidence="documented")  # it is here, published or not
+    verdict = fit(m, replace(q, wishes=wishes, python=""), there)
+    if isinstance(verdict, Rejected):
+        return f"torch {base}+{tag}: {verdict.reason}"
+    if verdict.grade == "forward-compat" and numbers(known(s.driver.cuda_version) or "0") < numbers(tag_cuda(tag)):
+        return f"torch {base}+{tag}: {verdict.why}, and is not loaded here"
+    missing = [w.package for w in q.wishes if w.package != "torch" and not installed(s, (w.package,))]
+    if missing:
+        return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    return _companions_wrong(m, s, base, tag)
+
+
+def _companions_wrong(m: Matrix, s: Snapshot, base: str, tag: str) -> str:
+    for d in installed(s, COMPANIONS):
+        grade = m.companion_matches(f"{base}+{tag}", d.name, d.version)
+        if grade.grade == "mismatch" or grade.other_build:
+            return f"{d.name} {d.version}: {grade.reason}"
+    return ""
+
+
+def _stages(
+    base: str, have: tuple[Wish, ...], wished: tuple[Wish, ...]
+) -> Iterator[tuple[tuple[Wish, ...], tuple[int, ...]]]:
+    """(wishes, how much of the release stays), the smallest change first."""
+    free = tuple(Wish(wish.package) for wish in have)
+    listed = tuple(wish for wish in free if wish.package not in WHEELS)
+    for size in (3, 2, 0) if base else (0,):
+        for packages in dict.fromkeys((have, free, listed)):
+            yield (*packages, *wished), numbers(base)[:size]
+
+
+def _is(one: Candidate, release: tuple[int, ...], base: str) -> bool:
+    return numbers(one.build.torch)[: len(release)] == release if base else True
+
+
+def _nearest(found: Sequence[Candidate], base: str, tag: str) -> Candidate:
+    """The nearest minor, the installed CUDA where it does, then as they are ranked."""
+    here = numbers(base)
+
+    def far(item: tuple[int, Candidate]) -> tuple[object, ...]:
+        rank, one = item
+        there = numbers(one.build.torch)
+        minors = abs((there[0] - here[0]) * 100 + there[1] - here[1]) if here else 0
+        older = bool(here) and there[:2] < here[:2]
+        return one.grade == "forward-compat", minors, older, one.build.tag != tag, rank
+
+    return min(enumerate(found), key=far)[1]
+
+
+def _kept(m: Matrix, s: Snapshot, one: Candidate, now: str, wrong: str, notes: list[str]) -> Kept:
+    build = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=COMPANIONS)
+    beside = [name for name in COMPANIONS if installed(s, (name,))]
+    old = ["torch", *beside]
+    plain = request_for(s, m, build, old, old if known(s.torch.version) else [])
+    extra = [c for c in one.chosen if not _there(s, c.package, c.version) or c.url]
+    indexes = tuple(dict.fromkeys(url for url in (*(c.index for c in extra), plain.extra_index or plain.index) if url))
+    request = plain
+    if extra:
+        request = replace(
+            plain,
+            packages=(*plain.packages, *(c.requirement for c in extra)),
+            index="",
+            extra_index=indexes[0] if indexes else "",
+            more_indexes=indexes[1:],
+        )
+    then = {name_of(text): text.partition("==")[2] for text in plain.packages}
+    changes = [f"{now} -> torch {one.build.torch}+{one.build.tag} (CUDA {tag_cuda(one.build.tag)}; {one.why})"]
+    changes = [] if now == f"torch {one.build.torch}+{one.build.tag}" else changes
+    for name in beside:
+        was = installed(s, (name,))[0].version
+        if name in then and then[name].partition("+")[0] != was.partition("+")[0]:
+            changes.append(f"{name} {was} -> {then[name]}")
+    for chosen in extra:
+        there = [d.version for d in installed(s, (chosen.package,))]
+        changes.append(f"{chosen.package} {there[0] if there else '(none)'} -> {chosen.version}")
+    if one.compat_package:
+        notes.append(f"It needs {one.compat_package} of NVIDIA's repository, on the loader's path.")
+    if installed_by_conda(s, old):
+        notes.append(f"conda installed torch here: first `conda remove {' '.join(['pytorch', *beside])}`.")
+    return Kept(now=now, wrong=wrong, changes=tuple(changes), request=request, notes=tuple(notes))
+
+
+def _there(s: Snapshot, name: str, version: str) -> bool:
+    return any(d.version.partition("+")[0] == version for d in installed(s, (name,)))
