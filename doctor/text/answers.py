@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from . import meanings
 from .statement import Line, Statement
@@ -32,19 +33,19 @@ _ASKED = (
 )
 MARKS = ("/sys/module/nvidia/version", "ulimit")
 """Of `read_answers`; `joined` looks for them itself."""
-_COMMAND = re.compile(
+_COMMAND = lazy(
     r"(?:.{0,80}?[$#%>❯➜~] {0,2}|\s{0,8})(?:sudo )?(?:"
     + "|".join(f"(?P<c{index}>{asked.command})" for index, asked in enumerate(_ASKED))
     + r")\s{0,4}:?$"
 )
 _HEADS = ("prime-select", "supergfxctl", "envycontrol", "system76-power", "optimus-manager", "systemctl is-active",
           "/sys/module/nvidia/version", "ulimit -l")  # fmt: skip
-_PROMPT = re.compile(r"(?:[\w.-]{1,40}@[\w.-]{1,60}[:\s][^$#]{0,80}|\[[\w.-]{1,40}@[^\]]{1,80}\])?[$#❯➜] (?=\S)")
-_LSPCI = re.compile(  # lspci writes NVIDIA: a grep for nvidia finds it with -i alone
+_PROMPT = lazy(r"(?:[\w.-]{1,40}@[\w.-]{1,60}[:\s][^$#]{0,80}|\[[\w.-]{1,40}@[^\]]{1,80}\])?[$#❯➜] (?=\S)")
+_LSPCI = lazy(  # lspci writes NVIDIA: a grep for nvidia finds it with -i alone
     r"lspci(?: -\w{1,4}){0,3} ?\| ?(?:e?grep|rg)(?:(?: -\w{1,3}){0,2} [\"']?NVIDIA"
     r"|(?=[^|]{0,12} -\w{0,2}i)(?: -\w{1,3}){1,2} [\"']?[Nn]vidia)[\"']?\s{0,4}$"
 )
-_NO_OUTPUT = re.compile(
+_NO_OUTPUT = lazy(
     r"\s{0,8}[(<\[]?(?:no output|nothing|empty|empty output|no result|no results|blank)[)>\]]?\.?\s{0,4}$", re.I
 )
 _MOST_LINES = 4000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line
 
-_KEY = re.compile(
+_KEY = lazy(
     r"\s{0,24}(?:description|product|vendor|physical id|bus info|logical name|version|width|clock|capabilities"
     r"|configuration|resources|serial|size|slot): "
 )

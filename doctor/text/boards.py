@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..formats.lazy import lazy
 from ..snapshot import Snapshot, known
 
 
@@ -35,7 +36,7 @@ def list_against_gpus(s: Snapshot) -> str:
     return "older" if max(held) < min(caps) else "newer" if min(held) > max(caps) else ""
 
 
-_ARCH = re.compile(r"(sm_?|compute_)?(\d{1,2})\.?(\d)[af]?(\+PTX)?", re.I)
+_ARCH = lazy(r"(sm_?|compute_)?(\d{1,2})\.?(\d)[af]?(\+PTX)?", re.I)
 
 
 def lacks(listed: str, caps: list[tuple[int, ...]]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_CODE = re.compile(r"\bcode=((?:sm|compute)_\d{2,3}[af]?)\b")
+_CODE = lazy(r"\bcode=((?:sm|compute)_\d{2,3}[af]?)\b")
 
 
 def read_built_with(lines: list[Line]) -> Iterator[Statement]:

@@ -5,33 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .grammar.words import canonical, exact_kind, not_here, package_name, variable
 from .statement import Line
 
-_END = re.compile(
-    r"(?:(?<=[^\s.][^\s.])\.|[;!?])\s+|\s+(?:and|but|while|whereas)\s+(?=(?:the|my|our|it|I|we|nvidia-smi)\b)"
-)
-_VERB = re.compile(
+_END = lazy(r"(?:(?<=[^\s.][^\s.])\.|[;!?])\s+|\s+(?:and|but|while|whereas)\s+(?=(?:the|my|our|it|I|we|nvidia-smi)\b)")
+_VERB = lazy(
     r"\s(?:(?:is|are|=) (?:set to |at |on |currently |now |version )?|(?:shows?|says?|reports?|returns?|gives?|prints?"
     r"|reads?|tells?|displays?|detects?|sees?|has|runs?|uses?) (?:me |that |it is )?(?:version )?)",
     re.I,
 )
-_LEAD = re.compile(r"^(?:(?:the|my|our|its|a|an|this|that|in|on|here|installed|current|and|so|also|but) ){1,4}", re.I)
-_ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
-_STOP = re.compile(r",\s|\s(?:and|but|on|under|in|with|which|that|while|from|for|because|when|after|so|inside)\s|\s?\(")
-_NUMBER = re.compile(r"(?:v(?:ersion )?)?(\d[\w.+~-]{0,60}?)[.,]?")
-_ANSWER = re.compile(r"(?:True|False|None|yes|no|enabled|disabled|unset|not set|on|off)\.?", re.I)
-_SET = re.compile(
+_LEAD = lazy(r"^(?:(?:the|my|our|its|a|an|this|that|in|on|here|installed|current|and|so|also|but) ){1,4}", re.I)
+_ARTICLE = lazy(r"^(?:an?|the) ", re.I)
+_STOP = lazy(r",\s|\s(?:and|but|on|under|in|with|which|that|while|from|for|because|when|after|so|inside)\s|\s?\(")
+_NUMBER = lazy(r"(?:v(?:ersion )?)?(\d[\w.+~-]{0,60}?)[.,]?")
+_ANSWER = lazy(r"(?:True|False|None|yes|no|enabled|disabled|unset|not set|on|off)\.?", re.I)
+_SET = lazy(
     r"\b(?:I|we)(?:'ve| have| also)? (?:set|exported|export)\s([A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40})=(\S{0,200})"
 )
-_UNSET = re.compile(r"\b([A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40})`? (?:is|was) (?:not set|unset|undefined|empty)\b")
-_BUILT = re.compile(
+_UNSET = lazy(r"\b([A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40})`? (?:is|was) (?:not set|unset|undefined|empty)\b")
+_BUILT = lazy(
     r"\b(?:py)?torch(?: \d[\w.+]{0,30})? (?:was|is|has been) (?:built|compiled) (?:with|for|against)"
     r" CUDA (\d{1,2}\.\d)\b",
     re.I,
 )
-_USES = re.compile(r"\b(?:I|we) (?:use|am using|are using|run) (tensorflow|jax|mxnet|onnxruntime)\b", re.I)
-_PLACE = re.compile(
+_USES = lazy(r"\b(?:I|we) (?:use|am using|are using|run) (tensorflow|jax|mxnet|onnxruntime)\b", re.I)
+_PLACE = lazy(
     r"\b(?:this is|it is|it runs|it's running|running|I run (?:it|this|everything)|I am|we are|we run (?:it|this)|runs"
     r"|executed) (?:inside|in|within) (?:of )?(?:a |an |the |my |our )?(?:\w{1,20} )?"
     r"(docker|podman|container|kubernetes|k8s)(?:\s|[.,]|$)",

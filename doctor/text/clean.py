@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from ..formats.lazy import lazy
 from .excerpt import pieces
 from .statement import Line
 
@@ -14,36 +15,36 @@ _LONGEST = 2000
 """Characters of a line that are looked at: a line of megabytes is no line of any tool."""
 MOST_UNFOLDED = 2000
 """Of a text with more, the layout is that of a log: no JSON, YAML or tables in it."""
-_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
-_TAG = re.compile(
+_ANSI = lazy(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])")
+_TAG = lazy(
     r"</?(?:details|summary|pre|code|br|p|div|span|b|i|em|strong|tt|samp|kbd|li|ul|ol|td|tr)\b[^<>]{0,200}/?>", re.I
 )
-_CELL_END = re.compile(r"</t[dh]>(?=\s{0,8}<t[dh]\b)", re.I)
-_QUOTE = re.compile(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
-_CODE = re.compile(r"import |from |[a-z_][\w.]{0,60}(?:\(| = )|torch\.")
+_CELL_END = lazy(r"</t[dh]>(?=\s{0,8}<t[dh]\b)", re.I)
+_QUOTE = lazy(r"(?:\s{0,3}(?:>|&gt;) ?){1,8}")
+_CODE = lazy(r"import |from |[a-z_][\w.]{0,60}(?:\(| = )|torch\.")
 """After `>>> `: a Python prompt, not a quoted quotation."""
-_NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
-_BULLET = re.compile(r"\s{0,12}(?:[-•+]|\*{1,3}|\d{1,2}[.)])\s{1,3}(?=\S)")
+_NUMBERED = lazy(r"\s{0,8}(\d{1,7})(?::|\s?\||\t|\.\s)\s?")
+_BULLET = lazy(r"\s{0,12}(?:[-•+]|\*{1,3}|\d{1,2}[.)])\s{1,3}(?=\S)")
 _BULLETS = frozenset("-*•+0123456789")
-_PAIR = re.compile(r"\s{0,12}\"([A-Za-z][\w .()-]{0,60})\"\s?:\s?\"?([^\"]{0,400})\"?,?")
+_PAIR = lazy(r"\s{0,12}\"([A-Za-z][\w .()-]{0,60})\"\s?:\s?\"?([^\"]{0,400})\"?,?")
 """A line of JSON."""
-_CELLS = re.compile(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,60}([^|]{1,400}?)\s{0,60}\|")
+_CELLS = lazy(r"\s{0,4}\|\s{0,8}([A-Za-z][\w .()-]{0,60}?)\s{0,60}\|\s{0,60}([^|]{1,400}?)\s{0,60}\|")
 """A row of a Markdown table of two columns."""
-_EQUALS = re.compile(r"\s{0,8}([A-Za-z][a-z][\w .()-]{0,60}?) = (?=\S)")
+_EQUALS = lazy(r"\s{0,8}([A-Za-z][a-z][\w .()-]{0,60}?) = (?=\S)")
 """`key = value`; variables, which are in capitals, stay as they are."""
-_JOURNAL = re.compile(
+_JOURNAL = lazy(
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [\w.:-]{1,64} (?!kernel)[\w.@/:-]{1,80}(?:\[\d{1,9}\])?: "
 )
 """syslog's and journalctl's words before a program's line; those of the kernel's log stay."""
-_BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_BREAK = lazy(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 """What HTML can name and no line holds: a line stays one."""
 _MONTHS = frozenset(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"))
-_STREAM = re.compile(
+_STREAM = lazy(
     r"[\w.-]{1,60}[-_]\d{1,4}\s{1,20}\| |\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"
     r"|\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] |\(\w{0,40} ?pid=\d{1,9}(?:, ip=[\d.]{7,15})?\) |\[rank ?\d{1,5}\]: ?"
 )
 """docker compose's, containerd's, kubectl's, Ray's and torchrun's words before a line."""
-_BOLD = re.compile(
+_BOLD = lazy(
     r"(?<!\*)\*{2,3}(?=[^\s*])|(?<=[^\s*])\*{2,3}(?=\s|:|$)"
     r"|(?<!\w)__([A-Z][\w .-]{0,80}?|\w{1,40} [\w .-]{0,80}?:?)__(?!\w)"
 )
@@ -51,7 +52,7 @@ _BOLD = re.compile(
 
 Stars with blanks on both sides are a program's: `make: *** [all] Error 2`.
 """
-_MASKED = re.compile(r"[=:@/\"' ]\*{3}\s*$")
+_MASKED = lazy(r"[=:@/\"' ]\*{3}\s*$")
 """A line that ends with a secret's mask."""
 
 _ODD = {

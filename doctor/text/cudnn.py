@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .grammar.words import not_here
 from .statement import Line, Statement, say
 
 _WANTED = not_here("built", "asked", "wanted")
-_LOADED = re.compile(r"runtime|run[ _-]time|\bload|_load|\bfound|_found|actual|\bin[ _]use|\bused\b")
-_VERSION = re.compile(r"(?<![\w.])(\d{1,2}\.\d{1,2}(?:\.\d{1,3}){0,2}|\d{4,6})(?![\w.]*\d)")
-_PART = re.compile(r"([A-Za-z][\w .()-]{0,60}?)\s{0,4}[:=]\s{0,4}[v\"']{0,2}(?=\d)")
+_LOADED = lazy(r"runtime|run[ _-]time|\bload|_load|\bfound|_found|actual|\bin[ _]use|\bused\b")
+_VERSION = lazy(r"(?<![\w.])(\d{1,2}\.\d{1,2}(?:\.\d{1,3}){0,2}|\d{4,6})(?![\w.]*\d)")
+_PART = lazy(r"([A-Za-z][\w .()-]{0,60}?)\s{0,4}[:=]\s{0,4}[v\"']{0,2}(?=\d)")
 _MOST = 200
 
 

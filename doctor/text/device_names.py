@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_LISTED = re.compile(r"\s{0,8}GPU (\d{1,2}): (.{3,60}?) \(UUID: GPU-")
-_ROW = re.compile(r"\s{0,4}\|\s{1,4}(\d{1,2})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|")
-_QUERY = re.compile(r"torch\.cuda\.get_device_name\((?:device=)?[\"']?(?:cuda:)?(\d{1,2})?[\"']?\)")
-_ANSWER = re.compile(
+_LISTED = lazy(r"\s{0,8}GPU (\d{1,2}): (.{3,60}?) \(UUID: GPU-")
+_ROW = lazy(r"\s{0,4}\|\s{1,4}(\d{1,2})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|")
+_QUERY = lazy(r"torch\.cuda\.get_device_name\((?:device=)?[\"']?(?:cuda:)?(\d{1,2})?[\"']?\)")
+_ANSWER = lazy(
     r"\s{0,8}(?:Out ?\[\d{1,5}\]:\s?)?[\"']?((?:NVIDIA|GeForce|Tesla|Quadro|TITAN|RTX|GTX)[\w -]{1,50})[\"']?\s{0,4}$"
 )
 _PRINTED = (
-    re.compile(r"\bDevice (\d{1,2}): \"?([A-Z][\w -]{3,50})\"?(?:, compute capability|$)"),  # ggml, deviceQuery
-    re.compile(r"\bDevice: cuda:(\d{1,2}) ([A-Z][\w -]{3,50}) : "),  # ComfyUI
-    re.compile(r"\bCUDA:(\d{1,2}) \(([A-Z][\w -]{3,50}), \d{3,7} ?MiB\)"),  # Ultralytics
-    re.compile(r"-> device: (\d{1,2}), name: ([A-Z][\w -]{3,50}), pci bus id"),  # TensorFlow
+    lazy(r"\bDevice (\d{1,2}): \"?([A-Z][\w -]{3,50})\"?(?:, compute capability|$)"),  # ggml, deviceQuery
+    lazy(r"\bDevice: cuda:(\d{1,2}) ([A-Z][\w -]{3,50}) : "),  # ComfyUI
+    lazy(r"\bCUDA:(\d{1,2}) \(([A-Z][\w -]{3,50}), \d{3,7} ?MiB\)"),  # Ultralytics
+    lazy(r"-> device: (\d{1,2}), name: ([A-Z][\w -]{3,50}), pci bus id"),  # TensorFlow
 )
-_LIMITS = re.compile(
+_LIMITS = lazy(
     r"VISIBLE_DEVICES|CUDA_DEVICE_ORDER.{0,8}PCI|--gpus \S{0,4}device=|--cuda-device|CUDA_DEVICE_ORDER.{0,8}FASTEST"
 )
 

@@ -7,10 +7,11 @@ import re
 from msgspec.structs import replace
 
 from ..findings import Matrix
+from ..formats.lazy import lazy
 from ..snapshot import Missing, Snapshot, known
 from .plausible import AT_A_KERNEL
 
-_MOBILE = re.compile(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
+_MOBILE = lazy(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LHR))+$", re.I)
 """What lspci and people add to a board's name: its chip is of the same generation."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from ..snapshot import Unread
 from .encoding import utf8_of
@@ -17,7 +18,7 @@ from .excerpt_middle import BUDGET, EDGE, KNOWN, LAP, MOST_PIECES, PIECE, ROW, M
 
 _SEARCHED = 16_000_000
 """Bytes that are searched; of a larger text the first and the last half of so many."""
-_WORD_ENDS = re.compile(r"[\s\"',;&|<>{}()\[\]\\]")
+_WORD_ENDS = lazy(r"[\s\"',;&|<>{}()\[\]\\]")
 
 
 def pieces(row: str) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from ..snapshot import Unread
 from .encoding import odd_signs
@@ -24,7 +24,7 @@ _MOST_ALIKE = 40
 _MOST_SHAPES = 150_000
 _BEFORE, _AFTER, _MOST_AFTER = 2, 6, 60
 """Lines around a chosen one; after it up to the most while they are indented, as those of a traceback are."""
-KNOWN = re.compile(
+KNOWN = lazy(
     rb"a(?:bort|ssert)|bug:|c(?:uda|udnn|an(?:not|'t)|ould(?: not|n't))|d(?:river|enied)|e(?:rr(?:or|no)|xcepti)|"
     rb"f(?:ail|atal)|gpu|i(?:nvalid|llegal|ncompatible|s_available)|killed|mis(?:match|sing)|"
     rb"n(?:vidia|vrm|vlink|ccl|ouveau|o(?:t (?:found|support)| such| module))|o(?:om|ops|ut of memory)|panic|"
@@ -32,8 +32,8 @@ KNOWN = re.compile(
     rb"un(?:able|supported|defined)|version|w(?:arn|sl)|x(?:id|formers)"
 )
 """Of lower case: words of a fault and of our subject. A line without one of them decides nothing by itself."""
-_NUMBERS_MATTER = re.compile(rb"version|capability|error|gpu|driver")
-_XID = re.compile(rb"xid[^:]{0,40}:[0-9a-f:.)]{0,24}:? ?(\d{1,3})")
+_NUMBERS_MATTER = lazy(rb"version|capability|error|gpu|driver")
+_XID = lazy(rb"xid[^:]{0,40}:[0-9a-f:.)]{0,24}:? ?(\d{1,3})")
 _DIGITS = b"0123456789"
 
 

@@ -5,27 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from . import values
 from .names import typed
 from .statement import Line, Statement, say
 
-_LISTED = re.compile(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4}(?:,\d{1,4}){0,63})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
+_LISTED = lazy(r"\s{0,12}(?:GPU|Device|gpu)\s{0,2}#?(\d{1,4}(?:,\d{1,4}){0,63})\s{0,2}[:=]\s{0,4}(\S.{0,300})")
 """MMEngine puts the numbers of equal GPUs together: `GPU 0,1,2: ...`."""
-_UUID = re.compile(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
-_REST = re.compile(r"(?:,|\s{2,}|\s\((?!gfx))")
-_SERIES = re.compile(r"\b(?:rtx|gtx|geforce)[ -]?(10|16|20|30|40|50)(?:xx|[ -]?series)\b", re.I)
+_UUID = lazy(r"\(UUID:\s{0,2}((?:GPU|MIG)-[0-9a-fA-F/-]{4,80})\)")
+_REST = lazy(r"(?:,|\s{2,}|\s\((?!gfx))")
+_SERIES = lazy(r"\b(?:rtx|gtx|geforce)[ -]?(10|16|20|30|40|50)(?:xx|[ -]?series)\b", re.I)
 _OF_SERIES = {"10": "6.1", "16": "7.5", "20": "7.5", "30": "8.6", "40": "8.9", "50": "12.0"}
 """`RTX 50 series`: every board of it has this compute capability."""
-_OF_JETSON = re.compile(r"\b(?:(orin)|(xavier)|(thor)|(tx2)|(tx1|jetson nano))\b", re.I)
+_OF_JETSON = lazy(r"\b(?:(orin)|(xavier)|(thor)|(tx2)|(tx1|jetson nano))\b", re.I)
 _JETSONS = ("8.7", "7.2", "11.0", "6.2", "5.3")
 MOST_GPUS = 4096
 """Of one text: no machine has more, and a list that goes on is called longer."""
-OTHERS = re.compile(
+OTHERS = lazy(
     r"\b(?:amd|radeon|instinct|gfx\d{3,5}\w?|intel|arc [ab]\d{3}|iris|rx ?(?:vega|\d{3,4}(?: ?xtx?)?)|vega ?\d{2}"
     r"|firepro|u?hd graphics|apple m\d|m[1-5] (?:pro|max|ultra)|mi\d{2,3}x?|qualcomm|adreno|llvmpipe|matrox|aspeed)\b",
     re.I,
 )
-NVIDIA = re.compile(
+NVIDIA = lazy(
     r"\b(?:nvidia|geforce|quadro|tesla|titan|jetson|rtx|gtx|gt ?\d{3,4}m?|mx ?\d{3}|nvs"
     r"|orin|xavier|thor|dgx|gb10|gb200|gb300|gh200"
     r"|[abhlptvk]\d{2,3}[gs]?|[at]\d000|v100dx?|grid|\d{3}mx?|b[23]00|h[12]00|pg\d{3})\b",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_TEMPERATURE = re.compile(r"\s{0,16}GPU (Current|Slowdown|Max Operating) Temp(?:erature)?\s{0,40}: ?(\d{1,3}) C\b")
+_TEMPERATURE = lazy(r"\s{0,16}GPU (Current|Slowdown|Max Operating) Temp(?:erature)?\s{0,40}: ?(\d{1,3}) C\b")
 _NEAR = {"Slowdown": 5, "Max Operating": 3}
 """Degrees below a limit at which the driver begins to hold the clocks down."""
-_DRAW = re.compile(r"\b(\d{2,4})W\s{0,2}/\s{0,4}(\d{2,4})W\b")
-_LOAD = re.compile(r"\b(\d{1,3}) ?%")
+_DRAW = lazy(r"\b(\d{2,4})W\s{0,2}/\s{0,4}(\d{2,4})W\b")
+_LOAD = lazy(r"\b(\d{1,3}) ?%")
 _FULL, _BUSY = 0.9, 80
 
 

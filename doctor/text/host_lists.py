@@ -8,27 +8,28 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..formats.lazy import lazy
 from ..snapshot import DeviceNode, NodeKind, PciDevice
 from .statement import Line, Statement, say
 
-_MODULE = re.compile(r"(nvidia(?:_\w{1,16})?|nouveau|vfio_pci|nova_core)\s{1,40}\d{3,10}\s{1,20}-?\d{1,6}(?:\s|$)")
-_NODE = re.compile(
+_MODULE = lazy(r"(nvidia(?:_\w{1,16})?|nouveau|vfio_pci|nova_core)\s{1,40}\d{3,10}\s{1,20}-?\d{1,6}(?:\s|$)")
+_NODE = lazy(
     r"c[r-][w-][\w-]{7}[.+@]?\s{1,4}\d{1,4}\s{1,4}\S{1,40}\s{1,8}\S{1,40}\s{1,8}(\d{1,4}),\s{0,8}(\d{1,6})\s.{1,40}?"
     r"(?:/dev/)?((?:nvidia|dxg)[\w-]{0,24})$"
 )
-_PATHS = re.compile(r"\s{0,8}(?:/dev/(?:nvidia[\w-]{0,24}|dxg),?(?:\s{1,40}|$)){1,80}$")
-_CARD = re.compile(
+_PATHS = lazy(r"\s{0,8}(?:/dev/(?:nvidia[\w-]{0,24}|dxg),?(?:\s{1,40}|$)){1,80}$")
+_CARD = lazy(
     r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.\d) (VGA compatible|3D|Display) controller(?: \[03\d\d\])?: "
     r"(.{1,160})"
 )
-_IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
-_IN_USE = re.compile(r"\s{0,12}Kernel driver in use: ([\w-]{1,40})")
-_DKMS = re.compile(
+_IDS = lazy(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
+_IN_USE = lazy(r"\s{0,12}Kernel driver in use: ([\w-]{1,40})")
+_DKMS = lazy(
     r"\bnvidia(?:-[\w.-]{1,30})?(?:/|, )(\d{3}\.[\d.]{2,8})(?:-[\w.+~]{1,30})?(?:, (\d{1,2}\.\d{1,3}[\w.+~-]{0,80}), "
     r"[\w-]{3,10})?: (installed|built|added)"
 )
-_UNAME = re.compile(r"Linux \S{1,80} (\d{1,2}\.\d{1,3}\.\d{1,3}\S{0,80}) #\d")
-_RELEASE = re.compile(
+_UNAME = lazy(r"Linux \S{1,80} (\d{1,2}\.\d{1,3}\.\d{1,3}\S{0,80}) #\d")
+_RELEASE = lazy(
     r"\d\.\d{1,3}\.\d{1,3}[-.][\w.+~-]{0,40}(?:generic|amd64|arm64|azure|aws|gcp|oracle|cloud|default|lts|pve|el\d|fc\d{2}"
     r"|amzn\d|arch\d|zen\d?|lowlatency|WSL2|oem|nvidia|tegra|production)[\w.+~-]{0,40}"
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_OFFERS = re.compile(r"\s{0,16}[\"']?(?:Capacity|Allocatable)[\"']?:", re.I)
-_ASKS = re.compile(r"\s{0,24}[\"']?(?:limits|requests)[\"']?:", re.I)
-_TAKEN = re.compile(r"\s{0,8}Allocated resources:")
-_COUNT = re.compile(r"\s{0,40}[\"']?nvidia\.com/gpu[\"']?\s{0,20}:\s{0,60}[\"']?(\d{1,3})\b")
-_WORD = re.compile(r"\s{0,40}[\"']?[\w.-]{1,40}(?:/[\w.-]{1,40})?[\"']?\s{0,20}:\s{0,60}\S")
-_USED = re.compile(r"\s{1,16}nvidia\.com/gpu\s{1,30}(\d{1,3})\s{1,30}(\d{1,3})\s{0,8}$")
+_OFFERS = lazy(r"\s{0,16}[\"']?(?:Capacity|Allocatable)[\"']?:", re.I)
+_ASKS = lazy(r"\s{0,24}[\"']?(?:limits|requests)[\"']?:", re.I)
+_TAKEN = lazy(r"\s{0,8}Allocated resources:")
+_COUNT = lazy(r"\s{0,40}[\"']?nvidia\.com/gpu[\"']?\s{0,20}:\s{0,60}[\"']?(\d{1,3})\b")
+_WORD = lazy(r"\s{0,40}[\"']?[\w.-]{1,40}(?:/[\w.-]{1,40})?[\"']?\s{0,20}:\s{0,60}\S")
+_USED = lazy(r"\s{1,16}nvidia\.com/gpu\s{1,30}(\d{1,3})\s{1,30}(\d{1,3})\s{0,8}$")
 _MOST = 60
 """Lines from the head of a part to its count."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_RUN = re.compile(r"(?<!nvidia-)\b(?:docker|podman) run\b")
-_GPU = re.compile(r"--gpus|nvidia|--device|--privileged|--runtime")
-_BESIDE = re.compile(r" (?:-d|--detach)\b")
-_PROMPT = re.compile(r"[^$#>]{0,60}[$#] \S|>>> ")
+_RUN = lazy(r"(?<!nvidia-)\b(?:docker|podman) run\b")
+_GPU = lazy(r"--gpus|nvidia|--device|--privileged|--runtime")
+_BESIDE = lazy(r" (?:-d|--detach)\b")
+_PROMPT = lazy(r"[^$#>]{0,60}[$#] \S|>>> ")
 _MOST = 40
 """Lines of one command."""
 

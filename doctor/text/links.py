@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_DEVICE = re.compile(r"\s{0,4}(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d (\S.{3,200})")
-_GPU = re.compile(r"(?:VGA compatible|3D|Display) controller\b.{0,20}: .{0,60}NVIDIA", re.I)
-_NARROWED = re.compile(r"Width x\d{1,2} \(downgraded\)", re.I)
-_LANES = re.compile(r"(\d{1,2})x?$")
+_DEVICE = lazy(r"\s{0,4}(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d (\S.{3,200})")
+_GPU = lazy(r"(?:VGA compatible|3D|Display) controller\b.{0,20}: .{0,60}NVIDIA", re.I)
+_NARROWED = lazy(r"Width x\d{1,2} \(downgraded\)", re.I)
+_LANES = lazy(r"(\d{1,2})x?$")
 _NARROW = 4
 """A quarter of the lanes or fewer: boards that share a slot's lanes have half of them by design."""
 _NAMES = ("pcie.link.width.current", "pcie.link.width.max")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..snapshot import (
     ABSENT,
     NOT_ASKED,
@@ -27,7 +28,7 @@ from .statement import Statement
 Witnesses = dict[str, tuple[str, ...]]
 _MIXED = ("gpu", "pair", "package", "variable", "variable.unset", "toolkit", "jetson", "torch.cuda.none",
           "host.system.windows", "dkms")  # fmt: skip
-_ARM = re.compile(r"DGX Spark|\bGB10\b|\bG[HB][23]00\b|Jetson|\bOrin\b|\bXavier\b|\bThor\b|\bTegra", re.I)
+_ARM = lazy(r"DGX Spark|\bGB10\b|\bG[HB][23]00\b|Jetson|\bOrin\b|\bXavier\b|\bThor\b|\bTegra", re.I)
 _FAMILIES = ("gpu.", "installed.", "raised.")
 """Paths that are no facts of their own: they are put together here, or are conditions of messages."""
 

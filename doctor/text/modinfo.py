@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from . import values
 from .statement import Line, Statement, say
 
-_FILE = re.compile(r"filename:\s{1,20}\S{0,200}/nvidia\.ko")
-_FIELD = re.compile(r"(version|license):\s{1,20}(\S.{0,40})")
+_FILE = lazy(r"filename:\s{1,20}\S{0,200}/nvidia\.ko")
+_FIELD = lazy(r"(version|license):\s{1,20}(\S.{0,40})")
 _MOST_LINES = 12
-_QUERY = re.compile(r"\bmodinfo (?:-\S{1,12} )?(?:-F license )?nvidia(?:[-_]current|-open)?\b(?! ?-)(.{0,80})")
-_ANSWER = re.compile(r"(?:license:\s{0,20})?(NVIDIA|Dual MIT/GPL)\s{0,4}$")
-_INLINE = re.compile(r"\blicense\W{1,6}(?:is )?(NVIDIA|Dual MIT/GPL)(?![\w-])")
-_ALONE = re.compile(r"license:\s{6,12}NVIDIA$")
+_QUERY = lazy(r"\bmodinfo (?:-\S{1,12} )?(?:-F license )?nvidia(?:[-_]current|-open)?\b(?! ?-)(.{0,80})")
+_ANSWER = lazy(r"(?:license:\s{0,20})?(NVIDIA|Dual MIT/GPL)\s{0,4}$")
+_INLINE = lazy(r"\blicense\W{1,6}(?:is )?(NVIDIA|Dual MIT/GPL)(?![\w-])")
+_ALONE = lazy(r"license:\s{6,12}NVIDIA$")
 """As modinfo sets it; no other module has this licence, nor does another tool print it so."""
 _NEAR = 3
 

@@ -4,46 +4,45 @@ from __future__ import annotations
 
 import re
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 
-_MANY = re.compile(
+_MANY = lazy(
     r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3})\b)"
     r"|(dual|two|three|four|eight)\s)(?=nvidia|geforce|[rg]tx|tesla|quadro|titan|jetson"
     r"|[abhlptvk]\d|g[bh]\d|mx ?\d|gt ?\d|\d{4})",
     re.I,
 )
-_MANY_AFTER = re.compile(r"(?:\s|\s?\()[x×*]\s?(\d{1,3})\)?$", re.I)
-_ONE = re.compile(r"^(?:a single|single|one|an?|my|the) (?=\w)", re.I)
+_MANY_AFTER = lazy(r"(?:\s|\s?\()[x×*]\s?(\d{1,3})\)?$", re.I)
+_ONE = lazy(r"^(?:a single|single|one|an?|my|the) (?=\w)", re.I)
 _WORDS = {"dual": 2, "two": 2, "three": 3, "four": 4, "eight": 8}
-_MEMORY = re.compile(
+_MEMORY = lazy(
     r"[\s(/-]{1,3}(?:with )?(\d{1,3})\s?(?:gib|gb|g)\b(?: of)?(?:\s?(?:vram|memory|ram|gddr\dx?))?\)?$", re.I
 )
-_FAMILY = re.compile(r"\b(rtx|gtx)[ _-]?(?=[a-z]?\d{3,4})", re.I)
-_BEHIND = re.compile(r"\b(\d{3,4})((?: ?ti| ?super){0,2}) (rtx|gtx)\b", re.I)
-_SUFFIX = re.compile(r"(?<=\d)[ _-]?(ti|super|max-?q|laptop|mobile)\b", re.I)
-_BARE = re.compile(r"(?:geforce )?(\d{4})(?= ti\b| super\b|$| laptop\b| mobile\b)", re.I)
-_WRONG_FAMILY = re.compile(
-    r"\b(?:(GTX) (?=[2-5]0[5-9]0(?!\d))|(RTX) (?=(?:10[1-8]0|16[356]0|9[5-8]0|7[5-8]0)(?!\d)))", re.I
-)
+_FAMILY = lazy(r"\b(rtx|gtx)[ _-]?(?=[a-z]?\d{3,4})", re.I)
+_BEHIND = lazy(r"\b(\d{3,4})((?: ?ti| ?super){0,2}) (rtx|gtx)\b", re.I)
+_SUFFIX = lazy(r"(?<=\d)[ _-]?(ti|super|max-?q|laptop|mobile)\b", re.I)
+_BARE = lazy(r"(?:geforce )?(\d{4})(?= ti\b| super\b|$| laptop\b| mobile\b)", re.I)
+_WRONG_FAMILY = lazy(r"\b(?:(GTX) (?=[2-5]0[5-9]0(?!\d))|(RTX) (?=(?:10[1-8]0|16[356]0|9[5-8]0|7[5-8]0)(?!\d)))", re.I)
 """`GTX 3090` and `RTX 1080`: there is one board of that number, in the other family."""
 _OTHER_NAMES = (
-    (re.compile(r"\b(?:quadro |(?:nvidia )?rtx |tesla )(?=[ahb]\d{2,3}\b(?!0))", re.I), ""),  # RTX A100, RTX H100
-    (re.compile(r"^(?:nvidia |quadro )?(?=a[2456][05]00\b)", re.I), "RTX "),  # A6000
-    (re.compile(r"\bRTX (RTX )", re.I), r"\1"),
-    (re.compile(r"\bRTX A6000 Ada(?: Generation)?$", re.I), "RTX 6000 Ada Generation"),
-    (re.compile(r"^(?:nvidia |geforce )*rtx titan\b", re.I), "TITAN RTX"),
-    (re.compile(r"^(?:geforce )?(?:gtx )?(16[56]0) ?s(?:uper)?$", re.I), r"GTX \1 SUPER"),
-    (re.compile(r"^(?:nvidia )?pro (?=[2-6]\d00 blackwell)", re.I), "RTX PRO "),
-    (re.compile(r"\b(5090|4090) ?d$", re.I), r"\1 D"),
-    (re.compile(r"(?<=\d)[ _-]?ti[ _-]?super\b", re.I), " Ti SUPER"),
-    (re.compile(r"(?:(?<=\d{4})|(?<=[AHB]\d00)|(?<=T4))s$"), ""),  # 3090s
+    (lazy(r"\b(?:quadro |(?:nvidia )?rtx |tesla )(?=[ahb]\d{2,3}\b(?!0))", re.I), ""),  # RTX A100, RTX H100
+    (lazy(r"^(?:nvidia |quadro )?(?=a[2456][05]00\b)", re.I), "RTX "),  # A6000
+    (lazy(r"\bRTX (RTX )", re.I), r"\1"),
+    (lazy(r"\bRTX A6000 Ada(?: Generation)?$", re.I), "RTX 6000 Ada Generation"),
+    (lazy(r"^(?:nvidia |geforce )*rtx titan\b", re.I), "TITAN RTX"),
+    (lazy(r"^(?:geforce )?(?:gtx )?(16[56]0) ?s(?:uper)?$", re.I), r"GTX \1 SUPER"),
+    (lazy(r"^(?:nvidia )?pro (?=[2-6]\d00 blackwell)", re.I), "RTX PRO "),
+    (lazy(r"\b(5090|4090) ?d$", re.I), r"\1 D"),
+    (lazy(r"(?<=\d)[ _-]?ti[ _-]?super\b", re.I), " Ti SUPER"),
+    (lazy(r"(?:(?<=\d{4})|(?<=[AHB]\d00)|(?<=T4))s$"), ""),  # 3090s
 )
 """What people write for a board -> how it is called."""
 _FAMILY_OF = {"GTX": "RTX ", "RTX": "GTX "}
 _LAPTOP = " Laptop GPU"
 _SPELT = {"ti": " Ti", "super": " SUPER", "maxq": " with Max-Q Design", "laptop": _LAPTOP, "mobile": _LAPTOP}
 
-GPU = re.compile(
+GPU = lazy(
     r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?<!\w[@㉿])(?P<name>(?:NVIDIA )?(?:"
     r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}M?(?i:(?: ?(?:Ti"
     r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"

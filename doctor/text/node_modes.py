@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_NODE = re.compile(
+_NODE = lazy(
     r"\s{0,8}c([r-][w-][\w-])([r-][w-][\w-])([r-][w-][\w-])([.+@]?)\s{1,4}\d{1,4}\s{1,8}(\S{1,40})\s{1,8}(\S{1,40})"
     r"\s{1,8}\d{1,4},\s{0,8}\d{1,6}\s.{0,40}?(?:/dev/)?(nvidia(?:\d{1,3}|ctl|-uvm))\s{0,4}$"
 )
-_ID = re.compile(r"\buid=(\d{1,10})\(([\w.-]{1,40})\)\s{1,4}gid=\d{1,10}(?:\([\w.-]{1,40}\))?\s{1,4}groups=(.{1,800})")
-_GROUP = re.compile(r"\d{1,10}\(([\w.@ -]{1,60}?)\)")
+_ID = lazy(r"\buid=(\d{1,10})\(([\w.-]{1,40})\)\s{1,4}gid=\d{1,10}(?:\([\w.-]{1,40}\))?\s{1,4}groups=(.{1,800})")
+_GROUP = lazy(r"\d{1,10}\(([\w.@ -]{1,60}?)\)")
 
 
 def read_node_modes(lines: list[Line]) -> Iterator[Statement]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from ..snapshot import Missing, Snapshot, known
 from .boards import capabilities, is_jetson, lacks, list_against_gpus, memory_held, numbers, two_sources
@@ -102,7 +103,7 @@ def _two_kinds(value: str, f: Facts) -> bool:
     return len(wheels) > 1 and len({version.partition(".")[0] for version in wheels.values()}) == 1
 
 
-_NVSWITCH = re.compile(r"\b(?:V100|[AH][128]00|H20|B[123]00|GB[23]00|HGX|DGX)\b(?!.{0,20}(?:PCIe|NVL\b))", re.I)
+_NVSWITCH = lazy(r"\b(?:V100|[AH][128]00|H20|B[123]00|GB[23]00|HGX|DGX)\b(?!.{0,20}(?:PCIe|NVL\b))", re.I)
 """Boards that NVSwitches may connect; PCIe cards and pairs with a bridge have none."""
 
 

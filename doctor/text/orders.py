@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .grammar.words import not_here
 from .names import GPU
 from .statement import Line, Statement, say
 
-_KEY = re.compile(r"\s{0,8}([A-Za-z][\w .()/-]{0,60})\s{0,4}[:=]\s{0,4}(.{3,400})")
-_NUMBER = re.compile(r"(\d{1,2})\s?[=:]")
-_SHORT = re.compile(r"\s{0,8}([A-Za-z][\w .()/-]{0,60})\s{0,4}[:=]\s{0,4}(\d)$")
-_PROGRAM = re.compile(r"torch|cuda|tensorflow|\btf\b|jax|program|process|devices?\b", re.I)
+_KEY = lazy(r"\s{0,8}([A-Za-z][\w .()/-]{0,60})\s{0,4}[:=]\s{0,4}(.{3,400})")
+_NUMBER = lazy(r"(\d{1,2})\s?[=:]")
+_SHORT = lazy(r"\s{0,8}([A-Za-z][\w .()/-]{0,60})\s{0,4}[:=]\s{0,4}(\d)$")
+_PROGRAM = lazy(r"torch|cuda|tensorflow|\btf\b|jax|program|process|devices?\b", re.I)
 
 
 def read_orders(lines: list[Line]) -> Iterator[Statement]:
@@ -47,8 +48,8 @@ def read_orders(lines: list[Line]) -> Iterator[Statement]:
 
 
 _CHOSEN = not_here("chosen", "wanted")
-_BUSY = re.compile(r"busy|active|running|work|load|util|process|shown?|memory|free|idle", re.I)
-_LIST = re.compile(r"\W{0,2}(?:gpus?|devices?|cuda)?\W{0,3}(\d{1,2}(?:\s?[, ]\s?\d{1,2}){0,15})\W{0,2}$", re.I)
+_BUSY = lazy(r"busy|active|running|work|load|util|process|shown?|memory|free|idle", re.I)
+_LIST = lazy(r"\W{0,2}(?:gpus?|devices?|cuda)?\W{0,3}(\d{1,2}(?:\s?[, ]\s?\d{1,2}){0,15})\W{0,2}$", re.I)
 
 
 def _numbers(lines: list[Line]) -> Iterator[Statement]:

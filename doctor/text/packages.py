@@ -5,30 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from ..formats.versions import parse_torch
 from . import values
 from .statement import Line, Statement, say
 
-_FREEZE = re.compile(
+_FREEZE = lazy(
     r"\s{0,8}(?:\[(?:pip3?|conda|uv)\]\s{0,4})?([A-Za-z0-9][\w.-]{0,80})(?:\[[\w,-]{0,60}\]| \([\w -]{1,40}\))?"
     r"==\s{0,2}(\S{1,80}(?: \S{1,40}){0,4})\s{0,8}$"
 )
-_ENV = re.compile(
+_ENV = lazy(
     r"\s{0,8}\[(?:pip3?|conda|uv)\]\s{1,4}([A-Za-z0-9][\w.-]{0,80})\s{1,40}([0-9][\w.+!-]{0,60})(?:\s{1,40}(\S{1,60}))?"
 )
-_TABLE = re.compile(
+_TABLE = lazy(
     r"\s{0,4}([A-Za-z0-9][\w.-]{0,80})\s{1,60}([0-9][\w.+!]{0,60})(?:\s{1,40}(\S{1,80}))?"
     r"(?:\s{1,40}(\S{1,80}))?\s{0,8}$"
 )
-_HEAD = re.compile(r"\s{0,4}(?:Package\s{1,60}Version|#\s{1,4}Name\s{1,60}Version|Name\s{1,60}Version)\b")
-_QUERY = re.compile(
+_HEAD = lazy(r"\s{0,4}(?:Package\s{1,60}Version|#\s{1,4}Name\s{1,60}Version|Name\s{1,60}Version)\b")
+_QUERY = lazy(
     r"\s{0,8}(?:[$#%] ?)?(?:(?:python\S{0,8} -m )?pip3?|uv pip|conda|mamba|micromamba) (?:list|freeze)\b.{0,80}$", re.I
 )
-_GONE = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")
-_SHOWN = re.compile(r"\s{0,8}Name: ([A-Za-z0-9][\w.-]{0,80})$")
-_SHOWN_VERSION = re.compile(r"\s{0,8}Version: (\d[\w.+!]{0,60})$")
+_GONE = lazy(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) \(not installed\)$")
+_SHOWN = lazy(r"\s{0,8}Name: ([A-Za-z0-9][\w.-]{0,80})$")
+_SHOWN_VERSION = lazy(r"\s{0,8}Version: (\d[\w.+!]{0,60})$")
 """`pip show`, `uv pip show`, a wheel's METADATA: a block of keys that begins with these two."""
-_WHEEL = re.compile(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) @ \S{0,400}?/([\w.+%-]{1,200}\.whl)")
+_WHEEL = lazy(r"\s{0,8}([A-Za-z0-9][\w.-]{0,80}) @ \S{0,400}?/([\w.+%-]{1,200}\.whl)")
 
 
 def read_packages(lines: list[Line]) -> Iterator[Statement]:

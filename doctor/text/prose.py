@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from . import meanings
 from .grammar.pairs import pairs, split
 from .grammar.words import key_of_here, kind_of, not_here
 from .names import GPU, typed
 from .statement import Line, Statement, say
 
-_DRIVER = re.compile(
+_DRIVER = lazy(
     r"\bdrivers?(?: version| branch)?[ :=]{1,3}v?(\d{3}\.\d{2,3}(?:\.\d{2,3})?|[3-6]\d{2})\b(?![.\-]?[\w])", re.I
 )
-_TORCH = re.compile(
+_TORCH = lazy(
     r"\b(?:py)?torch(?:[ :=]{1,3}v?| version )"
     r"(\d\.\d{1,2}(?:\.\d{1,2}(?:a0(?=\+))?)?(?:\+[A-Za-z0-9.]{1,20})?)(?![\w.]*\d)"
     r"(?:[ ,]{0,2}[(\[]?(?:(cu(?:9[0-2]|1[0-3]\d))\b|(cpu)(?: (?:build|wheel|version|only)|-only|\)))"
@@ -26,39 +27,39 @@ _MOST_WORDS = 3
 _HEADING = r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:"
 _ASKED = not_here("asked", "bound", then=r"[^.;]{0,24}$")
 """Before a version: what is asked for, or spoken of, not what is there."""
-_OPEN = re.compile(
+_OPEN = lazy(
     r"\s?(?:\+(?!\w)|,\s?[<>=!~]|\.[x*]|(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below)"
     r"|\s?(?:to|->|→)\s?v?\d|.{0,24}\(you have )",
     re.I,
 )
 """After a version: a bound, or what is there in its place."""
-_FOR_CUDA = re.compile(r"\bcuda ?(\d{1,2}\.\d) (?:build of )?(?:py)?torch\b", re.I)
-_CONDA_CUDA = re.compile(r"\bcuda-?toolkit(?:[ =:]{1,2}| version )v?(\d{1,2}\.\d)\b(?!\.\d{2})", re.I)
-_TO_BUY = re.compile(
+_FOR_CUDA = lazy(r"\bcuda ?(\d{1,2}\.\d) (?:build of )?(?:py)?torch\b", re.I)
+_CONDA_CUDA = lazy(r"\bcuda-?toolkit(?:[ =:]{1,2}| version )v?(\d{1,2}\.\d)\b(?!\.\d{2})", re.I)
+_TO_BUY = lazy(
     r"\b(?:plan\w{0,5} to|want\w{0,3} to|like to|going to|thinking (?:of|about)|before|should i|shall i|considering)"
     r" (?:i )?(?:buy|purchas)\w{0,5}\b[^.;]{0,60}$",
     re.I,
 )
 """Before a board: it is not here yet."""
-_UNAVAILABLE = re.compile(
+_UNAVAILABLE = lazy(
     r"\b(?:cuda (?:is |was )?(?:still )?(?:not |un)available|cuda (?:is )?not (?:detected|found|recogni[sz]ed)"
     r"|is[ _]available(?:\(\))?(?: is| returns?| gives| says?|=|:|:? ->)? false)\b",
     re.I,
 )
-_SUPPOSED = re.compile(
+_SUPPOSED = lazy(
     r"\b(?:if|elif|while|assert|when|whether|unless|should|must|until|because|before|else|return|expect\w{0,3}|not)\b"
     r"|[=(]\s?$",
     re.I,
 )
 """Before that: a condition, a wish or code."""
-_JETSON = re.compile(
+_JETSON = lazy(
     r"\b(?:jetson[ -](?:agx[ -])?(?:orin|xavier|thor|nano|tx[12])|agx[ -](?:orin|xavier|thor)"
     r"|orin(?= ?(?:nano|nx|agx)\b)|xavier(?= ?nx\b))(?:[ -]?(?:nano|nx|agx)\b)?(?![\w-])",
     re.I,
 )
 """A module of NVIDIA's Jetson line, with `Jetson` before it or by a name that no other board has."""
-_WHEEL = re.compile(r"(?<![\w-])(nvidia-[a-z-]{3,30}-cu1[1-3]) (\d{1,3}(?:\.\d{1,5}){2,3})(?![\w.]*\d)")
-_PYTHON = re.compile(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
+_WHEEL = lazy(r"(?<![\w-])(nvidia-[a-z-]{3,30}-cu1[1-3]) (\d{1,3}(?:\.\d{1,5}){2,3})(?![\w.]*\d)")
+_PYTHON = lazy(r"\bpython ?(3\.\d{1,2}(?:\.\d{1,2})?)\b", re.I)
 
 
 def read_prose(lines: list[Line]) -> Iterator[Statement]:

@@ -5,13 +5,13 @@ Of a short text without an error line. Each answer is a sentence by the matrix, 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from compat_matrix.resolver import Question, resolve
 from compat_matrix.versions import minor, numbers, tag_cuda, torch_version
 
 from ..fixes.machine import capabilities, driver_platform, python_version, wheel_platform
+from ..formats.lazy import lazy
 from ..judge.report import Answer
 from ..resolve.choice import lines as lines_of_choice
 from ..snapshot import Snapshot, known
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from compat_matrix.drivers import DriverGrade
     from compat_matrix.rows_torch import TorchBuild
 
-_CUDA = re.compile(r"(?i)\bcuda\s*(?:version|toolkit)?\s*(\d{1,2}\.\d)\b")
-_WANTS = re.compile(r"(?i)\b(?:which|what|best|newest|latest)\b.{0,30}\b(cuda|torch|pytorch)\b")
+_CUDA = lazy(r"(?i)\bcuda\s*(?:version|toolkit)?\s*(\d{1,2}\.\d)\b")
+_WANTS = lazy(r"(?i)\b(?:which|what|best|newest|latest)\b.{0,30}\b(cuda|torch|pytorch)\b")
 
 
 def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import sys
 import zlib
 from array import array
@@ -17,6 +16,7 @@ from math import exp, log, sqrt
 from pkgutil import get_data
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from ..snapshot import Ranked
 from .statement import Line
@@ -37,7 +37,7 @@ _BEFORE, _AFTER = 2, 2
 _MOST_RANKED = 12
 _MOST_EXPLAINED = 6
 """Causes of which the line is told that weighs most."""
-_WORD = re.compile(r"[a-z_]{2,}|\d+(?:\.\d+)*")
+_WORD = lazy(r"[a-z_]{2,}|\d+(?:\.\d+)*")
 
 
 def terms(text: str) -> set[str]:

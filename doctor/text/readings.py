@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .grammar.pairs import pairs, split
 from .statement import Line, Statement, say
 
-_NUMBER = re.compile(r"\D{0,6}(\d{1,5}(?:\.\d{1,3})?)\s{0,2}(?:W\b|MHz|%|x\b|C\b|$|[,;)/]| )", re.I)
+_NUMBER = lazy(r"\D{0,6}(\d{1,5}(?:\.\d{1,3})?)\s{0,2}(?:W\b|MHz|%|x\b|C\b|$|[,;)/]| )", re.I)
 _MOST = {"max", "maximum", "default", "rated", "possible", "capable", "supported"}
 _LOAD = {"util", "utilization", "utilisation", "usage", "load"}
 _BUSY, _WORKS = 90, 50
@@ -20,7 +21,7 @@ _IDLE_MHZ, _IDLE_STATE = 350, 8
 """What a GPU without work has, and no GPU that computes."""
 _MANY_THREADS = 4
 """For one core."""
-_DRIVER = re.compile(r"[3-9]\d{2}\.\d{2,3}(?:\.\d{2})?(?![\w.])")
+_DRIVER = lazy(r"[3-9]\d{2}\.\d{2,3}(?:\.\d{2})?(?![\w.])")
 
 
 def read_readings(lines: list[Line]) -> Iterator[Statement]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from . import meanings
 from .statement import Line, Statement
@@ -12,7 +13,7 @@ from .statement import Line, Statement
 _YES = r"(?:True|False)"
 _VERSION = r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?[\w.+]{0,40}"
 _CUDA = r"\d{1,2}\.\d{1,2}|None"
-_GPU = re.compile(r"NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Orin|Thor|[A-Z]\d")
+_GPU = lazy(r"NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Orin|Thor|[A-Z]\d")
 _PAIR = r"\(\d{1,2}, ?\d{1,2}\)"
 
 
@@ -37,10 +38,10 @@ _CALLS = (
     _Query(r"torch\.cuda\.nccl\.version\(\)", "nccl", r"\(\d{1,2}, ?\d{1,2}, ?\d{1,2}\)"),
     _Query(r"torch\.(?:_C\._GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi\(\))", "abi", _YES),
 )
-_CALL = re.compile("|".join(f"(?P<c{index}>{query.call})" for index, query in enumerate(_CALLS)))
-_PROMPT = re.compile(r"\s{0,8}(?:>>>|In ?\[\d{1,5}\]:)\s?")
-_OUT = re.compile(r"\s{0,8}Out ?\[\d{1,5}\]:\s?")
-_NOT_CODE = re.compile(
+_CALL = lazy("|".join(f"(?P<c{index}>{query.call})" for index, query in enumerate(_CALLS)))
+_PROMPT = lazy(r"\s{0,8}(?:>>>|In ?\[\d{1,5}\]:)\s?")
+_OUT = lazy(r"\s{0,8}Out ?\[\d{1,5}\]:\s?")
+_NOT_CODE = lazy(
     r"\s{0,8}(?:```\w{0,12}|~~~|(?:and )?(?:the )?(?:outputs?|results?|returns?|prints?|gives|shows|answer)(?: is)?:?)?"
     r"\s{0,8}$",
     re.I,
@@ -51,13 +52,13 @@ _LINK = (
     r"(?:is|was|returns?|returned|returning|gives?|giving|gave|prints?|printed|shows?|says?|outputs?|reports?|reported|"
     r"yields?|evaluates to)?\s{0,4}(?:(?:always|still|now|only|just|me|as) ){0,2}[`'\"*]{0,4}"
 )
-_CONDITION = re.compile(
+_CONDITION = lazy(
     r"\b(?:if|elif|while|assert|unless|whether|when|should|must|expect\w{0,3}|ensure|until|make sure|verify|check that|"
     r"not|and|or|return|lambda|in case)\b[^.;\n]{0,60}$",
     re.I,
 )
 """Before a call: a condition or a wish, not an answer."""
-_CODE = re.compile(
+_CODE = lazy(
     r"\s{0,40}(?:\w[\w.]{0,60} ?(?:=|:(?= ?torch)) ?|with |for |def |class |return |raise |@"
     r"|.{0,200}\b(?:if|elif|while|assert)\b)"
 )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pkgutil import get_data
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from . import meanings
 from .search import Haystack
 from .statement import Statement
 
 _MOST_LINES = 64
-_GROUP = re.compile(r"\$(\d)")
+_GROUP = lazy(r"\$(\d)")
 
 
 class Shape(Record):

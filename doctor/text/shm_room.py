@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_DF = re.compile(
+_DF = lazy(
     r"(?:^|\s)(?:shm|tmpfs|none|/dev/shm)\s{1,40}(\d{1,12}(?:\.\d{1,2})?)([KMGT]i?)?\s{1,20}\d{1,12}(?:\.\d{1,2})?[KMGT]?i?"
     r"\s{1,20}(\d{1,12}(?:\.\d{1,2})?)([KMGT]i?)?\s{1,20}\d{1,3}%\s{1,8}/dev/shm\s{0,4}$"
 )
-_MOUNT = re.compile(r"\son /dev/shm type tmpfs \(.{0,120}?\bsize=(\d{1,10})k\b")
+_MOUNT = lazy(r"\son /dev/shm type tmpfs \(.{0,120}?\bsize=(\d{1,10})k\b")
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 """In MiB; df without -h counts KiB."""
 _ROOM = 1024

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from ..formats.lazy import lazy
 
 _MOST_LINES, _MOST_CHARS = 4, 300
-_NO_QUESTION = re.compile(
+_NO_QUESTION = lazy(
     r"(?i)error|traceback|exception|fail|warning|cannot|can't|not (?:work|found|available)|no kernel|:\\|/"
 )
-_SLOW = re.compile(
+_SLOW = lazy(
     r"(?i)\b(?:gpu|training|inference|model)\b.{0,60}\b(?:slow|slower|idle)\b|\b(?:slow|low)\b.{0,40}\b(?:gpu|training)\b"
     r"|\b\d{1,2}\s?%.{0,20}\bgpu\b|\bgpu\b.{0,30}\b\d{1,2}\s?%"
 )

@@ -5,25 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from . import values
 from .statement import Line, Statement, say
 
-_BANNER = re.compile(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)")
-_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s{0,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?)")
-_CUDA = re.compile(r"CUDA (?:UMD )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
-_ROW = re.compile(
+_BANNER = lazy(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)")
+_DRIVER = lazy(r"(?:Driver|KMD) Version:\s{0,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?)")
+_CUDA = lazy(r"CUDA (?:UMD )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
+_ROW = lazy(
     r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}"
     r"([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
 )
-_ALONE = re.compile(
+_ALONE = lazy(
     r"\|\s{1,4}\d{1,3}\s{1,4}\S[^|]{1,60}\|\s{1,4}[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d (?:On|Off)\s{1,3}\|"
 )
 """A row of the table that is pasted without its banner."""
-_ECC = re.compile(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9})\s{0,2}\|\s{0,4}$")
-_MEMORY = re.compile(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
-_OWNER = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
+_ECC = lazy(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9})\s{0,2}\|\s{0,4}$")
+_MEMORY = lazy(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
+_OWNER = lazy(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
 _MUCH_MIB = 2000
-_MODE = re.compile(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
+_MODE = lazy(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
 _RETIRED = ("Single Bit ECC", "Double Bit ECC")
 
 

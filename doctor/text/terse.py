@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from . import meanings
 from .grammar.words import not_here, package_named
 from .names import typed
@@ -12,48 +13,44 @@ from .packages import package_statements
 from .prose import is_told, sentences
 from .statement import Line, Statement, say
 
-_BETWEEN = re.compile(
+_BETWEEN = lazy(
     r"\s{0,3}(?:[,;|()]|:(?=\s)|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but|gives?|gave|shows?"
     r"|says?|fails?|reports?|gets?|throws?|crashes|hangs?|runs?|has|is|does|cannot|can.t)(?=\s))\s{0,3}",
     re.I,
 )
-_LEAD = re.compile(
+_LEAD = lazy(
     r"(?:(?:i|we|i'm|have|has|got|rent(?:ed|ing)|own|use|using|running|run|my|our|the|is|it|its|currently|installed"
     r"|fresh|new|on|in|with|using|inside|under|and|plus|but|a|an)\s){1,4}",
     re.I,
 )
-_OS = re.compile(
+_OS = lazy(
     r"(?:(?:native )?Windows(?: (?:10|11|Server \d{4}|native))?(?: (?:Pro|Home))?"
     r"|(?:Ubuntu|Debian|Fedora|CentOS|RHEL|Rocky(?: Linux)?|AlmaLinux|openSUSE|Linux Mint|Pop!?_OS)"
     r"(?: Server)? ?\d{1,2}(?:\.\d{1,2})?(?: LTS)?|Arch Linux|Manjaro|NixOS)",
     re.I,
 )
-_PLACE = re.compile(r"(?:a )?(docker|podman|apptainer|singularity)(?: (?:container|image))?", re.I)
-_NVCC = re.compile(r"nvcc(?: version)?(?: is)? v?(\d{1,2}\.\d)(?:\.\d{1,3})?", re.I)
-_PACKAGE = re.compile(
-    r"([A-Za-z][\w-]{1,40}?)(?:==|[ =]v?| version )(\d{1,4}\.\d[\w.+]{0,40}?)(?: (?:pip|conda|wheel)| |$)"
-)
-_BOARD = re.compile(
+_PLACE = lazy(r"(?:a )?(docker|podman|apptainer|singularity)(?: (?:container|image))?", re.I)
+_NVCC = lazy(r"nvcc(?: version)?(?: is)? v?(\d{1,2}\.\d)(?:\.\d{1,3})?", re.I)
+_PACKAGE = lazy(r"([A-Za-z][\w-]{1,40}?)(?:==|[ =]v?| version )(\d{1,4}\.\d[\w.+]{0,40}?)(?: (?:pip|conda|wheel)| |$)")
+_BOARD = lazy(
     r"(?:(?:\d{1,2} ?[x×] ?|(?:an?|one|single|dual|two|three|four|eight|\d) )(?:nvidia |geforce )*)?(?:laptop )?"
     r"(?:10[5-8]0|16[56]0|20[678]0|30[5-9]0|40[5-9]0|50[5-9]0)(?: ?ti)?(?: ?s(?:uper)?)?(?: (?:laptop|mobile|d))?s?"
     r"(?: ?\(?\d{1,2} ?gb\)?)?(?: (?:gpus?|cards?|egpu|rig|pod|instance|machine|box))?",
     re.I,
 )
 """A GeForce by its number alone."""
-_DATACENTER = re.compile(
+_DATACENTER = lazy(
     r"(?:\d{1,2} ?[x×] ?|(?:an?|one|single|dual|two|four|eight|\d) )?(?:nvidia |tesla )*"
     r"(?:[abh]100|h200|h800|a800|b[23]00|gh200|gb200|a10g?|a16|a30|a40|l4|l40s?|t4|v100s?|p100|p40|k80|m60|[at][1-6]000)"
     r"(?:[ -](?:sxm\d?|pcie|nvl|hgx|hbm3e?|\d{2,3} ?gb?))*(?: ada)?s?(?: ?(?:[x×] ?\d{1,2}|\(?[x×]\d{1,2}\)?))?",
     re.I,
 )
-_OTHER_MAKER = re.compile(r"(?:amd |radeon )*(?:rx ?\d{4} ?(?:xtx?|gre|m)?|mi\d{2,3}x?)|intel arc [ab]\d{3}", re.I)
+_OTHER_MAKER = lazy(r"(?:amd |radeon )*(?:rx ?\d{4} ?(?:xtx?|gre|m)?|mi\d{2,3}x?)|intel arc [ab]\d{3}", re.I)
 _NOT_HERE = not_here("earlier", "elsewhere", "wanted", "tried", "compared", "denied", then=r"[^,;]{0,40}$")
 """Before a fragment: it speaks of what was, of what is wanted, or of another machine."""
 _MOST = 40
 """Fragments of one line."""
-_ABOUT = re.compile(
-    r"torch|cuda|driver|nvidia|gpu|wsl|ubuntu|windows|linux|docker|tensorflow|jax|train|vram|pcie|nccl", re.I
-)
+_ABOUT = lazy(r"torch|cuda|driver|nvidia|gpu|wsl|ubuntu|windows|linux|docker|tensorflow|jax|train|vram|pcie|nccl", re.I)
 
 
 def read_terse(lines: list[Line]) -> Iterator[Statement]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
 _LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50, "SOC": 50}
 """As NVML numbers them (nvmlGpuTopologyLevel_t); SOC is the older name of SYS. NVLinks (NV4) have no level."""
-_GPU = re.compile(r"GPU(\d{1,3})")
+_GPU = lazy(r"GPU(\d{1,3})")
 _MOST_GPUS = 256
 _MOST_ROWS = 1024
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from .statement import Line, Statement, say
 
 _BEGIN = "Traceback (most recent call last)"
-_FRAME = re.compile(r"\s{1,12}File \"([^\"]{1,400})\", line \d{1,7}(?:, in (.{1,80}))?$")
-_ERROR = re.compile(r"([A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure)): (.{0,1500})")
-_SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,60})(?:[/\\.]|$)")
-_PYTHON = re.compile(r"[/\\][Pp]ython(3)(?:\.(\d{1,2})|(\d{1,2}))[/\\]")
-_OWN_CODE = re.compile(r"\b(?:\w{1,40}_(?:cuda|gpu|cu|ext|C)|_C|_ext|ext_module|lib)\.\w")
+_FRAME = lazy(r"\s{1,12}File \"([^\"]{1,400})\", line \d{1,7}(?:, in (.{1,80}))?$")
+_ERROR = lazy(r"([A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure)): (.{0,1500})")
+_SITE = lazy(r"[/\\](?:site|dist)-packages[/\\](\w{1,60})(?:[/\\.]|$)")
+_PYTHON = lazy(r"[/\\][Pp]ython(3)(?:\.(\d{1,2})|(\d{1,2}))[/\\]")
+_OWN_CODE = lazy(r"\b(?:\w{1,40}_(?:cuda|gpu|cu|ext|C)|_C|_ext|ext_module|lib)\.\w")
 """A line of Python that calls compiled code of its own package."""
-_USER_SITE = re.compile(r"[/\\]\.local[/\\]lib[/\\]python3?\b|[/\\]AppData[/\\]Roaming[/\\]Python[/\\]Python3", re.I)
-_CONDA = re.compile(r"[/\\](?:\w{0,12}conda\d?|envs|miniforge\d?|mambaforge|micromamba)[/\\]", re.I)
-_OF_IMAGE = re.compile(r"^/(?:usr/local|opt)/\S{0,200}/(?:site|dist)-packages/")
+_USER_SITE = lazy(r"[/\\]\.local[/\\]lib[/\\]python3?\b|[/\\]AppData[/\\]Roaming[/\\]Python[/\\]Python3", re.I)
+_CONDA = lazy(r"[/\\](?:\w{0,12}conda\d?|envs|miniforge\d?|mambaforge|micromamba)[/\\]", re.I)
+_OF_IMAGE = lazy(r"^/(?:usr/local|opt)/\S{0,200}/(?:site|dist)-packages/")
 _MOST = 200
 EXTENSIONS = (
     "apex", "auto_gptq", "awq", "bitsandbytes", "causal_conv1d", "deepspeed", "detectron2", "exllamav2", "flash_attn",

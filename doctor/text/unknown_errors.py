@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from ..formats.lazy import lazy
 from ..snapshot import Symptom
 from .statement import Line
 
 _MOST = 3
 _WORDS = ("error", "exception", "fatal", "panic", "segmentation fault", "core dumped", "undefined symbol", "traceback",
           "cannot open shared object", "command not found", "failed")  # fmt: skip
-_ERROR = re.compile(
+_ERROR = lazy(
     r"^(?:\[\w{1,12}\]:? ?)?(?:[\w.]{1,80}\.)?[A-Z]\w{1,60}(?:Error|Exception)(?::|$)"
     r"|^(?:\S{1,40} ){0,4}(?:\[|\|)? ?(?:ERROR|FATAL|CRITICAL)\b ?[\]:|]"
     r"|^(?:\S{1,200}: )?(?:fatal )?error(?: \w{1,8}\d{1,5})?: \S"
@@ -19,7 +19,7 @@ _ERROR = re.compile(
     r"|\bCUDA error\b ?:|: command not found$"
 )
 """What a program prints when it fails, at the place where it prints it; people's sentences do not begin so."""
-_COUNT = re.compile(r"\d+")
+_COUNT = lazy(r"\d+")
 
 
 def reports_error(text: str) -> bool:

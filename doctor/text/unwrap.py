@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line
 
 _MOST_LINES = 400
 _WIDTHS = (60, 132)
 _MOST_PARTS = 8
-_BEGINS = re.compile(
+_BEGINS = lazy(
     r"\s{0,8}(?:[\w.]{1,60}(?:Error|Exception|Warning)\b|Traceback|File \"|[\[{(#>|*+-]|\d{1,4}[-:/.]\d|[A-Z]{4,}\b:?"
     r"|[A-Za-z][\w .]{0,30}[:=] )"
 )

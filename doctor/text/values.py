@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..snapshot import Missing
 
 GONE = Missing("absent", "the text says so")
 """The value of a fact that the text says is not there."""
 
-_DRIVER = re.compile(r"(?<![\w.])(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\w.]*\d)")
-_BRANCH = re.compile(r"\d{3}")
-_CUDA = re.compile(r"(?<![\w.])v?(\d{1,2}\.\d{1,2})(?:\.\d{1,3}){0,2}(?![\d.])")
-_TORCH = re.compile(
+_DRIVER = lazy(r"(?<![\w.])(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\w.]*\d)")
+_BRANCH = lazy(r"\d{3}")
+_CUDA = lazy(r"(?<![\w.])v?(\d{1,2}\.\d{1,2})(?:\.\d{1,3}){0,2}(?![\d.])")
+_TORCH = lazy(
     r"(?<![\w.<>=])v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:(?:a|b|rc|\.dev|\.post)\d{1,9})?(?:\+[A-Za-z0-9][\w.]{0,40})?)"
     r"(?![\w.+]*\d)"
 )
-_PYTHON = re.compile(r"(?<![\w.])([23]\.\d{1,2}(?:\.\d{1,2})?)(?:t)?(?![\w.]*\d)")
-_ARCH = re.compile(r"\b(sm|compute)_(\d{2,3}[af]?)\b")
-_BOUND = re.compile(
+_PYTHON = lazy(r"(?<![\w.])([23]\.\d{1,2}(?:\.\d{1,2})?)(?:t)?(?![\w.]*\d)")
+_ARCH = lazy(r"\b(sm|compute)_(\d{2,3}[af]?)\b")
+_BOUND = lazy(
     r"[<>~!^≤≥]|.{0,40}?(?:,\s?[<>=!~]|[\d.]\*|[\d.]x\b|\d\+(?:$|[\s)])|\b(?:at least|at most|minimum|maximum)\b"
     r"|\b(?:or|and) (?:newer|later|above|higher|up|greater|older|lower|below|earlier)\b)",
     re.I,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
 NAMES = (
@@ -12,23 +13,19 @@ NAMES = (
     "XLA_", "VLLM_", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "UV_TORCH_BACKEND",
     "WSL_", "HIP_VISIBLE_DEVICES", "BNB_CUDA_VERSION", "COLAB_GPU", "KAGGLE_",
 )  # fmt: skip
-_SET = re.compile(
-    r"\s{0,8}(?:(?:export|set|ENV|declare -x|\$env:)\s{0,4})?([A-Z][A-Z0-9_]{2,60})\s{0,2}=\s{0,2}(.{0,1500})$"
-)
-_UNSET = re.compile(r"\s{0,8}([A-Z][A-Z0-9_]{2,60}) (?:is|was|=)?\s{0,2}(?:unset|not set)\b")
-_COLON = re.compile(
+_SET = lazy(r"\s{0,8}(?:(?:export|set|ENV|declare -x|\$env:)\s{0,4})?([A-Z][A-Z0-9_]{2,60})\s{0,2}=\s{0,2}(.{0,1500})$")
+_UNSET = lazy(r"\s{0,8}([A-Z][A-Z0-9_]{2,60}) (?:is|was|=)?\s{0,2}(?:unset|not set)\b")
+_COLON = lazy(
     r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES"
     r"|NVIDIA_DRIVER_CAPABILITIES): (.{0,1500})$"
 )
-_ECHO = re.compile(
-    r"(?:.{0,120}?[$#%>!] ?)?echo\s{1,4}[\"']?(?:\$(?:env:)?\{?|%)([A-Z][A-Z0-9_]{2,60})\}?%?[\"']?\s{0,4}$"
-)
+_ECHO = lazy(r"(?:.{0,120}?[$#%>!] ?)?echo\s{1,4}[\"']?(?:\$(?:env:)?\{?|%)([A-Z][A-Z0-9_]{2,60})\}?%?[\"']?\s{0,4}$")
 """A prompt of a shell, PowerShell, cmd or a notebook that asks for a variable; the answer is on the next line."""
 _UUIDS = r"(?:GPU|MIG)-[\w-]{6,60}"
 _ANSWERS = (
-    ("_VISIBLE_DEVICES", re.compile(rf"-1|\d{{1,3}}(?:, ?\d{{1,3}}){{0,63}}|{_UUIDS}(?:,{_UUIDS}){{0,63}}")),
-    ("_PATH", re.compile(r"[/:]\S{1,1500}|[A-Za-z]:\\[^<>|*?\"]{1,800}")),
-    ("_HOME", re.compile(r"/\S{1,400}|[A-Za-z]:\\[^<>|*?\"]{1,400}")),
+    ("_VISIBLE_DEVICES", lazy(rf"-1|\d{{1,3}}(?:, ?\d{{1,3}}){{0,63}}|{_UUIDS}(?:,{_UUIDS}){{0,63}}")),
+    ("_PATH", lazy(r"[/:]\S{1,1500}|[A-Za-z]:\\[^<>|*?\"]{1,800}")),
+    ("_HOME", lazy(r"/\S{1,400}|[A-Za-z]:\\[^<>|*?\"]{1,400}")),
 )
 """How the value of such a variable looks."""
 _NOTHING = ("none", "null", "unset", "not set", "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
-_QUERY = re.compile(r"win32_videocontroller\b(?:[^:\n]{0,80}:\s{0,4}(\S.{0,100}))?", re.I)
-_OTHER = re.compile(
+_QUERY = lazy(r"win32_videocontroller\b(?:[^:\n]{0,80}:\s{0,4}(\S.{0,100}))?", re.I)
+_OTHER = lazy(
     r"\s{0,8}(?:(?:name|caption|description)\s{0,20}[:=]\s{0,4})?"
     r"((?:Intel\(R\)|AMD|ATI|Radeon|Qualcomm\(R\))[^|]{0,60}?\b(?:Graphics|Radeon|Arc|Adreno|Iris)\b[^|]{0,40})$",
     re.I,
 )
-_HEAD = re.compile(r"\s{0,8}(?:name|caption|description|-{2,40})\s{0,20}$", re.I)
-_NVIDIA = re.compile(r"\b(?:GeForce|Quadro|Tesla|NVIDIA (?:RTX|[A-Z]\d|TITAN|Graphics))|Microsoft Basic", re.I)
+_HEAD = lazy(r"\s{0,8}(?:name|caption|description|-{2,40})\s{0,20}$", re.I)
+_NVIDIA = lazy(r"\b(?:GeForce|Quadro|Tesla|NVIDIA (?:RTX|[A-Z]\d|TITAN|Graphics))|Microsoft Basic", re.I)
 """The last may be any board whose driver is missing."""
 _MOST_LINES = 12
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import Any
 
+from ..formats.lazy import lazy
 from ..formats.record import Record
 from .search import Haystack
 from .statement import Line, Statement, say
@@ -17,12 +18,12 @@ _LOGS = (
     (
         "container.kind",
         "docker",
-        re.compile(
+        lazy(
             r"^[a-z][\w.-]{1,60}[-_]\d{1,3} {1,16}\| .{0,160}?(?:ERROR|INFO|WARN|Error\b|Traceback|\d\d:\d\d:\d\d)",
             re.M,
         ),
     ),
-    ("host.scheduler", "kubernetes", re.compile(r"^\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] ", re.M)),
+    ("host.scheduler", "kubernetes", lazy(r"^\[pod/[\w.-]{1,120}/[\w.-]{1,120}\] ", re.M)),
 )
 """What docker compose and kubectl put before the lines of a log; `clean` takes it off."""
 _HEAD = 100_000

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .grammar.words import not_here
 from .statement import Line, Statement, say
 
-_NUMBER = re.compile(r"\bwsl[ -]?([12])\b(?![.\d])", re.I)
-_PACKAGE = re.compile(r"\bwsl\b[^\d\n]{0,24}[0-9]\.\d{1,2}\.\d{1,3}", re.I)
-_NAME = re.compile(r"\bWSL\b|\b(?:windows )?subsystem for linux\b|\bwsl(?:[ _]version|[ _]distro|\.exe)?\s?[:=]", re.I)
-_ELSEWHERE = re.compile(
+_NUMBER = lazy(r"\bwsl[ -]?([12])\b(?![.\d])", re.I)
+_PACKAGE = lazy(r"\bwsl\b[^\d\n]{0,24}[0-9]\.\d{1,2}\.\d{1,3}", re.I)
+_NAME = lazy(r"\bWSL\b|\b(?:windows )?subsystem for linux\b|\bwsl(?:[ _]version|[ _]distro|\.exe)?\s?[:=]", re.I)
+_ELSEWHERE = lazy(
     not_here("denied", "compared", "elsewhere", "supposed", then=r".{0,40}\bwsl").pattern
     + r"|\b(?:native|outside|either)\b.{0,40}\bwsl|\bwsl ?[12] (?:or|and|/) |/wsl[/\w-]|wsl[-_]\w|\?\s*$"
     + r"|\bwsl ?2?\b\W{0,4}(?:no(?! (?:devices|cuda|gpus?|nvidia|such)\b)|not|false|0|none|n/a|off)\b|\[ ?\]",
@@ -19,8 +20,8 @@ _ELSEWHERE = re.compile(
 )
 """WSL is asked about, denied, compared with, or part of an address."""
 _MOST_LINES = 400
-_TABLE = re.compile(r"\s{0,8}NAME\s{1,80}STATE\s{1,40}VERSION\s{0,4}$")
-_ROW = re.compile(r"(\s{0,4})(\S{1,80})\s{1,80}(?:Running|Stopped|Installing)\s{1,40}([12])\s{0,4}$")
+_TABLE = lazy(r"\s{0,8}NAME\s{1,80}STATE\s{1,40}VERSION\s{0,4}$")
+_ROW = lazy(r"(\s{0,4})(\S{1,80})\s{1,80}(?:Running|Stopped|Installing)\s{1,40}([12])\s{0,4}$")
 
 
 def read_wsl(lines: list[Line]) -> Iterator[Statement]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...formats.lazy import lazy
 from ..clauses import clauses
 from ..statement import Line
 from ..values import is_bound
@@ -19,28 +20,28 @@ _MOST_FIRST, _MOST_LAST = 400, 200
 """Lines at the begin and at the end of a text that are looked at one by one."""
 _MOST_SENTENCES = 120
 """Lines of a text that somebody wrote."""
-_HYPHEN = re.compile(r"(\w-) (?=\w)")
-_DOTTED = re.compile(r"\s{0,8}([A-Za-z][\w.]{1,40})\.(\w{2,30})\s?[:=] ?(\S.{0,80})$")
-_HEADING = re.compile(
+_HYPHEN = lazy(r"(\w-) (?=\w)")
+_DOTTED = lazy(r"\s{0,8}([A-Za-z][\w.]{1,40})\.(\w{2,30})\s?[:=] ?(\S.{0,80})$")
+_HEADING = lazy(
     r"\s{0,3}(?:#{1,6}\s{1,4}|\*{2,3}|__|[-*+] {1,3}\*\*)?([A-Za-z][\w .()/?-]{1,50}?)"
     r"(?:\*{2,3}|__)?\s?:?\s?(?:\*\*|__)?$"
 )
-_FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
-_KEY = re.compile(
+_FENCE = lazy(r"\s{0,8}(?:```|~~~)")
+_KEY = lazy(
     r"\s{0,12}([A-Za-z/][\w ./()\[\]?+-]{0,60}?)\s{0,40}"
     r"(?::\s|=(?!=)\s?|\s?->\s|\s?=>\s|\s-\s|\t\s{0,8}|\s{3,40})\s{0,40}(\S.{0,1000})"
 )
-_PART = re.compile(r"(?:[,;|]|\s[/·•]|\.)\s+")
-_INNER = re.compile(r"([A-Za-z][\w .()/-]{0,40}?)\s?(?:=|:\s)\s?(\S.{0,300})")
-_CELL = re.compile(r"\s{0,3}\|")
-_RULE = re.compile(r"\s{0,3}\|(?:\s?:?-{2,60}:?\s?\|){1,40}\s{0,3}$")
-_BULLET = re.compile(r"^\s{0,12}(?:(?:[-*+•]|\d{1,2}[.)])\s{1,3})?(?:\*\*)?")
-_CELLS = re.compile(r"\s{0,4}\|([^|]{1,80})\|([^|]{1,600})\|\s{0,4}")
-_LSPCI = re.compile(r"\s{1,8}Kernel (?:modules|driver in use):")
-_WORD = re.compile(r"[A-Za-z]\w.{0,80}?(?:[:=>|\t]|\s-\s|\s[\w.]|\s\()")
-_VERSION = re.compile(r"v?\d[\w.+~-]{0,60}(?: \([^)]{1,60}\))?")
-_SHORT = re.compile(r"(?:True|False|true|false|yes|no|none|None|null|unset|enabled|disabled|N/A|CUDA \d[\d.]{1,5})")
-_THING = re.compile(r"[A-Z0-9][^.;:]{1,60}|\d[\w.+ ()-]{1,60}")
+_PART = lazy(r"(?:[,;|]|\s[/·•]|\.)\s+")
+_INNER = lazy(r"([A-Za-z][\w .()/-]{0,40}?)\s?(?:=|:\s)\s?(\S.{0,300})")
+_CELL = lazy(r"\s{0,3}\|")
+_RULE = lazy(r"\s{0,3}\|(?:\s?:?-{2,60}:?\s?\|){1,40}\s{0,3}$")
+_BULLET = lazy(r"^\s{0,12}(?:(?:[-*+•]|\d{1,2}[.)])\s{1,3})?(?:\*\*)?")
+_CELLS = lazy(r"\s{0,4}\|([^|]{1,80})\|([^|]{1,600})\|\s{0,4}")
+_LSPCI = lazy(r"\s{1,8}Kernel (?:modules|driver in use):")
+_WORD = lazy(r"[A-Za-z]\w.{0,80}?(?:[:=>|\t]|\s-\s|\s[\w.]|\s\()")
+_VERSION = lazy(r"v?\d[\w.+~-]{0,60}(?: \([^)]{1,60}\))?")
+_SHORT = lazy(r"(?:True|False|true|false|yes|no|none|None|null|unset|enabled|disabled|N/A|CUDA \d[\d.]{1,5})")
+_THING = lazy(r"[A-Z0-9][^.;:]{1,60}|\d[\w.+ ()-]{1,60}")
 
 
 def unfold(lines: list[Line], rows: list[str]) -> list[Line]:

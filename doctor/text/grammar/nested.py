@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from ...formats.lazy import lazy
 from ..statement import Line
 from .words import kind_of, plain, table, variable, words
 
-_QUOTE = re.compile(r"(?:\s{0,3}> ?){1,8}")
-_OPENS = re.compile(r"\s{0,12}(?:[\w .-]{1,40} ?[:=] ?)?(?=[\[{]\s{0,4}(?:$|[\"'{\[\]}]))")
-_ENTRY = re.compile(
-    r"(\s{0,40})((?:- {1,4}){0,3})([\"']?)([A-Za-z_/][\w ./()\[\]?-]{0,60}?)\3:(?:\s{1,8}(.{0,1500}))?$"
-)
-_ITEM = re.compile(r"(\s{0,40})- {1,4}(\S.{0,1500})$")
-_FLOW = re.compile(r"\[(.{0,1000})\]$")
+_QUOTE = lazy(r"(?:\s{0,3}> ?){1,8}")
+_OPENS = lazy(r"\s{0,12}(?:[\w .-]{1,40} ?[:=] ?)?(?=[\[{]\s{0,4}(?:$|[\"'{\[\]}]))")
+_ENTRY = lazy(r"(\s{0,40})((?:- {1,4}){0,3})([\"']?)([A-Za-z_/][\w ./()\[\]?-]{0,60}?)\3:(?:\s{1,8}(.{0,1500}))?$")
+_ITEM = lazy(r"(\s{0,40})- {1,4}(\S.{0,1500})$")
+_FLOW = lazy(r"\[(.{0,1000})\]$")
 _LONGEST, _MOST_TRIES = 200_000, 100
 """Characters of one object; objects of a text that are tried."""
 _MOST_LINES, _MOST_LEVELS = 2000, 20

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ...formats.lazy import lazy
 from .. import meanings, values
 from ..names import is_board
 from ..packages import package_statements
@@ -12,19 +12,19 @@ from ..statement import Line, Statement
 from ..variables import variable
 from .words import key_of_here, kind_of, package_name, package_named
 
-_KEY = re.compile(r"\s{0,12}([A-Za-z/][\w .()/?,\[\]-]{0,60}?)\s{0,40}(?::|=(?!=))\s{0,8}(.{0,400})")
-_PAIR = re.compile(r"\s{0,2}([A-Za-z_][\w ./-]{0,40}?)\s?(?:=(?!=)|:\s)\s?(?=\S)")
-_NEXT = re.compile(r"[,;|]\s{0,3}(?=[A-Za-z_][\w ./-]{0,40}?\s?(?:=(?!=)|:\s))")
-_MAPPING = re.compile(r"[a-z_]{2,30}=(?!=)[^=,]{1,80}(?:, [a-z_]{2,30}=|$)")
+_KEY = lazy(r"\s{0,12}([A-Za-z/][\w .()/?,\[\]-]{0,60}?)\s{0,40}(?::|=(?!=))\s{0,8}(.{0,400})")
+_PAIR = lazy(r"\s{0,2}([A-Za-z_][\w ./-]{0,40}?)\s?(?:=(?!=)|:\s)\s?(?=\S)")
+_NEXT = lazy(r"[,;|]\s{0,3}(?=[A-Za-z_][\w ./-]{0,40}?\s?(?:=(?!=)|:\s))")
+_MAPPING = lazy(r"[a-z_]{2,30}=(?!=)[^=,]{1,80}(?:, [a-z_]{2,30}=|$)")
 """`name=RTX 3090, driver=535.54`: read by its members."""
-_ITEM = re.compile(
+_ITEM = lazy(
     r"((?:nvidia-[a-z-]{2,30}-cu1\d(?=[ @=]))|[A-Za-z][\w.-]{1,60}?)(\[[\w,-]{1,40}\])?"
     r"(==|=|\s?@\s?|[ _-]v?)(?=\d)([\w.+!]{1,60})"
 )
-_CUDA_WHEEL = re.compile(
+_CUDA_WHEEL = lazy(
     r"nvidia-[a-z-]{3,30}-cu1[1-3]|lib(?:cublas|cusolver|cusparse|cufft|curand|nvjitlink)(?:-dev)?|cuda-(?:cudart|nvrtc)"
 )
-_VERSION = re.compile(r"\d{1,4}\.\d[\w.+!]{0,60}")
+_VERSION = lazy(r"\d{1,4}\.\d[\w.+!]{0,60}")
 _MOST_KEYS, _MOST_PAIRS = 20_000, 60
 """Keys that differ: a text with more is a log, not a description of a machine; pairs of one list."""
 

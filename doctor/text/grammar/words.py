@@ -12,12 +12,14 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import Any
 
-_NOISE = re.compile(r"[\s_\-]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_SPLIT = re.compile(r"[ .()/,\[\]]+")
-_PARTS = re.compile(r"[ .()/,_-]+")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40}")
-_INDEX = re.compile(r"\[\d{1,4}\]|\.\d{1,4}(?=\.)")
+from ...formats.lazy import lazy
+
+_NOISE = lazy(r"[\s_\-]+")
+_HUMP = lazy(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT = lazy(r"[ .()/,\[\]]+")
+_PARTS = lazy(r"[ .()/,_-]+")
+_VARIABLE = lazy(r"[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40}")
+_INDEX = lazy(r"\[\d{1,4}\]|\.\d{1,4}(?=\.)")
 _NO_STATE = ("earlier", "elsewhere", "wanted", "asked", "tried", "compared", "subject")
 """Groups of words of which one in a key tells that its value is not what is here."""
 
