@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from .code import compute_capability
 from .companions import expected
-from .drivers import compat_packages, driver_for_cuda, driver_for_gpu
+from .driver_for_build import driver_for_tag, undriven
 from .served import STALE_MINORS, chooser, served_by
 from .torchs import index_url, python_for_torch, usable
 from .versions import minor, numbers, tag_cuda
@@ -119,10 +118,10 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     served = served_by(m, build, q.gpus)
     if isinstance(served, str):
         return no("architecture", f"lacks {served.partition(' ')[2]}: it has {' '.join(build.sass)}")
-    held = undriven(m, q)
+    held = undriven(m, q.driver, q.os, () if q.any_gpu else q.gpus)
     if held:
         return no("driver", *held)
-    how = _driver(m, q, build.tag)
+    how = driver_for_tag(m, q.driver, q.os, build.tag, q.eligible)
     if how[0] == "no":
         return no("driver", how[1], *how[3])
     wanted = [wish.package for wish in q.wishes]
@@ -162,47 +161,6 @@ def _wish(
         version = companions[wish.package]
         return None if chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
     return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others)
-
-
-def undriven(m: Store, q: Question) -> tuple[str, Row] | tuple[()]:
-    """Which GPU the driver does not drive at all; empty where it drives every one, or is not told."""
-    known: dict[tuple[str, str, tuple[str, ...]], tuple[str, Row] | tuple[()]] = m.memo("undriven", dict)
-    key = (q.driver, q.os, () if q.any_gpu else q.gpus)
-    if key not in known:
-        known[key] = ()
-        for gpu in q.gpus if q.driver and not q.any_gpu else ():
-            answer = driver_for_gpu(m, q.driver, gpu, None, "linux" if q.os == "linux" else "windows")
-            row = compute_capability(m, gpu)
-            if answer.grade in ("too-old", "too-new") and row:
-                known[key] = (f"driver {q.driver} does not drive it: {answer.reason}", row)
-                break
-    return known[key]
-
-
-def _driver(m: Store, q: Question, tag: str) -> tuple[str, str, str, tuple[Row, ...]]:
-    """(grade or 'no', reason, compat package, rows); worked out once for a driver and a tag."""
-    known: dict[tuple[str, str, str, bool], tuple[str, str, str, tuple[Row, ...]]] = m.memo("driver for tag", dict)
-    key = (q.driver, q.os, tag, q.eligible)
-    if key not in known:
-        known[key] = _driver_of(m, q, tag)
-    return known[key]
-
-
-def _driver_of(m: Store, q: Question, tag: str) -> tuple[str, str, str, tuple[Row, ...]]:
-    cuda = tag_cuda(tag)
-    if cuda is None:
-        return "no", f"{tag} is no CUDA build", "", ()
-    if not q.driver:
-        return "no-driver", "no driver yet", "", ()
-    answer = driver_for_cuda(m, q.driver, cuda, "linux" if q.os == "linux" else "windows")
-    if answer.grade in ("native", "minor-version"):
-        return answer.grade, answer.reason, "", answer.rows
-    version = minor(cuda)
-    if answer.grade == "needs-forward-compat" and q.eligible and version:
-        packages = compat_packages(m, version, numbers(q.driver)[0])
-        if packages:
-            return "forward-compat", f"{answer.reason}; {packages[0]} brings a newer libcuda", packages[0], answer.rows
-    return "no", answer.reason, "", answer.rows
 
 
 def uv_backend(m: Store, q: Question) -> str:

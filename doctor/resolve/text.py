@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from compat_matrix.resolver import FILTERS, Answer, Candidate, Question, Rejected, undriven
+from compat_matrix.driver_for_build import undriven
+from compat_matrix.resolver import FILTERS, Answer, Candidate, Question, Rejected
 from compat_matrix.versions import numbers, tag_cuda
 
 from .choice import lines
@@ -98,7 +99,7 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
         several = len(answer.conflict) > 1
         word = "these wishes exclude each other" if several else "no build for this machine fulfils"
         rows += [f"On this machine {word}: {', '.join(map(str, answer.conflict))}."]
-    held = undriven(m, q)
+    held = undriven(m, q.driver, q.os, q.gpus)
     rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
     rows += _mixed(m, machine, q)
     rows += _driver_advice(m, machine, q)

@@ -1,0 +1,57 @@
+"""Whether a driver drives these GPUs at all, and how it runs a build of a CUDA tag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from .code import compute_capability
+from .drivers import compat_packages, driver_for_cuda, driver_for_gpu
+from .versions import minor, numbers, tag_cuda
+
+if TYPE_CHECKING:
+    from .rows_driver import Row
+    from .store import Store
+
+Held: TypeAlias = "tuple[str, Row] | tuple[()]"
+"""What keeps a driver from a GPU, and the row that says so; empty where nothing does."""
+
+
+def undriven(m: Store, driver: str, os: str, gpus: tuple[str, ...]) -> Held:
+    """Which GPU the driver does not drive at all; empty where it drives every one, or no driver is given."""
+    known: dict[tuple[str, str, tuple[str, ...]], Held] = m.memo("undriven", dict)
+    key = (driver, os, gpus)
+    if key not in known:
+        known[key] = ()
+        for gpu in gpus if driver else ():
+            answer = driver_for_gpu(m, driver, gpu, None, "linux" if os == "linux" else "windows")
+            row = compute_capability(m, gpu)
+            if answer.grade in ("too-old", "too-new") and row:
+                known[key] = (f"driver {driver} does not drive it: {answer.reason}", row)
+                break
+    return known[key]
+
+
+def driver_for_tag(m: Store, driver: str, os: str, tag: str, eligible: bool) -> tuple[str, str, str, tuple[Row, ...]]:
+    """(grade or 'no', reason, cuda-compat package, rows); eligible: forward compatibility is for these GPUs."""
+    known: dict[tuple[str, str, str, bool], tuple[str, str, str, tuple[Row, ...]]] = m.memo("driver for tag", dict)
+    key = (driver, os, tag, eligible)
+    if key not in known:
+        known[key] = _graded(m, driver, os, tag, eligible)
+    return known[key]
+
+
+def _graded(m: Store, driver: str, os: str, tag: str, eligible: bool) -> tuple[str, str, str, tuple[Row, ...]]:
+    cuda = tag_cuda(tag)
+    if cuda is None:
+        return "no", f"{tag} is no CUDA build", "", ()
+    if not driver:
+        return "no-driver", "no driver yet", "", ()
+    answer = driver_for_cuda(m, driver, cuda, "linux" if os == "linux" else "windows")
+    if answer.grade in ("native", "minor-version"):
+        return answer.grade, answer.reason, "", answer.rows
+    version = minor(cuda)
+    if answer.grade == "needs-forward-compat" and eligible and version:
+        packages = compat_packages(m, version, numbers(driver)[0])
+        if packages:
+            return "forward-compat", f"{answer.reason}; {packages[0]} brings a newer libcuda", packages[0], answer.rows
+    return "no", answer.reason, "", answer.rows
