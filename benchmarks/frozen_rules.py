@@ -1,0 +1,73 @@
+"""What the rules said of cases before anybody had seen those: the code before a batch of cases was added judges it.
+
+    python benchmarks/frozen_rules.py
+
+For each commit of BATCHES, whose cases were used to repair the rules in that same commit, its parent is checked out
+into a scratch folder and explains the commit's cases, as today's `render.py` writes them. Writes
+benchmarks/frozen_rules.jsonl: case, commit of the rules, first finding, its status, and the causes called possible.
+`training/ranker.py` sets from it where a cause may be called likely. Needs the repository's history, and this Python's
+packages.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OUT = Path(__file__).with_suffix(".jsonl")
+BATCHES = ("662f673", "2887b06", "7088555", "5c94902", "80f3feb")
+_ASK = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from benchmarks.cases import ask_here
+for line in sys.stdin:
+    name, text = json.loads(line)
+    said = ask_here(text)
+    first = said["findings"][0] if said["findings"] else {"id": "", "status": ""}
+    row = [name, first["id"], first["status"], said["verdict"], list(said["possible"])]
+    print("said", json.dumps(row), flush=True)
+"""
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
+
+
+def judged(commit: str) -> list[list[object]]:
+    """Rows of the cases that a commit added, by the code of its parent."""
+    from benchmarks.cases import renderer
+
+    folder = ROOT / "benchmarks" / "cases"
+    render = renderer(folder)
+    added = _git("show", "--diff-filter=A", "--name-only", "--format=", commit, "--", "benchmarks/cases").split()
+    paths = [folder / Path(name).name for name in added if name.endswith(".json")]
+    cases = [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
+    asked = "".join(json.dumps([case["id"], render(case)]) + "\n" for case in cases)
+    with tempfile.TemporaryDirectory() as scratch:
+        old = Path(scratch, "old")
+        _git("worktree", "add", "--detach", str(old), f"{commit}^")
+        try:
+            command = [sys.executable, "-c", _ASK, str(old)]
+            done = subprocess.run(command, input=asked, cwd=old, check=True, capture_output=True, text=True)
+        finally:
+            _git("worktree", "remove", "--force", str(old))
+    return [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("said ")]
+
+
+def main() -> None:
+    """Write the file."""
+    names = ("case", "first", "status", "verdict", "possible")
+    rows = [
+        {"rules": f"{commit}^", **dict(zip(names, row, strict=True))} for commit in BATCHES for row in judged(commit)
+    ]
+    OUT.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    print(f"{len(rows)} cases")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()
