@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     needs: int
     possible: tuple[str, ...]
     likely: bool
-    """The first finding is a warning that calls a cause likely."""
+    """A warning calls a cause likely."""
 
     @property
     def right(self) -> tuple[str, ...]:
@@ -53,8 +53,8 @@ class Answer(NamedTuple):
 
     @property
     def named(self) -> str:
-        """Id of the first finding, be it proven or only likely."""
-        return self.findings[0][0] if self.findings else ""
+        """Id of the first finding, proven or called likely; where there is none, of the likeliest possible cause."""
+        return self.first or (self.possible[0] if self.possible else "")
 
 
 def renderer(folder: Path) -> Callable[[dict[str, Any]], str]:
@@ -104,7 +104,7 @@ def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:
         found,
         len(report["needs"]),
         tuple(report["possible"]),
-        bool(found and found[0][1] == "warn" and found[0][0] in report["possible"]),
+        bool(report["likely"]),
     )
 
 
@@ -141,7 +141,7 @@ def print_figures(answers: Sequence[Answer]) -> None:
     late = [a for a in answers if a.findings and a.findings[0][1] == "unknown" and a.failing]
     for words, part, whole in (
         ("decidable: first finding right", first, sick),
-        ("decidable: first finding right, or told as not proven", likely, sick),
+        ("decidable: first finding right, or the likeliest possible cause", likely, sick),
         ("decidable: among the findings", among, sick),
         ("decidable: confident and wrong", len(wrong), sick),
         ("decidable: honest unknown", len(unknown), sick),

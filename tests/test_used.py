@@ -22,7 +22,7 @@ BY_NAME: dict[str, str] = {
     "doctor/commands/*.py:*": "cli.py imports the file of a subcommand when it is called",
     "doctor/targets/assembled.py:assembled": "the door that an agent leaves by for another machine",
     "doctor/snapshot/snapshot.py:join": "the door that a container image and its host will come in by",
-    "doctor/text/text.py:heard_lines": "training/ranker_cases.py asks it: the ranker learns from what it is given later",
+    "doctor/text/text.py:heard": "training/ranker_cases.py asks it: the ranker learns from what it is given later",
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
     "doctor/patient/agent_boot.py:*": "called by name in the boot lines of targets/process.py",

@@ -1,4 +1,4 @@
-"""Trains the ranker of `gpudoctor explain` on the cases and writes doctor/text/ranker.bin.
+"""Trains the ranker of `gpudoctor explain` on the cases and writes doctor/text/ranker.bin and solved.bin.
 
     pip install -e '.[train]'
     python training/ranker.py [--check]
@@ -20,72 +20,82 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import numpy as np
-
 from doctor.text import ranker
-from training.ranker_cases import ROOT, Example, folds, load
+from doctor.text import solved as nearest
+from doctor.text.ranker import probability
+from training.ranker_calibrate import Ranks, best_sharpness, calibration, threshold
+from training.ranker_cases import ROOT, Example, folds, frozen, load, may_teach, rules_of, samples
 from training.ranker_fit import fit, repacked, scores
+from training.ranker_solved import solved
 
 FILE = ROOT / "doctor" / "text" / ranker.FILE
+SOLVED = ROOT / "doctor" / "text" / nearest.FILE
 FOLDS = 10
 CLOSE = 0.002
 """Probabilities of two builds differ less on other machines, whose sums end in other digits."""
 
 
-def crossvalidated(examples: Sequence[Example], count: int = FOLDS) -> list[dict[str, float]]:
-    """For each example the logit of each cause, by a model that has not seen its repository."""
+def crossvalidated(
+    examples: Sequence[Example], count: int = FOLDS, asked: Sequence[frozenset[str]] = (), part: float = 1.0
+) -> list[dict[str, float]]:
+    """For each example the logit of each cause, by a model that has not seen its repository; none of samples.
+
+    `asked`: terms of each example that are ranked in place of its own. `part`: of the repositories, to learn from.
+    """
     fold_of = folds(examples, count)
     found: list[dict[str, float]] = [{} for _ in examples]
     for fold in range(count):
-        seen = [example for example, at in zip(examples, fold_of, strict=True) if at != fold]
         left = [number for number, at in enumerate(fold_of) if at == fold]
+        texts = "\n".join(examples[number].text for number in left)
+        seen = [
+            example
+            for example, at in zip(examples, fold_of, strict=True)
+            if (may_teach(example, texts) if example.sample else at != fold and in_part(example.repository, part))
+        ]
         made = fit([example.terms for example in seen], [example.cause for example in seen])
-        for number, row in zip(left, scores(made, [examples[number].terms for number in left]), strict=True):
+        terms = [(asked or [example.terms for example in examples])[number] for number in left]
+        for number, row in zip(left, scores(made, terms), strict=True):
             found[number] = dict(zip(made.causes, map(float, row), strict=True))
     return found
 
 
-def sharpened(logits: dict[str, float], sharpness: float) -> dict[str, float]:
-    """The probability of each cause, the likeliest first."""
-    values = np.array(list(logits.values())) * sharpness
-    powers = np.exp(values - values.max())
-    shares = dict(zip(logits, map(float, powers / powers.sum()), strict=True))
-    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+def in_part(repository: str, part: float) -> bool:
+    """Whether a repository is in this share of all, drawn by its name."""
+    return int(sha256(repository.encode()).hexdigest()[:8], 16) < part * 2**32
 
 
-def best_sharpness(examples: Sequence[Example], found: Sequence[dict[str, float]]) -> float:
-    """The factor of the logits under which the right causes of the decidable cases are likeliest."""
-
-    def loss(sharpness: float) -> float:
-        total = 0.0
-        for example, logits in zip(examples, found, strict=True):
-            shares = sharpened(logits, sharpness)
-            total -= np.log(max(sum(shares.get(name, 0.0) for name in example.right), 1e-6))
-        return float(total)
-
-    return round(float(min(np.arange(0.5, 4.0, 0.05), key=loss)), 2)
+def ranks_of(examples: Sequence[Example]) -> list[Ranks]:
+    """The decidable ones, each ranked by a model that has not seen its repository."""
+    found = zip(examples, crossvalidated(examples), strict=True)
+    return [Ranks(example, logits, rules_of(example.text)) for example, logits in found if example.decidable]
 
 
-def right_within(examples: Sequence[Example], found: Sequence[dict[str, float]], places: int) -> int:
+def right_within(ranks: Sequence[Ranks], places: int, struck: bool = False) -> int:
     """In how many a right cause is among the first places."""
-    tops = (sorted(logits, key=lambda name: -logits[name])[:places] for logits in found)
-    return sum(bool(example.right.intersection(top)) for example, top in zip(examples, tops, strict=True))
+    return sum(bool(one.example.right.intersection([*one.shares(1.0, struck)][:places])) for one in ranks)
 
 
-def head_of(examples: Sequence[Example]) -> dict[str, Any]:
+def head_of(examples: Sequence[Example], ranks: Sequence[Ranks]) -> dict[str, Any]:
     """What cross-validation has shown, for the head of the file."""
-    found = crossvalidated(examples)
-    pairs = [(example, logits) for example, logits in zip(examples, found, strict=True) if example.decidable]
-    decidable, ranks = [example for example, _ in pairs], [logits for _, logits in pairs]
     texts = "\n".join(f"{example.id} {example.cause} {example.text}" for example in examples)
-    return {
-        "cases": len(examples),
+    head: dict[str, Any] = {
+        "cases": len(examples) - sum(example.sample for example in examples),
+        "samples": sum(example.sample for example in examples),
         "repositories": len({example.repository for example in examples}),
         "digest": sha256(texts.encode()).hexdigest()[:16],
-        "sharpness": best_sharpness(decidable, ranks),
-        "decidable": len(decidable),
-        "first": right_within(decidable, ranks, 1),
-        "first_three": right_within(decidable, ranks, 3),
+        "sharpness": best_sharpness(ranks),
+    }
+    head["calibration"] = calibration(ranks, head["sharpness"])
+    found = threshold(ranks, frozen(), head["sharpness"], lambda share: probability(head["calibration"], share))
+    return {
+        **head,
+        "threshold": found.probability,
+        "threshold_calls": found.calls,
+        "threshold_right": found.right,
+        "threshold_of": found.silent,
+        "decidable": len(ranks),
+        "first": right_within(ranks, 1),
+        "first_three": right_within(ranks, 3),
     }
 
 
@@ -95,6 +105,8 @@ def faults(examples: Sequence[Example]) -> list[str]:
     built = fit([example.terms for example in examples], [example.cause for example in examples])
     if shipped.causes != built.causes:
         return ["the file has other causes"]
+    if SOLVED.read_bytes() != solved(shipped, [example for example in examples if not example.sample]):
+        return [f"{SOLVED.name} is of other cases"]
     terms = [example.terms for example in examples]
     apart = []
     for example, ours, new in zip(examples, scores(shipped, terms), scores(built, terms), strict=True):
@@ -104,20 +116,26 @@ def faults(examples: Sequence[Example]) -> list[str]:
     return apart
 
 
+def everything() -> list[Example]:
+    """All that the ranker learns from."""
+    return [*load(), *samples()]
+
+
 def main() -> int:
     """Build, or check."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing, compare the file with a new build")
     given = parser.parse_args()
-    examples = load()
+    examples = everything()
     if given.check:
         found = faults(examples)
         print("\n".join(found) or "the file ranks the cases as a new build does")
         return 1 if found else 0
     built = fit([example.terms for example in examples], [example.cause for example in examples])
-    head = head_of(examples)
+    head = head_of(examples, ranks_of(examples))
     data = repacked(built, head)
     FILE.write_bytes(data)
+    SOLVED.write_bytes(solved(ranker.parse(data), [example for example in examples if not example.sample]))
     print(f"{FILE.name}: {len(data):,} bytes, {head}")
     return 0
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from doctor.judge.report import Report
+from doctor.text.ranker import NOTHING
+from doctor.text.text import heard
+
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "benchmarks" / "cases"
+FROZEN = ROOT / "benchmarks" / "frozen_rules.jsonl"
+SAMPLES = ROOT / "tests" / "text"
 LOG = ROOT / "benchmarks" / "training_log.txt"
+
+
+_MOST_CAUSES = 3
+_TELLING = 25
+"""Characters of a line that is of one text alone."""
 
 
 class Example(NamedTuple):
@@ -32,6 +42,8 @@ class Example(NamedTuple):
     text: str
     terms: frozenset[str]
     """Of the lines that the ranker reads."""
+    sample: bool = False
+    """It is a sample of the tests and no case."""
 
 
 def load(folder: Path = CASES) -> list[Example]:
@@ -41,6 +53,32 @@ def load(folder: Path = CASES) -> list[Example]:
     render = renderer(folder)
     cases = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
     return [_example(case, render(case)) for case in cases]
+
+
+def samples() -> list[Example]:
+    """Lines of tools whose cause the tests know, and harmless ones: learnt from, and not counted in any figure.
+
+    A line that several causes can print is one example of each: its words alone make none of them likely.
+    """
+    found = []
+    for name in ("samples", "tool_lines"):
+        for number, row in enumerate(json.loads((SAMPLES / f"{name}.json").read_text("utf-8"))):
+            known = row.get("decides") or row.get("proves") or ("harmless" in row and NOTHING)
+            for cause in [known] if known else _several(row):
+                case = {"id": f"{name}/{number}", "source": "", "title": "", "fix": "", "root_cause": {"slug": cause}}
+                found.append(_example({**case, "decidable": "no"}, row["text"])._replace(sample=True))
+    return found
+
+
+def _several(row: dict[str, Any]) -> list[str]:
+    causes = [row["likely"]] if "likely" in row else []
+    causes += [cause for symptom in heard(row["text"])[0].symptoms for cause in symptom.suggests]
+    return list(dict.fromkeys(causes))[:_MOST_CAUSES]
+
+
+def may_teach(example: Example, left_out: str) -> bool:
+    """Whether a sample has no line of these texts, which are to be ranked as if nobody had seen them."""
+    return not any(len(row) >= _TELLING and row in left_out for row in map(str.strip, example.text.splitlines()))
 
 
 def _example(case: dict[str, Any], text: str) -> Example:
@@ -64,9 +102,51 @@ def _example(case: dict[str, Any], text: str) -> Example:
 def terms_of(text: str) -> frozenset[str]:
     """What the ranker takes of a text."""
     from doctor.text.ranker import relevant, terms
-    from doctor.text.text import heard_lines
 
-    return frozenset().union(*(terms(line.text) for line in relevant(*heard_lines(text))))
+    _, lines, numbers = heard(text)
+    return frozenset().union(*(terms(line.text) for line in relevant(lines, numbers)))
+
+
+def report_of(text: str) -> Report:
+    """What the rules say of a text, without the ranker."""
+    from compat_matrix import Matrix
+    from doctor.commands.assess import assess
+    from doctor.findings import Policy
+
+    return assess(heard(text)[0], Matrix.load(), Policy(judged_on="2026-11-20"))
+
+
+def rules_of(text: str) -> Callable[[str], bool]:
+    """Whether the facts of a text rule a cause out, as its report says."""
+    from doctor.text.suspects import ruled_out
+
+    report = report_of(text)
+    return ruled_out(report.snapshot, report.checks)
+
+
+def speaks(text: str) -> bool:
+    """Whether a line of the text says that something fails."""
+    from doctor.text.suspects import speaks_of_a_fault
+
+    return speaks_of_a_fault(heard(text)[0])
+
+
+class Frozen(NamedTuple):
+    """What the rules said of a case before anybody had seen it (`benchmarks/frozen_rules.py`)."""
+
+    first: str
+    """The first finding; '' where it is not proven."""
+    possible: tuple[str, ...]
+
+
+def frozen() -> dict[str, Frozen]:
+    """Of the cases for which it is known."""
+    found = {}
+    for row in map(json.loads, FROZEN.read_text("utf-8").splitlines()):
+        likely = row["status"] == "warn" and row["first"] in row["possible"]
+        proven = row["status"] in ("fail", "warn") and not likely
+        found[row["case"]] = Frozen(row["first"] if proven else "", tuple(row["possible"]))
+    return found
 
 
 def inside_log(text: str, log: str) -> str:
@@ -77,14 +157,10 @@ def inside_log(text: str, log: str) -> str:
 
 
 def folds(examples: Sequence[Example], count: int) -> list[int]:
-    """The fold of each: whole repositories, the largest first, each into the smallest fold."""
-    sizes = Counter(example.repository for example in examples)
-    room, fold_of = [0] * count, {}
+    """The fold of each: whole repositories, the largest first, each into the smallest fold; -1 of what has none."""
+    sizes = Counter(example.repository for example in examples if example.repository)
+    room, fold_of = [0] * count, {"": -1}
     for name in sorted(sizes, key=lambda name: (-sizes[name], sha256(name.encode()).hexdigest())):
         fold_of[name] = room.index(min(room))
         room[fold_of[name]] += sizes[name]
     return [fold_of[example.repository] for example in examples]
-
-
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))

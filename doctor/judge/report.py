@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ..findings import Finding, Policy, Quote, Status
-from ..snapshot import Snapshot, Target
+from ..snapshot import Similar, Snapshot, Target
 
 REPORT_SCHEMA_VERSION = 1
 
@@ -81,6 +81,18 @@ class Answer(Struct, frozen=True):
     command: str = ""
 
 
+class PossibleCause(Struct, frozen=True, kw_only=True):
+    """A cause that a text allows and does not prove."""
+
+    id: str
+    probability: float
+    """From 0 to 1: how often such a call was right in cases that the ranker had not seen."""
+    line: int = 0
+    """The line that weighs most for it; 0 where none does."""
+    text: str = ""
+    """That line, cut."""
+
+
 class TextReport(Struct, frozen=True, kw_only=True):
     """What only the report of a pasted text has."""
 
@@ -94,6 +106,12 @@ class TextReport(Struct, frozen=True, kw_only=True):
     of_program: tuple[ProgramMessage, ...] = ()
     answers: tuple[Answer, ...] = ()
     """Of a short text that reports no error and asks: whether this torch runs there, which CUDA a driver has."""
+    possible: tuple[PossibleCause, ...] = ()
+    """The causes of `possible`, in that order, with their probabilities."""
+    nothing: float = 0.0
+    """The probability that nothing of the environment is wrong."""
+    similar: tuple[Similar, ...] = ()
+    """Solved threads whose text is like this one, the nearest first."""
 
 
 class BatchVerdict(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..findings import Finding, Quote
 from ..judge.report import ProgramMessage, Report, TextReport
@@ -13,6 +13,9 @@ from .lines import Line, Span, command, line, wrap
 
 _MOST_LINES = 3
 _LONGEST = 160
+_WORTH_TELLING = 0.1
+_AFTER_ALL = 0.2
+"""Probability of a cause that is told of a text which seems sound."""
 _UNKNOWN_ERROR = "There is an error that I do not know: line {}"
 _OPEN = {
     "not-proven": "The text does not prove it", "undecided": "This text alone does not decide the cause",
@@ -92,6 +95,43 @@ def answer_markdown(report: Report, escape: Any, fenced: Any) -> list[str]:
     return rows
 
 
+class Told(NamedTuple):
+    """A possible cause in words."""
+
+    chance: str
+    """`62 %`."""
+    id: str
+    """'' where nothing of the environment is wrong."""
+    words: str
+    quote: str
+    """The line that weighs most for it."""
+
+
+def possible(report: Report, titles: Mapping[str, str]) -> list[Told]:
+    """The causes that the text allows, likeliest first, without the one that is told as likely before them."""
+    if report.text is None or not report.possible:
+        return []
+    least = _AFTER_ALL if report.text.open == "sound" else 0.0
+    rows = [(one.probability, one.id, titles.get(one.id, ""), one) for one in report.text.possible]
+    told = [
+        (chance, Told(_percent(chance), name, words, _quoted(Quote(line=one.line, text=one.text)) if one.line else ""))
+        for chance, name, words, one in rows
+        if name != report.likely and chance >= least
+    ]
+    if told and report.text.nothing >= _WORTH_TELLING:
+        chance = report.text.nothing
+        told.append((chance, Told(_percent(chance), "", "nothing of the environment is wrong", "")))
+    return [one for _, one in sorted(told, key=lambda row: -row[0])]
+
+
+def _percent(chance: float) -> str:
+    return f"{100 * chance:.0f} %"
+
+
+def _possible_words(report: Report) -> str:
+    return "Less likely:" if report.likely else "Possible, likeliest first, with how often such a guess was right:"
+
+
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
     """What the text allows, likeliest first, and the commands whose output would decide it."""
     text = report.text or TextReport()
@@ -101,10 +141,11 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
     for message in text.of_program:
         rows += wrap(_own(message), width, "    ", first="- ")
         rows += command(message.command, "      ") if message.command else []
-    if report.possible and not suspect(report):
-        rows += [(), line(Span("  Possible, likeliest first:", "bold"))]
-        for name in report.possible:
-            rows += wrap(titles.get(name, ""), width, "    ", first=f"{name}  ", hang=6)
+    if told := possible(report, titles):
+        rows += [(), line(Span(f"  {_possible_words(report)}", "bold"))]
+        for one in told:
+            rows += wrap(one.words, width, "    ", first=f"{one.chance:>5}  {one.id + '  ' if one.id else ''}", hang=11)
+            rows += wrap(one.quote, width, "           ", style="dim") if one.quote else []
         rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
     words = "To be sure, run there:" if text.open == "sound" else _DECIDE
     rows += [(), line(Span(f"  {words}", "bold"))]
@@ -115,14 +156,29 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
     return rows
 
 
+def similar_lines(report: Report, width: int) -> list[Line]:
+    """Solved threads whose text is like this one, with what helped there."""
+    if report.text is None or not report.text.similar:
+        return []
+    rows = [line(Span("Solved threads like this one:", "bold"))]
+    for one in report.text.similar:
+        rows += wrap(f"{one.title} ({one.cause}, {100 * one.score:.0f} % alike)", width, "    ", first="- ")
+        rows += wrap(one.fix, width, "      ") if one.fix else []
+        rows += [line(Span(f"      {one.url}", "dim"))]
+    return rows
+
+
 def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced: Any) -> list[str]:
     """The same as Markdown."""
     text = report.text or TextReport()
     rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(_quoted(quote))}" for quote in text.errors), ""]
     rows += [row for message in text.of_program for row in (f"- {escape(_own(message))}", "")]
-    if report.possible and not suspect(report):
-        rows += ["Possible, likeliest first:", ""]
-        rows += [f"- `{name}`: {escape(titles.get(name, ''))}".removesuffix(": ") for name in report.possible] + [""]
+    if told := possible(report, titles):
+        rows += [_possible_words(report), ""]
+        for one in told:
+            name = f" `{one.id}`:" if one.id else ""
+            rows.append(f"- {one.chance}{name} {escape(one.words)}{f' ({escape(one.quote)})' if one.quote else ''}")
+        rows.append("")
     rows += ["To be sure, run there:" if text.open == "sound" else _DECIDE, ""]
     for need in report.needs:
         rows += [escape(need.why), "", *fenced(need.command), ""]

@@ -12,15 +12,16 @@ from ..judge.report import (
     CheckResult,
     MatrixInfo,
     Need,
+    PossibleCause,
     ProgramMessage,
     Report,
     TextReport,
     Tool,
 )
-from ..snapshot import Target
+from ..snapshot import Similar, Target
 
-_WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, ProgramMessage, MatrixInfo,
-          Tool, Target, Policy, Expect)  # fmt: skip
+_WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, PossibleCause,
+          ProgramMessage, MatrixInfo, Tool, Target, Policy, Expect, Similar)  # fmt: skip
 """Types whose keys are always all there; the others leave out what has its default."""
 
 

@@ -24,7 +24,7 @@ from .measured import (
 )
 from .python import CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
-from .symptom import Ranked, Symptom, Unread
+from .symptom import Ranked, Similar, Symptom, Unread
 from .torch import Torch, TorchRun
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "CollectiveProof", "CompatLibrary", "Container", "CpuScore", "Cuda", "CudaDevice", "DeviceNode", "Disk",
     "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
     "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
-    "NvLinkErrors", "PairProof", "PciDevice", "Python", "Ranked", "Rate", "Reason", "Snapshot", "StepEnd", "Symptom",
-    "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Unread", "Watch", "join",
-    "known", "need",
+    "NvLinkErrors", "PairProof", "PciDevice", "Python", "Ranked", "Rate", "Reason", "Similar", "Snapshot", "StepEnd",
+    "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Unread",
+    "Watch", "join", "known", "need",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from .gpu import Gpu, GpuPair
 from .host import Container, Host
 from .measured import Measured
 from .python import Python
-from .symptom import Ranked, Symptom, Unread
+from .symptom import Ranked, Similar, Symptom, Unread
 from .torch import Torch, TorchRun
 
 SCHEMA_VERSION = 1
@@ -53,6 +53,8 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """What the words of a pasted text make likely, the likeliest first; empty on a machine that was looked at."""
     question: str = ""
     """A short pasted text that reports no error, as it stands: it may be answered by the matrix alone."""
+    similar: tuple[Similar, ...] = ()
+    """Solved threads that are like a pasted text, the nearest first."""
     unread: Unread | None = None
     """Of a pasted text that is too large to be read whole."""
     caps: tuple[Cap, ...] = ()

@@ -47,6 +47,19 @@ class Ranked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
 
 
+class Similar(Struct, frozen=True, kw_only=True):
+    """A solved thread whose text is like this one."""
+
+    title: str
+    cause: str
+    """Id of a check; `healthy` where it was no fault of the environment."""
+    fix: str
+    """What helped there."""
+    url: str
+    score: float
+    """Cosine of the two texts, 0 to 1."""
+
+
 class Unread(Struct, frozen=True):
     """What of a text was not read in full, in lines of the input."""
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ..findings import Finding, Policy
 from ..judge import Examined, Report, compose, examine, load_all
 from ..judge.judge import LEFT_OUT
+from ..judge.report import TextReport
 from ..snapshot import Snapshot
 from .cause_pages import load_causes
 from .complaint import no_mismatch, not_missed
@@ -18,7 +19,7 @@ from .decided import decided, forgetting
 from .enrich import enriched
 from .fixes.offer import doable, made
 from .quoted import quoted
-from .suspects import likely, needs, possible, proven, suspected
+from .suspects import left_open, needs, proven, suspected
 from .unread import with_unread
 
 if TYPE_CHECKING:
@@ -51,18 +52,17 @@ def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     judged = [no_mismatch(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
     examined = without_causes([_with_words(one, s, matrix) for one in judged], s)
     report = compose(s, matrix, policy, examined)
-    open_causes = possible(s, report.findings, report.checks)
+    left = left_open(s, report.findings, report.checks)
+    report = replace(report, possible=left.ids, text=TextReport(possible=left.causes, nothing=left.nothing))
     if report.verdict != "unknown":
-        return replace(report, possible=open_causes)
-    more = suspected(s, matrix, open_causes, catalogue)
-    findings = (*(f for f in more if f.status != "pass"), *report.findings)
-    named = likely(findings, open_causes)
+        return report
+    more = suspected(s, matrix, left, catalogue)
+    named = next((f for f in more if f.status == "warn"), None)
     return replace(
         report,
         remarks=(*report.remarks, *(f for f in more if f.status == "pass")),
-        findings=findings,
-        possible=open_causes,
-        needs=needs(open_causes, s),
+        findings=(*(f for f in more if f.status != "pass"), *report.findings),
+        needs=needs(left.ids if left.sick else (), s),
         likely=named.id if named else "",
     )
 

@@ -23,8 +23,6 @@ _NEVER_DROPPED = (8, 0)
 """The lowest compute capability that every torch build since holds code for."""
 _ALWAYS_HELD = (6, 1)
 """The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
-_LONG_HELD = (9, 0)
-"""Of GPUs that any torch of the last years holds code for."""
 _GSP, _OPEN_ONLY = (7, 5), (10, 0)
 """The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
 _OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer"))
@@ -110,16 +108,6 @@ def _by_messages(s: Snapshot, name: str) -> bool:
 
 def _message_ids(s: Snapshot) -> set[str]:
     return {symptom.id for symptom in s.symptoms}
-
-
-def is_unlikely(s: Snapshot, name: str) -> bool:
-    """Whether the place makes a cause unlikely: a container of which nothing is said; a torch beside an extension."""
-    outside = isinstance(s.container.kind, Missing) and isinstance(s.host.scheduler, Missing)
-    if outside and known(s.host.wsl) in (1, 2) and name.startswith(_CONTAINERS):
-        return True
-    levels = [tuple(map(int, cc.split("."))) for gpu in known(s.gpus) or () if (cc := known(gpu.compute_capability))]
-    old_enough = bool(levels) and max(levels) <= _LONG_HELD and isinstance(s.torch.cuda, Missing)
-    return name == "torch-lacks-new-gpu-sm" and old_enough and "extension-named" in _message_ids(s)
 
 
 def is_answered(s: Snapshot, command: str) -> bool:

@@ -54,6 +54,8 @@ def lines_of(finding: Finding, s: Snapshot) -> tuple[Quote, ...]:
         ]
         for symptom in deciding[:_MOST]:
             found.setdefault(symptom.line, symptom.text)
+    if "probability" in finding.facts:
+        found |= {one.line: one.text for one in s.ranked if one.cause == finding.id and one.line}
     return tuple(Quote(line=number, text=found[number]) for number in sorted(found))
 
 
@@ -97,10 +99,12 @@ def _text(report: Report) -> TextReport:
         if (x.suggests or x.of_program or x.unknown) and x.line and x.text
     }
     own = {x.means: x for x in symptoms if x.of_program}
-    return TextReport(
+    return replace(
+        report.text or TextReport(),
         open=_open(report) if report.verdict == "unknown" else "",
         errors=tuple(errors.values())[:_MOST],
         unknown_errors=tuple(x.line for x in symptoms if x.unknown),
+        similar=report.snapshot.similar,
         of_program=tuple(
             ProgramMessage(line=x.line, means=x.means, fix=x.fix, command=x.command) for x in list(own.values())[:_MOST]
         ),
@@ -113,6 +117,12 @@ def _open(report: Report) -> Literal["not-proven", "undecided", "unknown-error",
         return "not-proven"
     more = [f for f in report.findings if f.id != "required-fact-missing" or f.facts.get("reason") != "not-asked"]
     fails = known(s.torch_run.cuda_available) is False and not known(s.torch.hip)
-    if report.possible or more or fails:
+    if more or fails:
         return "undecided"
-    return "unknown-error" if any(x.unknown for x in s.symptoms) else "sound"
+    if any(x.unknown for x in s.symptoms):
+        return "unknown-error"
+    return "undecided" if report.text and _likelier_sick(report.text) else "sound"
+
+
+def _likelier_sick(text: TextReport) -> bool:
+    return bool(text.possible) and text.possible[0].probability >= text.nothing

@@ -10,8 +10,9 @@ import json
 import sys
 import zlib
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from math import exp, log, sqrt
 from pkgutil import get_data
 from typing import Any
@@ -81,7 +82,7 @@ def _bounded(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 class Model(Record):
-    """The file, ready to be asked."""
+    """The file, ready to be trained."""
 
     about: dict[str, Any]
     """Its head: causes, where it was trained on, what cross-validation has shown."""
@@ -124,6 +125,14 @@ class Model(Record):
         return [power / sum(powers) for power in powers]
 
 
+def probability(knots: Sequence[Sequence[float]], share: float) -> float:
+    """How often a cause with such a share was the right one in cross-validation: (share, probability), rising."""
+    for (low, begin), (high, end) in pairwise(knots):
+        if low <= share <= high and high > low:
+            return begin + (end - begin) * (share - low) / (high - low)
+    return knots[-1][1]
+
+
 def parse(data: bytes) -> Model:
     """The model of a file's bytes: its head as a line of JSON, then packed the terms, their counts and the weights."""
     head, _, packed = data.partition(b"\n")
@@ -154,18 +163,21 @@ def model() -> Model:
     return parse(get_data(__package__, FILE) or b"")
 
 
-def ranked(lines: list[Line], heard: Collection[int]) -> tuple[Ranked, ...]:
-    """The causes that the words of a text make likely, the likeliest first; none where it holds no known word."""
+def ranked(lines: list[Line], heard: Collection[int]) -> tuple[tuple[Ranked, ...], dict[int, float]]:
+    """The causes that the words of a text make likely, the likeliest first, and its vector.
+
+    Nothing of both where it holds no known word.
+    """
     read = relevant(lines, heard)
     by_line = [(line, terms(line.text)) for line in read]
     trained = model()
     vector = trained.vector(set().union(*(found for _, found in by_line)) if by_line else ())
     if not vector:
-        return ()
+        return (), vector
     shares = trained.shares(trained.scores(vector))
     order = sorted(range(len(shares)), key=lambda row: (-shares[row], row))[:_MOST_RANKED]
     heavy = _heaviest(trained, vector, by_line, order[:_MOST_EXPLAINED])
-    return tuple(
+    found = tuple(
         Ranked(
             cause=trained.causes[row],
             share=round(shares[row], 4),
@@ -174,6 +186,7 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[Ranked, ...]:
         )
         for row in order
     )
+    return found, vector
 
 
 def _heaviest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pkgutil import get_data
 from typing import TYPE_CHECKING
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ..findings import Finding
-from ..judge.report import CheckResult, Need
-from ..snapshot import Snapshot, known
-from .plausible import in_its_shell, is_answered, is_ruled_out, is_unlikely
+from ..formats.record import Record
+from ..judge.report import CheckResult, Need, PossibleCause
+from ..snapshot import Snapshot
+from .plausible import in_its_shell, is_answered, is_ruled_out
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -21,29 +22,62 @@ if TYPE_CHECKING:
     from ..judge import Registered
 
 _MOST_NEEDS = 2
-_RUNS = ("hang-told", "collective-told", "low-utilization", "gpu-low-use-told", "slower-told")
-"""Messages of a program that works on the GPU, though not well."""
-_NOT_AVAILABLE = ("cpu-only-torch", "driver-too-old-for-cuda-build", "driver-not-loaded", "driver-not-installed",
-                  "cuda-visible-devices-wrong", "uvm-device-missing")  # fmt: skip
-"""Where `torch.cuda.is_available()` is False and the text says no more; for a GPU without code it would be True."""
+_MOST_POSSIBLE = 6
+_UNASKED = 0.9
+"""Probability of a cause that is worth telling where no line of the text complains of anything."""
+_LEAST = 0.03
+"""Probability of a cause that is worth telling."""
 
 
-def possible(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[CheckResult]) -> tuple[str, ...]:
-    """Check ids that the text allows and does not prove, likeliest first: by its messages, then by its place."""
-    if any(f.status == "fail" for f in findings):
-        return ()
-    votes: dict[str, float] = {}
-    for symptom in s.symptoms:
-        for rank, name in enumerate(symptom.suggests):
-            votes[name] = votes.get(name, 0.0) + 1.0 / (rank + 1)
-    if "nvidia" in (modules := known(s.driver.modules) or ()) and "nvidia_uvm" not in modules:
-        votes["uvm-device-missing"] = votes.get("uvm-device-missing", 0.0) + 1.5
-    for rank, name in enumerate(_by_environment(s)):
-        votes[name] = votes.get(name, 0.0) + 0.6 / (rank + 1)
-    votes = {name: vote * (0.3 if is_unlikely(s, name) else 1.0) for name, vote in votes.items()}
-    settled = {result.id for result in results if result.status == "pass"} | {f.id for f in findings if proven(f, s)}
-    ids = [name for name in votes if name not in settled and not is_ruled_out(s, name)]
-    return tuple(sorted(ids, key=lambda name: -votes[name]))[:6]
+class Open(Record):
+    """What a text leaves open."""
+
+    causes: tuple[PossibleCause, ...] = ()
+    """Likeliest first."""
+    nothing: float = 0.0
+    """The probability that nothing of the environment is wrong."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the checks."""
+        return tuple(cause.id for cause in self.causes)
+
+    @property
+    def sick(self) -> bool:
+        """Whether a cause is likelier than none."""
+        return bool(self.causes) and self.causes[0].probability >= self.nothing
+
+
+def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[CheckResult]) -> Open:
+    """The causes that the text's words make likely and its facts do not rule out; none beside a proven failure."""
+    if not s.ranked or any(f.status == "fail" for f in findings):
+        return Open()
+    from .ranker import NOTHING, model, probability
+
+    knots = model().about["calibration"]
+    denied, told_of = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
+    ranks = [one for one in s.ranked if one.cause == NOTHING or not (denied(one.cause) or one.cause in told_of)]
+    whole = 1 - sum(one.share for one in s.ranked if one not in ranks)
+    chances = [(one, round(probability(knots, one.share / max(whole, one.share)), 2)) for one in ranks]
+    causes = tuple(
+        PossibleCause(id=one.cause, probability=chance, line=one.line, text=one.text)
+        for one, chance in chances
+        if one.cause != NOTHING and chance >= _LEAST
+    )
+    nothing = next((chance for one, chance in chances if one.cause == NOTHING), 0.0)
+    if (
+        causes
+        and causes[0].probability < _UNASKED
+        and not any(x.suggests or x.decides or x.unknown for x in s.symptoms)
+    ):
+        return Open((), nothing)
+    return Open(causes[:_MOST_POSSIBLE], nothing)
+
+
+def ruled_out(s: Snapshot, results: Iterable[CheckResult]) -> Callable[[str], bool]:
+    """Whether the facts of a text deny a cause: its check passed, or what is told of the place excludes it."""
+    passed = {result.id for result in results if result.status == "pass"}
+    return lambda name: name in passed or is_ruled_out(s, name)
 
 
 def proven(finding: Finding, s: Snapshot) -> bool:
@@ -51,75 +85,35 @@ def proven(finding: Finding, s: Snapshot) -> bool:
     return finding.status in ("fail", "warn") and any(symptom.decides == finding.id for symptom in s.symptoms)
 
 
-def suspected(
-    s: Snapshot, m: Matrix, open_causes: tuple[str, ...], catalogue: Iterable[Registered]
-) -> tuple[Finding, ...]:
-    """The likeliest cause, where a message of the text speaks of it and not only the place it comes from.
+def speaks_of_a_fault(s: Snapshot) -> bool:
+    """Whether a line says that something fails, and not only what is there."""
+    return any((x.suggests or x.decides or x.unknown) and not x.mention for x in s.symptoms)
 
-    A warning with a fix where the messages speak of this cause and of no other, else UNKNOWN; never a failure.
+
+def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered]) -> tuple[Finding, ...]:
+    """The likeliest cause as a warning with its fix, where such calls have been right often enough; never a failure.
+
+    Not where no line says that something fails, or where the program is likelier: a message of that line speaks of it.
     """
-    if not open_causes:
+    if not left.sick:
         return ()
-    suggesting = next((symptom for symptom in s.symptoms if open_causes[0] in symptom.suggests), None)
-    about = next((check.about for check in catalogue if check.id == open_causes[0]), None)
-    if suggesting is None or about is None:
+    from .ranker import model
+
+    trained = model().about
+    first = left.causes[0]
+    about = next((check.about for check in catalogue if check.id == first.id), None)
+    if about is None or first.probability < trained["threshold"] or not first.line or not speaks_of_a_fault(s):
         return ()
-    if any(symptom.of_program and symptom.line == suggesting.line for symptom in s.symptoms):
-        return ()  # the program itself is likelier
-    facts = {"message": suggesting.id, "line": suggesting.line}
-    line = f"Line {suggesting.line}: {suggesting.text.removesuffix('.')}."
-    fails = any(about.id in symptom.suggests and not symptom.mention for symptom in s.symptoms)
-    if not fails or {name for symptom in s.symptoms for name in symptom.suggests} != {about.id}:
-        title, detail = f"Likely, not proven: {about.title}", f"{line} The text allows it, and does not prove it."
-        return (about.unknown(title, detail, facts=facts, downstream_of=(), direct=False),)
+    if any(symptom.of_program and symptom.line == first.line for symptom in s.symptoms):
+        return ()
     from .fixes.offer import made, suspected_fixes
 
-    detail = f"{line} The text speaks of this cause and of no other; it does not prove it."
-    likely = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
-    return made(likely, lambda: replace(likely, fixes=suspected_fixes(likely, s, m)))
-
-
-def likely(findings: tuple[Finding, ...], open_causes: tuple[str, ...]) -> Finding | None:
-    """The warning that `suspected` put first."""
-    first = findings[0] if findings else None
-    named = first is not None and first.status == "warn" and "message" in first.facts
-    return first if named and first is not None and first.id in open_causes else None
-
-
-def _by_environment(s: Snapshot) -> tuple[str, ...]:
-    """What is likeliest where the text comes from, when it says no more than that."""
-    available = known(s.torch_run.cuda_available)
-    if available is True or any(symptom.id == "harmless-gpu-listed" for symptom in s.symptoms):
-        return ()
-    if available is None and any(symptom.id.startswith("program-") for symptom in s.symptoms):
-        return ()  # CUDA runs: the program is past its start
-    if any(symptom.id in _RUNS for symptom in s.symptoms):
-        return ()
-    if known(s.host.scheduler) == "kubernetes":
-        return ("k8s-runtimeclass-missing", "k8s-gpu-not-advertised", "container-no-gpu-flag")
-    kind = known(s.container.kind)
-    if kind == "apptainer":
-        return ("apptainer-without-nv", "driver-too-old-for-cuda-build")
-    if kind not in (None, "none"):
-        return ("container-no-gpu-flag", "container-runtime-not-configured", "libcuda-stub-loaded")
-    if known(s.host.scheduler):
-        return ("scheduler-gpu-allocation", "cuda-visible-devices-wrong")
-    if known(s.host.wsl) in (1, 2):
-        return ("wsl-version-without-gpu", "wsl-linux-driver-installed", "wsl-pinned-memory-limit")
-    if known(s.host.system) == "windows":
-        return ("cpu-only-torch", "driver-too-old-for-cuda-build")
-    if known(s.host.secure_boot):
-        return ("secure-boot-unsigned-module",)
-    if available is False:
-        return _NOT_AVAILABLE
-    if known(s.torch.version):
-        return (
-            "driver-too-old-for-cuda-build",
-            "torch-lacks-new-gpu-sm",
-            "cpu-only-torch",
-            "bundled-cuda-libs-missing",
-        )
-    return ()
+    text = first.text.removesuffix(".")
+    shown = f"{trained['threshold_right']} of {trained['threshold_calls']}"
+    detail = f"Line {first.line}: {text}. The text does not prove it; {shown} such calls were right in solved cases."
+    facts = {"line": first.line, "probability": first.probability}
+    named = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
+    return made(named, lambda: replace(named, fixes=suspected_fixes(named, first.text, s, m)))
 
 
 def needs(open_causes: tuple[str, ...], s: Snapshot | None = None) -> tuple[Need, ...]:

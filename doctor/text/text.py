@@ -126,16 +126,20 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
         s = s.replace({"question": question})
     if not heard:
         return s
-    from .ranker import ranked  # its file is large, and only a text is ranked
+    from .ranker import ranked  # large files, for a text alone
+    from .solved import nearest
 
-    return s.replace({"ranked": ranked(lines, heard)})
+    ranks, vector = ranked(lines, heard)
+    return s.replace({"ranked": ranks, "similar": nearest(vector)})
 
 
-def heard_lines(data: str) -> tuple[list[Line], frozenset[int]]:
-    """The lines of a text, and the numbers of those that a reader or a message understood: what the ranker is given."""
+def heard(data: str) -> tuple[Snapshot, list[Line], frozenset[int]]:
+    """What `read` gives before the ranker is asked, and what that is given: the lines, and the numbers of those
+    that a reader or a message understood."""
     part = excerpt(data)
     lines = lines_of(part.text, part.numbers)
-    return lines, _understood(lines, part.text, part, "text")[1]
+    s, numbers = _understood(lines, part.text, part, "text")
+    return s, lines, numbers
 
 
 def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple[Snapshot, frozenset[int]]:

@@ -8,7 +8,7 @@ from doctor.judge import load_all
 from doctor.judge.report import Report
 from doctor.report.markdown import render_markdown
 from doctor.report.terminal import Display, render_terminal
-from doctor.snapshot import Snapshot, Symptom, Target
+from doctor.snapshot import Ranked, Snapshot, Symptom, Target
 from doctor.text import read
 from doctor.text.cause_pages import load_causes
 
@@ -19,7 +19,7 @@ ABOUT = {check.id: check.about for check in (*load_all(), *load_causes())}
 LAYERS = {name: about.layer for name, about in ABOUT.items()}
 TITLES = {name: about.title for name, about in ABOUT.items()}
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
-NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system."
+NO_RUNTIME = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
 BLOCK = "some words\nPyTorch version: 2.5.1+cu121\nGPU 0: NVIDIA GeForce RTX 5080\nPython version: 3.11.9\n"
 
 
@@ -52,15 +52,14 @@ def test_the_report_carries_the_lines_of_each_finding_and_check() -> None:
     ]
     lines = {check.id: check.lines for check in found.checks if check.lines}
     assert lines[found.findings[0].id] == (2, 3)
-    said = judged("a\nb\n" + NO_DRIVER)
-    assert [quote.line for quote in said.findings[0].lines] == [3] and "From line 3" not in terminal(
-        "a\nb\n" + NO_DRIVER
-    )
+    said = judged("a\nb\n" + NO_RUNTIME)
+    assert [quote.line for quote in said.findings[0].lines] == [3]
+    assert "From line 3" not in terminal("a\nb\n" + NO_RUNTIME), "its own words name the line"
 
 
 def test_the_report_says_what_an_unknown_verdict_leaves_open() -> None:
     for text, open_ in (
-        (NO_IMAGE, "undecided"),
+        ("torch.cuda.is_available() returns False, torch 2.6.0+cu124, RTX 3090", "undecided"),
         ("GPU 0: NVIDIA H100\n", "sound"),
         ("GPU 0: NVIDIA H100\nblorp: fatal error: the frobnicator is not there\n", "unknown-error"),
         (BLOCK, ""),
@@ -68,18 +67,6 @@ def test_the_report_says_what_an_unknown_verdict_leaves_open() -> None:
         found = judged(text)
         assert found.text is not None and found.text.open == open_, (text, found.text)
     assert [(quote.line, quote.text) for quote in judged(f"a\n{NO_IMAGE}\n").text.errors] == [(2, NO_IMAGE)]  # type: ignore[union-attr]
-
-
-def test_an_open_cause_is_told_with_what_is_possible_and_what_decides() -> None:
-    found = judged(NO_IMAGE)
-    assert found.verdict == "unknown" and found.possible and found.needs
-    for text in (terminal(NO_IMAGE), markdown(NO_IMAGE)):
-        assert "does not decide" in text and "no kernel image is available" in text
-        places = [text.index(name) for name in (*found.possible, *(need.command for need in found.needs))]
-        assert places == sorted(places), "likeliest first, then the commands"
-        assert all(TITLES[name] in " ".join(text.split()) for name in found.possible)
-        shown = text.partition("<details>")[0]
-        assert "nobody looked" not in shown.lower() and "cuInit" not in shown
 
 
 def test_a_contradiction_of_the_text_is_told_beside_the_open_cause() -> None:
@@ -100,17 +87,14 @@ def test_a_text_without_facts_says_so_in_its_header() -> None:
     assert "no GPU, driver, torch or Python is told" in terminal(NO_IMAGE).split("\n")[1]
 
 
-def test_the_likeliest_cause_is_the_first_finding_and_never_a_failure() -> None:
-    found = judged(NO_IMAGE)
-    first = found.findings[0]
-    assert (first.id, first.status) == (found.possible[0], "unknown") and "not proven" in first.title
-    assert not first.fixes and found.exit_code == 3
-    assert terminal(NO_IMAGE).count(first.id) == 2, "in the list and as a page to read, not as a finding once more"
+ARCHITECTURES = ("torch-dropped-old-gpu-sm", "torch-lacks-new-gpu-sm", "jetson-generic-wheel")
+BEFORE_A_KERNEL = ("driver-too-old-for-cuda-build", "cpu-only-torch")
 
 
-def test_a_place_alone_makes_no_cause_likely() -> None:
-    found = judged("container: docker\ntorch: 2.6.0+cu124\n")
-    assert found.possible and all(f.id not in found.possible for f in found.findings)
+def possible(text: str, *causes: str) -> tuple[str, ...]:
+    """Of causes that the words make equally likely those that the text's facts allow."""
+    ranks = tuple(Ranked(cause=name, share=1 / len(causes), line=1) for name in causes)
+    return report(read(text).replace({"ranked": ranks})).possible
 
 
 @for_each(
@@ -122,7 +106,8 @@ def test_a_place_alone_makes_no_cause_likely() -> None:
     ],
 )
 def test_what_the_text_rules_out_is_not_called_possible(text: str, denied: str) -> None:
-    assert denied in judged(NO_IMAGE).possible and denied not in judged(text).possible and judged(text).possible
+    assert denied in possible(NO_IMAGE, *ARCHITECTURES)
+    assert denied not in possible(text, *ARCHITECTURES) and possible(text, *ARCHITECTURES)
 
 
 def test_thousands_of_gpus_are_counted_not_listed() -> None:
@@ -133,9 +118,10 @@ def test_thousands_of_gpus_are_counted_not_listed() -> None:
 
 
 def test_a_kernel_that_is_missing_rules_out_what_comes_before_it() -> None:
-    found = judged(f"devices: Tesla K80, Tesla K40c\ntorch 1.3.1\n{NO_IMAGE}\n").possible
-    assert found[0] == "torch-dropped-old-gpu-sm"
-    assert not {"driver-too-old-for-cuda-build", "cpu-only-torch"} & set(found)
+    text = f"devices: Tesla K80, Tesla K40c\ntorch 1.3.1\n{NO_IMAGE}\n"
+    assert possible(text, *BEFORE_A_KERNEL, "torch-dropped-old-gpu-sm") == ("torch-dropped-old-gpu-sm",)
+    failing = "torch 1.3.1\nRuntimeError: Found no NVIDIA driver on your system."
+    assert set(possible(failing, *BEFORE_A_KERNEL)) == set(BEFORE_A_KERNEL)
 
 
 @for_each(
@@ -156,7 +142,7 @@ def test_a_release_whose_usual_build_has_no_code_for_the_gpu(gpu: str, torch: st
 
 def test_an_extension_may_have_said_it() -> None:
     text = f"GPU: RTX 5090\ntorch: 2.7.0\nwith flash-attn\n{NO_IMAGE}\n"
-    assert judged(text).findings[0].status == "unknown"
+    assert judged(text).findings[0].status != "fail"
     assert judged(text.replace("2.7.0", "2.5.1")).findings[0].id == "torch-lacks-new-gpu-sm"
 
 
@@ -166,32 +152,69 @@ def test_a_plain_version_and_its_cuda_are_a_published_build() -> None:
     assert judged(text + "installer: conda-forge\n").findings[0].status != "fail"
 
 
-def suggesting(*suggests: tuple[str, ...], mention: bool = False) -> Report:
-    """A text with one message for each tuple of causes that it allows."""
-    said = tuple(
-        Symptom(id=f"said-{number}", line=number, text="its words", suggests=causes, mention=mention)
-        for number, causes in enumerate(suggests, 1)
-    )
-    return report(Snapshot(target=Target(kind="text", name="ticket.txt"), symptoms=said))
+def leaning(*ranks: tuple[str, float], line: int = 7, symptoms: tuple[Symptom, ...] = ()) -> Report:
+    """A text whose words make these causes so likely, by its seventh line."""
+    found = tuple(Ranked(cause=name, share=share, line=line, text="its words") for name, share in ranks)
+    return report(Snapshot(target=Target(kind="text", name="ticket.txt"), ranked=found, symptoms=symptoms))
 
 
-def test_the_only_cause_that_a_message_speaks_of_is_a_warning_with_a_fix() -> None:
-    found = suggesting(("shm-too-small",))
+def shown(found: Report) -> tuple[str, str]:
+    return render_terminal(found, LAYERS, Display(), TITLES), render_markdown(found, LAYERS, TITLES)
+
+
+def test_a_cause_likely_enough_is_a_warning_with_its_fix_and_the_line_that_weighs_most() -> None:
+    fails = (Symptom(id="said", line=7, text="its words", suggests=("shm-too-small",)),)
+    assert not leaning(("shm-too-small", 0.99)).likely, "no line says that something fails"
+    found = leaning(("shm-too-small", 0.99), ("memlock-limit", 0.01), symptoms=fails)
     first = found.findings[0]
     assert (first.id, first.status) == ("shm-too-small", "warn") and first.title.startswith("Likely: ")
     assert first.fixes and found.needs and (found.verdict, found.exit_code) == ("unknown", 3)
-    for text in (render_terminal(found, LAYERS, Display(), TITLES), render_markdown(found, LAYERS, TITLES)):
-        assert (
-            text.index("Likely: ")
-            < text.index(first.fixes[0].title)
-            < text.index("does not prove it", text.index("Fix"))
-        )
-        assert text.count("Likely: ") == 1 and found.needs[0].command.split("\n")[0] in text
+    assert found.likely == "shm-too-small" and [(q.line, q.text) for q in first.lines] == [(7, "its words")]
+    for text in shown(found):
+        assert text.index("Likely: ") < text.index("Line 7: its words") < text.index(first.fixes[0].title)
+        assert text.count("Likely: ") == 1 and "does not prove it" in text
+        assert found.needs[0].command.split("\n")[0] in text
 
 
-def test_two_causes_or_a_mere_mention_make_none_likely_enough_for_a_warning() -> None:
-    for found in (suggesting(("shm-too-small",), ("memlock-limit",)), suggesting(("shm-too-small",), mention=True)):
-        assert found.findings[0].status == "unknown" and found.findings[0].id == "shm-too-small"
+def test_below_the_threshold_causes_are_listed_with_probabilities_and_no_finding_is_made() -> None:
+    fails = (Symptom(id="said", line=7, text="its words", suggests=("shm-too-small",)),)
+    others = [(name, 0.05) for name in ("uvm-device-missing", "mig-limitations", "exclusive-compute-mode")]
+    found = leaning(("shm-too-small", 0.34), ("memlock-limit", 0.29), ("healthy", 0.22), *others, symptoms=fails)
+    assert not found.likely and all(f.id not in found.possible for f in found.findings)
+    assert found.possible[:2] == ("shm-too-small", "memlock-limit") and found.text is not None
+    told = [(one.id, one.probability, one.line) for one in found.text.possible]
+    assert [name for name, *_ in told] == list(found.possible) and 1 > told[0][1] > told[1][1] > 0
+    assert 0 < found.text.nothing < told[1][1]
+    for text in shown(found):
+        for name, probability, line in told:
+            assert f"{100 * probability:.0f} %" in text and name in text and f"line {line}: its words" in text
+        assert "nothing of the environment is wrong" in text and "does not decide" in text
+        places = [text.index(name) for name in (*found.possible, *(need.command for need in found.needs))]
+        assert places == sorted(places), "likeliest first, then the commands"
+
+
+def test_what_the_program_says_in_that_line_makes_no_cause_likely() -> None:
+    fails = Symptom(id="said", line=7, text="its words", suggests=("shm-too-small",))
+    own = Symptom(id="program-x", line=7, text="its words", of_program=True, means="the program", fix="Mend it.")
+    assert leaning(("shm-too-small", 0.99), symptoms=(fails,)).likely
+    assert not leaning(("shm-too-small", 0.99), symptoms=(fails, own)).likely
+    assert not leaning(("shm-too-small", 0.99), line=0, symptoms=(fails,)).likely, "no line speaks for it"
+
+
+def test_nothing_in_the_environment_is_not_said_over_an_error_that_nobody_understood() -> None:
+    unknown = (Symptom(id="unknown-error", line=3, text="blorp", means="an error that I do not know", unknown=True),)
+    for symptoms, open_, words in ((), "sound", "no environment problem"), (unknown, "unknown-error", "line 3"):
+        found = leaning(("healthy", 0.97), ("shm-too-small", 0.03), symptoms=symptoms)
+        assert found.text is not None and found.text.open == open_ and not found.likely
+        assert all(words in text for text in shown(found))
+    assert all("no environment problem" not in text for text in shown(found))
+
+
+def test_facts_strike_causes_off_the_list() -> None:
+    gpu = "GPU 0: NVIDIA GeForce RTX 5090\nPyTorch version: 2.8.0+cu128\nNvidia driver version: 580.82.07\n"
+    causes = ("torch-dropped-old-gpu-sm", "shm-too-small")
+    assert possible(gpu + NO_IMAGE, *causes) == ("shm-too-small",)
+    assert set(possible(NO_IMAGE, *causes)) == set(causes)
 
 
 def test_a_line_is_named_once_however_many_facts_it_tells() -> None:

@@ -72,7 +72,6 @@ def test_no_case_is_of_a_thread_that_is_kept_for_measuring() -> None:
 @pytest.mark.slow
 @pytest.mark.train
 def test_the_file_ranks_the_cases_as_a_new_build_of_them_does() -> None:
-    from training.ranker import faults
-    from training.ranker_cases import load
+    from training.ranker import everything, faults
 
-    assert not faults(load())
+    assert not faults(everything())

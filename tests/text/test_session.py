@@ -116,7 +116,7 @@ def test_a_condition_a_wish_or_code_is_no_answer(text: str) -> None:
 def test_an_effect_without_a_cause_is_unknown_in_every_part_of_the_report() -> None:
     found = report(read("torch.cuda.is_available() returns False, torch 2.6.0+cu124, RTX 3090"))
     assert found.verdict == "unknown" and not [c.id for c in found.checks if c.status == "fail"]
-    assert found.possible[:2] == ("driver-too-old-for-cuda-build", "driver-not-loaded")
+    assert found.text is not None and found.text.open == "undecided"
 
 
 def test_the_host_of_a_prompt_is_no_gpu() -> None:

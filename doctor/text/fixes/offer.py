@@ -79,9 +79,15 @@ def doable(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
     return finding if fixes == finding.fixes else replace(finding, fixes=fixes)
 
 
-def suspected_fixes(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
-    """The same for a cause that messages suggest and do not decide."""
-    fixes = _built(finding, [symptom for symptom in s.symptoms if finding.id in symptom.suggests], s, m)
+def suspected_fixes(finding: Finding, line: str, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
+    """The same for a cause that the text's words make likely, this line of it most."""
+    build = builders().get(finding.id)
+    if build is None:
+        return ()
+    said = Symptom(id="ranked", line=int(finding.facts["line"]), text=line)
+    lines = "\n".join((line, *(symptom.text for symptom in s.symptoms)))
+    found = [fix for fix in build(Evidence(s, m, said, lines)) if fix is not None and fix.steps]
+    fixes = tuple(_forgetting(fix, {"symptoms": (), "ranked": ()}) for fix in found)
     return tuple(in_powershell(fix) for fix in fixes) if known(s.host.system) == "windows" else fixes
 
 

@@ -1,0 +1,31 @@
+"""Packs the index of solved cases, which `doctor.text.solved` reads."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from array import array
+from collections.abc import Sequence
+
+from doctor.text.ranker import Model
+from doctor.text.solved import STEP
+from training.ranker_cases import Example
+
+FEATURES = 80
+"""Terms of a case that are kept, the weightiest."""
+
+
+def solved(model: Model, examples: Sequence[Example]) -> bytes:
+    """The file's bytes: of each case its words, and of each column of the model the cases that hold it."""
+    places: list[list[tuple[int, int]]] = [[] for _ in model.idf]
+    for number, example in enumerate(examples):
+        vector = model.vector(example.terms)
+        for column in sorted(vector, key=lambda column: (-vector[column], column))[:FEATURES]:
+            places[column].append((number, min(255, round(vector[column] * STEP))))
+    flat = [place for column in places for place in column]
+    numbers = array("H", [*map(len, places), *(number for number, _ in flat)])
+    index = zlib.compress(numbers.tobytes() + bytes(value for _, value in flat), 9)
+    rows = [[example.title, example.cause, example.fix, example.url] for example in examples]
+    texts = zlib.compress(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(), 9)
+    head = {"format": 1, "cases": len(examples), "columns": len(places), "places": len(flat), "rows": len(texts)}
+    return json.dumps(head).encode() + b"\n" + texts + index
