@@ -76,8 +76,7 @@ def packed(head: dict[str, Any], names: Sequence[str], counts: Sequence[int], we
 
 def repacked(model: Model, more: dict[str, Any]) -> bytes:
     """The bytes of a model with more in its head."""
-    counts = [round((1 + model.about["documents"]) / float(np.exp(idf - 1)) - 1) for idf in model.idf]
-    return packed({**model.about, **more}, list(model.columns), counts, model.weights.tobytes())
+    return packed({**model.about, **more}, list(model.columns), model.counts, model.weights.tobytes())
 
 
 def _folded(names: Sequence[str]) -> list[bytes]:

@@ -88,7 +88,8 @@ class Model(Record):
     """Its head: causes, where it was trained on, what cross-validation has shown."""
     columns: dict[str, int]
     """Term to its column."""
-    idf: tuple[float, ...]
+    counts: array[int]
+    """Of each column: in how many documents its term stands."""
     weights: memoryview
     """Signed bytes: for each column one for each cause."""
 
@@ -98,6 +99,10 @@ class Model(Record):
         names: list[str] = self.about["causes"]
         return names
 
+    def idf(self, column: int) -> float:
+        """What a term weighs: the more, the fewer documents have it."""
+        return log((1 + self.about["documents"]) / (1 + self.counts[column])) + 1
+
     def column(self, term: int) -> list[int]:
         """The weights of a term, one for each cause, in units of the cause's scale."""
         count = len(self.causes)
@@ -106,8 +111,9 @@ class Model(Record):
     def vector(self, found: Iterable[str]) -> dict[int, float]:
         """Column to value, of length 1; in the order of the columns, so that sums are the same everywhere."""
         columns = sorted(self.columns[term] for term in found if term in self.columns)
-        length = sqrt(sum(self.idf[column] ** 2 for column in columns)) or 1.0
-        return {column: self.idf[column] / length for column in columns}
+        worth = {column: self.idf(column) for column in columns}
+        length = sqrt(sum(value**2 for value in worth.values())) or 1.0
+        return {column: value / length for column, value in worth.items()}
 
     def scores(self, vector: dict[int, float]) -> list[float]:
         """The logit of each cause."""
@@ -122,7 +128,8 @@ class Model(Record):
         sharp = [score * self.about["sharpness"] for score in scores]
         most = max(sharp)
         powers = [exp(score - most) for score in sharp]
-        return [power / sum(powers) for power in powers]
+        total = sum(powers)
+        return [power / total for power in powers]
 
 
 def probability(knots: Sequence[Sequence[float]], share: float) -> float:
@@ -143,9 +150,8 @@ def parse(data: bytes) -> Model:
     counts = array("H", rest[: 2 * len(names)])
     if sys.byteorder == "big":
         counts.byteswap()
-    idf = tuple(log((1 + about["documents"]) / (1 + count)) + 1 for count in counts)
     index = {name: column for column, name in enumerate(names)}
-    return Model(about, index, idf, memoryview(rest[2 * len(names) :]).cast("b"))
+    return Model(about, index, counts, memoryview(rest[2 * len(names) :]).cast("b"))
 
 
 def _unfolded(rows: list[str]) -> list[str]:

@@ -96,8 +96,13 @@ def variable(key: str) -> str:
     """The environment variable that this key spells; ''."""
     if _VARIABLE.fullmatch(key):
         return key
-    names = {plain(name): name for name in words("variables")}
+    names = _variables()
     return next((names[name] for name in _shorter(key) if name in names), "")
+
+
+@lru_cache(maxsize=1)
+def _variables() -> dict[str, str]:
+    return {plain(name): name for name in words("variables")}
 
 
 @lru_cache(maxsize=4096)
