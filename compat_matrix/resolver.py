@@ -156,7 +156,9 @@ def _wish(
     m: Store, q: Question, build: TorchBuild, wish: Wish, companions: dict[str, str], others: tuple[Chosen, ...]
 ) -> Chosen | str | None:
     if wish.package == "torch":
-        return None if chooser(wish.specifier)(build.torch) else f"{wish} asks for another torch"
+        version, _, local = wish.specifier.partition("+")
+        fits = chooser(version)(build.torch) and local in ("", build.tag)
+        return None if fits else f"{wish} asks for another torch" + (" build" if local else "")
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
         return None if chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"

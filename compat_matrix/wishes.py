@@ -180,7 +180,9 @@ def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], pytho
     low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor)]
     if low:
         return f"{wish.package} asks for compute capability {floor}, not {low[0]}"
-    new_abi = numbers(build.torch)[:2] >= (2, 7)
+    release = numbers(build.torch)[:2]
+    # torch's wheels of 2.7 have the new C++ ABI; of 2.6 those for CUDA 12.6 and for aarch64 had it (release notes).
+    new_abi = release >= (2, 7) or (release == (2, 6) and (build.tag == "cu126" or platform == "linux_aarch64"))
     cuda = tag_cuda(build.tag) or ""
     for version in dict.fromkeys(row.version for row in reversed(rows)):
         from .extension_wheels import extension_wheel  # few requests ask for one
@@ -223,6 +225,10 @@ def _framework(
             reasons.append(
                 f"{row.package} {row.version} is built for CUDA {row.cuda}, torch {build.torch} {build.tag} is not"
             )
+        elif _exact_pins(row) and row.extra and numbers(row.cuda)[:2] != numbers(tag_cuda(build.tag))[:2]:
+            reasons.append(
+                f"{row.package} {row.version} pins the wheels of CUDA {row.cuda}, torch {build.torch} is {build.tag}"
+            )
         elif row.cudnn and cudnn and not _same_cudnn(row, cudnn):
             reasons.append(f"{row.package} {row.version} wants cuDNN {row.cudnn}, torch {build.torch} brings {cudnn}")
         else:
@@ -237,9 +243,14 @@ def _framework(
 def _same_cudnn(row: Framework, cudnn: str) -> bool:
     """An exact pin (tensorflow before 2.20) wants its own; the rest any newer one of its major."""
     have, want = numbers(cudnn), numbers(row.cudnn)
-    if row.package == "tensorflow" and numbers(row.version) < (2, 20):
+    if _exact_pins(row):
         return have[:2] == want[:2]
     return have[:1] == want[:1] and have[: len(want)] >= want
+
+
+def _exact_pins(row: Framework) -> bool:
+    """Whether its extra takes NVIDIA's wheels by ==, as torch's own do: both together need the same ones."""
+    return row.package == "tensorflow" and numbers(row.version) < (2, 20)
 
 
 def _framework_rows(m: Store, wish: Wish) -> tuple[Framework, ...]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from compat_matrix.resolver import Answer, Candidate, Question, resolve
 
 from ..guard import Refusal
-from ..resolve.machine import Machine, Unclear, card, driver, of_snapshot, python, wish
+from ..resolve.machine import NEWEST, Machine, Unclear, card, driver, of_snapshot, python, wish
 from .assess import matrix_of
 from .write import write
 
@@ -42,7 +42,10 @@ def run_resolve(flags: dict[str, Any]) -> int:
         click.echo(f"gpudoctor: {unclear}", err=True)
         return 3
     answer = resolve(m, q)
-    write(_rendered(m, machine, q, answer, flags).encode(), flags["output"])
+    printed = _rendered(m, machine, q, answer, flags)
+    if q.driver.endswith(NEWEST):  # stands for the newest of a branch, and is no version to be shown
+        printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
+    write(printed.encode(), flags["output"])
     if not answer.candidates:
         return 3
     return _verified(m, q, answer.candidates[0]) if flags["verify"] else 0
@@ -62,12 +65,16 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
         notes += [note] if note else []
     version_of_python = python(flags["python_"]) if flags["python_"] else base.python
     machine = replace(base, os=system, arch=flags["arch"] or base.arch, driver=version, python=version_of_python)
+    if flags["gpus"] and not flags["arch"] and any(one.with_grace for one in machine.cards):
+        machine = replace(machine, arch="aarch64")
     if any(one.tegra for one in machine.cards):
         machine = replace(machine, arch="aarch64")
         notes.append(
             "Jetson: the driver is part of JetPack. Builds for its own CUDA are on NVIDIA's Jetson index, and in "
             "NVIDIA's containers for it; what is listed here is the aarch64 wheels of PyTorch's own index."
         )
+    if machine.os == "windows" and machine.arch != "x86_64":
+        raise Unclear("this matrix has no CUDA builds of torch for Windows on Arm", unknown=True)
     if not machine.driver and not any(one.tegra for one in machine.cards):
         from ..resolve.text import no_driver
 
@@ -105,7 +112,10 @@ def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: d
         return text(m, machine, q, answer, explain_all=flags["explain_all"])
     from ..resolve.formats import FORMATS
 
-    return FORMATS[flags["format_"]](m, q, answer.candidates[0])
+    printed = FORMATS[flags["format_"]](m, q, answer.candidates[0])
+    if not printed.strip():
+        raise Refusal(f"--format {flags['format_']}: there is no official image for Windows or free-threaded Python")
+    return printed
 
 
 def _json(m: Matrix, machine: Machine, q: Question, answer: Answer) -> str:

@@ -77,7 +77,7 @@ def conda(m: Matrix, q: Question, one: Candidate) -> str:
 
 def image(q: Question, one: Candidate, wanted: Install, pythons: tuple[str, ...]) -> tuple[str, ...]:
     """Lines of a Dockerfile: torch's wheels bring CUDA, so that a plain Python image starts on every driver."""
-    if q.os == "windows":
+    if q.os == "windows" or q.python.endswith("t"):  # the official images have no free-threaded Python
         return ()
     python = q.python.rstrip("t") or pythons[-1]
     compat = f"# needs {one.compat_package} of NVIDIA's repository in the image, for this host's driver"

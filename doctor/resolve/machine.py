@@ -24,6 +24,9 @@ _AKIN = {
     "flash-attention": "flash-attn", "flash_attn": "flash-attn",
 }  # fmt: skip
 
+NEWEST = ".999"
+"""Makes a version that stands for the newest of a branch, where the matrix does not list one (Windows)."""
+
 
 class Unclear(Exception):
     """What was asked cannot be answered: one line. `unknown`: not in the matrix (exit 3), else wrong usage (2)."""
@@ -41,6 +44,11 @@ class Card(Struct, frozen=True):
     count: int = 1
     forward: bool = False
     tegra: bool = False
+
+    @property
+    def with_grace(self) -> bool:
+        """Whether it only comes on one board with an Arm CPU (GH200, GB10, GB200, GB300)."""
+        return bool(re.match(r"(?i)(GH200|GB10|GB[23]00)\b", self.name))
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -67,7 +75,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         cards = ", ".join((f"{card.count}x " if card.count > 1 else "") + card.name for card in self.cards)
         system = {"linux": "Linux", "wsl": "WSL", "windows": "Windows"}[self.os]
-        parts = [cards, f"driver {self.driver}" if self.driver else "no driver yet", f"{system} {self.arch}"]
+        none = "the driver of its JetPack" if any(card.tegra for card in self.cards) else "no driver yet"
+        parts = [cards, f"driver {self.driver}" if self.driver else none, f"{system} {self.arch}"]
         return " · ".join([*parts, f"Python {self.python}" if self.python else "any Python"])
 
 
@@ -79,12 +88,14 @@ def card(m: Matrix, text: str) -> Card:
     if not name or count == 0:
         raise Unclear(f"--gpu {text!r}: name a GPU, such as 'RTX 4090', 8.9 or 10de:2684")
     pci = re.fullmatch(r"(?:(?:0x)?10de:)(?:0x)?([0-9a-f]{4})", name, re.I)
+    target = re.fullmatch(r"(?i)(?:sm|compute)_?(\d{1,2})(\d[af]?)", name)
+    name = f"{target[1]}.{target[2].lower()}" if target else name
     if re.fullmatch(r"\d{1,2}\.\d[af]?", name):
         row = m.compute_capability(name)
         if row is None:
             raise Unclear(f"compute capability {name} is not listed in this matrix", unknown=True)
         return Card(f"compute capability {name}", row.cc, count, False, row.tegra)
-    if re.match(r"(?i)jetson\b", name):
+    if re.match(r"(?i)(nvidia )?(jetson|orin|xavier|thor)\b", name):
         return _jetson(m, name, count)
     match = m.gpu(None, pci[1]) if pci else m.gpu(name)
     if not match.rows and not pci:
@@ -92,6 +103,8 @@ def card(m: Matrix, text: str) -> Card:
     if not match.rows and re.fullmatch(r"(?:0x)?[0-9a-f]{4}", name, re.I):
         match = m.gpu(None, name)
     if not match.rows:
+        if re.search(r"(?i)\b(radeon|instinct|amd|intel|arc|apple|mi\d{2,3}x?)\b", name):
+            raise Unclear(f"{name!r} is not an NVIDIA GPU")
         raise Unclear(f"GPU {name!r} is not listed in this matrix{_close(m, name)}", unknown=bool(pci))
     if not match.capability:
         several = ", ".join(sorted({f"{row.name} ({row.cc})" for row in match.rows})[:6])
@@ -104,8 +117,9 @@ def card(m: Matrix, text: str) -> Card:
 
 def _jetson(m: Matrix, name: str, count: int) -> Card:
     """A module of NVIDIA's Jetson line, by the names that its compute capability is listed with."""
-    words = set(re.findall(r"[a-z]+\d*", name.casefold())) - {"jetson", "agx", "nx", "developer", "kit", "super"}
-    for row in m.capabilities:
+    said = set(re.findall(r"[a-z]+\d*", name.casefold()))
+    words = said - {"nvidia", "jetson", "agx", "nx", "developer", "kit", "super"}
+    for row in reversed(m.capabilities):  # Thor is 11.0 since CUDA 13, was 10.1
         if row.tegra and words & set(re.findall(r"[a-z]+\d*", row.examples.casefold())):
             return Card(name, row.cc, count, tegra=True)
     raise Unclear(f"{name!r} is not listed in this matrix", unknown=True)
@@ -127,15 +141,17 @@ def driver(m: Matrix, text: str, os: str) -> tuple[str, str]:
     if not re.fullmatch(r"\d{2,4}(\.\d{1,4}){0,2}", word):
         raise Unclear(f"--driver {text!r} is no version of a driver, such as 535 or 535.129.03")
     branch = m.driver_branch(word, "linux" if os == "linux" else "windows")
+    if re.fullmatch(r"1\d\.\d", word):
+        raise Unclear(f"--driver {text!r} is a CUDA version; nvidia-smi shows the driver's as 'Driver Version'")
     if branch.status == "newer-than-matrix":
         raise Unclear(f"driver {word} is newer than this matrix: what it supports is not known", unknown=True)
     if branch.row is None:
         raise Unclear(f"driver {word} is not listed in this matrix", unknown=True)
     if "." in word:
         return word, ""
-    newest = branch.row.latest_seen if os == "linux" and branch.row.latest_seen else f"{word}.999"
+    newest = branch.row.latest_seen if os == "linux" and branch.row.latest_seen else word + NEWEST
     return newest, f"Driver {word} is taken as the newest of its branch" + (
-        f", {newest}." if newest[-4:] != ".999" else "."
+        f", {newest}." if not newest.endswith(NEWEST) else "."
     )
 
 
@@ -147,13 +163,13 @@ def wish(text: str) -> Wish:
     name = found[1].lower().replace("_", "-")
     name = _AKIN.get(name, name)
     if name not in KNOWN:
-        close = get_close_matches(name, KNOWN, n=2, cutoff=0.5)
+        close = get_close_matches(name, KNOWN, n=2, cutoff=0.7) or [one for one in KNOWN if name.startswith(f"{one}-")]
         hint = f"; did you mean {' or '.join(close)}?" if close else f" (known: {', '.join(KNOWN)})"
         raise Unclear(f"nothing is known of {name!r}{hint}", unknown=not close)
     specifier = (found[2] or "").strip()
-    plain = re.fullmatch(r"==\s*(\d+(?:\.\w+)*)(?:\.\*)?(?:\+\w+)?", specifier)
-    if plain:
-        return Wish(name, plain[1])
+    plain = re.fullmatch(r"==\s*(\d+(?:\.\w+)*)(?:\.\*)?(\+cu\d+)?(?:\+\w+)?", specifier)
+    if plain:  # which of its builds is only asked of torch
+        return Wish(name, plain[1] + ((plain[2] or "") if name == "torch" else ""))
     if specifier:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 

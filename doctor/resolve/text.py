@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from .machine import Card, Machine
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+    from compat_matrix.wishes import Chosen
 
 MOST = 5
 _TAGS = 6
@@ -49,7 +51,7 @@ def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_al
 def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Answer) -> list[str]:
     how = lines(m, q, one)
     rows = [f"  torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}: {one.why}; {_code(one)}."]
-    rows += [f"  {chosen.package} {chosen.version}" for chosen in one.chosen]
+    rows += [f"  {chosen.package} {chosen.version}{_for_python(q, chosen)}" for chosen in one.chosen]
     rows += ["", f"uv:      {how.uv}"]
     rows += [f"conda:   {how.conda}"] if how.conda else []
     rows += [f"Docker:  {how.image[0]}", *(f"         {line}" for line in how.image[1:])] if how.image else []
@@ -76,6 +78,12 @@ def _code(one: Candidate) -> str:
     )
 
 
+def _for_python(q: Question, chosen: Chosen) -> str:
+    """A wheel by its address is for one Python, which is to be told where the machine's is not known."""
+    tag = re.search(r"-cp(3)(\d+)-", chosen.url)
+    return f" (its wheel is for Python {tag[1]}.{tag[2]}: name yours with --python)" if tag and not q.python else ""
+
+
 def _unlike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
     """The best of each other CUDA, then the next of all, up to the most that are shown."""
     first, *rest = candidates
@@ -97,8 +105,8 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
     rows = []
     if answer.conflict:
         several = len(answer.conflict) > 1
-        word = "these wishes exclude each other" if several else "no build for this machine fulfils"
-        rows += [f"On this machine {word}: {', '.join(map(str, answer.conflict))}."]
+        word = "On this machine these wishes exclude each other" if several else "No build for this machine goes with"
+        rows += [f"{word}: {', '.join(map(str, answer.conflict))}."]
     held = undriven(m, q.driver, q.os, q.gpus)
     rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
     rows += _mixed(m, machine, q)
@@ -114,7 +122,7 @@ def _mixed(m: Matrix, machine: Machine, q: Question) -> list[str]:
 
     if len({card.capability for card in machine.cards}) < 2:
         return []
-    rows = ["No one build serves all of these GPUs. Without one of them:"]
+    rows = ["No single build serves all of these GPUs. Without one of them:"]
     for lost in {card.capability: card for card in machine.cards}.values():
         rest = tuple(gpu for gpu in q.gpus if gpu != lost.capability)
         found = resolve(m, replace(q, gpus=rest)).candidates
@@ -150,7 +158,7 @@ def no_driver(m: Matrix, cards: Iterable[Card], os: str) -> str:
     module = {"required": " (the open kernel module)"}
     needs = {row.open_module for card in cards if (row := m.compute_capability(card.capability))}
     open_ = module["required"] if "required" in needs else ""
-    return f"First install a driver: branch {branch.branch}{open_} or newer, then this torch runs on it."
+    return f"First install a driver: branch {branch.branch}{open_} or newer."
 
 
 def _out(answer: Answer) -> list[str]:
@@ -166,7 +174,7 @@ def _out(answer: Answer) -> list[str]:
         best = max(outs, key=lambda out: (FILTERS.index(out.filter), numbers(out.build.torch)))
         rows.append(f"- {tag} ({_span(outs)}): {best.reason}")
     if len(tags) > _TAGS:
-        rows.append(f"- {len(tags) - _TAGS} older ones: --explain-all")
+        rows.append(f"- {len(tags) - _TAGS} older: --explain-all")
     return _wrapped(rows)
 
 
