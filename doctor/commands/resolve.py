@@ -18,6 +18,7 @@ FORMATS = ("text", "json", "requirements", "pyproject", "dockerfile", "environme
 @click.option("--python", "python_", metavar="VERSION", help="Such as 3.12 or 3.13t. Default: any, or this machine's.")
 @click.option("--from", "from_", metavar="REPORT", help="The machine of a saved JSON report ('-': stdin).")
 @click.option("--keep", is_flag=True, help="Keep this environment: the smallest change that makes it fit.")
+@click.option("-r", "requirements", metavar="FILE", help="Which line of a requirements.txt or uv.lock is dead here.")
 @click.option("--explain-all", is_flag=True, help="Every build: all that fit, and why each other one falls out.")
 @click.option("--verify", is_flag=True, help="Let pip or uv try the first line (a dry run, which asks its index).")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Default: text.")
@@ -34,8 +35,8 @@ def resolve(**flags: Any) -> int:
     gpudoctor resolve --keep                           the smallest change of what is installed
     gpudoctor resolve torch==2.8 --format pyproject    tables for uv sync
 
-    Offline; the first line is the one to paste. Exit codes: 0 something fits, 2 wrong usage, 3 nothing fits or the
-    matrix does not know.
+    Offline; the first line is the one to paste. Exit codes: 0 something fits, 1 a line of -r is dead, 2 wrong usage, 3
+    nothing fits or the matrix does not know.
     """
     from .run_resolve import run_resolve
 

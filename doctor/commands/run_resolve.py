@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 def run_resolve(flags: dict[str, Any]) -> int:
     """Ask the engine and print; returns the exit code."""
     m = matrix_of(flags)
+    if flags["requirements"]:
+        from .run_dead_lines import refuse_others
+
+        refuse_others(flags)
     if flags["keep"]:
         from .run_keep import refuse_words
 
@@ -35,6 +39,10 @@ def run_resolve(flags: dict[str, Any]) -> int:
 
             return run_keep(m, flags, _looked_at(flags))
         machine = machine_of(m, flags)
+        if flags["requirements"]:
+            from .run_dead_lines import run_dead_lines
+
+            return run_dead_lines(m, machine, flags)
         q = machine.question([wish(text) for text in flags["wishes"]])
     except Unclear as unclear:
         if not unclear.unknown:

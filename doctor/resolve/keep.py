@@ -64,17 +64,25 @@ def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
         wrong = _wrong_now(m, s, q, have, base, tag)
     if not wrong:
         return Kept(now=now, notes=tuple(notes))
+    smallest = smallest_change(m, q, have, base, tag)
+    if smallest is None:
+        return Kept(now=now, wrong=wrong, notes=tuple(notes))
+    one, left_out = smallest
+    notes += [f"{name} has no wheel for torch {one.build.torch}: it has to be built again." for name in left_out]
+    return _kept(m, s, one, now, wrong, notes)
+
+
+def smallest_change(
+    m: Matrix, q: Question, have: tuple[Wish, ...], base: str, tag: str
+) -> tuple[Candidate, list[str]] | None:
+    """The build that changes least of torch `base` (`tag`) and of the packages beside it; and which of these have no
+    wheel for it. base, tag: '' where there is no torch yet. None where nothing fits."""
     for wishes, release in _stages(base, have, q.wishes):
-        query = replace(q, wishes=wishes)
-        found = [one for one in resolve(m, query).candidates if _is(one, release, base)]
+        found = [one for one in resolve(m, replace(q, wishes=wishes)).candidates if _is(one, release, base)]
         if found:
-            one = _nearest(found, base, tag)
-            lost = [wish for wish in have if wish.package not in {w.package for w in wishes}]
-            notes += [
-                f"{wish.package} has no wheel for torch {one.build.torch}: it has to be built again." for wish in lost
-            ]
-            return _kept(m, s, one, now, wrong, notes)
-    return Kept(now=now, wrong=wrong, notes=tuple(notes))
+            stays = {wish.package for wish in wishes}
+            return _nearest(found, base, tag), [wish.package for wish in have if wish.package not in stays]
+    return None
 
 
 def _installed(m: Matrix, s: Snapshot, q: Question) -> tuple[tuple[Wish, ...], list[str]]:

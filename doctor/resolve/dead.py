@@ -1,0 +1,189 @@
+"""Which requirement lines are dead on a machine, and what to write instead.
+
+First the torch that an installer would take by the lines alone, whatever the machine; then that build against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from compat_matrix.builds import _build
+from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
+from compat_matrix.served import chooser
+from compat_matrix.versions import numbers
+
+from ..fixes.install import name_of
+from .keep import smallest_change
+from .pinned import Pinned
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+class DeadLine(Struct, frozen=True):
+    """A line, and why it is dead."""
+
+    number: int
+    text: str
+    reason: str
+
+
+class Instead(Struct, frozen=True):
+    """What to write in the place of a line. number: 0 for a line that is not there yet."""
+
+    number: int
+    write: str
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """takes: the torch that the lines give ('' unknown); unknown: sentences about what the matrix does not list."""
+
+    takes: str = ""
+    dead: tuple[DeadLine, ...] = ()
+    instead: tuple[Instead, ...] = ()
+    index: str = ""
+    unknown: tuple[str, ...] = ()
+
+
+def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
+    """`q`: the machine, without wishes."""
+    unknown = [_unlisted(one) for one in lines if not _listed(m, one)]
+    lines = [one for one in lines if _listed(m, one)]
+    torch = next((one for one in lines if one.wish.package == "torch"), None)
+    tag = torch.local if torch else ""
+    if not lines:
+        return Answered(unknown=tuple(unknown))
+    if tag and not tag.startswith("cu"):
+        dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
+        return _instead(m, q, lines, dead, "", "", unknown)
+    wishes = tuple(one.wish for one in lines)
+    free = replace(q, gpus=(), driver="", wishes=wishes)
+    found = [one.build for one in resolve(m, free).candidates if _of_tag(one, tag)]
+    if not found:
+        return _instead(m, q, lines, _against(m, free, lines, torch, tag), "", "", unknown)
+    build = max(found, key=lambda b: (numbers(b.torch), b.pypi_default))
+    verdict = fit(m, replace(q, wishes=wishes), build)
+    takes = f"{build.torch}+{build.tag}"
+    if isinstance(verdict, Candidate) and verdict.grade != "forward-compat":
+        return Answered(takes=takes, unknown=tuple(unknown))
+    if isinstance(verdict, Candidate):
+        dead = [_of_torch(lines, torch, takes, verdict.why)]
+    elif verdict.filter in ("wish", "companion"):
+        alone = [(one, fit(m, replace(q, wishes=(one.wish,)), build)) for one in lines]
+        dead = [DeadLine(one.number, one.text, out.reason) for one, out in alone if isinstance(out, Rejected)]
+        dead = dead or [_of_torch(lines, torch, takes, verdict.reason)]
+    else:
+        dead = [_of_torch(lines, torch, takes, verdict.reason)]
+    return _instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
+
+
+def _listed(m: Matrix, one: Pinned) -> bool:
+    """Whether the matrix lists any release that the line allows; of a line without a version always."""
+    package, specifier = one.wish.package, one.wish.specifier
+    if not specifier or package in ("torchvision", "torchaudio"):
+        return True
+    if package == "torch":
+        wanted = chooser(specifier)
+        return any(wanted(build.torch) for build in m.builds)
+    from compat_matrix.wishes import FRAMEWORKS, _framework_rows, allowed
+
+    if package in FRAMEWORKS:
+        return bool(_framework_rows(m, one.wish))
+    rows = ((row.package, row.version) for table in (m.extensions, m.extension_wheels) for row in table)
+    return any(name == package and allowed(specifier, version) for name, version in rows)
+
+
+def _unlisted(one: Pinned) -> str:
+    where = f"line {one.number}" if one.number else one.text
+    return f"{where}: {one.wish} is not listed in this matrix, so nothing is said of it"
+
+
+def _of_tag(one: Candidate, tag: str) -> bool:
+    return one.build.tag == tag if tag else one.build.pypi_default
+
+
+def _of_torch(lines: Sequence[Pinned], torch: Pinned | None, takes: str, reason: str) -> DeadLine:
+    """The line of torch, else the first that brings it."""
+    one = torch or lines[0]
+    return DeadLine(one.number, one.text, f"it gives torch {takes}: {reason}")
+
+
+def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned | None, tag: str) -> list[DeadLine]:
+    """Lines that no build of their index fulfils on any machine: each alone, else those that exclude each other."""
+    answer = resolve(m, free)
+    dead = []
+    for one in lines:
+        wishes = tuple(line.wish for line in (torch, one) if line)
+        query = replace(free, wishes=wishes)
+        alone = resolve(m, query)
+        if any(_of_tag(found, tag) for found in alone.candidates):
+            continue
+        outs = [o for o in alone.rejected if (o.build.tag == tag if tag else o.build.pypi_default)]
+        outs = [o for o in outs if torch is None or chooser(torch.wish.specifier)(o.build.torch)]
+        best = max(outs, key=lambda o: (FILTERS.index(o.filter), numbers(o.build.torch)), default=None)
+        what = f"torch {torch.wish.specifier}" if torch else "a torch"
+        dead.append(
+            DeadLine(one.number, one.text, best.reason if best else f"there is no {what} for {tag or 'CUDA'} here")
+        )
+        if one is torch:
+            return dead
+    if dead:
+        return dead
+    names = {wish.package for wish in answer.conflict} or {one.wish.package for one in lines}
+    several = " and ".join(one.text for one in lines if one.wish.package in names)
+    return [DeadLine(o.number, o.text, f"no torch goes with {several}") for o in lines if o.wish.package in names]
+
+
+def _dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
+    """The line, where no torch at all lets it run on this machine."""
+    answer = resolve(m, replace(q, wishes=(one.wish,)))
+    outs = [out for out in answer.rejected if out.filter in ("wish", "companion")]
+    if answer.candidates or not outs:
+        return None
+    near = [out for out in outs if "asks for torch" not in out.reason] or outs  # of the torch that it goes with
+    return DeadLine(one.number, one.text, max(near, key=lambda out: numbers(out.build.torch)).reason)
+
+
+def _instead(
+    m: Matrix,
+    q: Question,
+    lines: Sequence[Pinned],
+    dead: Sequence[DeadLine],
+    base: str,
+    tag: str,
+    unknown: list[str],
+    takes: str = "",
+) -> Answered:
+    torch = next((one for one in lines if one.wish.package == "torch"), None)
+    exact = torch.wish.specifier if torch and torch.wish.specifier[:1].isdigit() else ""
+    own = ("torch", "torchvision", "torchaudio")
+    have = tuple(one.wish for one in lines if one.wish.package not in own)
+    found = smallest_change(m, q, have, base or exact, tag)
+    if found is None:
+        named = {line.number for line in dead}
+        more = [out for one in lines if one.number not in named and (out := _dead_alone(m, q, one))]
+        return Answered(takes=takes, dead=(*dead, *more), unknown=tuple(unknown))
+    answered = Answered(takes=takes, dead=tuple(dead), unknown=tuple(unknown))
+    one, without = found
+    ranked = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=own[1:])
+    tagged = bool(ranked.tagged) and (not one.build.pypi_default or any(line.local for line in lines))
+    texts = {name_of(text): text for text in (ranked.tagged if tagged else ranked.requirements)}
+    texts.update({chosen.package: chosen.requirement for chosen in one.chosen})
+    written = []
+    for line in lines:
+        new = texts.get(line.wish.package, "")
+        base_version, _, local = new.partition("==")[2].partition("+")
+        if new and (base_version != line.wish.specifier or local != line.local):
+            written.append(Instead(line.number, new))
+    if torch is None and base != one.build.torch:
+        written.append(Instead(0, texts["torch"]))
+    sentences = [*unknown, *(f"{name} has no wheel for torch {one.build.torch}: build it anew" for name in without)]
+    if one.compat_package:
+        sentences.append(f"{one.compat_package} of NVIDIA's repository has to be on the loader's path")
+    own_index = ranked.tagged_index_url if tagged else one.index
+    indexes = [c.index for c in one.chosen if c.index] + ([own_index] if own_index else [])
+    return replace(answered, instead=tuple(written), index=" ".join(dict.fromkeys(indexes)), unknown=tuple(sentences))

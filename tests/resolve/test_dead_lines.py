@@ -1,0 +1,133 @@
+"""`resolve -r`: the lines of real requirement files that are dead on a GPU or driver, and what is written instead."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.cli import run
+
+from ..rows import Faults
+
+LOCK = """\
+version = 1
+revision = 3
+requires-python = ">=3.11"
+
+[[package]]
+name = "numpy"
+version = "2.2.6"
+source = { registry = "https://pypi.org/simple" }
+
+[[package]]
+name = "torch"
+version = "2.8.0+cu128"
+source = { registry = "https://download.pytorch.org/whl/cu128" }
+resolution-markers = ["sys_platform == 'linux'"]
+
+[[package]]
+name = "torch"
+version = "2.8.0"
+source = { registry = "https://pypi.org/simple" }
+resolution-markers = ["sys_platform == 'darwin'"]
+"""
+OLD, NEW = ("GTX 1080", "580"), ("RTX 5090", "580")
+ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
+    # name, file, (GPU, driver), numbers of dead lines, what has to be written among the rest
+    ("sound", "numpy\ntorch==2.8.0\n", ("H100", "580"), [], ""),
+    ("no line of ours", "numpy==2\n# torch==1.0\nrequests>=2\n", OLD, [], ""),
+    ("dropped GPU", "numpy\ntorch==2.8.0 \\\n  --hash=sha256:00\ntorchvision==0.23.0\n", OLD, [2], "torch==2.8.0+cu126"),
+    ("its companion too", "torch==2.8.0\ntorchvision==0.23.0\n", OLD, [1], "torchvision==0.23.0+cu126"),
+    ("new GPU", "torch==2.5.1\n", NEW, [1], "torch==2.7.1+cu128"),
+    ("by its tag", "torch==2.8.0+cu126\n", NEW, [1], "torch==2.8.0"),
+    ("by its index", "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.8.0\n", NEW, [2], "torch==2.8.0"),
+    ("its index does", "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.8.0\n", OLD, [], ""),
+    ("driver", "torch==2.9.1+cu130\n", ("RTX 4090", "535"), [1], "torch==2.9.1"),
+    ("CPU build", "torch==2.8.0+cpu\n", NEW, [1], "torch==2.8.0"),
+    ("another platform", "torch==2.5.1 ; sys_platform == 'win32'\n", NEW, [], ""),
+    ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch=="),
+    ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
+    ("wheel by address", "https://download.pytorch.org/whl/cu128/torch-2.8.0%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl\n",
+     OLD, [1], "torch==2.8.0+cu126"),
+]  # fmt: skip
+
+
+def ask(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
+    code = run(["resolve", *words])
+    text = capsys.readouterr().out
+    assert run(["resolve", *words, "--format", "json"]) == code
+    return code, json.loads(capsys.readouterr().out), text
+
+
+def test_requirements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "requirements.txt"
+    with Faults() as faults:
+        for name, text, (gpu, driver), dead, write in ROWS:
+            with faults.of(name):
+                file.write_text(text)
+                words = ["-r", str(file), "--gpu", gpu, "--driver", driver, "--python", "3.11"]
+                code, found, printed = ask(words, capsys)
+                assert [one["number"] for one in found["dead"]] == dead, found
+                assert code == (1 if dead else 0), printed
+                written = [one["write"] for one in found["instead"]]
+                assert any(one.startswith(write) for one in written) or not write, written
+                assert all(one in printed for one in written) and ("No line is dead" in printed) == (not dead)
+                if not dead:
+                    continue
+                # What is written instead is not dead.
+                rest = [line for n, line in enumerate(text.splitlines(), 1) if n not in {*dead, *_numbers(found)}]
+                rest = [line for line in rest if "torch" not in line and "hash" not in line]
+                index = [f"--extra-index-url {url}" for url in found["index"].split()]
+                file.write_text("\n".join([*index, *rest, *written]) + "\n")
+                code, again, printed = ask(words, capsys)
+                assert code == 0 and not again["dead"], again
+
+
+def _numbers(found: dict[str, Any]) -> set[int]:
+    return {one["number"] for one in found["instead"]}
+
+
+def test_nothing_in_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==2.8.0\nnumpy\nvllm==0.11.0\n")
+    code, found, printed = ask(["-r", str(file), "--gpu", "GTX 1080", "--driver", "580"], capsys)
+    assert code == 3 and found["instead"] == [] and "Nothing fits" in printed
+    assert [one["number"] for one in found["dead"]] == [1, 3] and "torch 2.8.0 of the default index" in found["dead"][
+        1
+    ]["reason"], found
+
+
+def test_uv_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "uv.lock"
+    file.write_text(LOCK)
+    code, found, printed = ask(["-r", str(file), "--gpu", "GTX 1080", "--driver", "580"], capsys)
+    assert code == 1 and [one["number"] for one in found["dead"]] == [
+        LOCK.splitlines().index('version = "2.8.0+cu128"')
+    ]
+    assert found["instead"][0]["write"] == "torch==2.8.0+cu126" and "uv lock" in printed
+    assert ask(["-r", str(file), "--gpu", "RTX 5090", "--driver", "580"], capsys)[0] == 0
+
+
+def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.txt").write_text("torch==2.8.0\ntorch = 2.8\n")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00t")
+    (tmp_path / "bad.lock").write_text("version = [")
+    (tmp_path / "other.lock").write_text("a = 1\n")
+    (tmp_path / "odd.lock").write_text("version = 1\n[[package]]\nname = 3\n")
+    (tmp_path / "marker.lock").write_text(
+        'version = 1\n[[package]]\nname = "torch"\nversion = "2.8.0"\nresolution-markers = ["?"]\n'
+    )
+    (tmp_path / "good.txt").write_text("torch\n")
+    rows = [[str(tmp_path / name)] for name in
+            ("none.txt", ".", "bad.txt", "bytes.txt", "bad.lock", "other.lock", "odd.lock", "marker.lock")]  # fmt: skip
+    rows += [[str(tmp_path / "good.txt"), *more] for more in (["--keep"], ["--format", "pyproject"], ["--verify"])]
+    rows += [[str(tmp_path / "good.txt"), "--gpu", "no such GPU"]]
+    with Faults() as faults:
+        for words in rows:
+            with faults.of(" ".join(words)):
+                assert run(["resolve", "--gpu", "T4", "--driver", "580", "-r", *words]) == 2
+                printed = capsys.readouterr()
+                assert printed.out == "" and len(printed.err.splitlines()) == 1, printed
