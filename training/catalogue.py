@@ -214,7 +214,10 @@ def small_tables(folder: Path = SMALL) -> Iterator[tuple[str, list[dict[str, Any
 
 def grammar(path: Path = SMALL / GRAMMAR) -> dict[str, Any]:
     """The words of `doctor/text/grammar/`, by section."""
-    return tomllib.loads(path.read_text("utf-8"))
+    found = tomllib.loads(path.read_text("utf-8"))
+    for row in found["sentence"]:
+        row["pattern"] = in_one_line(row["pattern"])
+    return found
 
 
 def files(table: list[Row]) -> dict[Path, str]:
@@ -223,7 +226,9 @@ def files(table: list[Row]) -> dict[Path, str]:
     for name, small in small_tables():
         lines = [_json({key: value for key, value in row.items() if key != "says"}) for row in small]
         found[WING / name] = "[\n" + ",\n".join(lines) + "\n]\n"
-    sections = [f"{_json(name)}:{_json(section)}" for name, section in grammar().items()]
+    words = grammar()
+    words["sentence"] = [{key: value for key, value in row.items() if key != "says"} for row in words["sentence"]]
+    sections = [f"{_json(name)}:{_json(section)}" for name, section in words.items()]
     found[WING / "grammar.json"] = "{\n" + ",\n".join(sections) + "\n}\n"
     return found
 

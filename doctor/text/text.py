@@ -78,8 +78,8 @@ READERS = (
     Reader("answers", "read_answers", MARKS, most_lines=4000),
     Reader("video_controllers", "read_controllers", ("win32_videocontroller",), most_lines=4000),
     Reader("grammar.pairs", "read_free", most_lines=400),
-    Reader("prose", "read_prose", most_lines=400),
-    Reader("terse", "read_terse", most_lines=60),
+    Reader("grammar.sentences", "read_prose", most_lines=400),
+    Reader("grammar.sentences", "read_terse", most_lines=60),
     Reader(
         "readings",
         "read_readings",

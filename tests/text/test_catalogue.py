@@ -13,6 +13,7 @@ from doctor.text import read
 from doctor.text.clean import lines_of
 from doctor.text.messages import catalogue
 from doctor.text.search import Haystack
+from doctor.text.text import heard
 from doctor.text.words import Words
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,17 @@ def test_every_row_hits_what_it_is_for_and_nothing_that_it_is_not_for(builder: M
             for text, _ in row.examples(key):
                 if (row.id in {symptom.id for symptom in read(text).symptoms}) is not wanted:
                     wrong.append(f"{row.file.name}:{row.line}: [{row.id}] {key}: {text!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_forms_of_sentences_read_what_they_are_for(builder: ModuleType) -> None:
+    wrong = []
+    for row in builder.grammar()["sentence"]:
+        match = re.fullmatch if row["in"] == "fragment" else re.search
+        if not match(row["pattern"], row["says"], re.I) or row.get("find", "") not in row["says"].lower():
+            wrong.append(f"pattern: {row['says']!r}")
+        if not heard(f"torch, {row['says']}" if row["in"] == "fragment" else row["says"])[2]:
+            wrong.append(f"nothing is read from {row['says']!r}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from ...formats.lazy import lazy
-from ..clauses import clauses
 from ..statement import Line
 from ..values import is_bound
 from .nested import flat_lines, json_lines, yaml_lines
+from .sentences import clauses
 from .words import canonical, exact_kind, in_words, key_of_here, kind_of, package_name, variable
 
 _MOST_ADDED = 5000
