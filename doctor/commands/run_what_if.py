@@ -90,13 +90,15 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
         version, note = driver(m, flags["driver"], "wsl" if known(s.host.wsl) in (1, 2) else system)
         if not version:
             raise Unclear("--driver none: `gpudoctor resolve --driver none` says which one to install first")
+        if version.endswith(".999"):
+            raise Unclear(f"--driver {flags['driver']!r}: name the whole version of a Windows driver, such as 581.29")
         words.append(f"driver {version}" + (f" (the newest of branch {flags['driver']})" if note else ""))
         s = s.replace(with_driver(s, m, version))
     if flags["gpus"]:
         cards = [card(m, text) for text in flags["gpus"]]
         if any(one.tegra for one in cards):
             raise Unclear("a Jetson's GPU comes with its whole machine: ask gpudoctor resolve for it")
-        words.append(", ".join(f"{one.count}x {one.name}" for one in cards))
+        words.append(", ".join((f"{one.count}x " if one.count > 1 else "") + one.name for one in cards))
         s = s.replace(with_gpus(s, m, cards))
     if flags["new_python"]:
         version = python(flags["new_python"])

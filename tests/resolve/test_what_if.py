@@ -173,6 +173,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ((*here, "--torch", "2.8.0+cu111"), 3),
         ((*here, "--python", "2.7"), 2),
         (("--os", "linux", "--gpu", "Jetson AGX Orin"), 2),
+        (("--os", "wsl", "--gpu", "RTX 3060", "--driver", "572"), 2),
         (("--os", "linux", "--gpu", "RTX 9999", "--driver", "580"), 2),
     ]
     with Faults() as faults:
