@@ -41,6 +41,9 @@ def answer_for(m: Matrix, wanted: str, words: Sequence[str], format_: str, optio
     """Print the answer; returns 0. Raises ClickException and UsageError with one line."""
     kind, value = (words[0], " ".join(words[1:])) if words else ("", "")
     question = _QUESTIONS.get((wanted, kind))
+    if question is None and (wanted, "gpu") in _QUESTIONS and m.gpus_like(" ".join(words)).rows:
+        kind, value = "gpu", " ".join(words)  # 'driver for RTX 5090'
+        question = _QUESTIONS[wanted, kind]
     if question is None or not value:
         known = sorted({w for w, _ in _QUESTIONS}), sorted({k for _, k in _QUESTIONS})
         if wanted in known[0] and (kind not in known[1] or not value):

@@ -53,6 +53,11 @@ def run_resolve(flags: dict[str, Any]) -> int:
     printed = _rendered(m, machine, q, answer, flags)
     if q.driver.endswith(NEWEST):  # stands for the newest of a branch, and is no version to be shown
         printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
+    if flags["format_"] not in ("text", "json"):
+        click.echo(m.differs, err=True, nl=bool(m.differs))
+        if not answer.candidates:  # no prose where a file of requirements is awaited
+            click.echo(printed, err=True, nl=False)
+            return 3
     write(printed.encode(), flags["output"])
     if not answer.candidates:
         return 3
@@ -178,6 +183,7 @@ def _verified(m: Matrix, q: Question, one: Candidate) -> int:
     except (OSError, subprocess.TimeoutExpired) as error:
         click.echo(f"it could not be tried: {error}", err=True)
         return 3
-    last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+    fits = done.returncode == 0 and done.stdout.strip()  # pip's answer, where its warnings are on stderr
+    last = (done.stdout if fits else done.stderr or done.stdout).strip().splitlines()[-3:]
     click.echo("\n".join(last), err=True)
     return 0 if done.returncode == 0 else 1

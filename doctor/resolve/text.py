@@ -42,7 +42,8 @@ def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_al
     else:
         rows += [f"Nothing fits {machine}" + (f" and {', '.join(map(str, q.wishes))}" if q.wishes else "") + "."]
         rows += _nothing(m, machine, q, answer)
-    rows += ["", *_wrapped(machine.notes)] if machine.notes else []
+    notes = [*machine.notes, *([f"{m.differs}."] if m.differs else [])]
+    rows += ["", *_wrapped(notes)] if notes else []
     rows += ["", "Why not the others:" if answer.candidates else "Why the builds fall out:"]
     rows += _all_out(answer.rejected) if explain_all else _out(answer)
     return "\n".join(rows) + "\n"

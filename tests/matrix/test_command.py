@@ -35,6 +35,7 @@ Capture = pytest.CaptureFixture[str]
         ("error 804", ["cudaErrorCompatNotSupportedOnDevice"]),
         ("driver for cuda 12.8", ["570.26", "525.60.13", "580", "source: docs.nvidia.com"]),
         ("driver for gpu RTX 5090", ["branch 570 or newer", "required", "to install: branch 580"]),
+        ("driver for RTX 5090", ["branch 570 or newer"]),
         ("driver for torch 2.11.0", ["cu130: driver 580.65.06", "cu126: driver 525.60.13"]),
         ("cuda for driver 535", ["CUDA 12.2", "12.9"]),
         ("cuda for gpu GTX 1080", ["12.9 is the last"]),
