@@ -5,13 +5,13 @@ What is written out is added to the lines of the text, never put in their place,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...formats.lazy import lazy
 from ..statement import Line
 from ..values import is_bound
 from .nested import flat_lines, json_lines, yaml_lines
+from .pairs import pairs
 from .sentences import clauses
 from .words import canonical, exact_kind, in_words, key_of_here, kind_of, package_name, variable
 
@@ -21,7 +21,6 @@ _MOST_FIRST, _MOST_LAST = 400, 200
 _MOST_SENTENCES = 120
 """Lines of a text that somebody wrote."""
 _HYPHEN = lazy(r"(\w-) (?=\w)")
-_DOTTED = lazy(r"\s{0,8}([A-Za-z][\w.]{1,40})\.(\w{2,30})\s?[:=] ?(\S.{0,80})$")
 _HEADING = lazy(
     r"\s{0,3}(?:#{1,6}\s{1,4}|\*{2,3}|__|[-*+] {1,3}\*\*)?([A-Za-z][\w .()/?-]{1,50}?)"
     r"(?:\*{2,3}|__)?\s?:?\s?(?:\*\*|__)?$"
@@ -33,6 +32,7 @@ _KEY = lazy(
 )
 _PART = lazy(r"(?:[,;|]|\s[/·•]|\.)\s+")
 _INNER = lazy(r"([A-Za-z][\w .()/-]{0,40}?)\s?(?:=|:\s)\s?(\S.{0,300})")
+_MEMBER = lazy(r"[A-Za-z][\w.+-]{0,60}=(?!=)\S")
 _CELL = lazy(r"\s{0,3}\|")
 _RULE = lazy(r"\s{0,3}\|(?:\s?:?-{2,60}:?\s?\|){1,40}\s{0,3}$")
 _BULLET = lazy(r"^\s{0,12}(?:(?:[-*+•]|\d{1,2}[.)])\s{1,3})?(?:\*\*)?")
@@ -64,7 +64,6 @@ def _all(lines: list[Line], rows: list[str]) -> Iterator[Line]:
         yield from _of_line(told)
     for line in (*lines[:_MOST_FIRST], *lines[_MOST_FIRST:][-_MOST_LAST:]):
         yield from _of_line(line)
-    yield from _siblings(lines)
 
 
 def _clauses(lines: list[Line]) -> Iterator[Line]:
@@ -76,17 +75,6 @@ def _clauses(lines: list[Line]) -> Iterator[Line]:
             yield from clauses(Line(paragraph[0].number, _HYPHEN.sub(r"\1", joined)))
             paragraph = []
         paragraph.append(line)
-
-
-def _siblings(lines: list[Line]) -> Iterator[Line]:
-    """`cudnn.loaded: 8.0` and `cudnn.compiled: 8.1` as `cudnn: loaded=8.0, compiled=8.1`."""
-    found: dict[str, list[Line]] = {}
-    for line in lines[:_MOST_FIRST]:
-        if "." in line.text[:60] and (pair := _DOTTED.match(line.text)):
-            found.setdefault(pair[1], []).append(Line(line.number, f"{pair[2]}={pair[3]}"))
-    for key, rows in found.items():
-        if 1 < len(rows) < 9:
-            yield Line(rows[0].number, f"{key.rpartition('.')[2]}: {', '.join(row.text for row in rows)}")
 
 
 def _of_line(line: Line) -> Iterator[Line]:
@@ -174,20 +162,12 @@ def _parts(text: str, led: bool = False) -> list[tuple[str, str]]:
 
 def _inner_pairs(value: str) -> dict[str, object] | list[dict[str, object]] | None:
     """`name=RTX 4090, count=2` as a dict; a key that comes again begins the next of a list."""
-    if not re.match(r"[A-Za-z][\w.+-]{0,60}=(?!=)\S", value):
-        return None
     found: list[dict[str, object]] = [{}]
-    last = ""
-    for piece in re.split(r",\s+", value):
-        name, sign, inner = piece.partition("=")
-        if sign and re.fullmatch(r"[A-Za-z][\w.+-]{0,60}", name):
-            if name in found[-1]:
-                found.append({})
-            found[-1][name] = None if inner == "none" else inner
-            last = name
-        elif last:
-            found[-1][last] = f"{found[-1][last]}, {piece}"
-    return found if len(found) > 1 else found[0]
+    for name, inner in pairs(value) if _MEMBER.match(value) else ():
+        if name in found[-1]:
+            found.append({})
+        found[-1][name] = None if inner == "none" else inner
+    return found if len(found) > 1 else found[0] or None
 
 
 def _spoken(text: str) -> tuple[str, str] | None:
