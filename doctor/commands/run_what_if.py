@@ -8,9 +8,11 @@ import click
 import msgspec
 
 from ..findings import Policy
+from ..fixes.machine import wheel_platform
 from ..guard import Refusal
 from ..judge.compared import Compared, Named, compared
 from ..resolve.changed import in_words, plain, with_driver, with_gpus, with_python
+from ..resolve.changed_torch import build_named, no_wheel, with_torch, without_torch
 from ..resolve.machine import Unclear, card, driver, python
 from ..snapshot import Snapshot, known
 from .assess import assess, matrix_of
@@ -102,12 +104,11 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
         s = s.replace(with_gpus(s, m, cards))
     if flags["new_python"]:
         version = python(flags["new_python"])
-        words.append(f"Python {version}, with the same packages")
         s = s.replace(with_python(s, version))
+        lacks = "" if flags["torch"] else no_wheel(s, m, version)
+        words.append(f"Python {version}" + (f" ({lacks})" if lacks else ", with the same packages"))
+        s = s.replace(without_torch(s)) if lacks else s
     if flags["torch"]:
-        from ..fixes.machine import wheel_platform
-        from ..resolve.changed_torch import build_named, with_torch, without_torch
-
         if flags["torch"].strip().lower() == "none":
             return s.replace(without_torch(s)), [*words, "no torch"]
         build = build_named(m, flags["torch"], wheel_platform(s))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.builds import _build
 from compat_matrix.served import chooser
 from compat_matrix.torchs import usable
-from compat_matrix.versions import numbers, tag_cuda
+from compat_matrix.versions import numbers, tag_cuda, torch_version
 
+from ..fixes.machine import wheel_platform
 from ..fixes.packages import installed, with_distributions
 from ..fixes.torch import COMPANIONS
 from ..fixes.torch_request import after_install, replaced_wheels, request_for
@@ -44,6 +45,15 @@ def build_named(m: Matrix, text: str, platform: str) -> TorchBuild:
     if default is None:
         raise Unclear(f"a plain install of torch {newest} gives no CUDA build on {platform}: say which, of {tags}")
     return default
+
+
+def no_wheel(s: Snapshot, m: Matrix, python: str) -> str:
+    """Why this Python cannot have the torch release that is installed; '' where it can, or that is not known."""
+    parts = torch_version(known(s.torch.version) or "")
+    if parts is None or parts.kind != "release":
+        return ""
+    grade = m.python_for_torch(parts.base, python, wheel_platform(s))
+    return grade.reason if grade.grade not in ("ok", "unknown") else ""
 
 
 def with_torch(s: Snapshot, m: Matrix, build: TorchBuild) -> dict[str, Any]:

@@ -63,9 +63,12 @@ def test_another_driver() -> None:
                 then = DRIVERS[i - 2]
                 with faults.of(f"{model}: {now} to {then}"):
                     inside = i % 2 == 1
-                    decided |= agree(
-                        what_if(at(now, model, container=inside), driver=then), at(then, model, container=inside)
-                    )
+                    asked = what_if(at(now, model, container=inside), driver=then)
+                    built = at(then, model, container=inside)
+                    decided |= agree(asked, built)
+                    for name in asked.driver.__struct_fields__:
+                        value = getattr(asked.driver, name)
+                        assert isinstance(value, Missing) or value == getattr(built.driver, name), name
     assert {"driver-too-old-for-cuda-build", "driver-too-old-for-gpu"} & decided, decided
 
 
@@ -94,9 +97,16 @@ def test_other_gpus() -> None:
 
 
 def test_another_python() -> None:
-    for version in ("3.8", "3.12", "3.14"):
+    for version in ("3.10", "3.12", "3.13"):
         agree(what_if(healthy(), new_python=version), healthy().replace({"python.patient.version": version}))
-    assert "3.14" in str(what_if(healthy(), new_python="3.14").python.patient.version)
+    assert what_if(healthy(), new_python="3.13").python.patient.version == "3.13"
+
+
+def test_a_python_without_a_wheel_of_torch() -> None:
+    asked = what_if(healthy(), new_python="3.15")
+    assert "torch-not-installed" in found(report(asked))
+    both = what_if(healthy(), new_python="3.14", torch="2.15.0+cu132")
+    assert both.torch.version == "2.15.0+cu132" and "torch-not-installed" not in found(report(both))
 
 
 def test_all_at_once() -> None:
