@@ -13,7 +13,7 @@ from .rows_torch import TorchBuild
 from .served import STALE_MINORS, chooser
 from .torchs import index_url
 from .versions import minor, numbers, tag_cuda
-from .wishes import Wish
+from .wish import Wish
 
 if TYPE_CHECKING:
     from .rows_driver import Row

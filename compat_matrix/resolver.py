@@ -17,7 +17,8 @@ from .driver_for_build import driver_for_tag, undriven
 from .served import STALE_MINORS, chooser, served_by
 from .torchs import index_url, python_for_torch, usable
 from .versions import minor, numbers, tag_cuda
-from .wishes import Chosen, Wish, wish_allows
+from .wish import Chosen, Wish
+from .wishes import wish_allows
 
 if TYPE_CHECKING:
     from .rows_driver import Row

@@ -1,54 +1,23 @@
-"""What another package asks of a torch build: vLLM, flash-attn, xformers, bitsandbytes, TensorFlow, JAX and others."""
+"""What another package asks of a torch build: vLLM, flash-attn, xformers, bitsandbytes and others."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from .frameworks import framework
-from .torchs import release_row
+from .extension_wheels import extension_wheel
+from .framework_wishes import FRAMEWORKS, framework_for
 from .versions import numbers, tag_cuda
+from .wish import Chosen, Wish, allowed
 
 if TYPE_CHECKING:
-    from .rows_driver import Row
-    from .rows_library import Framework
     from .rows_more import Extension
     from .rows_torch import TorchBuild
     from .store import Store
 
 EXTENSIONS = ("vllm", "sglang", "xformers", "bitsandbytes")
 WHEELS = ("flash-attn", "causal-conv1d", "mamba-ssm")
-FRAMEWORKS = {"tensorflow": "and-cuda", "jax": "cuda", "onnxruntime-gpu": "cuda,cudnn", "cupy": ""}
-"""Package -> its extra that brings CUDA as wheels."""
 KNOWN = ("torch", "torchvision", "torchaudio", *EXTENSIONS, *WHEELS, *FRAMEWORKS)
-
-
-class Wish(msgspec.Struct, frozen=True):
-    """A package and what is asked of its version: '' for any, '2.8', '==2.8.*', '>=0.10'."""
-
-    package: str
-    specifier: str = ""
-
-    def __str__(self) -> str:
-        sign = "==" if self.specifier and self.specifier[0].isdigit() else ""
-        return f"{self.package}{sign}{self.specifier}"
-
-
-class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that answers a wish. requirement: as pip writes it; url: of the wheel where it is no index's; index:
-    asked beside torch's; rank: 0 for the newest release; python: what it asks of Python."""
-
-    package: str
-    version: str
-    requirement: str
-    url: str = ""
-    index: str = ""
-    rank: int = 0
-    gives_up: str = ""
-    rows: tuple[Row, ...] = ()
 
 
 def wish_allows(
@@ -66,24 +35,8 @@ def wish_allows(
     if wish.package in WHEELS:
         return _wheel(m, wish, build, gpus, python, platform)
     if wish.package in FRAMEWORKS:
-        return _framework(m, wish, build, python, platform, others)
+        return framework_for(m, wish, build, python, platform, others)
     return f"{wish.package} is not listed in this matrix"
-
-
-@cache
-def allowed(specifier: str, version: str) -> bool:
-    """Whether a version is what was asked for; an unreadable wish allows nothing."""
-    if not specifier:
-        return True
-    if re.fullmatch(r"\d+(\.\w+)*", specifier):
-        wanted = numbers(specifier)
-        return version == specifier or numbers(version)[: len(wanted)] == wanted
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        return SpecifierSet(specifier).contains(version, prereleases=True)
-    except InvalidSpecifier:
-        return False
 
 
 def releases(m: Store, package: str) -> tuple[Extension, ...]:
@@ -185,7 +138,6 @@ def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], pytho
     new_abi = release >= (2, 7) or (release == (2, 6) and (build.tag == "cu126" or platform == "linux_aarch64"))
     cuda = tag_cuda(build.tag) or ""
     for version in dict.fromkeys(row.version for row in reversed(rows)):
-        from .extension_wheels import extension_wheel  # few requests ask for one
 
         found = extension_wheel(
             m,
@@ -206,65 +158,3 @@ def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], pytho
                 rows=found.rows,
             )
     return f"{wish.package}: {found.reason}"
-
-
-def _framework(
-    m: Store, wish: Wish, build: TorchBuild, python: str, platform: str, others: tuple[Chosen, ...]
-) -> Chosen | str:
-    """A framework beside torch in one environment: both bring cuDNN, and one environment holds one."""
-    release = release_row(m, build.torch)
-    cudnn = (release.cudnn_per_build.get(build.tag, "") or release.cudnn) if release else ""
-    major = (tag_cuda(build.tag) or "").partition(".")[0]
-    reasons = []
-    for rank, row in enumerate(_framework_rows(m, wish)):
-        if python and row.pythons and python not in row.pythons:
-            reasons.append(f"{row.package} {row.version} is for Python {row.pythons[0]} to {row.pythons[-1]}")
-        elif platform not in row.gpu_platforms:
-            reasons.append(f"{row.package} {row.version} uses no GPU on {platform}")
-        elif row.cuda.partition(".")[0] != major:
-            reasons.append(
-                f"{row.package} {row.version} is built for CUDA {row.cuda}, torch {build.torch} {build.tag} is not"
-            )
-        elif _exact_pins(row) and row.extra and numbers(row.cuda)[:2] != numbers(tag_cuda(build.tag))[:2]:
-            reasons.append(
-                f"{row.package} {row.version} pins the wheels of CUDA {row.cuda}, torch {build.torch} is {build.tag}"
-            )
-        elif row.cudnn and cudnn and not _same_cudnn(row, cudnn):
-            reasons.append(f"{row.package} {row.version} wants cuDNN {row.cudnn}, torch {build.torch} brings {cudnn}")
-        else:
-            extra = "cuda" + major if wish.package == "jax" else FRAMEWORKS[wish.package] if row.extra else ""
-            name = row.package if wish.package == "cupy" else wish.package
-            exact = f"=={row.version}" + ("" if row.version.count(".") > 1 else ".*")
-            spec = f"{name}[{extra}]{exact}" if extra else f"{name}{exact}"
-            return Chosen(package=wish.package, version=row.version, requirement=spec, rank=rank, rows=(row,))
-    return reasons[0] if reasons else f"no {wish} is listed in this matrix"
-
-
-def _same_cudnn(row: Framework, cudnn: str) -> bool:
-    """An exact pin (tensorflow before 2.20) wants its own; the rest any newer one of its major."""
-    have, want = numbers(cudnn), numbers(row.cudnn)
-    if _exact_pins(row):
-        return have[:2] == want[:2]
-    return have[:1] == want[:1] and have[: len(want)] >= want
-
-
-def _exact_pins(row: Framework) -> bool:
-    """Whether its extra takes NVIDIA's wheels by ==, as torch's own do: both together need the same ones."""
-    return row.package == "tensorflow" and numbers(row.version) < (2, 20)
-
-
-def _framework_rows(m: Store, wish: Wish) -> tuple[Framework, ...]:
-    """Its releases that the wish allows, newest first."""
-    known: dict[Wish, tuple[Framework, ...]] = m.memo("frameworks wished", dict)
-    if wish not in known:
-        if re.fullmatch(r"\d+(\.\d+)+", wish.specifier):
-            rows = list(framework(m, wish.package, wish.specifier))
-        else:
-            names = {
-                row.package
-                for row in m.frameworks
-                if row.package == wish.package or row.package.startswith(f"{wish.package}-cuda")
-            }
-            rows = [row for row in m.frameworks if row.package in names and allowed(wish.specifier, row.version)]
-        known[wish] = tuple(sorted(rows, key=lambda row: numbers(row.version), reverse=True))
-    return known[wish]

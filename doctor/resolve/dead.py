@@ -89,10 +89,11 @@ def _listed(m: Matrix, one: Pinned) -> bool:
     if package == "torch":
         wanted = chooser(specifier)
         return any(wanted(build.torch) for build in m.builds)
-    from compat_matrix.wishes import FRAMEWORKS, _framework_rows, allowed
+    from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
+    from compat_matrix.wish import allowed
 
     if package in FRAMEWORKS:
-        return bool(_framework_rows(m, one.wish))
+        return bool(framework_rows(m, one.wish))
     rows = ((row.package, row.version) for table in (m.extensions, m.extension_wheels) for row in table)
     return any(name == package and allowed(specifier, version) for name, version in rows)
 

@@ -14,10 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.builds import _build
+from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.frameworks import framework
 from compat_matrix.resolver import Candidate, Question, Rejected, fit, resolve
 from compat_matrix.versions import numbers, tag_cuda, torch_version
-from compat_matrix.wishes import EXTENSIONS, FRAMEWORKS, WHEELS, Wish
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import EXTENSIONS, WHEELS
 
 from ..fixes.install import Install, name_of
 from ..fixes.machine import torch_cuda, wheel_platform

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from compat_matrix.resolver import Question
 from compat_matrix.versions import numbers
-from compat_matrix.wishes import KNOWN, Wish
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
 
 from ..fixes.machine import driver_version, python_version, seen_gpus
 from ..snapshot import Snapshot, known

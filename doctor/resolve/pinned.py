@@ -12,7 +12,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from compat_matrix.resolver import Question
-from compat_matrix.wishes import KNOWN, Wish
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
 
 from .machine import Unclear
 

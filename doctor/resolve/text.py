@@ -16,7 +16,7 @@ from .machine import Card, Machine
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
-    from compat_matrix.wishes import Chosen
+    from compat_matrix.wish import Chosen
 
 MOST = 5
 _TAGS = 6

@@ -141,7 +141,7 @@ def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
 
 def _best(s: Snapshot, m: Matrix, driver: str, gpus: list[str], release: str) -> list[Answer]:
     """The line of the best build; where no build of the release is one, that of any."""
-    from compat_matrix.wishes import Wish
+    from compat_matrix.wish import Wish
 
     python = python_version(s) or ""
     platform = wheel_platform(s)

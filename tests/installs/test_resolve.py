@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from compat_matrix.resolver import Question, resolve
-from compat_matrix.wishes import Wish
+from compat_matrix.wish import Wish
 from doctor.resolve.choice import lines
 from doctor.resolve.formats import dockerfile, environment_yml, pyproject_toml, requirements_txt
 from tests.judging import matrix

@@ -10,7 +10,7 @@ import pytest
 
 from compat_matrix.resolver import Question, resolve
 from compat_matrix.versions import numbers
-from compat_matrix.wishes import Wish
+from compat_matrix.wish import Wish
 from doctor.resolve.choice import request
 
 from ..judging import matrix

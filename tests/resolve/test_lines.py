@@ -10,7 +10,8 @@ import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.resolver import Candidate, Question, resolve
-from compat_matrix.wishes import KNOWN, Wish
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
 from doctor.fixes.install import Install
 from doctor.resolve.choice import lines
 from doctor.resolve.formats import FORMATS, environment_yml, pyproject_toml

@@ -1,0 +1,55 @@
+"""A wish beside torch, and the release that answers it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .versions import numbers
+
+if TYPE_CHECKING:
+    from .rows_driver import Row
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A package and what is asked of its version: '' for any, '2.8', '==2.8.*', '>=0.10'."""
+
+    package: str
+    specifier: str = ""
+
+    def __str__(self) -> str:
+        sign = "==" if self.specifier and self.specifier[0].isdigit() else ""
+        return f"{self.package}{sign}{self.specifier}"
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that answers a wish. requirement: as pip writes it; url: of the wheel where it is no index's; index:
+    asked beside torch's; rank: 0 for the newest release; python: what it asks of Python."""
+
+    package: str
+    version: str
+    requirement: str
+    url: str = ""
+    index: str = ""
+    rank: int = 0
+    gives_up: str = ""
+    rows: tuple[Row, ...] = ()
+
+
+@cache
+def allowed(specifier: str, version: str) -> bool:
+    """Whether a version is what was asked for; an unreadable wish allows nothing."""
+    if not specifier:
+        return True
+    if re.fullmatch(r"\d+(\.\w+)*", specifier):
+        wanted = numbers(specifier)
+        return version == specifier or numbers(version)[: len(wanted)] == wanted
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(specifier).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return False
