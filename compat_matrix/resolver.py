@@ -158,8 +158,8 @@ def _wish(
 ) -> Chosen | str | None:
     if wish.package == "torch":
         version, _, local = wish.specifier.partition("+")
-        fits = chooser(version)(build.torch) and local in ("", build.tag)
-        return None if fits else f"{wish} asks for another torch" + (" build" if local else "")
+        allowed = chooser(version)(build.torch) and local in ("", build.tag)
+        return None if allowed else f"{wish} asks for another torch" + (" build" if local else "")
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
         return None if chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"

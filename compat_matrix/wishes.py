@@ -138,7 +138,6 @@ def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], pytho
     new_abi = release >= (2, 7) or (release == (2, 6) and (build.tag == "cu126" or platform == "linux_aarch64"))
     cuda = tag_cuda(build.tag) or ""
     for version in dict.fromkeys(row.version for row in reversed(rows)):
-
         found = extension_wheel(
             m,
             wish.package,

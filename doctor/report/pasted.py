@@ -95,7 +95,7 @@ def answer_markdown(report: Report, escape: Any, fenced: Any) -> list[str]:
     return rows
 
 
-class Told(NamedTuple):
+class Possible(NamedTuple):
     """A possible cause in words."""
 
     chance: str
@@ -107,21 +107,24 @@ class Told(NamedTuple):
     """The line that weighs most for it."""
 
 
-def possible(report: Report, titles: Mapping[str, str]) -> list[Told]:
+def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     """The causes that the text allows, likeliest first, without the one that is told as likely before them."""
     if report.text is None or not report.possible:
         return []
     least = _AFTER_ALL if report.text.open == "sound" else 0.0
     rows = [(one.probability, one.id, titles.get(one.id, ""), one) for one in report.text.possible]
-    told = [
-        (chance, Told(_percent(chance), name, words, _quoted(Quote(line=one.line, text=one.text)) if one.line else ""))
+    shown = [
+        (
+            chance,
+            Possible(_percent(chance), name, words, _quoted(Quote(line=one.line, text=one.text)) if one.line else ""),
+        )
         for chance, name, words, one in rows
         if name != report.likely and chance >= least
     ]
-    if told and report.text.nothing >= _WORTH_TELLING:
+    if shown and report.text.nothing >= _WORTH_TELLING:
         chance = report.text.nothing
-        told.append((chance, Told(_percent(chance), "", "nothing of the environment is wrong", "")))
-    return [one for _, one in sorted(told, key=lambda row: -row[0])]
+        shown.append((chance, Possible(_percent(chance), "", "nothing of the environment is wrong", "")))
+    return [one for _, one in sorted(shown, key=lambda row: -row[0])]
 
 
 def _percent(chance: float) -> str:
@@ -141,9 +144,9 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
     for message in text.of_program:
         rows += wrap(_own(message), width, "    ", first="- ")
         rows += command(message.command, "      ") if message.command else []
-    if told := possible(report, titles):
+    if shown := possible(report, titles):
         rows += [(), line(Span(f"  {_possible_words(report)}", "bold"))]
-        for one in told:
+        for one in shown:
             rows += wrap(one.words, width, "    ", first=f"{one.chance:>5}  {one.id + '  ' if one.id else ''}", hang=11)
             rows += wrap(one.quote, width, "           ", style="dim") if one.quote else []
         rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
@@ -173,9 +176,9 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
     text = report.text or TextReport()
     rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(_quoted(quote))}" for quote in text.errors), ""]
     rows += [row for message in text.of_program for row in (f"- {escape(_own(message))}", "")]
-    if told := possible(report, titles):
+    if shown := possible(report, titles):
         rows += [_possible_words(report), ""]
-        for one in told:
+        for one in shown:
             name = f" `{one.id}`:" if one.id else ""
             rows.append(f"- {one.chance}{name} {escape(one.words)}{f' ({escape(one.quote)})' if one.quote else ''}")
         rows.append("")

@@ -118,8 +118,8 @@ def card(m: Matrix, text: str) -> Card:
 
 def _jetson(m: Matrix, name: str, count: int) -> Card:
     """A module of NVIDIA's Jetson line, by the names that its compute capability is listed with."""
-    said = set(re.findall(r"[a-z]+\d*", name.casefold()))
-    words = said - {"nvidia", "jetson", "agx", "nx", "developer", "kit", "super"}
+    own = set(re.findall(r"[a-z]+\d*", name.casefold()))
+    words = own - {"nvidia", "jetson", "agx", "nx", "developer", "kit", "super"}
     for row in reversed(m.capabilities):  # Thor is 11.0 since CUDA 13, was 10.1
         if row.tegra and words & set(re.findall(r"[a-z]+\d*", row.examples.casefold())):
             return Card(name, row.cc, count, tegra=True)

@@ -35,8 +35,8 @@ class Index(Record):
         """Of each case with the text whose columns and values these are."""
         found = [0.0] * self.size
         for column, value in vector.items():
-            for place in range(self.starts[column], self.starts[column + 1]):
-                found[self.cases[place]] += value * self.values[place]
+            for row in range(self.starts[column], self.starts[column + 1]):
+                found[self.cases[row]] += value * self.values[row]
         return [cosine / STEP for cosine in found]
 
 
@@ -45,15 +45,15 @@ def parse(data: bytes) -> Index:
     head, _, rest = data.partition(b"\n")
     about = json.loads(head)
     packed = zlib.decompress(rest[about["rows"] :])
-    columns, places = about["columns"], about["places"]
-    counts, cases = array("H", packed[: 2 * columns]), array("H", packed[2 * columns : 2 * (columns + places)])
+    columns, cells = about["columns"], about["places"]
+    counts, cases = array("H", packed[: 2 * columns]), array("H", packed[2 * columns : 2 * (columns + cells)])
     if sys.byteorder == "big":
         counts.byteswap()
         cases.byteswap()
     starts = [0]
     for count in counts:
         starts.append(starts[-1] + count)
-    return Index(rest[: about["rows"]], about["cases"], tuple(starts), cases, packed[2 * (columns + places) :])
+    return Index(rest[: about["rows"]], about["cases"], tuple(starts), cases, packed[2 * (columns + cells) :])
 
 
 @lru_cache(maxsize=1)

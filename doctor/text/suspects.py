@@ -55,8 +55,8 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
     from .ranker import NOTHING, model, probability
 
     knots = model().about["calibration"]
-    denied, told_of = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
-    ranks = [one for one in s.ranked if one.cause == NOTHING or not (denied(one.cause) or one.cause in told_of)]
+    denied, found_already = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
+    ranks = [one for one in s.ranked if one.cause == NOTHING or not (denied(one.cause) or one.cause in found_already)]
     whole = 1 - sum(one.share for one in s.ranked if one not in ranks)
     chances = [(one, round(probability(knots, one.share / max(whole, one.share)), 2)) for one in ranks]
     causes = tuple(

@@ -84,9 +84,9 @@ def suspected_fixes(finding: Finding, line: str, s: Snapshot, m: Matrix) -> tupl
     build = builders().get(finding.id)
     if build is None:
         return ()
-    said = Symptom(id="ranked", line=int(finding.facts["line"]), text=line)
-    lines = "\n".join((line, *(symptom.text for symptom in s.symptoms)))
-    found = [fix for fix in build(Evidence(s, m, said, lines)) if fix is not None and fix.steps]
+    symptom = Symptom(id="ranked", line=int(finding.facts["line"]), text=line)
+    lines = "\n".join((line, *(other.text for other in s.symptoms)))
+    found = [fix for fix in build(Evidence(s, m, symptom, lines)) if fix is not None and fix.steps]
     fixes = tuple(_forgetting(fix, {"symptoms": (), "ranked": ()}) for fix in found)
     return tuple(in_powershell(fix) for fix in fixes) if known(s.host.system) == "windows" else fixes
 
