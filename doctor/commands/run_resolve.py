@@ -183,7 +183,7 @@ def _verified(m: Matrix, q: Question, one: Candidate) -> int:
     except (OSError, subprocess.TimeoutExpired) as error:
         click.echo(f"it could not be tried: {error}", err=True)
         return 3
-    fits = done.returncode == 0 and done.stdout.strip()  # pip's answer, where its warnings are on stderr
-    last = (done.stdout if fits else done.stderr or done.stdout).strip().splitlines()[-3:]
+    resolved = done.returncode == 0 and done.stdout.strip()  # pip's answer, where its warnings are on stderr
+    last = (done.stdout if resolved else done.stderr or done.stdout).strip().splitlines()[-3:]
     click.echo("\n".join(last), err=True)
     return 0 if done.returncode == 0 else 1
