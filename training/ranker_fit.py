@@ -92,14 +92,14 @@ def _folded(names: Sequence[str]) -> list[bytes]:
 
 def dense(model: Model) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The weights as they count, one row for each term: for many texts at once."""
-    whole = np.frombuffer(model.weights, np.int8).reshape(len(model.idf), len(model.causes))
+    whole = np.frombuffer(model.weights, np.int8).reshape(len(model.columns), len(model.causes))
     weights: np.ndarray[Any, np.dtype[np.float64]] = whole * np.array(model.about["scales"])
     return weights
 
 
 def scores(model: Model, terms: Sequence[frozenset[str]]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The logits of many texts: what `Model.scores` gives for each."""
-    table = np.zeros((len(terms), len(model.idf)))
+    table = np.zeros((len(terms), len(model.columns)))
     for row, found in enumerate(terms):
         for column, value in model.vector(found).items():
             table[row, column] = value

@@ -17,7 +17,7 @@ FEATURES = 80
 
 def solved(model: Model, examples: Sequence[Example]) -> bytes:
     """The file's bytes: of each case its words, and of each column of the model the cases that hold it."""
-    places: list[list[tuple[int, int]]] = [[] for _ in model.idf]
+    places: list[list[tuple[int, int]]] = [[] for _ in model.columns]
     for number, example in enumerate(examples):
         vector = model.vector(example.terms)
         for column in sorted(vector, key=lambda column: (-vector[column], column))[:FEATURES]:
