@@ -134,7 +134,7 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
         elif package in wanted:
             return no("companion", f"no {package} for torch {build.torch} is listed")
     chosen: list[Chosen] = []
-    for wish in q.wishes:
+    for wish in sorted(q.wishes, key=lambda one: one.package == "xformers"):  # which vllm may pin
         answer = _wish(m, q, build, wish, companions, tuple(chosen))
         if isinstance(answer, str):
             return no("wish", answer)

@@ -31,6 +31,11 @@ def wish_allows(
 ) -> Chosen | str:
     """The newest release of the package for this build and machine, or why there is none."""
     if wish.package in EXTENSIONS:
+        pinned = [pin[1] for one in others for row in one.rows if (pin := re.search(r"xformers==([\w.]+)", row.note))]
+        if wish.package == "xformers" and pinned and platform == "linux_x86_64":
+            if not allowed(wish.specifier, pinned[0]):
+                return f"another package pins xformers {pinned[0]}, not {wish}"
+            wish = Wish(wish.package, f"=={pinned[0]}")
         return _extension(m, wish, build, gpus, python, platform)
     if wish.package in WHEELS:
         return _wheel(m, wish, build, gpus, python, platform)
