@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from math import sqrt
 from pathlib import Path
 
-sys.path.pop(0)  # this folder, whose secrets.py would be taken for the library's
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import itertools

@@ -1,6 +1,6 @@
 """Secrets planted in texts that people paste: how many come through `gpudoctor explain`.
 
-    python benchmarks/secrets.py [--seed N] [--count N] [--door] [--show]
+    python benchmarks/planted_secrets.py [--seed N] [--count N] [--door] [--show]
 
 Then the other way round, what must not be masked and is: see overmasking.py.
 
