@@ -34,7 +34,7 @@ FIRST: list[tuple[dict[str, Any], str, str, str]] = [
     # Python and version limits
     ({"gpus": ["8.6"], "driver": "580.82.07", "python": "3.8"}, "2.4.1", "cu121", "native"),
     ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0"}, "2.6.0", "cu124", "native"),
-    ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0+cu118"}, "2.6.0", "cu124", "native"),
+    ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0+cu118"}, "2.6.0", "cu118", "native"),
     ({"gpus": ["8.6"], "driver": "580.82.07", "torch": ">=2.4,<2.6"}, "2.5.1", "cu124", "native"),
     ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.9"}, "2.9.1", "cu128", "native"),
     # a driver newer than the matrix, and none at all

@@ -201,7 +201,8 @@ def test_all_of_it_on_a_gpu_with_little_free_memory(
         "fp8": ("TFLOP/s", "tensor-cores"),
         "int8": ("TOP/s", "tensor-cores"),
     }
-    assert all(rate.detail["shrunk"] == 1 and rate.detail["m"] == 1024 for rate in products.values())
+    # Of edge 1024 at most: the square, the shape of whole waves, or that of half the depth, whichever ran fastest.
+    assert all(rate.detail["shrunk"] == 1 and rate.detail["k"] in (512, 1024) for rate in products.values())
     assert found.whats("copy") == {"h2d-pinned", "h2d-pageable", "d2h-pinned", "d2h-pageable"}
     assert found.whats("launch") == {"eager", "graph"} and found.whats("operation") == OPERATIONS.keys()
     operation = found.rate("operation", "linear").detail
