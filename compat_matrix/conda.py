@@ -52,7 +52,8 @@ def conda_builds(
     for row in rows:
         served = {gpu: _code(m, row, gpu) for gpu in gpus}
         grade, why = _driver(m, row, driver, "windows" if os in ("windows", "wsl") else "linux")
-        if all(served.values()) and grade in ("native", "minor-version", "unknown"):
+        low = row.arch_floor and any(numbers(gpu) < numbers(row.arch_floor) for gpu in gpus)
+        if all(served.values()) and not low and grade in ("native", "minor-version", "unknown"):
             found.append(CondaChoice(row, grade, why, served))
     newest = max((numbers(choice.row.torch) for choice in found), default=(0, 0))
 

@@ -21,7 +21,7 @@ from .store import SCHEMA_MINOR, SCHEMA_VERSION, readable
 from .tables import DATA, KEYS, TABLES, MatrixError, decode
 
 _MAX_BYTES = 64 << 20
-_TOLERATED = ("sources: ", "unknown field", "between lines of [ and ]")
+_TOLERATED = ("sources: ", "unknown field", "between lines of [ and ]", "lies after the matrix' own")
 """What `lint` says of a newer minor or of a matrix that has some tables only, and what no verdict depends on."""
 
 

@@ -44,6 +44,7 @@ class TorchBuild(Row, frozen=True, kw_only=True, gc=False):
 class CondaBuild(Row, frozen=True, kw_only=True, gc=False):
     """One CUDA build of conda-forge's pytorch, as the merged recipe has it. build: pattern of its build string;
     cuda_floor: what the virtual package __cuda has to reach (by cuda-version); needs_cuda: not installed without it;
+    arch_floor: what __cuda_arch (CEP 46) has to reach, by the metapackage cuda-arch, '' where the recipe names none;
     glibc: of the system at least; commit: of the feedstock, the last one with this version and CUDA."""
 
     torch: str
@@ -57,6 +58,7 @@ class CondaBuild(Row, frozen=True, kw_only=True, gc=False):
     sass: tuple[str, ...]
     ptx: tuple[str, ...] = ()
     glibc: str = ""
+    arch_floor: str = ""
     date: str
     commit: str
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from compat_matrix import Matrix
 
 from ..rows import for_each
+from .conftest import Edit
 
 
 @for_each(
@@ -37,3 +40,11 @@ def test_rows_are_those_of_the_recipes(m: Matrix) -> None:
     assert rows["2.10.0", "13.0"].glibc == "2.28" and rows["2.10.0", "12.9"].glibc == "2.17"
     assert all(row.needs_cuda for row in m.conda_rows), "without __cuda none of them is installed"
     assert {row.cuda for row in m.conda_rows if row.platform == "windows" and row.torch == "2.9.1"} == {"12.8"}
+
+
+def test_a_recipe_may_ask_for_an_architecture(changed: Callable[[str, Edit], Matrix]) -> None:
+    """cuda-arch of CEP 46: what `__cuda_arch`, the lowest capability of the machine, has to reach."""
+    before = changed("conda", lambda rows: None).conda_builds(["7.0"], "580.82.07", python="3.11")
+    m = changed("conda", lambda rows: [row.update(arch_floor="8.0") for row in rows])
+    assert before and not m.conda_builds(["7.0"], "580.82.07", python="3.11")
+    assert m.conda_builds(["8.0"], "580.82.07", python="3.11")

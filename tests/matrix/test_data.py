@@ -102,6 +102,15 @@ def test_lint_notices(changed: Callable[[str, Edit], Matrix], table: str, edit: 
     assert any(words in problem for problem in problems), problems
 
 
+def test_lint_notices_a_date_and_a_row_that_is_never_read(changed: Callable[[str, Edit], Matrix]) -> None:
+    wrong = changed("drivers", lambda rows: rows[3].update(first_release_date="last spring")).lint()
+    assert any("first_release_date 'last spring' is no date" in text for text in wrong)
+    late = changed("drivers", lambda rows: rows[3].update(first_release_date="2031-01-01")).lint()
+    assert any("lies after the matrix' own" in text for text in late)
+    shadowed = changed("cudnn", lambda rows: rows[0].update(until="99.0.0")).lint()
+    assert any("another row answers for it" in text for text in shadowed)
+
+
 def test_lint_notices_an_unused_source(copy: Path) -> None:
     path = copy / "sources.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"spare": "a page"}), encoding="utf-8")

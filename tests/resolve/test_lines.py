@@ -12,7 +12,7 @@ from compat_matrix import Matrix
 from compat_matrix.resolver import Candidate, Question, resolve
 from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
-from doctor.fixes.install import Install
+from doctor.fixes.install import Install, of_build
 from doctor.resolve.choice import lines
 from doctor.resolve.formats import FORMATS, environment_yml, pyproject_toml
 
@@ -105,3 +105,25 @@ def test_formats_are_for_the_same_build() -> None:
     conda = Question(gpus=("8.9",), driver="535.183.01", python="3.12")
     text = environment_yml(m, conda, resolve(m, conda).candidates[0])
     assert "python=3.12" in text and re.search(r"pytorch=[\d.]+=cuda129", text)
+
+
+@pytest.mark.slow
+def test_every_line_of_a_fix_names_what_is_published() -> None:
+    """Fixes take their builds from `best_builds`: each that it can answer, as the line that is printed of it."""
+    m = matrix()
+    tags = {row.tag: row for row in m.index_urls}
+    with Faults() as faults:
+        for q in questions():
+            if q.wishes:
+                continue
+            for one in m.best_builds(list(q.gpus), q.driver or None, q.os, q.arch, forward_compat=True, limit=1000):
+                with faults.of(f"{q.gpus} {q.driver} {q.os}: torch {one.torch} {one.tag}"):
+                    row = m.torch_build(one.torch, one.tag, q.platform)
+                    assert row is not None and row.published == "yes"
+                    wanted = of_build(one)
+                    tag = wanted.index.removeprefix(INDEX) if wanted.index else m.pypi_tag(one.torch, q.platform)
+                    assert tag == one.tag and (not wanted.index or one.torch in tags[one.tag].torch)
+                    assert wanted.packages[0].partition("+")[0] == f"torch=={one.torch}"
+                    for package in wanted.packages[1:]:
+                        name, version = re.split(r"[=>]=", package.partition("+")[0])
+                        assert version in {r.version for r in m.companion_rows if r.package == name}, package
