@@ -213,7 +213,7 @@ def _gives_up(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
     if one.grade == "minor-version":
         lost.append("kernels that are compiled at run time from PTX newer than the driver (its own code runs)")
     if one.grade == "forward-compat":
-        lost.append(f"nothing but a step: {one.compat_package} has to be installed and on the loader's path")
+        lost.append(f"no feature, but {one.compat_package} has to be installed and come first on the loader's path")
     if numbers(one.build.torch)[:2] < newest[:2]:
         lost.append(f"what torch {newest[0]}.{newest[1]} has beyond {one.build.torch}")
     lost += [choice.gives_up for choice in one.chosen if choice.gives_up]
