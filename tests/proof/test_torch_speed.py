@@ -201,8 +201,10 @@ def test_all_of_it_on_a_gpu_with_little_free_memory(
         "fp8": ("TFLOP/s", "tensor-cores"),
         "int8": ("TOP/s", "tensor-cores"),
     }
-    # Of edge 1024 at most: the square, the shape of whole waves, or that of half the depth, whichever ran fastest.
-    assert all(rate.detail["shrunk"] == 1 and rate.detail["k"] in (512, 1024) for rate in products.values())
+    # How large within what is free, and in which of three shapes, is a matter of this machine's speed.
+    sizes = [(rate.detail["m"], rate.detail["n"], rate.detail["k"]) for rate in products.values()]
+    assert all(rate.detail["shrunk"] == 1 for rate in products.values())
+    assert all(min(size) >= 512 and max(size) < 2048 for size in sizes), sizes
     assert found.whats("copy") == {"h2d-pinned", "h2d-pageable", "d2h-pinned", "d2h-pageable"}
     assert found.whats("launch") == {"eager", "graph"} and found.whats("operation") == OPERATIONS.keys()
     operation = found.rate("operation", "linear").detail
