@@ -1,11 +1,13 @@
 """How well `gpudoctor explain - --format json` finds confirmed root causes in texts that people pasted.
 
-    python benchmarks/cases.py [--cases DIR] [--process] [--wrong] [--sound] [--only TEXT]
+    python benchmarks/cases.py [--cases DIR] [--lines] [--log] [--process] [--wrong] [--sound] [--only TEXT]
 
 DIR (else the public cases beside this script) holds one JSON file per case (facts, error_text, collect_env,
-root_cause, decidable, also, healthy) and `render.py`, which turns a case into text. Each text goes through the real
-command: in this process, or with --process in one of its own. Prints figures in all and for each root cause, what was
-taken for what, and with --wrong each case that is wrong.
+root_cause, decidable, also, healthy) and perhaps a `render.py` of its own, which turns a case into text. Each text goes
+through the real command: in this process, or with --process in one of its own. Prints figures in all (intervals are
+Wilson's, 95 %) and for each root cause, what was taken for what, and with --wrong each case that is wrong.
+--lines: only what a machine printed (error_text, collect_env), of the cases that have such lines. --log: the text in
+the midst of 40 kB of a real training log.
 --sound also applies each failing finding's first fix to the facts: it must go away, and no new failure may come.
 """
 
@@ -19,8 +21,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
+
+CASES = Path(__file__).parent / "cases"
 
 
 class Answer(NamedTuple):
@@ -37,6 +42,8 @@ class Answer(NamedTuple):
     possible: tuple[str, ...]
     likely: bool
     """A warning calls a cause likely."""
+    nothing: bool
+    """Nothing points at the environment: no failure, no warning, and no cause likelier than none."""
 
     @property
     def right(self) -> tuple[str, ...]:
@@ -56,10 +63,17 @@ class Answer(NamedTuple):
         """Id of the first finding, proven or called likely; where there is none, of the likeliest possible cause."""
         return self.first or (self.possible[0] if self.possible else "")
 
+    @property
+    def three(self) -> list[str]:
+        """The first three that are named: findings that say something, then possible causes."""
+        found = [name for name, status in self.findings if status in ("fail", "warn")]
+        return [*dict.fromkeys([*found, *self.possible])][:3]
+
 
 def renderer(folder: Path) -> Callable[[dict[str, Any]], str]:
-    """`render` of the folder's own render.py."""
-    spec = importlib.util.spec_from_file_location("render_cases", folder / "render.py")
+    """`render` of the folder's own render.py, else of the public cases'."""
+    own = folder / "render.py"
+    spec = importlib.util.spec_from_file_location("render_cases", own if own.exists() else CASES / "render.py")
     if spec is None or spec.loader is None:
         raise SystemExit(f"{folder} has no render.py")
     module = importlib.util.module_from_spec(spec)
@@ -105,7 +119,13 @@ def answer(case: dict[str, Any], report: dict[str, Any]) -> Answer:
         len(report["needs"]),
         tuple(report["possible"]),
         bool(report["likely"]),
+        not found or (found[0][1] == "unknown" and not report["possible"]),
     )
+
+
+def printed(case: dict[str, Any]) -> dict[str, Any]:
+    """The case with what a machine printed alone."""
+    return {**case, "facts": {}}
 
 
 def unsound(report: dict[str, Any]) -> str:
@@ -122,7 +142,13 @@ def unsound(report: dict[str, Any]) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    return f"{part}/{whole} ({100 * part / whole:.1f} %)" if whole else "0/0"
+    """`571 of 803 (71 %, 68 to 74)`."""
+    if not whole:
+        return "0 of 0"
+    rate, z = part / whole, 1.96
+    middle = (rate + z * z / (2 * whole)) / (1 + z * z / whole)
+    half = z * sqrt(rate * (1 - rate) / whole + z * z / (4 * whole * whole)) / (1 + z * z / whole)
+    return f"{part} of {whole} ({100 * rate:.0f} %, {100 * (middle - half):.0f} to {100 * (middle + half):.0f})"
 
 
 def print_figures(answers: Sequence[Answer]) -> None:
@@ -142,6 +168,7 @@ def print_figures(answers: Sequence[Answer]) -> None:
     for words, part, whole in (
         ("decidable: first finding right", first, sick),
         ("decidable: first finding right, or the likeliest possible cause", likely, sick),
+        ("decidable: right in the first three named", sum(bool({*a.three} & {*a.right}) for a in sick), sick),
         ("decidable: among the findings", among, sick),
         ("decidable: confident and wrong", len(wrong), sick),
         ("decidable: honest unknown", len(unknown), sick),
@@ -150,6 +177,7 @@ def print_figures(answers: Sequence[Answer]) -> None:
         ("undecidable: right cause proven or possible", named, undecided),
         ("healthy: false failures", sum(bool(a.failing) for a in healthy), healthy),
         ("healthy: a cause called likely", sum(a.likely for a in healthy), healthy),
+        ("healthy: no cause named at all", sum(a.nothing for a in healthy), healthy),
     ):
         print(f"{words}: {percent(part, len(whole))}")
     print(f"unknown before a proven failure: {len(late)}")
@@ -173,18 +201,27 @@ def print_slugs(answers: Sequence[Answer]) -> None:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=Path, default=Path(__file__).parent / "cases", help="default: the public ones")
+    parser.add_argument("--cases", type=Path, default=CASES, help="default: the public ones")
+    parser.add_argument("--lines", action="store_true", help="only what a machine printed")
+    parser.add_argument("--log", action="store_true", help="in the midst of 40 kB of a training log")
     parser.add_argument("--process", action="store_true", help="one process for each case, as people run it")
     parser.add_argument("--wrong", action="store_true", help="list each case that is wrong")
     parser.add_argument("--sound", action="store_true", help="apply the first fix of each failure to the facts")
     parser.add_argument("--only", default="", help="only cases whose id or root cause holds this text")
     given = parser.parse_args()
     render, ask = renderer(given.cases), ask_process if given.process else ask_here
+    log = (CASES.parent / "training_log.txt").read_text("utf-8").splitlines() if given.log else []
+    half = len(log) // 2
     answers, broken = [], []
     for path in sorted(given.cases.glob("*.json")):
         case = json.loads(path.read_text("utf-8"))
+        if given.lines:
+            case = printed(case)
+            if not (case.get("error_text") or case.get("collect_env")):
+                continue
         if given.only in case["id"] or given.only in case["root_cause"]["slug"]:
-            report = ask(render(case))
+            text = render(case)
+            report = ask("\n".join([*log[:half], text.rstrip("\n"), *log[half:]]) + "\n" if log else text)
             answers.append(answer(case, report))
             broken += [(case["id"], why) for why in ([unsound(report)] if given.sound else []) if why]
     print_figures(answers)

@@ -15,37 +15,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from math import sqrt
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import itertools
 
+from benchmarks.cases import percent
 from doctor.text import solved
 from doctor.text.ranker import NOTHING, model, probability
 from training.ranker import crossvalidated, everything, ranks_of, right_within
 from training.ranker_calibrate import Ranks
-from training.ranker_cases import LOG, Example, frozen, inside_log, terms_of
+from training.ranker_cases import LOG, Example, frozen, inside_log, speaks, terms_of
 from training.ranker_solved import solved as solved_file
 
 _BINS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 
 
-def share(part: int, whole: int) -> str:
-    """`571 of 803 (71 %, 68 to 74)`."""
-    if not whole:
-        return "0 of 0"
-    rate, z = part / whole, 1.96
-    middle = (rate + z * z / (2 * whole)) / (1 + z * z / whole)
-    half = z * sqrt(rate * (1 - rate) / whole + z * z / (4 * whole * whole)) / (1 + z * z / whole)
-    return f"{part} of {whole} ({100 * rate:.0f} %, {100 * (middle - half):.0f} to {100 * (middle + half):.0f})"
-
-
 def print_places(words: str, ranks: Sequence[Ranks], struck: bool = False) -> None:
     """First, and in the first three."""
     first, three = (right_within(ranks, places, struck) for places in (1, 3))
-    print(f"| {words} | {share(first, len(ranks))} | {share(three, len(ranks))} |")
+    print(f"| {words} | {percent(first, len(ranks))} | {percent(three, len(ranks))} |")
 
 
 def print_reliability(ranks: Sequence[Ranks]) -> None:
@@ -60,7 +50,7 @@ def print_reliability(ranks: Sequence[Ranks]) -> None:
         some = [(told, right) for told, right in calls if low <= told < high]
         if some:
             mean = sum(told for told, _ in some) / len(some)
-            rate = share(sum(right for _, right in some), len(some))
+            rate = percent(sum(right for _, right in some), len(some))
             print(f"| {low:.0%} to {min(high, 1):.0%} | {len(some)} | {mean:.0%} | {rate} |")
 
 
@@ -80,24 +70,25 @@ def print_beside_rules(ranks: Sequence[Ranks]) -> None:
     proven = [one for one in sick if rules[one.example.id].first]
     named = sum(rules[one.example.id].first in right[one.example.id] for one in proven)
     print(f"\nsick cases judged by rules that had not seen them: {len(sick)}")
-    print(f"proven: {len(proven)}, of these right {share(named, len(proven))}")
-    print(f"proven, else the hand-kept suggestions: {share(named + hits(silent, 1, of_hand=True), len(sick))}")
-    print(f"proven, else the model: {share(named + hits(silent, 1), len(sick))}; ", end="")
-    print(f"in the first three {share(named + hits(silent, 3), len(sick))}")
-    print(f"silent rules, {len(silent)} sick: suggestions first {share(hits(silent, 1, True), len(silent))}, ", end="")
-    print(
-        f"first three {share(hits(silent, 3, True), len(silent))}; model first {share(hits(silent, 1), len(silent))}, ",
-        end="",
-    )
-    print(f"first three {share(hits(silent, 3), len(silent))}")
+    print(f"proven: {len(proven)}, of these right {percent(named, len(proven))}")
+    print(f"proven, else the hand-kept suggestions: {percent(named + hits(silent, 1, of_hand=True), len(sick))}")
+    print(f"proven, else the model: {percent(named + hits(silent, 1), len(sick))}; ", end="")
+    print(f"in the first three {percent(named + hits(silent, 3), len(sick))}")
+    print(f"silent rules, {len(silent)} sick:")
+    for words, of_hand in (("suggestions", True), ("model", False)):
+        one, three = (percent(hits(silent, places, of_hand), len(silent)) for places in (1, 3))
+        print(f"  {words} first {one}, in the first three {three}")
     calls = f"{about['threshold_right']} of {about['threshold_calls']} right"
     print(f"called likely: from {about['threshold']:.2f} on, {calls}")
     sound = [one for one in ranks if one.example.cause == NOTHING]
-    called = 0
+    called = []
     for one in sound:
         first, part = next(iter(one.shares(about["sharpness"]).items()))
-        called += first != NOTHING and round(probability(about["calibration"], part), 2) >= about["threshold"]
-    print(f"sound cases called likely sick: {share(called, len(sound))}")
+        if first != NOTHING and round(probability(about["calibration"], part), 2) >= about["threshold"]:
+            called.append(one)
+    print(f"sound cases ranked as likely sick: {percent(len(called), len(sound))}; ", end="")
+    told = sum(speaks(one.example.text) for one in called)
+    print(f"where a line says that something fails, and so told: {percent(told, len(sound))}")
 
 
 def print_causes(ranks: Sequence[Ranks]) -> None:
@@ -119,9 +110,9 @@ def print_similar(examples: Sequence[Example]) -> None:
         if others:
             cosine, number = max(others)
             near.append((cosine, cases[number].cause in one.right))
-    print(f"\nnearest solved case has the same cause: {share(sum(right for _, right in near), len(near))}; ", end="")
+    print(f"\nnearest solved case has the same cause: {percent(sum(right for _, right in near), len(near))}; ", end="")
     told = [right for cosine, right in near if cosine >= solved.NEAR]
-    print(f"with cosine >= {solved.NEAR}: {share(sum(told), len(told))}")
+    print(f"with cosine >= {solved.NEAR}: {percent(sum(told), len(told))}")
 
 
 def ranked_otherwise(
