@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compat_matrix.versions import numbers
 
 from ..findings import Policy, Skip
@@ -23,11 +25,15 @@ def installed(s: Snapshot, *names: str) -> Distribution | None:
     return next((have[name] for name in names if name in have), None)
 
 
-def gpu_wanted(s: Snapshot, p: Policy) -> None:
-    """Skips where there is no GPU to use, or none is to be used."""
+def gpu_wanted(s: Snapshot, p: Policy, toolkits: Sequence[str] = ()) -> None:
+    """Skips where there is no GPU to use, or none is to be used.
+
+    `toolkits` that do not fit were told of: then one is wanted, also where nobody looked for it.
+    """
     if p.expect.kind == "none":
         raise Skip("--expect none: no GPU is expected where this runs")
-    if not has_gpu(s):
+    unasked = isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked"
+    if not has_gpu(s) and not (toolkits and unasked):
         raise Skip("no NVIDIA GPU was seen")
 
 
@@ -38,6 +44,20 @@ def weight(s: Snapshot, p: Policy, *names: str) -> str:
         return "fail"
     version = s.torch.version
     return "remark" if not isinstance(version, Missing) else "warn"
+
+
+def other_toolkits(s: Snapshot, cuda: str) -> list[str]:
+    """Versions of the CUDA toolkits that are told of, where none has the libraries of a build for `cuda`.
+
+    Before 11 the file names bear both numbers (libcudart.so.10.1), from 11 on the first alone. Empty where one fits,
+    no toolkit is told, or the libraries themselves are known.
+    """
+    if not isinstance(s.cuda.libraries, Missing):
+        return []
+    told = [known(s.cuda.nvcc_version), *(known(kit.version) for kit in known(s.cuda.toolkits) or ())]
+    here = list(dict.fromkeys(version for version in told if version))
+    parts = 1 if numbers(cuda)[:1] >= (11,) else 2
+    return [] if any(numbers(version)[:parts] == numbers(cuda)[:parts] for version in here) else here
 
 
 def missing_libraries(s: Snapshot, sonames: tuple[str, ...]) -> list[str]:

@@ -23,10 +23,12 @@ import re
 from compat_matrix.frameworks import sonames
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.frameworks import cuda_wheels, replace_package
-from ..snapshot import Distribution, Snapshot, known, need
-from ._frameworks import gpu_wanted, installed, missing_libraries, weight
+from ..fixes.install import conda_line
+from ..fixes.where import RECHECK
+from ..snapshot import Distribution, Missing, Snapshot, Toolkit, known, need
+from ._frameworks import gpu_wanted, installed, missing_libraries, other_toolkits, weight
 
 CHECK = Check(
     __name__,
@@ -48,11 +50,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     d = installed(s, "tensorflow", "tensorflow-gpu")
     if d is None:
         raise Skip("TensorFlow is not installed")
-    gpu_wanted(s, p)
-    if known(s.host.system) == "windows" or known(s.host.architecture) != "x86_64" or d.installer == "conda":
+    row = next(iter(m.framework("tensorflow", d.version)), None)
+    kits = other_toolkits(s, row.cuda) if row and not row.extra else []
+    gpu_wanted(s, p, kits)
+    machine = known(s.host.architecture) or ("x86_64" if kits else "")
+    if known(s.host.system) == "windows" or machine != "x86_64" or d.installer == "conda":
         raise Skip("this TensorFlow is no GPU build of PyPI")
     pins = _pinned(d)
-    row = next(iter(m.framework("tensorflow", d.version)), None)
     if pins:
         cuda, cudnn = pins
         runtime = f"libcudart.so.{cuda}" + (".0" if cuda == "11" else "")
@@ -61,7 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         cuda, cudnn, names = row.cuda, row.cudnn, sonames(row)
     else:
         return
-    lost = missing_libraries(s, names)
+    lost = list(names) if kits else missing_libraries(s, names)
     facts = {"tensorflow": d.version, "cuda": cuda, "cudnn": cudnn, "missing": lost}
     say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "tensorflow"), CHECK.remark)
     blind = numbers(d.version)[:3] == (2, 16, 1)
@@ -78,8 +82,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
         yield say(title, "2.16.2 and newer find them.", facts=facts, subject="tensorflow", fixes=(fix,))
     elif lost:
-        title = f"TensorFlow {d.version} does not find {', '.join(lost)}"
-        detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; neither wheels nor the loader's path supply them."
+        named = f"does not find {', '.join(lost)}"
+        title = f"TensorFlow {d.version} {f'needs CUDA {cuda}, and not {kits[0]}' if kits else named}"
+        here = f"the toolkit here is {', '.join(kits)}" if kits else "neither wheels nor the loader's path supply them"
+        detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; {here}."
         yield say(
             title,
             detail,
@@ -96,9 +102,23 @@ def _fixes(s: Snapshot, m: Matrix, d: Distribution, cuda: str, cudnn: str, *, ex
         return (cuda_wheels(s, numbers(cuda)[0], numbers(cudnn)[0], parts, f"tensorflow[and-cuda]=={d.version}"),)
     newer = _with_extra(s, m)
     if not newer:
-        return ()
+        return (_by_conda(s, cuda, cudnn),) if isinstance(s.cuda.libraries, Missing) else ()
     spec, title = f"tensorflow[and-cuda]=={newer}.*", f"Install TensorFlow {newer} with its CUDA libraries"
     return (replace_package(s, [], spec, [("tensorflow", newer)], id="upgrade-tensorflow", title=title),)
+
+
+def _by_conda(s: Snapshot, cuda: str, cudnn: str) -> Fix:
+    """The libraries of its CUDA beside it, where no release with wheels has a build for this Python."""
+    step = Step(
+        text="Into the environment of this TensorFlow; the second line before it starts.",
+        command=f"{conda_line(s, [f'cudatoolkit={cuda}', f'cudnn={cudnn}'])}\n"
+        "export LD_LIBRARY_PATH=$CONDA_PREFIX/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+        where="environment",
+        changes={"cuda.toolkits": (Toolkit(path="$CONDA_PREFIX", version=cuda),), "cuda.nvcc_version": RECHECK},
+    )
+    return Fix(
+        id="cuda-of-tensorflow-by-conda", title=f"Install the libraries of CUDA {cuda} from conda", steps=(step,)
+    )
 
 
 def _pinned(d: Distribution) -> tuple[str, str] | None:

@@ -2,16 +2,20 @@
 
 What is wrong, one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA majors that write
 into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so the one
-installed last has overwritten the other's files; a symbol of a CUDA library is missing.
+installed last has overwritten the other's files; a symbol of a CUDA library is missing; the compiler's wheel
+(nvidia-cuda-nvcc) is of another CUDA than the headers (nvidia-cuda-runtime) that it compiles against.
 
 How it shows: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
-symbol: ncclCommResume`, `undefined symbol: ncclMemFree`.
+symbol: ncclCommResume`, `undefined symbol: ncclMemFree`, `CUDA compiler and CUDA toolkit headers are incompatible`,
+`ptxas fatal : Unsupported .version 9.3; current version is '9.0'`.
 
 Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, packages that pin other
 versions of these wheels.
 
 How to fix it: remove the wheels for the other CUDA and install the pinned ones again. Do both: the removal also deletes
 files that they share.
+
+The compiler's wheel is judged where something is compiled (`--building`); else it is a remark.
 
 Leftover wheels for another major whose folders and file names are their own (nvidia-cublas-cu11 beside -cu12) are
 harmless.
@@ -25,7 +29,7 @@ import re
 from typing import Any
 
 from ..findings import Check, Findings, Matrix, Policy
-from ..fixes.libraries import install_pins
+from ..fixes.libraries import compiler_of_runtime, compilers_apart, install_pins
 from ..fixes.pins import Pin, cuda_pins, library_of, older, requires
 from ..snapshot import Missing, Snapshot, known, need
 from ._errors import first_line, import_failed, texts, undefined_symbol
@@ -49,6 +53,7 @@ _ONE_FOLDER = ("cudnn", "nccl", "cusparselt", "nvshmem")
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for an nvJitLink older than the pin, or shared folders whose content is not what torch pins."""
+    yield from _compiler_apart(s, p)
     cuda_build(s)
     distributions = need("python.distributions", s.python.distributions)
     need("torch.requires", requires(s))
@@ -59,6 +64,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     for name in _ONE_FOLDER:
         if name in pins:
             yield from _shared_folder(s, name, pins[name], have, symbol if library.lower() == f"lib{name}" else "")
+
+
+def _compiler_apart(s: Snapshot, p: Policy) -> Findings:
+    """nvcc refuses headers of another CUDA than its own (CCCL compares both numbers)."""
+    for nvcc, runtime in compilers_apart(s):
+        wanted = ".".join(runtime.version.split(".")[:2])
+        title = f"{nvcc.name} {nvcc.version} is of another CUDA than {runtime.name} {runtime.version}"
+        detail = "What it compiles includes the headers of the runtime's wheel, which must be of the compiler's CUDA."
+        say = CHECK.warn if p.building else CHECK.remark
+        facts = {"compiler": nvcc.version, "runtime": runtime.version, "wanted": f"{nvcc.name}=={wanted}.*"}
+        fixes = (compiler_of_runtime(s, nvcc, runtime),) if p.building else ()
+        yield say(title, detail, facts=facts, subject=nvcc.name, fixes=fixes)
 
 
 def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symbol: str) -> Findings:

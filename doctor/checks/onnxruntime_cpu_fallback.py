@@ -27,7 +27,7 @@ from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.extensions import without_libraries
 from ..fixes.frameworks import PRELOAD, cuda_wheels, keep_onnxruntime_gpu, replace_package
 from ..snapshot import Distribution, Snapshot, known
-from ._frameworks import gpu_wanted, installed, missing_libraries
+from ._frameworks import gpu_wanted, installed, missing_libraries, other_toolkits, weight
 from ._linked import libraries_of
 
 CHECK = Check(
@@ -50,7 +50,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     cpu, gpu = installed(s, "onnxruntime"), installed(s, "onnxruntime-gpu")
     if cpu is None and gpu is None:
         raise Skip("ONNX Runtime is not installed")
-    gpu_wanted(s, p)
+    row = next(iter(m.framework("onnxruntime-gpu", gpu.version)), None) if gpu else None
+    kits = other_toolkits(s, row.cuda) if row and not row.extra else []
+    gpu_wanted(s, p, kits)
     say = CHECK.fail if "onnxruntime-gpu" in p.require else CHECK.warn
     if gpu is None:
         yield CHECK.remark(
@@ -67,6 +69,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         fix = keep_onnxruntime_gpu(s, f"onnxruntime-gpu=={gpu.version}", gpu.version)
         yield say(title, detail, facts=facts, subject="onnxruntime", fixes=(fix,))
         return
+    if row and kits:
+        say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "onnxruntime-gpu"), CHECK.remark)
+        title = f"onnxruntime-gpu {gpu.version} needs CUDA {row.cuda}, and not {kits[0]}: it runs on the CPU"
+        detail = f"It is built for CUDA {row.cuda} and cuDNN {row.cudnn}; the toolkit here is {', '.join(kits)}."
+        yield say(title, detail, facts={**facts, "toolkits": kits}, subject="onnxruntime-gpu", fixes=_for(s, m, kits))
+        return
     needed = _needed(s, m, gpu)
     lost = missing_libraries(s, needed) if needed else []
     if lost:
@@ -76,6 +84,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         yield say(
             title, detail, facts={**facts, "missing": lost}, subject="onnxruntime-gpu", fixes=_fixes(s, major, needed)
         )
+
+
+def _for(s: Snapshot, m: Matrix, toolkits: list[str]) -> tuple[Fix, ...]:
+    """The newest onnxruntime-gpu that is built for the toolkit that is there, and has a build for this Python."""
+    python = ".".join(map(str, numbers(known(s.python.patient.version))[:2]))
+    rows = [r for r in m.frameworks if r.package == "onnxruntime-gpu" and (not python or python in r.pythons)]
+    found = [r for r in rows if not r.source.startswith("cupy") and not other_toolkits(s, r.cuda)]
+    newest = max(found, key=lambda r: numbers(r.version), default=None)
+    if newest is None:
+        return ()
+    title = f"Install onnxruntime-gpu {newest.version}, which is built for CUDA {toolkits[0].partition('.')[0]}"
+    spec = f"onnxruntime-gpu=={newest.version}.*"
+    put = [("onnxruntime-gpu", newest.version)]
+    return (replace_package(s, [], spec, put, id="onnxruntime-for-toolkit", title=title),)
 
 
 def _needed(s: Snapshot, m: Matrix, gpu: Distribution) -> tuple[str, ...]:

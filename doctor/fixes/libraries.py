@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from compat_matrix.versions import numbers, torch_version
 
 from ..findings import Fix, Matrix, Step
@@ -63,6 +65,29 @@ def install_pins(
     request = Install(packages=tuple(pin.requirement for pin in pins), again=names, deps=any(p.extras for p in pins))
     steps.append(step(s, request, "Install the versions that torch pins.", changes=_installed(s, pins, drop)))
     return Fix(id=id, title=title, steps=tuple(steps), note=note(s, request))
+
+
+def compilers_apart(s: Snapshot) -> list[tuple[Distribution, Distribution]]:
+    """Wheels of nvcc beside those of the runtime for the same major, where they are of two CUDA versions."""
+    have = {d.name: d for d in known(s.python.distributions) or ()}
+    pairs = []
+    for name, nvcc in have.items():
+        if name.startswith("nvidia-cuda-nvcc"):
+            runtime = have.get(name.replace("nvcc", "runtime"))
+            if runtime and numbers(runtime.version)[:2] != numbers(nvcc.version)[:2]:
+                pairs.append((nvcc, runtime))
+    return [(one, other) for one, other in pairs if len(numbers(one.version)) > 1 and len(numbers(other.version)) > 1]
+
+
+def compiler_of_runtime(s: Snapshot, nvcc: Distribution, runtime: Distribution) -> Fix:
+    """The compiler's wheel for the CUDA of the runtime's, which torch pins."""
+    cuda = ".".join(runtime.version.split(".")[:2])
+    pin = Pin(nvcc.name, cuda, "", prefix=True)
+    request = Install(packages=(pin.requirement,))
+    text = f"Install the compiler of CUDA {cuda}, whose headers are here."
+    changes = {"python.distributions": with_distributions(s, [replace(nvcc, version=runtime.version)])}
+    title = f"Install {nvcc.name} {cuda}"
+    return Fix(id="install-matching-nvcc-wheel", title=title, steps=(step(s, request, text, changes=changes),))
 
 
 def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:

@@ -97,6 +97,13 @@ def _nvjitlink(value: str, f: Facts) -> bool:
     return bool(have and len(needed) == 2) and ((numbers(have)[:2] < needed) is (value == "older"))
 
 
+def _compiler_apart(f: Facts) -> bool:
+    """The wheels of nvcc and of the runtime are of two CUDA versions."""
+    have = f.packages
+    pairs = ((have[name], have.get(name.replace("nvcc", "runtime"), "")) for name in have if "cuda-nvcc" in name)
+    return any(other and numbers(one)[:2] != numbers(other)[:2] for one, other in pairs)
+
+
 def _two_kinds(value: str, f: Facts) -> bool:
     """Wheels that write the same files: of one library and major, for two CUDAs."""
     wheels = {name: version for name, version in f.packages.items() if name.startswith(value)}
@@ -166,6 +173,7 @@ OPERATORS: dict[str, Operator] = {
     "packages-not": Operator(lambda value, f: not set(value) & f.packages.keys(), _words),
     "two-kinds": Operator(_two_kinds, _word),
     "two-sources": Operator(lambda value, f: two_sources(f.s, value), _word),
+    "compiler-apart": Operator(lambda value, f: _compiler_apart(f) is value, _flag),
     "nvjitlink-wheel": Operator(_nvjitlink, _one_of("older", "newer")),
     "source-build": Operator(
         lambda value, f: bool(re.search(r"\+git|\da0", known(f.s.torch.version) or "")) is value, _flag

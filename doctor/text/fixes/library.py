@@ -16,7 +16,7 @@ from ...fixes.driver import RPM, other_host
 from ...fixes.install import Install
 from ...fixes.jetson import jetson_build
 from ...fixes.libcuda import without_folders
-from ...fixes.libraries import cudnn_wheels, off_library_path
+from ...fixes.libraries import compiler_of_runtime, compilers_apart, cudnn_wheels, off_library_path
 from ...fixes.machine import capabilities, torch_cuda
 from ...fixes.packages import uninstall_command
 from ...fixes.selection import environment_with
@@ -47,8 +47,16 @@ def _pinned_again(t: Evidence) -> Iterable[Fix]:
     return (torch_again(t, "with its CUDA libraries"),)
 
 
+_OF_COMPILERS = ("ptxas-ptx-older", "headers-of-other-compiler")
+
+
 def _mixed(t: Evidence) -> Iterable[Fix]:
-    """The wheels of the other CUDA go first: removing them takes the shared files away too."""
+    """The wheels of the other CUDA go first: removing them takes the shared files away too.
+
+    Where the compiler's wheel is what is apart: that one alone.
+    """
+    if t.symptom.id in _OF_COMPILERS and (apart := compilers_apart(t.s)):
+        return [compiler_of_runtime(t.s, nvcc, runtime) for nvcc, runtime in apart]
     again, cuda = torch_again(t, "with its CUDA libraries"), torch_cuda(t.s, t.m)
     have = known(t.s.python.distributions) or ()
     names = [d.name for d in have if re.fullmatch(r"nvidia-(?:cudnn|nccl)-cu\d\d", d.name)]
