@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ..findings import Check, Finding, Findings, Fix, Step
 from ..snapshot import Missing, Snapshot, Symptom
+from .torch_cleared import NO_CODE, OF_NO_CODE
 
 _NAMES = ("cuDNN", "nvidia-", "bitsandbytes", "flash-attn", "libcuda", "libnvidia", "torch ", "torch'", "torchvision",
           "xformers", "nouveau", "nvcc")  # fmt: skip
@@ -15,7 +16,8 @@ _WHERE = ("shell", "environment", "dockerfile", "container-start", "host", "wind
 
 def forgetting(finding: Finding, s: Snapshot) -> Finding:
     """The finding, whose fixes also take away the text's messages of the same cause: they tell of the time before."""
-    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id)
+    gone = NO_CODE if finding.id in OF_NO_CODE else ()
+    rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id and symptom.id not in gone)
     if len(rest) == len(s.symptoms):
         return finding
     fixes = []

@@ -20,6 +20,7 @@ from .enrich import enriched
 from .fixes.offer import doable, made
 from .quoted import quoted
 from .suspects import left_open, needs, proven, suspected
+from .torch_cleared import with_cleared_torch
 from .unread import with_unread
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     s = enriched(snapshot, matrix)
     catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
     judged = [no_mismatch(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
+    s = with_cleared_torch(s, judged)
     examined = without_causes([_with_words(one, s, matrix) for one in judged], s)
     report = compose(s, matrix, policy, examined)
     left = left_open(s, report.findings, report.checks)

@@ -16,6 +16,7 @@ from .excerpt import Excerpt, excerpt
 from .merge import merge
 from .merge_gpus import counted
 from .messages import find_hits, proven
+from .quantities import quantity_symptoms
 from .search import Haystack
 from .shapes import read_shapes
 from .short_question import is_about_speed, question_of
@@ -72,6 +73,7 @@ READERS = (
     Reader("wsl", "read_wsl", ("wsl", "subsystem")),
     Reader("wsl", "read_wsl_list", ("name state version",), most_lines=4000),
     Reader("cudnn", "read_cudnn", ("cudnn",)),
+    Reader("told_cuda", "read_told_cuda", ("tensorflow", "onnxruntime"), most_lines=400),
     Reader("tracebacks", "read_tracebacks", ("traceback", 'file "')),
     Reader("variables", "read_variables"),
     Reader("session", "read_session", _CALLS),
@@ -161,6 +163,7 @@ def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple
         more.add("short-text")
     found = symptoms(hits, s, more)
     found = (*found, *xid_symptoms(haystack, {x.line for x in found if x.decides}))
+    found = (*quantity_symptoms(lines, s, found), *found)
     if not any(x.decides or x.suggests for x in found):
         known_lines = [(hit.line.number, hit.line.text) for hit in hits if hit.message.fix or hit.message.proves]
         facts = [(one.line, "") for one in statements if not one.path.startswith("raised.")]

@@ -165,6 +165,8 @@ def _allocation(t: Evidence) -> Iterable[Fix]:
     """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
     if t.symptom.id == "slurm-devices-not-constrained":
         return (written(t.s, "constrain-devices"),)
+    if t.symptom.id == "fewer-gpus-than-ordered":  # a GPU was asked for: its own words say what more
+        return ()
     if t.symptom.id == "cli-unknown-device":
         return (written(t.s, "all-gpus-of-the-job", line=variable_line(t.s, "NVIDIA_VISIBLE_DEVICES", "all")),)
     return (written(t.s, "ask-for-known-gpus") if t.symptom.id == "slurm-gres" else ask_for_gpus(t.s),)

@@ -12,6 +12,7 @@ from ...findings import Finding, Fix, Matrix
 from ...fixes.powershell import in_powershell
 from ...fixes.where import RECHECK, guest
 from ...snapshot import Snapshot, Symptom, known
+from ..torch_cleared import NO_CODE, OF_NO_CODE
 from .parts import Builder, Evidence
 
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
@@ -101,7 +102,8 @@ def _built(finding: Finding, deciding: list[Symptom], s: Snapshot, m: Matrix) ->
     if build is None or (deciding[0].exact and deciding[0].fix and not guest(s)):
         return ()
     lines = "\n".join(symptom.text for symptom in (*deciding, *s.symptoms))
-    rest = tuple(symptom for symptom in s.symptoms if symptom not in deciding)
+    gone = NO_CODE if finding.id in OF_NO_CODE else ()
+    rest = tuple(symptom for symptom in s.symptoms if symptom not in deciding and symptom.id not in gone)
     found = [fix for fix in build(Evidence(s, m, deciding[0], lines)) if fix is not None and fix.steps]
     return tuple(_forgetting(fix, {"symptoms": rest}) for fix in found)
 
