@@ -54,8 +54,8 @@ def other_toolkits(s: Snapshot, cuda: str) -> list[str]:
     """
     if not isinstance(s.cuda.libraries, Missing):
         return []
-    told = [known(s.cuda.nvcc_version), *(known(kit.version) for kit in known(s.cuda.toolkits) or ())]
-    here = list(dict.fromkeys(version for version in told if version))
+    versions = [known(s.cuda.nvcc_version), *(known(kit.version) for kit in known(s.cuda.toolkits) or ())]
+    here = list(dict.fromkeys(version for version in versions if version))
     parts = 1 if numbers(cuda)[:1] >= (11,) else 2
     return [] if any(numbers(version)[:parts] == numbers(cuda)[:parts] for version in here) else here
 

@@ -73,7 +73,7 @@ READERS = (
     Reader("wsl", "read_wsl", ("wsl", "subsystem")),
     Reader("wsl", "read_wsl_list", ("name state version",), most_lines=4000),
     Reader("cudnn", "read_cudnn", ("cudnn",)),
-    Reader("told_cuda", "read_told_cuda", ("tensorflow", "onnxruntime"), most_lines=400),
+    Reader("prose_cuda", "read_prose_cuda", ("tensorflow", "onnxruntime"), most_lines=400),
     Reader("tracebacks", "read_tracebacks", ("traceback", 'file "')),
     Reader("variables", "read_variables"),
     Reader("session", "read_session", _CALLS),
