@@ -1,6 +1,7 @@
 """GPUs that work alone cannot pass data to each other.
 
-What is wrong: a copy between two GPUs, or one small all-reduce over all of them, hung, failed or gave wrong values.
+What is wrong: a copy between two GPUs, or one small all-reduce over all of them, hung or failed, or the all-reduce gave
+wrong values. A copy that brings other bytes is `gpu-wrong-results`.
 
 How it shows: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
 losses are wrong.
@@ -45,21 +46,26 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for the pairs, and for the all-reduce, that hung, failed or gave wrong values."""
+    """Fails for the pairs that hung or failed, and for the all-reduce that did or gave wrong values."""
     found_by = measured(s)
     pairs, ring = known(found_by.pairs) or (), found_by.collective
-    bad = [pair for pair in pairs if known(pair.right) is False or pair.fault not in (None, "skipped")]
+    bad = [pair for pair in pairs if known(pair.right) is not False and pair.fault not in (None, "skipped")]
     ring_bad = ring and (known(ring.right) is False or ring.fault not in (None, "skipped"))
     if not bad and not ring_bad:
+        if any(known(pair.right) is False for pair in pairs):
+            raise Skip("data arrived damaged, which another finding tells")
         if not any(known(pair.right) for pair in pairs) and not (ring and known(ring.right)):
             raise Skip("no data was passed between GPUs")
         return
     # GPUs that torch did not prove right take no part in it.
-    by_driver = any(known(proof.right) is False for proof in known(found_by.driver) or ())
-    causes = tuple(cause for cause in CHECK.downstream_of if by_driver or cause != "gpu-wrong-results")
+    wrong = any(known(proof.right) is False for proof in known(found_by.driver) or ())
+    wrong = wrong or any(known(pair.right) is False for pair in pairs)
+    causes = tuple(cause for cause in CHECK.downstream_of if wrong or cause != "gpu-wrong-results")
     if bad:
+        from ..fixes.between_gpus import of_pairs
+
         first = bad[0]
-        how = "arrives damaged" if known(first.right) is False else f"{_FAULT[first.fault or 'failed']}"
+        how = _FAULT[first.fault or "failed"]
         others = f" and {len(bad) - 1} other pair{'s' * (len(bad) > 2)}" if len(bad) > 1 else ""
         peer = known(first.peer_access)
         direct = "" if peer is None else f"They {'copy' if peer else 'do not copy'} directly (peer access)."
@@ -69,7 +75,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             " ".join(word for word in (_sentence(first.error), direct, likely) if word),
             facts={"pairs": [[pair.source, pair.target] for pair in bad], "peer_access": peer},
             subject=f"{first.source}>{first.target}",
-            fixes=_of_pairs(s) if peer else _of_nccl(s),
+            fixes=of_pairs(s) if peer else _of_nccl(s),
             downstream_of=causes,
         )
     if ring and ring_bad:
@@ -122,30 +128,4 @@ def _of_nccl(s: Snapshot) -> tuple[Fix, ...]:
             "If not, the last lines of /tmp/nccl.*.log name what failed.",
             f"NCCL_P2P_DISABLE=1 {log}",
         ),
-    )
-
-
-def _of_pairs(s: Snapshot) -> tuple[Fix, ...]:
-    from ..fixes.gpu_state import elsewhere
-    from ..fixes.speed import AGAIN, here, measured_again
-    from ..fixes.where import on_host
-
-    step = on_host(
-        s,
-        "Switch ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
-        "(Xid) show a link that is down.",
-        "",
-        dict(AGAIN),
-        needs_root=False,
-    )
-    repair = Fix(id="repair-p2p", title="Repair the path between the GPUs", steps=(step,))
-    return (
-        here(
-            "train-without-p2p",
-            "Train without peer-to-peer until it is repaired",
-            "NCCL then passes data through host memory, which is slower. Prove its all-reduce so before you trust it.",
-            "export NCCL_P2P_DISABLE=1 && gpudoctor prove --quick",
-        ),
-        *(measured_again((elsewhere(s),)) if container_kind(s) else ()),
-        repair,
     )

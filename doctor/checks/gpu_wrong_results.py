@@ -1,17 +1,23 @@
-"""A GPU computed wrong values.
+"""A GPU computed wrong values, or copied other bytes than it was given.
 
-What is wrong: a kernel of our own, or a matrix product or convolution by torch, gave different numbers than float64 on
-the CPU for the same random input. Everything that this GPU computes is in doubt.
+What is wrong: a kernel of our own, a matrix product or a convolution by torch gave different numbers than float64 for
+the same random input; or a copy inside the GPU's memory, between it and the host, or to another GPU, arrived with other
+bytes. Everything that this GPU computes is in doubt.
 
 How it shows: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
 
 Why it happens: most often a defective or overclocked chip or memory; heat; memory errors that ECC would have reported,
-if ECC is off; rarely a bug in the driver or a library.
+if ECC is off; rarely a bug in the driver or a library. Between two GPUs: an IOMMU or ACS in the way of direct copies.
 
 How to fix it: stop using it. Set clocks and voltages to their defaults, reset it and measure again. If the results are
 still wrong, have the board replaced. On a rented machine, use another host.
 
-Source: results of `gpudoctor prove` against float64 on the CPU.
+How it is judged: float32 is held against float64 on the CPU. Each product that is timed (bf16, fp16, TF32, fp8, int8,
+fp32) is held against float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the format,
+sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are off by
+more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. Copies are compared in bits.
+
+Source: results of `gpudoctor prove`; doctor/patient/speed_checks.py derives the bound.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
-from ..snapshot import Gpu, Snapshot, known
+from ..snapshot import Gpu, Measured, Missing, Snapshot, known
 from ._measured import measured
 from ._readings import name_of
 
@@ -39,7 +45,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each device with a wrong result, through libcuda alone or through torch."""
     found_by = measured(s)
     drivers, proofs = known(found_by.driver) or (), known(found_by.torch) or ()
-    if all(known(d.right) is None for d in drivers) and all(known(t.right) is None for t in proofs):
+    pairs = known(found_by.pairs) or ()
+    done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
+    if all(right is None for right in done):
         raise Skip("nothing was computed to be compared")
     from ..findings.measured_path import gpu_of, paths
 
@@ -60,7 +68,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     for path in paths(s):
         gpu = gpu_of(s, path.device, path.key)
         if path.word == "gpu-wrong-results" and (gpu.key if gpu else path.device) not in reported:
-            yield _finding(s, gpu, path.device, path.device, f"{path.reason}.", {"device": path.device})
+            facts = {"device": path.device, **_facts(found_by, path.device)}
+            yield _finding(s, gpu, path.device, path.device, f"{path.reason}.", facts)
+    yield from _between(s)
     gpus = [d.right for d in drivers] + [t.right for t in proofs if t.device != "cpu"]
     for proof in proofs:
         if proof.device == "cpu" and known(proof.right) is False:
@@ -71,8 +81,36 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 subject="cpu",
                 fixes=_cpu(),
             )
-    if all(known(right) is None for right in gpus):
+    if all(known(right) is None for right in (*gpus, *(pair.right for pair in pairs))):
         raise Skip("only the CPU was measured, and no GPU")
+
+
+def _between(s: Snapshot) -> Findings:
+    """Copies from GPU to GPU that brought other bytes: on the GPU that has a part in most of them."""
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_results import damaged, suspect_of
+    from ..fixes.between_gpus import of_pairs
+    from ..fixes.speed import here
+
+    pairs = damaged(s.measured)
+    if not pairs:
+        return
+    device, names = suspect_of(pairs), [f"{pair.source} to {pair.target}" for pair in pairs]
+    gpu, first = gpu_of(s, device), pairs[0]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    words = [f"Data from {', '.join(names[:3])}{more} arrives damaged{f': {first.error}' if first.error else ''}."]
+    if first.peer_access is not None and not isinstance(first.peer_access, Missing):
+        words.append(f"They {'copy' if first.peer_access else 'do not copy'} directly (peer access).")
+    if known(first.peer_access):
+        words.append("Likeliest an IOMMU or ACS in the way, or a link between them that is not up.")
+    again = here("prove-again", "Prove it again", "Then use the two GPUs apart from each other, one job on each.")
+    yield CHECK.fail(
+        f"Copies between GPUs bring other bytes: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}",
+        " ".join(words),
+        facts={"pairs": [[pair.source, pair.target] for pair in pairs], "peer_access": known(first.peer_access)},
+        subject=gpu.key if gpu else device,
+        fixes=of_pairs(s) if known(first.peer_access) else (again,),
+    )
 
 
 def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, facts: dict[str, Any]) -> Finding:
@@ -102,6 +140,15 @@ def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, 
         fixes = (*leave_out(s, device), *sick)
     title = f"{name_of(gpu) if gpu else name} computes wrong values"
     return CHECK.fail(title, " ".join(words), facts=facts, subject=gpu.key if gpu else name, fixes=fixes)
+
+
+def _facts(m: Measured, device: str) -> dict[str, Any]:
+    """Which products and copies were wrong."""
+    from ..findings.measured_results import copies_of, products_of
+
+    products = [p.what for p in products_of(m, device) if known(p.right) is False]
+    copies = [c.what for c in copies_of(m, device) if known(c.right) is False]
+    return {name: found for name, found in (("products", products), ("copies", copies)) if found}
 
 
 def _cpu() -> tuple[Fix, ...]:

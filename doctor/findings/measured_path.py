@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from ..formats.record import Record
 from ..snapshot import Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
+from .measured_results import wrong_results
 
 Word: TypeAlias = Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
 _WORST: tuple[Word, ...] = ("gpu-wrong-results", "gpu-path-unused", "unknown", "gpu-path-used")
@@ -53,7 +54,7 @@ def paths(s: Snapshot) -> list[Path]:
             found.append(Path("gpu-path-unused", "measured on the CPU, as asked; torch offers no GPU here"))
         return found
     proofs = cuda_proofs(m)
-    found += [_proven(proof) for proof in proofs]
+    found += [_proven(proof, m) for proof in proofs]
     done = {proof.device for proof in proofs}
     found += [
         Path(
@@ -142,7 +143,7 @@ def _named(device: str, name: str) -> str:
     return f"{device} ({name})" if name else device
 
 
-def _proven(proof: TorchProof) -> Path:
+def _proven(proof: TorchProof, m: Measured) -> Path:
     about = (proof.device, proof.key)
     name = _named(proof.device, proof.name)
     if isinstance(proof.right, Missing):
@@ -157,6 +158,8 @@ def _proven(proof: TorchProof) -> Path:
         return Path("gpu-path-unused", what + why, *about)
     if not proof.right:
         return Path("gpu-wrong-results", f"torch's results on {name} are wrong: {_errors(proof)}", *about)
+    if wrong := wrong_results(m, proof.device):
+        return Path("gpu-wrong-results", f"{name}: {'; '.join(wrong)}", *about)
     if proof.tensor_device and not proof.tensor_device.startswith("cuda"):
         where = f"the results asked of {name} are on {proof.tensor_device}"
         unseen = known(proof.process_seen) is False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .figures import median
+from .speed_copies import Copies
 from .speed_plan import ELEMENT_BYTES, MIB, batch_factor, mixed_type, operation_costs
-from .speed_products import Products
 from .speed_training import Training
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Call = Callable[[int], Any]
 
 
-class Measures(Products):
+class Measures(Copies):
     """The measures of one device. Each emits its lines, or raises."""
 
     def steps(self) -> List[Tuple[str, float, Callable[[], None]]]:
@@ -50,45 +50,6 @@ class Measures(Products):
             add("copy h2d-pageable", 0.2, self.copy, "h2d", False)
             add("copy d2h-pageable", 0.2, self.copy, "d2h", False)
         return found
-
-    def memory(self, what: str) -> None:
-        """Bandwidth of the device's memory, of buffers that no cache holds: b = a, or a = b + s c (three buffers)."""
-        torch, processor = self.torch, self.processor
-        count = 2 if what == "copy" else 3
-
-        def measure(mib: int) -> None:
-            elements = mib * MIB // 4
-            buffers = [
-                torch.empty(elements, dtype=torch.float32, device=processor.name).uniform_() for _ in range(count)
-            ]
-            a, b, c = buffers[0], buffers[1], buffers[-1]
-            if what == "copy":
-                times = self.times_ms(lambda number: b.copy_(a), each_s, "memory")
-            else:
-                times = self.times_ms(lambda number: torch.add(b, c, alpha=3.0, out=a), each_s, "memory")
-            moved = count * mib * MIB
-            self.rate("memory", what, moved / median(times) / 1e6, "GB/s", times, detail={"mib": mib})
-
-        each_s = self.plan.each_s
-        with torch.no_grad():
-            self.shrinking("memory " + what, self.buffer_mib("memory " + what, self.plan.memory_mib, count), 8, measure)
-
-    def copy(self, direction: str, pinned: bool) -> None:
-        """Between host memory and the device, one way."""
-        torch, processor = self.torch, self.processor
-        what = "%s-%s" % (direction, "pinned" if pinned else "pageable")
-
-        def measure(mib: int) -> None:
-            host = torch.empty(mib * MIB, dtype=torch.uint8, pin_memory=pinned).fill_(7)
-            there = torch.empty(mib * MIB, dtype=torch.uint8, device=processor.name).fill_(9)
-            target, source = (there, host) if direction == "h2d" else (host, there)
-            times = self.times_ms(lambda number: target.copy_(source, non_blocking=pinned), self.plan.each_s, "copy")
-            self.rate("copy", what, mib * MIB / median(times) / 1e6, "GB/s", times, detail={"mib": mib})
-
-        mib = self.plan.copy_mib
-        while mib > 8 and mib * MIB > processor.free_bytes() / 4:
-            mib //= 2
-        self.shrinking("copy " + what, mib, 8, measure)
 
     def launch_eager(self) -> None:
         """Host time of handing over one tiny kernel; fewer at a time than the launch queue holds."""

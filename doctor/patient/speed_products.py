@@ -6,18 +6,18 @@ import os
 import time
 
 from .figures import median
+from .speed_checks import ProductChecks
 from .speed_lines import NoRoom, is_out_of_memory, is_refusal
 from .speed_plan import ELEMENT_BYTES, MIB, edge_for, lacking, largest_edge, units_of, wave_shape
-from .speed_tools import Tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Tuple
+    from typing import Any, Callable, Tuple
 
     Call = Callable[[int], Any]
 
 
-class Products(Tools):
+class Products(ProductChecks):
     """Products of matrices."""
 
     def matmul(self, what: str) -> None:
@@ -84,6 +84,8 @@ class Products(Tools):
             detail["shrunk"] = 1
         units = units_of(what, processor.capability, processor.model)
         self.rate("matmul", what, 2.0 * m * n * k / median(times) / 1e9, unit, times, units=units, detail=detail)
+        if processor.kind == "cuda":
+            self.check_product(what, (m, n, k), layout, median(times))
 
     def products(self, what: str, shape: Tuple[int, int, int], transposed: bool) -> Call:
         """A call that multiplies one of several pairs of random matrices (m x k, k x n).
@@ -103,21 +105,3 @@ class Products(Tools):
             return lambda number: torch._scaled_mm(*pairs[number % len(pairs)], **words)
         out = torch.empty(m, n, dtype=self.dtype(what), device=self.processor.name)
         return lambda number: torch.mm(*pairs[number % len(pairs)], out=out)
-
-    def scaled_mm_words(self, a: Any, b: Any) -> Dict[str, Any]:
-        """Keywords that this torch's _scaled_mm takes: use_fast_accum came with 2.2, scales must be given since 2.5."""
-        torch = self.torch
-        one = torch.ones((), dtype=torch.float32, device=self.processor.name)
-        half = {"out_dtype": torch.bfloat16}
-        scaled = dict(half, scale_a=one, scale_b=one)
-        first: Exception | None = None
-        for words in (dict(scaled, use_fast_accum=True), scaled, half):
-            try:
-                torch._scaled_mm(a, b, **words)
-                return words
-            except (TypeError, RuntimeError) as error:
-                if is_out_of_memory(error):
-                    raise
-                first = first or error
-        assert first is not None
-        raise first

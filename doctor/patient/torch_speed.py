@@ -1,6 +1,7 @@
 """Agent: how fast torch is on one device; JSON lines on stdout. Standard library and torch only.
 
-Run under the patient's Python: `python torch_speed.py --device cuda:0|cpu --level quick|full [--seconds S]`.
+Run under the patient's Python: `python torch_speed.py --device cuda:0|cpu --level quick|full [--seconds S]
+[--only "matmul bf16,memory copy"]`.
 `--seconds` is a hard budget after the import: measures come in the order of their worth, and those
 that no longer fit are named. Lines: {"begin": STEP} before each step; {"rate": R} and {"training": T} with results;
 {"ended": E} for a step that failed, was left out or was made smaller; {"phase": P, "start": S, "end": E} with the
@@ -68,8 +69,8 @@ class Agent(Lines):
             self.ended("device", "failed", text_of(error))
             return None
 
-    def run(self, level: str, seconds: float | None) -> None:
-        """All measures of a level, within the budget (seconds after the import)."""
+    def run(self, level: str, seconds: float | None, only: Sequence[str] = ()) -> None:
+        """All measures of a level, or the named ones, within the budget (seconds after the import)."""
         torch = self.load()
         if torch is None:
             return
@@ -84,6 +85,7 @@ class Agent(Lines):
         share = min(1.0, seconds / plan.budget_s)  # a smaller budget: less time for each, so that more is measured
         plan = plan._replace(each_s=plan.each_s * share, training_s=plan.training_s * share)
         steps = Measures(self, torch, processor, plan).steps()
+        steps = [step for step in steps if not only or step[0] == "warm-up" or step[0] in only]
         for number, (step, least_s, measure) in enumerate(steps):
             if self.left() < least_s:
                 self.ended(step, "skipped", NO_TIME)
@@ -132,12 +134,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--device", type=device_name, required=True)
     parser.add_argument("--level", choices=("quick", "full"), default="quick")
     parser.add_argument("--seconds", type=positive, help="hard budget after the import of torch")
+    parser.add_argument("--only", default="", help="names of steps, as in their lines, with commas")
     options = parser.parse_args(arguments)
     descriptor = real_output()
     warnings.simplefilter("ignore")
     agent = Agent(descriptor, options.device)
     try:
-        agent.run(options.level, options.seconds)
+        agent.run(options.level, options.seconds, [name for name in options.only.split(",") if name])
     except Exception as error:  # a package named torch that is no torch
         agent.ended("all", "failed", text_of(error))
     os._exit(0)

@@ -13,11 +13,13 @@ from ..snapshot.fact import NOT_ASKED, Missing, Reason
 from ..snapshot.measured import (
     BatchPoint,
     CollectiveProof,
+    CopyProof,
     CpuScore,
     DriverProof,
     Fault,
     Measured,
     PairProof,
+    ProductProof,
     Rate,
     StepEnd,
     TorchProof,
@@ -27,12 +29,14 @@ from .agent_lines import AgentResult, fault_missing, library_missing
 
 KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
-    "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd,
+    "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd, "product": ProductProof,
+    "copied": CopyProof,
 }  # fmt: skip
 """Key of a result line to the struct that is its value."""
 _LISTS = {
     "driver": ("driver_proof", "driver_proof"), "torch": ("torch_proof", "torch_proof"),
     "rates": ("rate", "torch_speed"), "training": ("training", "torch_speed"),
+    "products": ("product", "torch_speed"), "copies": ("copied", "torch_speed"),
     "batches": ("batch", "training_speed"), "pairs": ("pair", "collective_proof"),
 }  # fmt: skip
 """Field of Measured to its kind of line, and to the agent whose end says why there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..findings.measured_results import checked_words, unchecked
 from ..judge.report import Report
 from ..snapshot import Missing, known
 from ..snapshot.measured import Load, Measured, Rate
@@ -38,7 +39,8 @@ class Sheet(NamedTuple):
 def sheets(report: Report) -> list[Sheet]:
     """All tables that have rows, in the order of reading."""
     m = report.snapshot.measured
-    found = [_paths(report), _advice(report), *_watch(report), _speed(report), _operations(m), *_training(m)]
+    found = [_paths(report), _advice(report), *_watch(report), _speed(report), _checked(m)]
+    found += [_operations(m), *_training(m)]
     found += [_sweep(report, device) for device in devices(m)]
     found += [_counted(m, "loader", "Loader", "Workers")]
     found += [_counted(m, "copies", "Several copies of a model at once", "Copies")]
@@ -62,6 +64,12 @@ def _paths(report: Report) -> Sheet:
     for l0 in known(m.driver) or ():
         rows.append((f"libcuda {l0.device}", _PROVED[known(l0.right)], driver_evidence(l0)))
     return Sheet("GPU path", ("Device", "Verdict", "Proof"), rows)
+
+
+def _checked(m: Measured) -> Sheet:
+    """What of the figures was also checked."""
+    found = [(name, checked_words(m, name), ", ".join(unchecked(m, name))) for name in devices(m) if name != "cpu"]
+    return Sheet("Results checked", ("Device", "Checked", "Not checked"), [row for row in found if row[1] or row[2]])
 
 
 def _advice(report: Report) -> Sheet:

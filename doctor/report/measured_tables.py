@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..findings.measured_results import checked_words, unchecked
 from ..judge.report import Report
 from ..snapshot import known
 from ..snapshot.measured import Load, Measured, Rate
@@ -26,6 +27,7 @@ def device_lines(report: Report, device: str, width: int, verbose: int) -> list[
     m = report.snapshot.measured
     rows = speed_rows(report, device, verbose)
     found = table(rows, width)
+    found += _checked(m, device, width, verbose)
     found += _launches(m, device, width)
     found += _operations(m, device, width, verbose)
     found += _passes(m, device, width)
@@ -100,6 +102,15 @@ def range_words(found: Rate, expected: Band | None) -> str:
 def _is_low(report: Report, found: Rate) -> bool:
     expected = band(report, found)
     return expected is not None and found.value < expected.low
+
+
+def _checked(m: Measured, device: str, width: int, verbose: int) -> list[Line]:
+    """What of it was also checked, and what was not; pageable copies with -v alone."""
+    words = checked_words(m, device, short=not verbose)
+    left = unchecked(m, device) if device.startswith("cuda") else []
+    left = [name for name in left if verbose or "pageable" not in name]
+    found = wrap(words, width, "  ", first="results: ", hang=4) if words else []
+    return found + (wrap(", ".join(left), width, "  ", first="not checked: ", hang=4, style="dim") if left else [])
 
 
 def _launches(m: Measured, device: str, width: int) -> list[Line]:

@@ -11,11 +11,13 @@ from .host import CompatLibrary, Container, Disk, EnvVar, Host
 from .measured import (
     BatchPoint,
     CollectiveProof,
+    CopyProof,
     CpuScore,
     DriverProof,
     Load,
     Measured,
     PairProof,
+    ProductProof,
     Rate,
     StepEnd,
     TorchProof,
@@ -29,11 +31,10 @@ from .torch import Torch, TorchRun
 
 __all__ = [
     "ABSENT", "NOT_ASKED", "SCHEMA_VERSION", "BatchPoint", "CallFault", "Cap", "CodeEntry", "CodeLibrary",
-    "CodeSection",
-    "CollectiveProof", "CompatLibrary", "Container", "CpuScore", "Cuda", "CudaDevice", "DeviceNode", "Disk",
-    "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair", "GpuProcess", "Host",
-    "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact", "NodeKind",
-    "NvLinkErrors", "PairProof", "PciDevice", "Python", "Ranked", "Rate", "Reason", "Similar", "Snapshot", "StepEnd",
-    "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Unread",
-    "Watch", "join", "known", "need",
+    "CodeSection", "CollectiveProof", "CompatLibrary", "Container", "CopyProof", "CpuScore", "Cuda", "CudaDevice",
+    "DeviceNode", "Disk", "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair",
+    "GpuProcess", "Host", "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact",
+    "NodeKind", "NvLinkErrors", "PairProof", "PciDevice", "ProductProof", "Python", "Ranked", "Rate", "Reason",
+    "Similar", "Snapshot", "StepEnd", "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun",
+    "TrainingStep", "UnlistedGpu", "Unread", "Watch", "join", "known", "need",
 ]  # fmt: skip

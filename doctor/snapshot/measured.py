@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
-from .measured_proof import CollectiveProof, DriverProof, Fault, PairProof, TorchProof
+from .measured_proof import CollectiveProof, CopyProof, DriverProof, Fault, PairProof, ProductProof, TorchProof
 
 __all__ = [
-    "BatchPoint", "CollectiveProof", "CpuScore", "DriverProof", "Fault", "Load", "Measured", "Number", "PairProof",
-    "Rate", "StepEnd", "TorchProof", "TrainingStep", "Watch",
+    "BatchPoint", "CollectiveProof", "CopyProof", "CpuScore", "DriverProof", "Fault", "Load", "Measured", "Number",
+    "PairProof", "ProductProof", "Rate", "StepEnd", "TorchProof", "TrainingStep", "Watch",
 ]  # fmt: skip
 
 Number: TypeAlias = int | float
@@ -229,6 +229,8 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     driver: tuple[DriverProof, ...] | Missing = NOT_ASKED
     torch: tuple[TorchProof, ...] | Missing = NOT_ASKED
     rates: tuple[Rate, ...] | Missing = NOT_ASKED
+    products: tuple[ProductProof, ...] | Missing = NOT_ASKED
+    copies: tuple[CopyProof, ...] | Missing = NOT_ASKED
     loads: tuple[Load, ...] | Missing = NOT_ASKED
     training: tuple[TrainingStep, ...] | Missing = NOT_ASKED
     cpu: CpuScore | None = None

@@ -71,6 +71,43 @@ class TorchProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fault: Fault | None = None
 
 
+class ProductProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One product of matrices (m x k times k x n) of the type that was timed, held against float64 and repeated."""
+
+    device: str
+    what: str
+    """As in `Rate`: fp32, tf32, fp16, bf16, fp8, int8."""
+    right: bool | Missing = NOT_ASKED
+    """Whether all of it is within what rounding can explain: Freivalds' check, see `patient/speed_checks.py`."""
+    m: int = 0
+    n: int = 0
+    k: int = 0
+    blocks: int = 0
+    """Sums over blocks of the result that were held against float64."""
+    wrong_blocks: int = 0
+    over_bound: float = 0.0
+    """The largest error over its bound: above 1 is wrong."""
+    repeats: int = 0
+    differing_repeats: int = 0
+    """Those whose bits were not the first one's."""
+    differing_elements: int = 0
+    """At most, in one of them."""
+    wrong_elements: int = 0
+    """Of those that differ and were computed again: outside the bound."""
+
+
+class CopyProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers of 4 bytes that were copied, each other than its neighbours, and compared in bits."""
+
+    device: str
+    what: str
+    """d2d (inside the GPU's memory), h2d-pinned, d2h-pinned, h2d-pageable, d2h-pageable."""
+    right: bool | Missing = NOT_ASKED
+    mib: float = 0.0
+    copies: int = 0
+    wrong_numbers: int = 0
+
+
 class CollectiveProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One small all-reduce over all visible devices."""
 

@@ -25,7 +25,6 @@ def pair(**more: Any) -> tuple[PairProof, ...]:
 @for_each(
     ("measured", "words"),
     [
-        ({"pairs": pair(right=False)}, "from cuda:0 to cuda:1 arrives damaged"),
         ({"pairs": pair(right=Missing("timeout"), fault="hang")}, "does not come to an end"),
         ({"pairs": pair(right=Missing("error"), fault="failed", error="peer access is not supported")}, "fails"),
         (
@@ -60,9 +59,9 @@ def test_peer_to_peer_that_is_off_is_not_switched_off_again() -> None:
 
 
 def test_pairs_that_copy_directly_name_the_path_between_them() -> None:
-    s = proven("h100", pairs=pair(right=False, peer_access=True, error="wrong data"))
+    s = proven("h100", pairs=pair(right=Missing("error"), fault="failed", peer_access=True, error="no such link"))
     (finding,) = run(ID, s)[2]
-    assert finding.detail.startswith("Wrong data. They copy directly") and "IOMMU or ACS" in finding.detail
+    assert finding.detail.startswith("No such link. They copy directly") and "IOMMU or ACS" in finding.detail
     assert [fix.id for fix in finding.fixes] == ["train-without-p2p", "repair-p2p"]
     assert_every_fix_is_looked_at_again(s, finding)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doctor.snapshot import NOT_ASKED, Missing
+from doctor.snapshot import NOT_ASKED, CopyProof, Missing, PairProof, ProductProof
 
 from ..judging import ids, report, run
 from ..proof.stories import BOARDS, KEY, assert_every_fix_is_looked_at_again, driver_proof, proven, torch_proof
@@ -84,3 +84,65 @@ def test_of_a_gpu_that_nobody_asked_nothing_is_said() -> None:
         run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(torch_proof(B, device="cpu", right=False),)))[0]
         == "fail"
     )
+
+
+def product(**more: Any) -> ProductProof:
+    facts: dict[str, Any] = {"right": True, "m": 8192, "n": 8192, "k": 8192, "blocks": 1 << 23, "repeats": 20}
+    return ProductProof(**{"device": "cuda:0", "what": "bf16", **facts, **more})
+
+
+def copy(**more: Any) -> CopyProof:
+    return CopyProof(**{"device": "cuda:0", "what": "d2d", "right": True, "mib": 1024.0, "copies": 3, **more})
+
+
+@for_each(
+    ("measured", "words"),
+    [
+        (
+            {"products": (product(right=False, wrong_blocks=1 << 23, over_bound=1510.0),)},
+            "bf16 products (8192 x 8192 x 8192) are wrong: 8,388,608 of 8,388,608 sums over the result are off from",
+        ),
+        (
+            {"products": (product(right=False, what="fp8", differing_repeats=3, wrong_elements=3),)},
+            "fp8 products (8192 x 8192 x 8192) are wrong now and then: 3 of 20 repeats differ, and 3 of the elements",
+        ),
+        (
+            {"copies": (copy(right=False, wrong_numbers=12), copy(what="h2d-pinned"))},
+            "copies inside the GPU's memory return other bytes: 12 numbers of 4 bytes in 3 copies of 1024 MiB",
+        ),
+        ({"copies": (copy(right=False, what="h2d-pinned", wrong_numbers=1),)}, "copies from pinned host memory return"),
+    ],
+    ids=["all", "now-and-then", "d2d", "h2d"],
+)
+def test_what_was_timed_and_is_wrong(measured: dict[str, Any], words: str) -> None:
+    """Though torch's own proof in float32 was right."""
+    s = proven(B, **measured)
+    done = report(s)
+    assert ids(s) == [ID] and done.exit_code == 1
+    finding = done.findings[0]
+    assert (finding.severity, finding.subject) == ("critical", KEY) and words in finding.detail
+    assert done.measured is not None and done.measured.gpu_path == "gpu-wrong-results"
+    assert_every_fix_is_looked_at_again(s, finding)
+
+
+def test_results_that_are_right() -> None:
+    assert ids(proven(B, products=(product(), product(what="fp16")), copies=(copy(),))) == []
+
+
+def test_a_copy_between_gpus_that_brings_other_bytes() -> None:
+    """On the GPU that has a part in most of them; the way between them is named, and how to go on without it."""
+    bad = {"right": False, "peer_access": True, "error": "3 of 16777216 numbers came wrong"}
+    pairs = (
+        PairProof(source="cuda:1", target="cuda:0", **bad),
+        PairProof(source="cuda:0", target="cuda:2", **bad),
+        PairProof(source="cuda:1", target="cuda:2", right=True),
+    )
+    s = proven(B, pairs=pairs)
+    assert ids(s) == [ID]
+    finding = report(s).findings[0]
+    assert finding.subject == KEY and "from cuda:1 to cuda:0, cuda:0 to cuda:2 arrives damaged: 3 of" in finding.detail
+    assert "IOMMU or ACS" in finding.detail
+    assert [fix.id for fix in finding.fixes] == ["train-without-p2p", "repair-p2p"]
+    assert_every_fix_is_looked_at_again(s, finding)
+    through_host = proven(B, pairs=(PairProof(source="cuda:0", target="cuda:1", right=False, peer_access=False),))
+    assert [fix.id for fix in report(through_host).findings[0].fixes] == ["prove-again"]

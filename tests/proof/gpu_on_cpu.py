@@ -3,7 +3,9 @@
 What is asked of `cuda:0` is computed on the CPU by the real torch, autocast and autograd among it; its memory is what
 the tensors' storages take. FAKE_GPU (JSON) tells of the GPU: name, capability, sms, l2_mib, free_mib, largest_mib (of
 one tensor: above it memory runs out), without (names that this torch lacks), fault {CALL: words} (raised by that
-function of torch; words with "illegal memory access" break everything after them too).
+function of torch; words with "illegal memory access" break everything after them too), sick {CALL: {how, dtype,
+every}}: results of that dtype (of every so many calls alone) are changed: `zeros`; `flip`, an exponent bit of one
+element; `order`, the sums of a product are made in another order; `byte`, the last bit of one element. Only results of SICK_FROM elements on are.
 """
 
 from __future__ import annotations
@@ -32,6 +34,11 @@ TOLD = {
 }
 TOLD |= json.loads(os.environ.get("FAKE_GPU", "{}"))
 FAULT: dict[str, str] = TOLD.get("fault", {})
+SICK: dict[str, dict[str, Any]] = TOLD.get("sick", {})
+SICK_FROM = 1 << 16
+EXPONENT = {"bfloat16": 7, "float16": 10, "float32": 23, "int32": 23}
+"""The lowest bit of it; in int32, of a float32 that counts."""
+calls: dict[str, int] = {}
 MIB = 1 << 20
 storages: dict[int, tuple[StorageWeakRef, int]] = {}
 broken: list[str] = []
@@ -49,6 +56,26 @@ def used(stats: bool = False) -> Any:
     total = sum(size for _, size in storages.values())
     peak[0] = max(peak[0], total)
     return {"requested_bytes.all.current": total} if stats else total
+
+
+def sicken(name: str, result: Any, args: Any) -> None:
+    """Change a result as FAKE_GPU tells."""
+    sick = SICK[name]
+    kind = str(result.dtype).removeprefix("torch.")
+    if kind != sick.get("dtype", kind) or result.numel() < SICK_FROM:
+        return
+    calls[name] = calls.get(name, 0) + 1
+    if calls[name] % sick.get("every", 1):
+        return
+    if sick["how"] == "zeros":
+        result.zero_()
+        return
+    if sick["how"] == "order":
+        result.copy_(torch.mm(args[0].flip(1), args[1].flip(0)))
+        return
+    bits = result.view(torch.int16 if result.element_size() == 2 else torch.int32).flatten()
+    place = int(result.abs().argmax()) if sick["how"] == "flip" else calls[name] % bits.numel()
+    bits[place] ^= 1 << (EXPONENT[kind] if sick["how"] == "flip" else 0)
 
 
 class Counting(TorchDispatchMode):
@@ -79,7 +106,10 @@ class OnCpu(TorchFunctionMode):
         if str(kwargs.get("device", "")).startswith("cuda"):
             kwargs["device"] = "cpu"
         kwargs.pop("pin_memory", None)
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if name in SICK:
+            sicken(name, result, args)
+        return result
 
 
 class Event:

@@ -156,7 +156,7 @@ def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
 MEASURED = {
     "gpu-path-unused", "gpu-wrong-results", "ptx-jit-first-launch", "matmul-below-range", "memory-bandwidth-below-range",
     "h2d-below-range", "power-capped", "thermally-throttled", "cpu-bound", "launch-bound", "dataloader-bound",
-    "memory-model-off", "collective-failed",
+    "memory-model-off", "collective-failed", "gpu-results-not-repeatable",
 }  # fmt: skip
 
 

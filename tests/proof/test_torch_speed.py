@@ -17,7 +17,7 @@ from msgspec import convert
 from doctor.patient import figures, speed_lines, torch_speed
 from doctor.patient import speed_plan as plan
 from doctor.snapshot import Missing
-from doctor.snapshot.measured import Rate, StepEnd, TrainingStep
+from doctor.snapshot.measured import CopyProof, ProductProof, Rate, StepEnd, TrainingStep
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import script_argv, start_agent, wait_agents
 
@@ -73,8 +73,9 @@ def on_cpu(with_torch: Path, *arguments: str) -> Found:
     return speed(script_argv(str(with_torch / "bin/python"), AGENT, "--device", "cpu", *arguments))
 
 
-def on_gpu(with_torch: Path, env: dict[str, str], **gpu: Any) -> Found:
-    words = (str(HERE / "gpu_on_cpu.py"), AGENT, "--device", "cuda:0", "--level", "quick", "--seconds", "150")
+def on_gpu(with_torch: Path, env: dict[str, str], only: str = "", **gpu: Any) -> Found:
+    words = [str(HERE / "gpu_on_cpu.py"), AGENT, "--device", "cuda:0", "--level", "quick", "--seconds", "150"]
+    words += ["--only", only] if only else []
     return speed(
         [str(with_torch / "bin/python"), *words], {**ENVIRONMENT, **env, "FAKE_GPU": json.dumps({**H100, **gpu})}
     )
@@ -205,6 +206,12 @@ def test_all_of_it_on_a_gpu_with_little_free_memory(
     sizes = [(rate.detail["m"], rate.detail["n"], rate.detail["k"]) for rate in products.values()]
     assert all(rate.detail["shrunk"] == 1 for rate in products.values())
     assert all(min(size) >= 512 and max(size) < 2048 for size in sizes), sizes
+    checks = [convert(row, ProductProof) for row in found.rows("product")]
+    assert {check.what: check.right for check in checks} == dict.fromkeys(products, True)
+    assert all(0 <= check.over_bound < 1 and not check.differing_repeats for check in checks)
+    assert [(row["what"], row["right"]) for row in found.rows("copied")] == [
+        (what, True) for what in ("d2d", "h2d-pinned", "d2h-pinned", "h2d-pageable", "d2h-pageable")
+    ]
     assert found.whats("copy") == {"h2d-pinned", "h2d-pageable", "d2h-pinned", "d2h-pageable"}
     assert found.whats("launch") == {"eager", "graph"} and found.whats("operation") == OPERATIONS.keys()
     operation = found.rate("operation", "linear").detail
@@ -265,6 +272,45 @@ def test_memory_runs_out_and_the_context_breaks(with_torch: Path, on_machine: Ca
         "copy h2d-pageable",
         "copy d2h-pageable",
     }
+
+
+SICK: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"mm": {"how": "zeros", "dtype": "bfloat16"}}, {"bf16": False, "fp32": True}, "wrong_blocks"),
+    ({"mm": {"how": "zeros"}}, {"bf16": False, "fp32": False}, "wrong_blocks"),
+    ({"mm": {"how": "flip", "dtype": "bfloat16"}}, {"bf16": False, "fp32": True}, "wrong_blocks"),
+    ({"mm": {"how": "flip", "dtype": "bfloat16", "every": 7}}, {"bf16": False, "fp32": True}, "wrong_elements"),
+    ({"mm": {"how": "flip", "dtype": "float32"}}, {"bf16": True, "fp32": False}, "wrong_blocks"),
+    ({"mm": {"how": "order", "dtype": "bfloat16", "every": 7}}, {"bf16": True, "fp32": True}, "differing_repeats"),
+]
+
+
+@pytest.mark.torch_wheel
+@for_each(("sick", "right", "shows"), SICK, ids=[f"{s['mm']['how']}-{n}" for n, (s, _, _) in enumerate(SICK)])
+def test_a_product_that_is_wrong(
+    with_torch: Path,
+    on_machine: Callable[..., dict[str, str]],
+    sick: dict[str, Any],
+    right: dict[str, bool],
+    shows: str,
+) -> None:
+    """All of it zero, one exponent bit each time or now and then; another order of sums alone is no wrong result."""
+    found = on_gpu(with_torch, on_machine("healthy-h100"), "matmul bf16,matmul fp32", free_mib=60, sick=sick)
+    products = [convert(row, ProductProof) for row in found.rows("product")]
+    assert {product.what: product.right for product in products} == right
+    odd = {product.what for product in products if getattr(product, shows)}
+    dtype = {"bfloat16": {"bf16"}, "float32": {"fp32"}}.get(sick["mm"].get("dtype", ""), {"bf16", "fp32"})
+    assert odd == dtype and all(product.repeats == 20 and math.isfinite(product.over_bound) for product in products)
+
+
+@pytest.mark.torch_wheel
+def test_copies_that_bring_other_bytes(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+    """One bit in each, inside the device's memory as to and from the host; products have no part in it."""
+    steps = "matmul fp32,memory copy,copy h2d-pinned,copy d2h-pinned"
+    found = on_gpu(with_torch, on_machine("healthy-h100"), steps, free_mib=60, sick={"copy_": {"how": "byte"}})
+    copies = [convert(row, CopyProof) for row in found.rows("copied")]
+    assert {copy.what for copy in copies} == {"d2d", "h2d-pinned", "d2h-pinned"}
+    assert {(copy.right, copy.wrong_numbers, copy.copies) for copy in copies} == {(False, 3, 3)}
+    assert all(row["right"] for row in found.rows("product"))
 
 
 # ---- Arithmetic ----

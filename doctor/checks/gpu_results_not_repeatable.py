@@ -1,0 +1,65 @@
+"""A GPU's product of matrices is not the same each time.
+
+What is wrong: the same product of the same matrices, on one stream with the same workspace, gave other bits in some of
+20 repeats. All results are within what rounding can explain, so none is wrong.
+
+How it shows: two runs of one training with the same seed go apart; checksums of activations differ.
+
+Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip at the
+edge of its voltage. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.
+
+How to fix it: prove it again. If the same GPU shows it each time and its siblings never do, watch it: run a stress test
+of some hours and compare. If all GPUs of the machine show it, it is the library.
+
+It is only a warning: a difference in bits alone was never seen on a sound GPU, and never proven there not to happen.
+
+Source: 20 repeats of each product in `gpudoctor prove`; cuBLAS documentation, results reproducibility.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..snapshot import ProductProof, Snapshot, known
+from ._measured import measured
+from ._readings import name_of
+
+CHECK = Check(
+    __name__,
+    title="A GPU's results are not repeatable",
+    sound="The GPU's results are repeatable",
+    severity="warning",
+    layer="hardware",
+    tags=("measured", "gpu", "health"),
+    downstream_of=("gpu-wrong-results",),
+    needs_gpu=False,
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Warns for each GPU whose repeats of a product differ, all of them within rounding."""
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_results import unrepeatable
+    from ..fixes.speed import here
+
+    products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
+    if not products:
+        raise Skip("no product was repeated")
+    by_device: dict[str, list[ProductProof]] = {}
+    for product in unrepeatable(s.measured):
+        by_device.setdefault(product.device, []).append(product)
+    alike = sorted({product.device for product in products} - by_device.keys())
+    for device, found in by_device.items():
+        gpu = gpu_of(s, device)
+        runs = [
+            f"{p.what} ({p.m} x {p.n} x {p.k}): {p.differing_repeats} of {p.repeats} repeats differ, in up to "
+            f"{p.differing_elements:,} of {p.m * p.n:,} elements"
+            for p in found
+        ]
+        others = f" {', '.join(alike)}: the same bits each time." if alike else ""
+        yield CHECK.warn(
+            f"Results of {name_of(gpu) if gpu else device} are not repeatable",
+            f"{'; '.join(runs)}. All are within what rounding can explain.{others}",
+            facts={"device": device, "products": [p.what for p in found]},
+            subject=gpu.key if gpu else device,
+            fixes=(here("prove-again", "Prove it again", "If only this GPU shows it again, test it for some hours."),),
+        )

@@ -1,0 +1,108 @@
+"""What a GPU computed and copied while it was timed: is it right, is it the same each time, and what was looked at."""
+
+from __future__ import annotations
+
+from ..snapshot import CopyProof, Measured, PairProof, ProductProof, known
+
+WAYS = {
+    "d2d": "inside the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
+    "h2d-pageable": "from pageable host memory", "d2h-pageable": "to pageable host memory",
+}  # fmt: skip
+"""A copy in words."""
+
+
+def products_of(m: Measured, device: str) -> list[ProductProof]:
+    """Products that were checked on a device."""
+    return [product for product in known(m.products) or () if product.device == device]
+
+
+def copies_of(m: Measured, device: str) -> list[CopyProof]:
+    """Copies whose bytes were compared."""
+    return [copy for copy in known(m.copies) or () if copy.device == device]
+
+
+def wrong_results(m: Measured, device: str) -> list[str]:
+    """Sentences without a full stop: products off by more than rounding explains, copies that brought other bytes."""
+    found = [_wrong_product(p) for p in products_of(m, device) if known(p.right) is False]
+    for copy in copies_of(m, device):
+        if known(copy.right) is False:
+            numbers = f"{copy.wrong_numbers:,} numbers of 4 bytes" if copy.wrong_numbers else "some bytes"
+            found.append(
+                f"copies {WAYS.get(copy.what, copy.what)} return other bytes: {numbers} in {copy.copies} copies of "
+                f"{copy.mib:.0f} MiB"
+            )
+    return found
+
+
+def _wrong_product(p: ProductProof) -> str:
+    shape = f"{p.m} x {p.n} x {p.k}"
+    if p.wrong_blocks:
+        off = f", by up to {p.over_bound:.3g} times that" if p.over_bound > 1 else ""
+        return (
+            f"{p.what} products ({shape}) are wrong: {p.wrong_blocks:,} of {p.blocks:,} sums over the result are off "
+            f"from float64 by more than rounding can explain{off}"
+        )
+    if p.wrong_elements:
+        return (
+            f"{p.what} products ({shape}) are wrong now and then: {p.differing_repeats} of {p.repeats} repeats differ, "
+            f"and {p.wrong_elements} of the elements that differ are off from float64 by more than rounding can explain"
+        )
+    return f"{p.what} products ({shape}) are wrong"
+
+
+def unrepeatable(m: Measured) -> list[ProductProof]:
+    """Products whose repeats gave other bits, all of them within what rounding explains."""
+    return [p for p in known(m.products) or () if known(p.right) is True and p.differing_repeats]
+
+
+def damaged(m: Measured) -> list[PairProof]:
+    """Pairs of devices between which data arrived other than it was sent."""
+    return [pair for pair in known(m.pairs) or () if known(pair.right) is False]
+
+
+def suspect_of(pairs: list[PairProof]) -> str:
+    """The device that has a part in most of these pairs; of those alike, the first sender: it drives the copy."""
+    parts = [pair.source for pair in pairs] + [pair.target for pair in pairs]
+    return max(dict.fromkeys(parts), key=parts.count) if parts else ""
+
+
+def checked_words(m: Measured, device: str, short: bool = False) -> str:
+    """`products bf16 and fp16 against float64, 20 repeats alike; ...`: what was looked at; empty where nothing was.
+
+    `short`: which copies is not told."""
+    products = [p for p in products_of(m, device) if known(p.right) is not None]
+    copies = [c for c in copies_of(m, device) if known(c.right) is not None]
+    words = []
+    right = [p for p in products if known(p.right)]
+    if right:
+        same = [p for p in right if p.repeats and not p.differing_repeats]
+        repeats = min((p.repeats for p in same), default=0)
+        alike = f", {repeats} repeats with the same bits" if repeats and len(same) == len(right) else ""
+        words.append(f"{_list([p.what for p in right])} products right against float64{alike}")
+    words += [f"{p.what} products: {_outcome(p)}" for p in products if p not in right or p.differing_repeats]
+    same_bytes = [c.what for c in copies if known(c.right)]
+    if same_bytes:
+        words.append(f"{'' if short else _list(same_bytes) + ' '}copies with the same bytes")
+    words += [f"copies {WAYS.get(c.what, c.what)}: other bytes" for c in copies if not known(c.right)]
+    return "; ".join(words)
+
+
+def _outcome(p: ProductProof) -> str:
+    if not known(p.right):
+        return "wrong"
+    return f"{p.differing_repeats} of {p.repeats} repeats with other bits, all within rounding"
+
+
+def unchecked(m: Measured, device: str) -> list[str]:
+    """What was timed on a GPU and not checked: names of products and copies."""
+    timed = [rate for rate in known(m.rates) or () if rate.device == device]
+    done = {p.what for p in products_of(m, device)} | {c.what for c in copies_of(m, device)}
+    names = {r.what: f"{r.what} products" for r in timed if r.kind == "matmul"}
+    if any((r.kind, r.what) == ("memory", "copy") for r in timed):
+        names["d2d"] = "copies inside its memory"
+    names |= {r.what: f"{r.what} copies" for r in timed if r.kind == "copy"}
+    return [words for what, words in names.items() if what not in done]
+
+
+def _list(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
