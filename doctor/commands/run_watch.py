@@ -33,7 +33,9 @@ def run_watch(flags: dict[str, Any]) -> int:
     from ..proof.watch_run import INTERVAL_S, watch_command, watch_process
 
     binding, interval = nvml_binding(), flags["interval"]
-    sampler = own_agent("nvml_sampler", binding, "--interval", str(interval or INTERVAL_S), "--share", "0.005")
+    sampler = own_agent(
+        "nvml_sampler", binding, "--interval", str(interval or INTERVAL_S), "--share", "0.005", "--watch", "1"
+    )
     program = _program(flags["pid"]) if flags["pid"] else ""
     try:
         if program:

@@ -1,17 +1,18 @@
 """Agent: what NVML shows of each GPU again and again, through nvidia-ml-py; one JSON line a sample on stdout.
 
-Run alone: `python -I -S nvml_sampler.py FOLDER_OF_PYNVML [--interval S] [--share X]`. It runs until its stdin is closed
-(a thread waits for that, so that a call that hangs does not keep it) or a signal ends it.
+Run alone: `python -I -S nvml_sampler.py FOLDER_OF_PYNVML [--interval S] [--share X] [--watch 1]`. It runs until its
+stdin is closed (a thread waits for that, so that a call that hangs does not keep it) or a signal ends it.
 
-Lines: {"begin": CALL, "gpu": N} before each call until the first round is over; {"gpu": {"index", "key", "name",
-"minor", "memory_total", "clock_sm_max", "mig"}} once a GPU; {"field": NAME, "error": NVML_CODE, "text": T, "gpu": N}
-for what NVML refuses (asked no more where it is not supported); then {"sample": {"time": time.monotonic(), "gpu": N,
-"key": KEY, ...}} for each GPU every S seconds (default 0.5): utilization and memory_utilization in percent,
-memory_used in bytes, clock_sm, clock_sm_max and clock_memory in MHz, power_draw and power_limit in milliwatts,
-temperature, clock_event_reasons, pcie_gen and pcie_width as they are now, pcie_rx in kB/s (every few seconds: NVML
-measures for 20 ms), processes [[pid, bytes or null]] with a compute context, process_utilization [[pid, percent]] of
-those that ran kernels since the sample before. A field that has no answer is left out. Where a round takes more than
-X (default 0.01) of the time in CPU time, rounds become rarer. Raw: judges nothing, masks nothing.
+Lines: {"begin": CALL, "gpu": N} before the first of each call; {"gpu": {"index", "key", "name", "minor",
+"memory_total", "clock_sm_max", "mig"}} once a GPU; {"field": NAME, "error": NVML_CODE, "text": T, "gpu": N} for what
+NVML refuses (asked no more where it is not supported); then {"sample": {"time": time.monotonic(), "gpu": N, "key": KEY,
+...}} for each GPU every S seconds (default 0.5), six calls of NVML at most. Always: utilization and memory_utilization
+in percent, clock_sm in MHz, power_draw in milliwatts, clock_event_reasons. In turn: processes [[pid, bytes or null]]
+with a compute context; temperature and clock_memory; pcie_gen and pcie_width as they are now; memory_used in bytes and
+power_limit; with --watch 1 also what sampler_activity.py reads of the SMs and the links, and process_utilization
+[[pid, percent]] of those that ran kernels since it was asked last. A field that was not asked or has no answer is left
+out. Where a round takes more than X (default 0.01) of the time in CPU time, rounds become rarer, by half an interval at
+most. Raw: judges nothing, masks nothing.
 """
 
 from __future__ import annotations
@@ -23,23 +24,25 @@ import threading
 import time
 
 from .json_lines import real_output
-from .sampler_readings import Gpu, Readings
+from .sampler_activity import Activity
+from .sampler_readings import PROOF_TURNS, WATCH_TURNS, Gpu, Readings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Sequence
+    from typing import List, Sequence, Tuple
 
 LIBRARY = "libnvidia-ml.so.1"
 MAX_GPUS = 256
 MAX_MIG_DEVICES = 16
-RECEIVED_EVERY_S = 2.0
+RARER = 1.5
+"""So many intervals at most lie between two rounds: a phase of a proof is short."""
 
 
 class Sampler(Readings):
     """Asks NVML round by round."""
 
-    def __init__(self, descriptor: int, interval_s: float, share: float) -> None:
-        super().__init__(descriptor)
+    def __init__(self, descriptor: int, interval_s: float, share: float, turns: "Tuple[str, ...]") -> None:
+        super().__init__(descriptor, turns)
         self.interval_s = interval_s
         self.share = share
 
@@ -90,9 +93,14 @@ class Sampler(Readings):
         clock = self.ask(gpu, "clock_sm_max", "nvmlDeviceGetMaxClockInfo", gpu.handle, 1)
         if clock is not None:
             gpu.constants["clock_sm_max"] = clock
+        limit = self.ask(gpu, "power_limit", "nvmlDeviceGetEnforcedPowerLimit", gpu.handle)
+        if limit is not None:
+            gpu.constants["power_limit"] = limit
         mode = self.ask(gpu, "mig", "nvmlDeviceGetMigMode", gpu.handle)
         if mode and mode[0] == 1:
             self.mig_devices(gpu)
+        if "activity" in self.turns:
+            gpu.activity = Activity(self, gpu)
         self.emit(
             gpu={
                 "index": gpu.index,
@@ -117,18 +125,17 @@ class Sampler(Readings):
     def run(self, folder: str) -> None:
         """Rounds without end."""
         gpus = self.start(folder)
-        rounds, due = 0, time.monotonic()
+        due, reported = time.monotonic(), False
         while gpus:
             spent = time.process_time()
-            turns = max(1, round(RECEIVED_EVERY_S / self.interval_s))
             for gpu in gpus:
-                self.sample(gpu, (rounds + gpu.index) % turns == 0)  # not all in the same round
+                self.sample(gpu)
             spent = time.process_time() - spent
-            if self.first_round:
-                self.first_round = False
+            if not reported:
+                reported = True
                 self.emit(field="rounds", value=len(gpus))
-            rounds += 1
-            due = max(due + max(self.interval_s, spent / self.share), time.monotonic())
+            pause = min(max(self.interval_s, spent / self.share), RARER * self.interval_s)
+            due = max(due + pause, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))
 
 
@@ -154,7 +161,8 @@ def main(arguments: "Sequence[str]") -> None:
     folder = arguments[0] if arguments and not arguments[0].startswith("-") else ""
     interval, share = option(arguments, "--interval", 0.5), option(arguments, "--share", 0.01)
     try:
-        Sampler(descriptor, max(0.01, interval), max(0.001, share)).run(folder)
+        turns = WATCH_TURNS if option(arguments, "--watch", 0) else PROOF_TURNS
+        Sampler(descriptor, max(0.01, interval), max(0.001, share), turns).run(folder)
     except BrokenPipeError:
         pass
     os._exit(0)

@@ -23,6 +23,10 @@ REASONS = {
     "hw-thermal": 0x40, "power-brake": 0x80,
 }  # fmt: skip
 """NVML's bits of the clock event reasons (nvmlClocksEventReasons)."""
+_MEANS = (
+    "utilization", "memory_utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx", "pcie_tx",
+    "nvlink_rx", "nvlink_tx", "sm_activity", "tensor_activity", "memory_activity",
+)  # fmt: skip
 SETTLE_S = 0.25
 """NVML's utilisation is a mean over up to a second: the first samples of a phase still tell of what was before."""
 _ABSENT = Missing("absent", "NVML does not tell")
@@ -116,7 +120,9 @@ class LoadSum:
         """Our processes: a container of numbers, read at each sample. Empty: not known."""
         self.seconds = 0.0
         self.samples = 0
-        self._sums: dict[str, tuple[int, int]] = {}
+        self.power_idle: int | None = None
+        """Milliwatts: the least of the samples with nothing to do."""
+        self._sums: dict[str, tuple[float, int]] = {}
         self._most: dict[str, int] = {}
         self._reasons = dict.fromkeys(REASONS, 0)
         self._reason_samples = 0
@@ -125,7 +131,9 @@ class LoadSum:
     def add(self, sample: Sample) -> None:
         """Take one sample."""
         self.samples += 1
-        for name in ("utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx"):
+        if sample.power_draw is not None and sample.utilization == 0:
+            self.power_idle = min(sample.power_draw, self.power_idle or sample.power_draw)
+        for name in _MEANS:
             value = getattr(sample, name)
             if value is not None:
                 total, count = self._sums.get(name, (0, 0))
@@ -158,6 +166,8 @@ class LoadSum:
         where none of our own is listed: NVML's numbers are not those of this container then."""
         utilization, memory = self.most("utilization"), self.most("memory_used")
         others = self.mean("others") if self._ours_listed or not self.pids else _UNSEEN
+        rates = (self.mean("nvlink_rx", 1000), self.mean("nvlink_tx", 1000))
+        nvlink = [rate for rate in rates if not isinstance(rate, Missing)]
         shares = {name: round(100 * count / self._reason_samples, 1) for name, count in self._reasons.items() if count}
         return Load(
             key=self.key,
@@ -166,7 +176,15 @@ class LoadSum:
             samples=self.samples,
             utilization_percent=self.mean("utilization"),
             utilization_max_percent=utilization if isinstance(utilization, Missing) else float(utilization),
+            memory_busy_percent=self.mean("memory_utilization"),
+            sm_activity_percent=self.mean("sm_activity"),
+            tensor_activity_percent=self.mean("tensor_activity"),
+            memory_activity_percent=self.mean("memory_activity"),
+            pcie_rx_mb_s=self.mean("pcie_rx", 1000),
+            pcie_tx_mb_s=self.mean("pcie_tx", 1000),
+            nvlink_mb_s=_ABSENT if not nvlink else round(sum(nvlink), 3),
             power_w=self.mean("power_draw", 1000),
+            power_idle_w=_ABSENT if self.power_idle is None else self.power_idle / 1000,
             power_limit_w=self.mean("power_limit", 1000),
             temperature_max_c=self.most("temperature"),
             clock_sm_mhz=self.mean("clock_sm"),

@@ -10,7 +10,9 @@ from msgspec import Struct
 
 _MOST = {"utilization": 100, "memory_utilization": 100, "power_draw": 10**7, "power_limit": 10**7, "temperature": 200,
          "clock_sm": 10**5, "clock_memory": 10**5, "clock_sm_max": 10**5, "pcie_gen": 16, "pcie_width": 64,
-         "pcie_rx": 10**9, "memory_used": 1 << 50, "clock_event_reasons": (1 << 64) - 1}  # fmt: skip
+         "pcie_rx": 10**9, "pcie_tx": 10**9, "nvlink_rx": 10**10, "nvlink_tx": 10**10,
+         "sm_activity": 100, "tensor_activity": 100, "memory_activity": 100, "memory_used": 1 << 50,
+         "clock_event_reasons": (1 << 64) - 1}  # fmt: skip
 """Above this a driver has written nonsense (some give 2**32 - 1 for what they cannot measure)."""
 
 
@@ -38,8 +40,16 @@ class Sample(Struct, frozen=True, kw_only=True):
     clock_event_reasons: int | None = None
     pcie_gen: int | None = None
     pcie_width: int | None = None
-    pcie_rx: int | None = None
-    """kB/s that the GPU received; asked of now and then."""
+    pcie_rx: float | None = None
+    pcie_tx: float | None = None
+    nvlink_rx: float | None = None
+    nvlink_tx: float | None = None
+    """kB/s that the GPU received and sent; asked of now and then."""
+    sm_activity: float | None = None
+    """Percent: mean over the SMs of the time with a warp on them, since it was asked last (GPM)."""
+    tensor_activity: float | None = None
+    memory_activity: float | None = None
+    """Percent of the memory's bandwidth (GPM)."""
     processes: list[tuple[int, int | None]] | None = None
     """(pid, bytes or None) of each process with a compute context."""
     process_utilization: list[tuple[int, int]] | None = None

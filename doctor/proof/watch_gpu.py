@@ -13,6 +13,8 @@ from .watch_proc import Held
 
 ENOUGH = 3
 """Samples without a process, after which NVML's word counts that it has no context."""
+_MOST_WAITING = 100
+"""Samples since NVML last told processes apart: it is asked at each fourth, or has no answer at all."""
 _CLOSED = Missing("absent", "it uses no GPU")
 _UNTOLD = Missing("absent", "NVML does not tell")
 
@@ -45,6 +47,8 @@ class _Gpu:
         """NVML named a process of the tree among those that ran kernels."""
         self.part = 1.0
         """Of the device's work, what was the tree's when NVML last told processes apart."""
+        self.waiting: list[int] = []
+        """The device's utilisation since then."""
 
     def take(self, sample: Sample, pids: set[int]) -> None:
         self.until = sample.time
@@ -52,16 +56,19 @@ class _Gpu:
         self.load.add(sample)
         if sample.utilization is not None:
             self.device.add(sample.utilization)
+            self.waiting.append(sample.utilization)
         noted = sample.process_utilization
         if noted is None:
+            self.waiting = self.waiting[-_MOST_WAITING:]
             return
         ours = sum(percent for pid, percent in noted if pid in pids)
         everybody = sum(percent for _, percent in noted)
         self.ours_noted = self.ours_noted or any(pid in pids for pid, _ in noted)
         if everybody:
             self.part = ours / everybody
-        whole = min(everybody, 100) if sample.utilization is None else sample.utilization
-        self.process.add(whole * self.part)
+        for whole in self.waiting or [min(everybody, 100)]:
+            self.process.add(whole * self.part)
+        self.waiting = []
 
 
 class _Share:
@@ -135,7 +142,8 @@ class GpuSum:
             self._listed[sample.key] = listed | (self._listed.get(sample.key, set()) & pids)
             self._seen(sample.time)
             self._ours.setdefault(sample.key, _Gpu(sample.key, sample.time))
-        self._remember(sample.key, memory)
+        if sample.processes is not None:
+            self._remember(sample.key, memory)
         if sample.key in self._ours:
             self._ours[sample.key].take(sample, pids)
 
@@ -205,6 +213,8 @@ class GpuSum:
         found = []
         for gpu in chosen.values():
             if gpu.load.samples:
+                if gpu.load.power_idle is None:  # it had no pause since; before, it had nothing to do
+                    gpu.load.power_idle = self._all[gpu.key].load.power_idle
                 gpu.load.seconds = gpu.until - gpu.since
                 found.append(gpu.load.load("watch"))
         return tuple(found)

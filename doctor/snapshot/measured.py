@@ -75,7 +75,20 @@ class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     utilization_percent: float | Missing = NOT_ASKED
     """Mean."""
     utilization_max_percent: float | Missing = NOT_ASKED
+    memory_busy_percent: float | Missing = NOT_ASKED
+    """Mean share of the time in which GPU memory was read or written."""
+    sm_activity_percent: float | Missing = NOT_ASKED
+    """Mean over the SMs of the time with a warp on them: 0.8 on an H100 with one block that never ends (GPM)."""
+    tensor_activity_percent: float | Missing = NOT_ASKED
+    memory_activity_percent: float | Missing = NOT_ASKED
+    """Mean share of the memory's bandwidth that was used (GPM)."""
+    pcie_rx_mb_s: float | Missing = NOT_ASKED
+    pcie_tx_mb_s: float | Missing = NOT_ASKED
+    nvlink_mb_s: float | Missing = NOT_ASKED
+    """Mean rates; over NVLink both directions together."""
     power_w: float | Missing = NOT_ASKED
+    power_idle_w: float | Missing = NOT_ASKED
+    """The least of the samples with nothing to do."""
     power_limit_w: float | Missing = NOT_ASKED
     temperature_max_c: int | Missing = NOT_ASKED
     clock_sm_mhz: float | Missing = NOT_ASKED

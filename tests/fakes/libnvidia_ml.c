@@ -363,6 +363,16 @@ static int field_value(int gpu, unsigned field, unsigned link, FieldValue *answe
         if (text) answer->value.u = (unsigned)atoi(text);
         return text ? 0 : NOT_SUPPORTED;
     }
+    if (field == 138 || field == 139) { /* nvlink.rate = RECEIVED SENT in KiB/s: bytes since some day */
+        struct timespec clock;
+        const char *text = gpu_text(gpu, "nvlink.rate");
+        double rates[2] = {0};
+        if (!text || link != ~0u || sscanf(text, "%lf %lf", &rates[0], &rates[1]) != 2) return NOT_SUPPORTED;
+        clock_gettime(CLOCK_MONOTONIC, &clock);
+        answer->type = 3;
+        answer->value.ull = (u64)(rates[field == 138] * ((double)clock.tv_sec + (double)clock.tv_nsec / 1e9));
+        return 0;
+    }
     int counter = field >= 161 && field <= 163 ? (int)field - 160 : field == 214 || field == 215 ? (int)field - 210 : -1;
     answer->type = 3;
     return counter < 0 ? INVALID_ARGUMENT : count_of(gpu, counter, link, &answer->value.ull);
@@ -626,6 +636,57 @@ int nvmlDeviceGetUnrepairableMemoryFlag_v1(Device handle, Flag *status) {
     const char *text = gpu_text(handle->gpu, "unrepairable");
     status->flag = (unsigned)number(text, 0);
     return text ? 0 : NOT_SUPPORTED;
+}
+
+/* gpm = SM TENSOR MEMORY (percent) PCIE_RX PCIE_TX NVLINK_RX NVLINK_TX (MiB/s): what GPM says of the time between any
+ * two samples of one GPU; without it the GPU has no GPM, as none before Hopper has. */
+typedef struct { double taken; int gpu; } *GpmSample;
+typedef struct { unsigned id; int code; double value; struct { const char *brief, *whole, *unit; } about; } GpmMetric;
+typedef struct { unsigned version, count; GpmSample first, second; GpmMetric metrics[]; } GpmMetrics;
+typedef struct { unsigned version, supported; } GpmSupport;
+
+int nvmlGpmQueryDeviceSupport(Device handle, GpmSupport *support) {
+    ASK_GPU("nvmlGpmQueryDeviceSupport");
+    if (support->version != 1) return VERSION_MISMATCH;
+    support->supported = gpu_text(handle->gpu, "gpm") != NULL;
+    return 0;
+}
+
+int nvmlGpmSampleAlloc(GpmSample *sample) {
+    ASK("nvmlGpmSampleAlloc", -1);
+    *sample = calloc(1, sizeof **sample);
+    return 0;
+}
+
+int nvmlGpmSampleGet(Device handle, GpmSample sample) {
+    ASK_GPU("nvmlGpmSampleGet");
+    if (!gpu_text(handle->gpu, "gpm")) return NOT_SUPPORTED;
+    struct timespec clock;
+    clock_gettime(CLOCK_MONOTONIC, &clock);
+    sample->taken = (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
+    sample->gpu = handle->gpu;
+    return 0;
+}
+
+int nvmlGpmMetricsGet(GpmMetrics *asked) {
+    ASK("nvmlGpmMetricsGet", asked->first ? asked->first->gpu : -1);
+    static const unsigned ids[] = {2, 5, 10, 21, 20, 60, 61};
+    double values[7];
+    if (asked->version != 1 || !asked->first || !asked->second) return INVALID_ARGUMENT;
+    if (asked->first->gpu != asked->second->gpu || asked->first->taken <= 0) return INVALID_ARGUMENT;
+    if (asked->second->taken <= asked->first->taken) return INVALID_ARGUMENT;
+    const char *text = gpu_text(asked->first->gpu, "gpm");
+    int there = text ? sscanf(text, "%lf %lf %lf %lf %lf %lf %lf", &values[0], &values[1], &values[2], &values[3],
+                              &values[4], &values[5], &values[6]) : 0;
+    for (unsigned i = 0; i < asked->count; i++) {
+        asked->metrics[i].code = NOT_SUPPORTED;
+        for (int k = 0; k < there; k++)
+            if (ids[k] == asked->metrics[i].id) {
+                asked->metrics[i].code = 0;
+                asked->metrics[i].value = values[k];
+            }
+    }
+    return 0;
 }
 
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, "nvmlDeviceGetComputeRunningProcesses", "compute")

@@ -2,6 +2,7 @@
  * `fail.FUNCTION = CODE | hang | crash | abort | exit`, or for one GPU `fail.FUNCTION.N = ...`.
  * `key = @NAME`: the value is in the file NAME beside the scenario, read anew each time, 0 while it is not there: so it
  * can change during a run, and one library's doing can be seen through the other.
+ * `call_ms = N`: how long each call of NVML takes that is counted there.
  * GPUDOCTOR_FAKE_CALLS: a file that gets a line for every call, `call NAME(WHAT) GPU`, and one for each field value that
  * a call asks for, `field ID GPU`. */
 #ifndef SCENARIO_H
@@ -107,6 +108,8 @@ static int told(const char *function, int gpu) {
     char key[160];
     logged("call", function, gpu);
     *asked_for = 0;
+    const char *takes_ms = get("call_ms");
+    if (takes_ms) usleep((useconds_t)(strtod(takes_ms, NULL) * 1000));
     snprintf(key, sizeof key, "fail.%s.%d", function, gpu);
     const char *value = get(key);
     if (!value) {

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,47 +48,104 @@ def lines_until(env: dict[str, str], rounds: int, agent: list[str] | None = None
     return found, child.returncode
 
 
-def test_every_field_of_a_sample_and_no_begin_after_the_first_round(on_machine: OnMachine) -> None:
+WATCHING = ("--watch", "1")
+ROUNDS = 17
+"""One more than all turns of the watching sampler."""
+
+
+def told(lines: list[dict[str, Any]], key: str = UUID) -> dict[str, Any]:
+    """The last value of each field of a GPU."""
+    found: dict[str, Any] = {}
+    for line in lines:
+        if line.get("sample", {}).get("key") == key:
+            found.update(line["sample"])
+    return found
+
+
+def test_every_field_in_its_turn_and_a_begin_before_the_first_of_each_call(on_machine: OnMachine) -> None:
     machine = h100(
         gpu__0__utilization="97 40",
         gpu__0__process__0="compute 4711 61000 python",
         gpu__0__process__1="compute 4712 - python",
         gpu__0__busy__0="4711 93",
         gpu__0__pcie__rx="12000",
+        gpu__0__pcie__tx="900",
+        gpu__0__nvlink__rate="2000000 1000000",
         gpu__0__minor="3",
         gpu__0__clock__reasons="0x24",
     )
-    lines, code = lines_until(on_machine(machine), 3)
+    lines, code = lines_until(on_machine(machine), 2 * ROUNDS, command(*WATCHING))
     assert code == 0
-    first, *rest = parse_samples(lines)
-    assert first == Sample(
-        time=first.time,
+    samples = parse_samples(lines)
+    always = Sample(
+        time=samples[0].time,
         gpu=0,
         key=UUID,
         utilization=97,
         memory_utilization=40,
-        memory_used=4 << 20,
         clock_sm=345,
         clock_sm_max=1980,
-        clock_memory=2619,
         power_draw=77_000,
         power_limit=700_000,
-        temperature=33,
         clock_event_reasons=0x24,
-        pcie_gen=5,
-        pcie_width=16,
-        pcie_rx=12000,
         processes=[(4711, 61000 << 20), (4712, None)],
-        process_utilization=[(4711, 93)],
     )
-    assert abs(first.time - time.monotonic()) < 60
-    assert all(later.time > first.time and later.pcie_rx is None for later in rest), (
-        "throughput takes NVML 20 ms: not every time"
-    )
-    at = next(number for number, line in enumerate(lines) if "sample" in line)
-    assert any("begin" in line for line in lines[:at]) and not any("begin" in line for line in lines[at:])
+    assert samples[0] == always and abs(always.time - time.monotonic()) < 60
+    assert all(later.time > first.time for first, later in pairwise(samples))
+    last = told(lines)
+    in_turn = {"memory_used": 4 << 20, "clock_memory": 2619, "temperature": 33, "pcie_gen": 5, "pcie_width": 16}
+    in_turn |= {"pcie_rx": 12000, "pcie_tx": 900, "process_utilization": [[4711, 93]]}
+    assert {name: last.get(name) for name in in_turn} == in_turn
+    assert 1_800_000 < last["nvlink_rx"] < 2_300_000 and 900_000 < last["nvlink_tx"] < 1_150_000
+    assert not {"sm_activity", "memory_activity"} & last.keys(), "GPM is for those that have it"
+    assert sum(one.pcie_width is not None for one in samples) <= 3, "a link as it was some time ago is no answer"
+    after = [one.temperature for one in samples]
+    assert after[after.index(33) :] == [33] * (len(after) - after.index(33)), "what changes slowly is told again"
+    begun = [line["begin"] for line in lines if "begin" in line and "gpu" in line]
+    assert begun.count("nvmlDeviceGetPowerUsage") == 1 and begun.count("nvmlDeviceGetProcessUtilization") == 1
     about = next(line["gpu"] for line in lines if isinstance(line.get("gpu"), dict))
     assert (about["index"], about["key"], about["minor"], about["mig"]) == (0, UUID, 3, False)
+
+
+def test_activity_by_gpm(on_machine: OnMachine) -> None:
+    lines, _ = lines_until(on_machine(h100(gpu__0__gpm="12.5 3.25 8 1000 2000 40000 50000")), 11, command(*WATCHING))
+    last = told(lines)
+    assert (last["sm_activity"], last["tensor_activity"], last["memory_activity"]) == (12.5, 3.25, 8.0)
+    rates = [round(last[name] / 1048.576) for name in ("pcie_rx", "pcie_tx", "nvlink_rx", "nvlink_tx")]
+    assert rates == [1000, 2000, 40000, 50000]
+    older, _ = lines_until(on_machine(h100(gpu__0__gpm="12.5 - -", gpu__0__pcie__rx="7")), 11, command(*WATCHING))
+    assert told(older)["sm_activity"] == 12.5 and not {"tensor_activity", "pcie_rx"} & told(older).keys()
+    broken = h100(gpu__0__gpm="12.5 3 8", fail__nvmlGpmMetricsGet="999", gpu__0__pcie__rx="7")
+    older, _ = lines_until(on_machine(broken), 11, command(*WATCHING))
+    assert told(older)["pcie_rx"] == 7 and "sm_activity" not in told(older), "the older calls answer then"
+
+
+def test_six_calls_for_each_gpu_and_sample_at_most(on_machine: OnMachine, tmp_path: Path) -> None:
+    """On eight GPUs, with and without GPM, at work and idle, MIG or not, and none of them is left out of a round."""
+    cases = [
+        ("h200x8", {"gpu.*.gpm": "90 40 30 1 1 1 1"}, WATCHING),
+        ("h200x8", {"gpu.*.pcie.rx": "5", "gpu.*.nvlink.rate": "5 5"}, WATCHING),
+        ("h200x8", {}, ()),
+        ("a100-mig", {}, WATCHING),
+    ]
+    for number, (name, changes, more) in enumerate(cases):
+        busy = {"gpu.*.process.0": "compute 4711 61000 python", "gpu.*.busy.0": "4711 93"}
+        machine = Machine.load(name)
+        machine = Machine(name, {**machine.scenario, **busy, **changes}, machine.files)
+        log = tmp_path / f"calls{number}"
+        count = int(machine.scenario["gpus"])
+        lines, _ = lines_until(
+            on_machine(machine, GPUDOCTOR_FAKE_CALLS=str(log)), count * ROUNDS, command("--interval", "0.02", *more)
+        )
+        assert [one.gpu for one in parse_samples(lines)][: count * ROUNDS] == list(range(count)) * ROUNDS
+        for gpu in range(count):
+            logged = [line.split() for line in log.read_text().splitlines() if line.startswith("call ")]
+            made = [words[1] for words in logged if words[-1] == str(gpu)]
+            text = " ".join(made[made.index("nvmlDeviceGetUtilizationRates") :])
+            samples = text.split("nvmlDeviceGetUtilizationRates")[1:]
+            assert len(samples) >= ROUNDS - 1
+            most = max(samples, key=lambda calls: len(calls.split()))
+            assert 1 + len(most.split()) <= 6, (name, changes, more, most)
 
 
 def test_values_change_from_sample_to_sample(on_machine: OnMachine, tmp_path: Path) -> None:
@@ -110,10 +168,9 @@ def test_values_change_from_sample_to_sample(on_machine: OnMachine, tmp_path: Pa
 
 def test_what_is_not_supported_is_asked_once_and_left_out(on_machine: OnMachine) -> None:
     machine = h100(fail__nvmlDeviceGetPowerUsage="3", fail__nvmlDeviceGetCurrPcieLinkWidth="999")
-    lines, _ = lines_until(on_machine(machine), 4)
-    assert all(
-        one.power_draw is None and one.pcie_width is None and one.temperature == 33 for one in parse_samples(lines)
-    )
+    lines, _ = lines_until(on_machine(machine), 14)
+    assert all(one.power_draw is None and one.pcie_width is None for one in parse_samples(lines))
+    assert told(lines)["temperature"] == 33 and told(lines)["pcie_gen"] == 5
     refused = [(line["field"], line["error"]) for line in lines if "error" in line and "gpu" in line]
     assert refused.count(("power_draw", 3)) == 1 and refused.count(("pcie_width", 999)) == 1
 
@@ -125,16 +182,18 @@ def test_every_gpu_in_every_round(on_machine: OnMachine) -> None:
 
 def test_an_old_driver(on_machine: OnMachine) -> None:
     machine = h100(gpu__0__process__0="compute 4711 61000 python")
-    lines, _ = lines_until(on_machine(machine, old=True), 2)
-    assert all(one.processes == [(4711, 61000 << 20)] and one.memory_used for one in parse_samples(lines))
+    lines, _ = lines_until(on_machine(machine, old=True), 24, command(*WATCHING))
+    assert told(lines)["processes"] == [[4711, 61000 << 20]] and told(lines)["memory_used"] > 4 << 20
 
 
 def test_processes_of_a_mig_gpu_come_from_its_instances(on_machine: OnMachine) -> None:
     machine = Machine.load("a100-mig").with_(gpu__0__process__0="compute 4711 900 python")
     machine = machine.with_(fail__nvmlDeviceGetUtilizationRates="3")
-    lines, _ = lines_until(on_machine(machine), 1)
-    sample = parse_samples(lines)[0]
-    assert sample.processes == [(4711, 900 << 20)] and sample.utilization is None
+    machine = machine.with_(gpu__0__process__1="mps 4712 100 python")
+    lines, _ = lines_until(on_machine(machine), 40)
+    lists = [sample.processes for sample in parse_samples(lines) if sample.processes is not None]
+    assert lists[0] == [(4711, 900 << 20)] and lists[-1] == [(4711, 900 << 20), (4712, 100 << 20)]
+    assert parse_samples(lines)[0].utilization is None
 
 
 @pytest.mark.parametrize(("name", "field"), [("no-driver", "library"), ("not-loaded", "init"), ("mismatch", "init")])
