@@ -7,12 +7,11 @@ from ..findings.measured_bounds import (
     REFERENCE_BATCH,
     Step,
     Sweep,
-    Watched,
     slow_host,
     sweeps,
-    watched,
 )
 from ..findings.measured_path import gpu_of
+from ..findings.watched_run import Watched, watched
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._readings import limit
@@ -21,7 +20,7 @@ from ._readings import limit
 def training(s: Snapshot) -> tuple[list[Sweep], Watched | None]:
     """Sweeps of GPUs, and what bound the watched run; skipped where there is neither."""
     m = measured(s)
-    found, run = sweeps(m), watched(m.watch) if m.watch and known(m.watch.uses_gpu) else None
+    found, run = sweeps(m), watched(m, m.watch) if m.watch and known(m.watch.uses_gpu) else None
     if found or run:
         return found, run
     if isinstance(m.batches, Missing) and m.batches.reason not in ("not-asked", "absent"):

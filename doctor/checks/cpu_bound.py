@@ -15,6 +15,10 @@ with faster cores. Several runs at once on one GPU use its idle time.
 
 Thresholds: single_core_mops (45), host_us_per_kernel (30). A warning, never a failure.
 
+What was looked at, in `gpudoctor watch`: each process and its threads, time without a core, GPU utilization with power,
+SM activity (GPM) and memory, and how full the PCIe link was. A nearly full link comes before the processor: the main
+thread then spins in a synchronize call, which is CUDA's default. Which line of the program is slow was not looked at.
+
 Source: single-core score and batch sweep of `gpudoctor prove`; threads and GPU use in `gpudoctor watch`.
 """
 

@@ -15,6 +15,9 @@ as one tensor on the GPU.
 Threshold: loader_scaling_percent (40): the workers' combined speed, in percent of that many times one worker's. A
 warning, never a failure; large batches whose drawing takes longer than their step are a remark.
 
+What was looked at: CPU time of the main process and of its loader workers, their number, the main thread's time in disk
+sleep; not which files were read, nor how fast the disk is.
+
 Source: processes and GPU use in `gpudoctor watch`; DataLoader throughput by workers in `gpudoctor prove`.
 """
 
@@ -30,7 +33,8 @@ from ._readings import limit
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-    from ..findings.measured_bounds import Sweep, Watched
+    from ..findings.measured_bounds import Sweep
+    from ..findings.watched_run import Watched
     from ..snapshot import Measured, Watch
 
 CHECK = Check(

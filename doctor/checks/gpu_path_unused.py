@@ -15,6 +15,9 @@ With `--device cpu` it is a remark; if torch crashes on the CPU, it is a failure
 was proven, the answer is UNKNOWN. Without torch, it is a warning at most if a kernel through libcuda alone ran
 correctly on the GPU. Judged from `gpudoctor prove` and `gpudoctor watch`.
 
+What a watched program did instead is told beside it (`measured.watch_bound`): it computed, or waited for a core, the
+disk or its loader workers, or slept. How busy a GPU was says nothing of work: a kernel that waits counts as busy.
+
 Source: results computed by torch on the device, the device of their tensor, NVML's list of processes, a kernel through
 libcuda alone.
 """

@@ -1,4 +1,4 @@
-"""What bounds a training step at each batch of the sweep, and what bound a watched run.
+"""What bounds a training step at each batch of the sweep.
 
 A turn of training lasts as long as the slower of two: the host, which draws the batch (load) and hands the kernels over
 (issue), and the device, which copies the batch and runs the kernels. While the device waits, a faster one changes
@@ -11,7 +11,7 @@ from math import log10
 from typing import Literal, TypeAlias
 
 from ..formats.record import Record
-from ..snapshot import BatchPoint, Measured, Watch, known
+from ..snapshot import BatchPoint, Measured, known
 
 Bound: TypeAlias = Literal["launch", "cpu", "copy", "memory", "compute", "dataloader"]
 DEVICE: tuple[Bound, ...] = ("memory", "compute")
@@ -25,17 +25,11 @@ USUAL_LAUNCH_US = 5.0
 """Host time of handing over one small kernel by torch on a fast core."""
 _LAUNCHING = 0.15
 """Least share of the host's time that bare launches take, for it to be launching; below it Python does other work."""
-BUSY_PERCENT, IDLE_PERCENT = 80.0, 50.0
-"""Of the GPU in a watched run: from the first on it sets the pace, below the second it waits."""
-ONE_CORE = 0.85
-"""Mean use of a core, from which on a thread is at its end: it also waits now and then."""
-_WORKERS_FULL = 0.8
 SINGLE_CORE_MOPS, HOST_US_PER_KERNEL, THROTTLED_PERCENT = 45.0, 30.0, 10.0
 """A server core of 2020 does 80 in the agent's loop; an eager step on it takes 10 to 20 us for each kernel."""
 _OLDER_PYTHON = 0.7
 REFERENCE_BATCH = 1024
 """Where the host is judged: large enough to be of use, small enough for most GPUs to wait."""
-_DISK_PERCENT = 20.0
 
 
 class Step(Record):
@@ -155,62 +149,6 @@ def _launching(p: BatchPoint, issue: float | None, launch_us: float | None) -> b
     if not launches:
         return True
     return launches * (launch_us or USUAL_LAUNCH_US) >= 1000 * _LAUNCHING * (issue or p.step_ms)
-
-
-class Watched(Record):
-    """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
-    pauses: neither had much to do."""
-
-    bound: Literal["gpu", "cpu", "dataloader", "unclear", "unknown"]
-    reason: str
-    disk: bool = False
-    turns: bool = False
-    pauses: bool = False
-
-
-_KEPT_PERCENT = 10.0
-"""Share of the time without the core that it wanted, from which on that is a cause."""
-
-
-def watched(w: Watch) -> Watched:
-    """GPU first (a waiting thread may spin on a core), then disk, loader workers, the main thread."""
-    busy = known(w.gpu_busy_percent)
-    if known(w.uses_gpu) is False:
-        return Watched("unknown", "it used no GPU")
-    if not known(w.uses_gpu) or busy is None:
-        return Watched("unknown", "how busy its GPU was is not known")
-    others = known(w.others_on_gpu)
-    if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
-        return Watched("unclear", f"the GPU was busy {busy:.0f} % of the time, and others were on it too")
-    if busy >= BUSY_PERCENT:
-        return Watched("gpu", f"the GPU was busy {busy:.0f} % of the time")
-    main = known(w.main_cores)
-    if main is None and not known(w.workers):
-        main = known(w.busiest_thread)
-    workers, worker_cores = known(w.workers) or 0, known(w.workers_cores)
-    cores, total = known(w.cores), known(w.cpu_cores)
-    blocked = known(w.blocked_percent) or 0.0
-    waits = f"the GPU was busy {busy:.0f} % of the time"
-    if busy < IDLE_PERCENT:
-        if blocked >= _DISK_PERCENT:
-            return Watched("dataloader", f"{waits}; the main thread waited for a disk in {blocked:.0f} % of it", True)
-        if main is not None and main >= ONE_CORE:
-            return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
-        kept = known(w.core_wait_percent) or 0.0
-        if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
-            used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
-            return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota had it)")
-        full = min(workers, cores) if cores else workers
-        if workers and worker_cores is not None and worker_cores >= _WORKERS_FULL * full:
-            return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
-        if total is not None and cores and total >= _WORKERS_FULL * cores:
-            return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
-    if main is None and total is None:
-        return Watched("unclear", f"{waits}; how busy its processor cores were is not known")
-    if busy >= IDLE_PERCENT:
-        return Watched("unclear", f"{waits}: neither it nor the host is the limit alone", turns=True)
-    neither = "neither its main process nor its loader workers were at their limit"
-    return Watched("unclear", f"{waits}; {neither}", pauses=True)
 
 
 def slow_host(m: Measured, step: Step, python: str = "", limits: dict[str, float] | None = None) -> str:

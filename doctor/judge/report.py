@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ..findings import Finding, Policy, Quote, Status
+from ..findings.watched_run import Pace
 from ..snapshot import Similar, Snapshot, Target
 
 REPORT_SCHEMA_VERSION = 1
@@ -150,7 +151,7 @@ class MeasuredVerdict(Struct, frozen=True, kw_only=True):
     batches: tuple[BatchVerdict, ...] = ()
     crossover_batch: dict[str, int] = {}
     """Device to the smallest batch from which on the GPU sets the time; a device that is missing reaches none."""
-    watch_bound: Literal["gpu", "cpu", "dataloader", "unclear", "unknown"] | None = None
+    watch_bound: Pace | None = None
     watch_reason: str = ""
     expected: tuple[Expected, ...] = ()
     advice: tuple[str, ...] = ()

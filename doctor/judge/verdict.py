@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Matrix
-from ..findings.measured_bounds import REFERENCE_BATCH, Sweep, Watched, sweeps, watched
+from ..findings.measured_bounds import REFERENCE_BATCH, Sweep, sweeps
 from ..findings.measured_cuda import compatibility
 from ..findings.measured_path import gpu_of, overall, paths
 from ..findings.measured_rates import Ranged, number, ranged
+from ..findings.watched_run import Watched, watched
 from ..snapshot import Snapshot, known
 from .report import BatchVerdict, Expected, MeasuredVerdict
 
@@ -30,7 +31,7 @@ def verdict(snapshot: Snapshot, matrix: Matrix, report_findings: tuple[Finding, 
     cuda = compatibility(snapshot, matrix)
     found = [r for kind in _KINDS for r in ranged(snapshot, matrix, kind)]
     swept = sweeps(m)
-    run = watched(m.watch) if m.watch else None
+    run = watched(m, m.watch) if m.watch else None
     computes = path.word in ("gpu-path-used", "unknown")  # of a sick GPU there is nothing to say about speed
     return MeasuredVerdict(
         gpu_path=path.word,
@@ -84,6 +85,21 @@ def _of_run(run: Watched) -> Iterator[str]:
             "The GPU has work nearly all the time: a faster core or more loader workers do not help; larger "
             "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU do."
         )
+    elif run.bound == "waiting":
+        yield (
+            "A kernel that waits counts as busy. In a distributed job this is how a rank looks that waits in NCCL for "
+            "a slower one: watch the other ranks too; the one that does not wait holds up all of them (its data, its "
+            "core, its GPU). On one GPU alone its kernels use few of the SMs: a larger batch, torch.compile or fewer, "
+            "larger kernels would help; a faster GPU would not."
+        )
+    elif run.bound == "copies":
+        yield (
+            "Copies set the pace: fewer or smaller ones (data kept on the GPU, smaller types, less offloading) or a "
+            "wider link would help; a faster core or a GPU with more SMs would not. A main thread at one full core "
+            "only waits for them: CUDA spins there by default."
+        )
+    elif run.bound == "cpu" and run.alone:
+        yield "The program computes on the processor: a GPU helps only once it uses one."
     elif run.bound == "cpu":
         yield (
             "One processor core sets the pace: a larger batch, torch.compile or CUDA graphs, work moved into loader "
@@ -97,7 +113,7 @@ def _of_run(run: Watched) -> Iterator[str]:
             "GPU and host take turns: let them overlap (loader workers, pinned memory and non_blocking copies, no "
             ".item() or print in the loop), or give the GPU a larger batch."
         )
-    elif run.bound == "unclear" and run.pauses:
+    elif run.bound in ("unclear", "sleep") and run.pauses:
         yield (
             "Neither GPU nor CPU was at its limit: it waited for something else, such as a network, a remote disk, "
             "other ranks, a lock or a sleep. Where its threads stand, py-spy dump --pid PID shows."

@@ -100,6 +100,22 @@ def _gpu(w: Watch, load: Load | None) -> list[str]:
     most, others, rate = known(w.gpu_memory_max_mib), known(w.others_on_gpu), known(w.h2d_mb_s)
     words = [f"{memory(most)} of memory at most" if most is not None else ""]
     words += [watts(load), celsius(load)] if load else []
+    words += _activity(load) if load else []
     words += [f"copies to it {amount(rate, 'MB/s')}" if rate else ""]
     words += reasons(load.reasons_percent) if load else []
     return [*words, f"{several(others, 'other program')} on it" if others else ""]
+
+
+def _activity(load: Load) -> list[str]:
+    """What the GPU did while a kernel was on it, where the driver counts it."""
+    sm, tensor, memory = (
+        known(share) for share in (load.sm_activity_percent, load.tensor_activity_percent, load.memory_activity_percent)
+    )
+    sent, nvlink = known(load.pcie_tx_mb_s), known(load.nvlink_mb_s)
+    return [
+        f"SMs at work {percent(sm)}" if sm is not None else "",
+        f"tensor cores {percent(tensor)}" if tensor is not None else "",
+        f"memory bandwidth {percent(memory)}" if memory is not None else "",
+        f"copies from it {amount(sent, 'MB/s')}" if sent else "",
+        f"NVLink {amount(nvlink, 'MB/s')}" if nvlink else "",
+    ]

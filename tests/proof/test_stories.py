@@ -149,7 +149,7 @@ def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
     assert (done.gpu_path, done.cuda_compatibility, done.watch_reason) == (
         "gpu-path-unused",
         "unknown",
-        "it used no GPU",
+        "it used no GPU, and its process used 1.0 cores without a pause",
     )
 
 

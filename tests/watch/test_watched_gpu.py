@@ -115,3 +115,27 @@ def test_a_broken_nvml_does_not_touch_the_command(on_machine: OnMachine, tmp_pat
     (end,) = facts["ended"]
     assert (end["agent"], end.get("fault", "failed")) == ("nvml_sampler", fault)
     assert facts["watch"]["exit_code"] == 0 and facts["watch"]["processes_max"] == 1
+
+
+@pytest.mark.slow
+def test_what_sets_the_pace_is_more_than_utilisation(on_machine: OnMachine, tmp_path: Path) -> None:
+    """A kernel that waits, one that works, a full link beside a spinning thread; then programs without a GPU."""
+    spin = "\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\n"
+    cases = [
+        ({"utilization": "99 0", "power.draw_w": "128"}, "", True, "waiting"),
+        ({"utilization": "99 0", "power.draw_w": "180", "gpm": "2 0 1 5 5 0 0"}, "", True, "waiting"),
+        ({"utilization": "99 60", "power.draw_w": "640", "gpm": "95 60 50 5 5 0 0"}, "", True, "gpu"),
+        ({"utilization": "6 2", "power.draw_w": "110", "gpm": "3 1 4 46000 0 0 0"}, spin, True, "copies"),
+        ({"utilization": "6 2", "power.draw_w": "110", "gpm": "3 1 4 900 0 0 0"}, spin, True, "cpu"),
+        ({}, "", False, "sleep"),
+        ({}, spin, False, "cpu"),
+    ]
+    for number, (changes, then, uses_gpu, bound) in enumerate(cases):
+        scenario = {f"gpu.0.{name}": value for name, value in {"process.0": "@process", **changes}.items()}
+        env = on_machine(Machine.load("healthy-h100").with_(**scenario))
+        *python_c, code = program(env, 0.1 if then else 2.0, uses_gpu)
+        report = tmp_path / f"report{number}.json"
+        done = run(*FAST, "--format", "json", "-o", str(report), "--", *python_c, code + then, env=env)
+        assert done.returncode == 0, done.stderr
+        verdict = json.loads(report.read_bytes())["measured"]
+        assert verdict["watch_bound"] == bound, (changes, verdict["watch_reason"])

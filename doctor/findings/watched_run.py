@@ -1,0 +1,184 @@
+"""What set the pace of a watched run: the GPU's work, a kernel that waits, copies, the disk, loader workers, cores.
+
+NVML's utilisation alone proves nothing: it counts the time with a kernel on the GPU, also of one that spins. Power, the
+SMs' activity (GPM), memory and links are judged with it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from ..formats.record import Record
+from ..snapshot import Load, Measured, Watch, known
+
+Pace: TypeAlias = Literal["gpu", "waiting", "copies", "cpu", "dataloader", "sleep", "unclear", "unknown"]
+BUSY_PERCENT, IDLE_PERCENT = 80.0, 50.0
+"""Of the GPU: from the first on it sets the pace where that is work, below the second it waits."""
+ONE_CORE = 0.85
+"""Mean use of a core, from which on a thread is at its end: it also waits now and then."""
+_WORKERS_FULL = 0.8
+_DISK_PERCENT = 20.0
+_KEPT_PERCENT = 10.0
+"""Share of the time without the core that it wanted, from which on that is a cause."""
+_SLEEPS_CORES = 0.1
+_WORK_POWER, _IDLE_POWER = 0.25, 0.1
+"""Share of the way from idle to the limit: from the first on a kernel works, below the second it does nothing."""
+_WORK_MEMORY, _WORK_TENSOR, _WORK_SM = 25.0, 5.0, 25.0
+"""Percent from which on the memory, the tensor cores, the SMs are at work."""
+_FULL_LINK, _USED_LINK, _IN_TURN = 70.0, 30.0, 85.0
+"""Percent of a PCIe link's rate: nearly full; used; with the kernels' time, all of the time."""
+_EXCHANGE_MB_S = 50_000.0
+"""Over NVLink: from here on the kernels that do little else exchange data between GPUs."""
+_LANE_MB_S = {1: 250.0, 2: 500.0, 3: 985.0, 4: 1969.0, 5: 3938.0, 6: 7563.0}
+"""One PCIe lane in one direction, by generation."""
+
+
+class Watched(Record):
+    """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
+    pauses: neither had much to do; alone: it used no GPU."""
+
+    bound: Pace
+    reason: str
+    disk: bool = False
+    turns: bool = False
+    pauses: bool = False
+    alone: bool = False
+
+
+def watched(m: Measured, w: Watch) -> Watched:
+    """GPU and copies first (a waiting thread may spin on a core), then disk, loader workers, the main thread."""
+    busy = known(w.gpu_busy_percent)
+    if known(w.uses_gpu) is False:
+        return _host(w, "it used no GPU", alone=True)._replace(alone=True)
+    if not known(w.uses_gpu) or busy is None:
+        return Watched("unknown", "how busy its GPU was is not known")
+    loads = [load for load in known(m.loads) or () if load.phase == "watch" and load.key in w.gpu_keys]
+    share = f"the GPU was busy {busy:.0f} % of the time"
+    others = known(w.others_on_gpu)
+    if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
+        return Watched("unclear", f"{share}, and others were on it too")
+    copies = _copies(loads, share, busy)
+    if busy >= BUSY_PERCENT:
+        return _resident(loads, share, copies)
+    if copies is not None:
+        return copies
+    if busy < IDLE_PERCENT:
+        return _host(w, share)
+    if known(w.main_cores) is None and known(w.cpu_cores) is None:
+        return Watched("unclear", f"{share}; how busy its processor cores were is not known")
+    return Watched("unclear", f"{share}: neither it nor the host is the limit alone", turns=True)
+
+
+def _resident(loads: list[Load], share: str, copies: Watched | None) -> Watched:
+    """A kernel was on the GPU nearly all the time: does it work?"""
+    states = [(load, working(load)) for load in loads]
+    waiting = [load for load, works in states if works is False]
+    working_ones = [load for load, works in states if works]
+    if copies is not None and not working_ones:
+        return copies
+    if waiting:
+        words = f"{share}, and did little: {_evidence(waiting[0])}"
+        nvlink = max((known(load.nvlink_mb_s) or 0.0 for load in waiting), default=0.0)
+        if nvlink >= _EXCHANGE_MB_S and not working_ones:
+            return Watched("copies", f"{words}; its kernels moved {nvlink / 1000:.0f} GB/s over NVLink")
+        if working_ones:
+            some = f"{len(waiting)} of its {len(states)} GPUs waited inside a kernel"
+            return Watched("waiting", f"{some} ({_evidence(waiting[0])}), {working_ones[0].key} was at work")
+        return Watched("waiting", words)
+    if working_ones:
+        return Watched("gpu", f"{share}, at {_evidence(working_ones[0])}")
+    unseen = "whether its kernels worked or only waited there cannot be told"
+    return Watched("unclear", f"{share}; {unseen}: neither its power nor its SMs' activity decides")
+
+
+def working(load: Load) -> bool | None:
+    """Whether kernels that were on a GPU did work there, by everything but utilisation; None: that is not decided."""
+    power = _power_share(load)
+    sm, tensor = known(load.sm_activity_percent), known(load.tensor_activity_percent)
+    memory = known(load.memory_activity_percent)
+    memory = known(load.memory_busy_percent) if memory is None else memory
+    if (memory or 0.0) >= _WORK_MEMORY or (tensor or 0.0) >= _WORK_TENSOR:
+        return True
+    if power is not None and power >= _WORK_POWER:
+        return True
+    few = sm is not None and sm < _WORK_SM
+    if power is None:
+        return None if sm is None else not few
+    if few or sm is None or power < _IDLE_POWER:
+        return False
+    return None
+
+
+def _power_share(load: Load) -> float | None:
+    """How far the power went from idle (0) to the limit (1) while a kernel was there."""
+    power, limit, idle = known(load.power_w), known(load.power_limit_w), known(load.power_idle_w)
+    if power is None or not limit:
+        return None
+    if idle is None or idle >= limit:
+        idle = min(20.0 + 0.1 * limit, power)  # a GPU with a context and nothing to do, roughly
+    busy = (known(load.utilization_percent) or 100.0) / 100
+    return max(0.0, power - idle) / max(busy, 0.5) / max(limit - idle, 1.0)
+
+
+def _evidence(load: Load) -> str:
+    """`128 of 700 W, 2 % of the SMs at work`."""
+    power, limit = known(load.power_w), known(load.power_limit_w)
+    sm, memory = known(load.sm_activity_percent), known(load.memory_activity_percent)
+    moved = known(load.memory_busy_percent) if memory is None else None
+    words = [
+        f"{power:.0f} of {limit:.0f} W" if power is not None and limit else "",
+        f"{sm:.0f} % of the SMs at work" if sm is not None else "",
+        f"{memory:.0f} % of the memory's bandwidth" if memory is not None else "",
+        f"its memory in use {moved:.0f} % of the time" if moved is not None else "",
+    ]
+    return ", ".join(word for word in words if word)
+
+
+def link_percent(load: Load) -> float | None:
+    """How full its PCIe link was in the busier direction; None where rate or link is not known."""
+    lane, width = _LANE_MB_S.get(known(load.pcie_gen) or 0), known(load.pcie_width)
+    rates = [rate for rate in (known(load.pcie_rx_mb_s), known(load.pcie_tx_mb_s)) if rate is not None]
+    return min(100.0, 100 * max(rates) / (lane * width)) if rates and lane and width else None
+
+
+def _copies(loads: list[Load], share: str, busy: float) -> Watched | None:
+    """A link that is nearly full, or in use whenever no kernel is."""
+    fullest = max(loads, key=lambda load: link_percent(load) or 0.0, default=None)
+    percent = link_percent(fullest) if fullest is not None else None
+    if fullest is None or percent is None:
+        return None
+    link = f"its PCIe link (generation {known(fullest.pcie_gen)}, {known(fullest.pcie_width)} lanes)"
+    if percent >= _FULL_LINK:
+        return Watched("copies", f"{share}, and {link} was {percent:.0f} % full")
+    if busy < BUSY_PERCENT and percent >= _USED_LINK and percent + busy >= _IN_TURN:
+        return Watched("copies", f"{share}, and {link} carried {percent:.0f} % of what it can: they take turns")
+    return None
+
+
+def _host(w: Watch, waits: str, alone: bool = False) -> Watched:
+    """What the host waits for, or does. alone: no GPU is in use."""
+    main = known(w.main_cores)
+    if main is None and not known(w.workers):
+        main = known(w.busiest_thread)
+    workers, worker_cores = known(w.workers) or 0, known(w.workers_cores)
+    cores, total = known(w.cores), known(w.cpu_cores)
+    blocked, kept = known(w.blocked_percent) or 0.0, known(w.core_wait_percent) or 0.0
+    if blocked >= _DISK_PERCENT:
+        return Watched("dataloader", f"{waits}; the main thread waited for a disk in {blocked:.0f} % of it", True)
+    if main is not None and main >= ONE_CORE:
+        return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
+    if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
+        used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
+        return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota had it)")
+    full = min(workers, cores) if cores else workers
+    if workers and worker_cores is not None and worker_cores >= _WORKERS_FULL * full:
+        return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
+    if total is not None and cores and total >= _WORKERS_FULL * cores:
+        return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
+    if main is None and total is None:
+        words = "how busy its processor cores were is not known"
+        return Watched("unknown" if alone else "unclear", f"{waits}; {words}")
+    if alone and (total if total is not None else main or 0.0) < _SLEEPS_CORES and kept < _KEPT_PERCENT:
+        return Watched("sleep", f"{waits}, and hardly a core: it waited for something else", pauses=True)
+    neither = "neither its main process nor its loader workers were at their limit"
+    return Watched("unclear", f"{waits}; {neither}", pauses=True)

@@ -1,0 +1,99 @@
+"""What set the pace of a watched run: utilisation is held against power, the SMs, memory, links, and the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doctor.snapshot import Measured, Missing
+
+from ..judging import report
+from ..rows import for_each
+from .stories import BOARDS, KEY, load, machine, watched
+
+H100 = BOARDS["h100"]
+IDLE_W, LIMIT_W = 70.0, 700.0
+SPINS = {"gpu_busy_percent": 99.0}
+"""One core is at 100 % too: CUDA spins in synchronize by default."""
+OTHER = "GPU-11111111-2330-4a5b-8c6d-233000000001"
+
+
+def judged(watch: dict[str, Any], *loads: dict[str, Any]) -> Any:
+    """The verdict of a run on an H100 with these changes to its facts and to NVML's samples of each GPU."""
+    s = watched("h100", machine(H100), **watch)
+    assert isinstance(s.measured, Measured)
+    seen = tuple(
+        load("watch", H100, **{"power_limit_w": LIMIT_W, "power_idle_w": IDLE_W, "utilization_percent": 99.0, **one})
+        for one in loads or ({},)
+    )
+    done = report(s.replace({"measured": Measured(level="watch", watch=s.measured.watch, loads=seen)})).measured
+    assert done is not None
+    return done
+
+
+@for_each(
+    ("watch", "load", "bound", "words"),
+    [
+        (SPINS, {"power_w": 620.0}, "gpu", "620 of 700 W"),
+        (SPINS, {"power_w": 128.0}, "waiting", "128 of 700 W"),  # NCCL, a kernel of one thread
+        (SPINS, {"power_w": 128.0, "power_idle_w": Missing("absent")}, "waiting", "128 of 700 W"),
+        (SPINS, {"power_w": 150.0, "sm_activity_percent": 1.0}, "waiting", "1 % of the SMs"),
+        (SPINS, {"power_w": 210.0, "sm_activity_percent": 100.0, "memory_activity_percent": 1.0}, "unclear", "cannot"),
+        (SPINS, {"power_w": 170.0, "memory_activity_percent": 55.0}, "gpu", "55 %"),  # memory alone is work
+        (SPINS, {"power_w": 170.0, "memory_busy_percent": 60.0}, "gpu", "60 %"),
+        (SPINS, {"power_w": 170.0, "tensor_activity_percent": 30.0}, "gpu", ""),
+        (SPINS, {"power_w": Missing("absent")}, "unclear", "neither its power"),
+        (SPINS, {"power_w": Missing("absent"), "sm_activity_percent": 3.0}, "waiting", "3 % of the SMs"),
+        (SPINS, {"power_w": Missing("absent"), "sm_activity_percent": 80.0}, "gpu", "80 % of the SMs"),
+        (SPINS, {"power_w": 170.0, "sm_activity_percent": 12.0, "nvlink_mb_s": 240_000.0}, "copies", "NVLink"),
+        # a nearly full link comes before a core that only spins
+        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 48_000.0}, "copies", "76 % full"),
+        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_tx_mb_s": 48_000.0}, "copies", "76 % full"),
+        ({"gpu_busy_percent": 50.0}, {"power_w": 400.0, "pcie_rx_mb_s": 27_000.0}, "copies", "take turns"),
+        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 4_000.0}, "cpu", "without a pause"),
+        (SPINS, {"power_w": 650.0, "pcie_rx_mb_s": 48_000.0}, "gpu", "650 of 700 W"),  # they overlap
+        (SPINS, {"power_w": 128.0, "pcie_rx_mb_s": 48_000.0}, "copies", "76 % full"),
+    ],
+)
+def test_what_is_judged_together(watch: dict[str, Any], load: dict[str, Any], bound: str, words: str) -> None:
+    done = judged(watch, load)
+    assert (done.watch_bound, words in done.watch_reason) == (bound, True), done.watch_reason
+
+
+def test_what_waiting_means_for_a_distributed_job() -> None:
+    done = judged(SPINS, {"power_w": 128.0})
+    assert "NCCL" in done.advice[0] and "watch the other ranks" in done.advice[0]
+    assert not any("faster core or more loader workers do not help" in line for line in done.advice)
+
+
+def test_the_gpu_that_works_while_the_others_wait_is_named() -> None:
+    done = judged({**SPINS, "gpu_keys": (KEY, OTHER)}, {"power_w": 130.0}, {"key": OTHER, "power_w": 600.0})
+    assert done.watch_bound == "waiting"
+    assert "1 of its 2 GPUs waited" in done.watch_reason and f"{OTHER} was at work" in done.watch_reason
+
+
+def test_a_board_of_70_watts_at_work_is_at_work() -> None:
+    """An L4 or T4 draws a third of its limit with a context and nothing to do."""
+    for power, bound in ((32.0, "waiting"), (58.0, "gpu")):
+        low = {"power_limit_w": 70.0, "power_idle_w": Missing("absent"), "power_w": power}
+        assert judged(SPINS, low).watch_bound == bound
+
+
+@for_each(
+    ("watch", "bound", "words"),
+    [
+        ({"main_cores": 0.4, "cpu_cores": 0.4, "core_wait_percent": 55.0}, "cpu", "waited for one in 55 %"),
+        ({"main_cores": 1.0}, "cpu", "1.0 cores without a pause"),
+        ({"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0}, "dataloader", "disk in 60 %"),
+        ({"main_cores": 0.2, "workers": 4, "workers_cores": 3.9, "cpu_cores": 4.1}, "dataloader", "4 loader workers"),
+        ({"main_cores": 0.01, "cpu_cores": 0.01, "busiest_thread": 0.01}, "sleep", "waited for something else"),
+        ({"main_cores": 0.3, "cpu_cores": 0.4, "busiest_thread": 0.3}, "unclear", "neither its main process"),
+        (
+            {"main_cores": Missing("denied"), "cpu_cores": Missing("denied"), "busiest_thread": Missing("denied")},
+            "unknown",
+            "is not known",
+        ),
+    ],
+)
+def test_a_program_without_a_gpu_gets_an_answer_too(watch: dict[str, Any], bound: str, words: str) -> None:
+    done = judged({"uses_gpu": False, **watch})
+    assert done.watch_bound == bound and words in done.watch_reason and "it used no GPU" in done.watch_reason
