@@ -108,4 +108,34 @@ def _nccl(m: Store) -> list[str]:
     ]
 
 
-LAWS = (_lines, _ptx, _open_modules, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl)
+_POWERS = (
+    ("tf32_tensor_tflops", (0.5,)), ("bf16_tensor_tflops", (1.0,)), ("fp16_tensor_fp16acc_tflops", (1.0, 2.0)),
+    ("fp8_tensor_fp32acc_tflops", (1.0, 2.0)), ("int8_tensor_tops", (1.0, 2.0, 4.0)), ("fp4_tensor_tflops", (4.0, 8.0)),
+)  # fmt: skip
+"""Dense rates of a chip's tensor cores, in units of its fp16 with fp32 accumulation."""
+_ROUNDED, _OTHER_CLOCK = 0.02, 0.055
+"""How far rounded figures may be apart; and a vendor's fp32 from cores x boost clock, which it rounds down or up."""
+
+
+def _rates(m: Store) -> list[str]:
+    """Inside a row the dense rates keep their powers of two; else its note says what its source has."""
+    problems = []
+    for row in m.gpu_specs:
+        base = row.fp16_tensor_fp32acc_tflops
+        for field, factors in _POWERS if base else ():
+            rate = getattr(row, field)
+            noted = field.partition("_")[0] in row.spec_note
+            if rate and base and not noted and all(abs(rate / base / one - 1) > _ROUNDED for one in factors):
+                problems.append(
+                    f"gpu_specs {row.id}: {field} {rate:g} is no power of two of fp16 {base:g}, and no note"
+                )
+        if row.fp32_tflops and row.cuda_cores and row.boost_mhz:
+            by_clock = row.cuda_cores * row.boost_mhz * 2e-6
+            if abs(row.fp32_tflops / by_clock - 1) > _OTHER_CLOCK and "fp32" not in row.spec_note:
+                problems.append(f"gpu_specs {row.id}: fp32 {row.fp32_tflops:g}, cores x boost gives {by_clock:.1f}")
+        if row.sustained_share is not None and not (0 < row.sustained_share < 1 and "sustained" in row.spec_note):
+            problems.append(f"gpu_specs {row.id}: sustained_share without its derivation in spec_note")
+    return problems
+
+
+LAWS = (_lines, _rates, _ptx, _open_modules, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl)

@@ -3,8 +3,9 @@
 Bands are honest, not tight: single user-submitted samples differ by a tenth, boards at their power limit by more.
 `low` is 80 % of the smallest comparable measurement (of the peak, where that is less), `floor` 60 % of the median and
 only where this model was measured;
-from a peak `low` is 80 % of the share that nine of ten listed models reach, at most half of the peak for a product
-of matrices (L4, H100 PCIe and H100 NVL reach 57 to 66 %).
+from a peak `low` is what the slowest of the boards of the same pool reaches (GeForce apart from boards for data centres
+and workstations: in TF32 the first reach about 104 % of the peak, the others 59 to 98 %), and of that 80 % for GeForce,
+whose pool is narrow. Boards that live on a slot's power are no measure for others.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
     from .store import Store
 
 _SAFE_SHARE = 0.5
+"""Of the peak, for data types whose rows are of the best of many shapes."""
+_BARELY = 0.97
+"""Below what the slowest of many boards at many power limits reaches, by more than two runs differ."""
 _FEW, _SHARE_OF_FEW = 5, 0.4
 """With fewer models than this measured in a data type, its low share of the peak."""
 _SLOT_W, _THRIFT = 75.0, 0.6
 """A board on a slot's power holds its clocks for moments: a T4, 42 TFLOP/s of fp16 over 30 runs, does 24 over 100 (as
 NVIDIA expects: forums.developer.nvidia.com, "About GPU peak performance")."""
+_GEFORCE = "consumer"
 _SLICE = 0.7
 """The few SMs of a MIG slice need not fill its share of the memory's bandwidth."""
 _SANE = (60.0, 100.0)
@@ -93,16 +98,16 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
         return link_rate(m, row, spec, mig, gen, width)
     if row.form_factor.startswith("SoM"):
         return Expectation(basis="unknown", reason=f"the speed of {row.name} follows its power mode")
-    thrift = _THRIFT if kind == "matmul" and spec.tdp_w and spec.tdp_w <= _SLOT_W else 1.0
+    thrift = _thrift(spec) if kind == "matmul" else 1.0
     if kind == "memory":
         peak, unit, measured = spec.mem_bw_gb_s, "GB/s", _bandwidth_rows(m, row.name)
-        shares = _shares(m, "memory", what)
+        shares = _shares(m, "memory", what, row.segment)
     else:
         peak = getattr(spec, _PEAK[what], None) if what in _PEAK else None
         unit = "TOP/s" if what == "int8" else "TFLOP/s"
         own = measured_rows(m).get(row.name, ()) if what in _PLAIN else ()
         measured = [r for r in own if r.metric in _TORCH and r.pattern == what]
-        shares = _shares(m, "matmul", what)
+        shares = _shares(m, "matmul", what, row.segment)
     if not peak:
         return Expectation(basis="unknown", reason=f"{row.name} has no listed peak for {what or kind}")
     fraction = mig_fraction(m, row, spec, kind, mig)
@@ -152,23 +157,38 @@ def _sane(row: Performance) -> bool:
     return row.metric == "device_memory_bw" and low <= (row.median_pct or 0.0) <= _SANE[1]
 
 
-def _shares(m: Store, kind: str, what: str) -> tuple[float, float, float]:
-    """(low, typical, high) share of the peak over every listed model."""
+def _thrift(spec: GpuSpec) -> float:
+    """The share of its clocks that a board's power lets it hold."""
+    return spec.sustained_share or (_THRIFT if spec.tdp_w and spec.tdp_w <= _SLOT_W else 1.0)
+
+
+def _shares(m: Store, kind: str, what: str, segment: str) -> tuple[float, float, float]:
+    """(low, typical, high) share of the peak over every listed model of the pool; over all, where it has too few."""
 
     def make() -> tuple[float, float, float]:
-        found = sorted(
-            (row.median_pct or 0.0) / 100
+        segments = {row.name: row.segment for row in m.gpus}
+        thrifty = {row.name for row in m.gpus if (spec := specs.get(row.id)) and _thrift(spec) < 1.0}
+        every = [
+            row
             for row in m.performance
             if row.median_pct
             and not any(word in row.gpu_name for word in _APART)
+            and (kind == "memory" or row.gpu_name not in thrifty)
             and (_sane(row) if kind == "memory" else row.metric in _MATMUL and row.pattern == what)
-        )
+        ]
+        pool = [row for row in every if (segments.get(row.gpu_name) == _GEFORCE) is geforce]
+        pool = pool if len(pool) >= _FEW else every
+        found = sorted((row.median_pct or 0.0) / 100 for row in pool)
         if len(found) < _FEW:
             return _SHARE_OF_FEW, found[len(found) // 2] if found else 0.7, 1.0
-        low = WARN * found[len(found) // 10]
-        return low if kind == "memory" else min(low, _SAFE_SHARE), median(found), found[int(len(found) * 0.9)]
+        low = found[0] * (WARN if geforce else _BARELY)
+        if kind == "matmul" and what not in _PLAIN:
+            low = min(WARN * found[0], _SAFE_SHARE)
+        return low, median(found), found[int(len(found) * 0.9)]
 
-    return m.memo(f"shares of {kind} {what if kind == 'matmul' else ''}", make)
+    geforce = segment == _GEFORCE
+    specs: dict[str, GpuSpec] = m.memo("gpu specs by id", lambda: {spec.id: spec for spec in m.gpu_specs})
+    return m.memo(f"shares of {kind} {what if kind == 'matmul' else ''} {'geforce' if geforce else ''}", make)
 
 
 def _power_ratio(m: Store, row: Gpu, limit: float | None, default: float | None) -> float:

@@ -63,6 +63,8 @@ class GpuSpec(Row, frozen=True, kw_only=True, gc=False):
     nvlink_links: float | None = None
     nvlink_total_gb_s: float | None = None
     tdp_w: float | None = None
+    sustained_share: float | None = None
+    """Of the dense peak, where the board's power holds less than its boost clock (see spec_note)."""
     power_max_w: float | None = None
     slowdown_c: float | None = None
     shutdown_c: float | None = None

@@ -1,8 +1,9 @@
 """Matrix multiplication is slower than it should be on this GPU.
 
 What is wrong: at sizes that fill the chip, the measured rate stays below 80 % of the lowest rate that others measured
-on this model. Where nobody has measured it, the rate stays below the share of the dense peak that nine out of ten
-models reach. Below 60 % of a measured reference it is a failure, if nobody else uses the GPU.
+on this model. Where nobody has measured it, the rate stays below the share of the dense peak that the slowest listed
+board of its kind reaches (GeForce apart from boards for data centres and workstations). Below 60 % of a measured
+reference it is a failure, if nobody else uses the GPU.
 
 How it shows: training is slower than on other GPUs of this model, at every batch size.
 

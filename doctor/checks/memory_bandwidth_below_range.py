@@ -1,7 +1,7 @@
 """Device memory is slower than it should be on this GPU.
 
 What is wrong: copies inside device memory, of buffers too large for the cache, stay below 80 % of what others measured
-on this model, or below the share of the nameplate bandwidth that nine out of ten models reach.
+on this model, or below the share of the nameplate bandwidth that the slowest listed board of its kind reaches.
 
 How it shows: normalisations, element-wise work, attention decoding and optimizer steps are slow; large matrix products
 are not.

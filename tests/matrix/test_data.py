@@ -91,6 +91,10 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("torch_releases", _where("torch", "2.8.0", cudnn="8.0.0"), "is not that of its default build"),
     ("toolkits", _where("version", "12.8.1", ptx_isa="8.8"), "ptx_isa 8.8 is not 8.7"),
     ("toolkits", _where("version", "12.8.1", cuda="12.9"), "is not of this version"),
+    ("gpu_specs", _where("id", "nvidia-h200", fp8_tensor_fp32acc_tflops=1900), "is no power of two of fp16"),
+    ("gpu_specs", _where("id", "nvidia-h200", tf32_tensor_tflops=989), "is no power of two of fp16"),
+    ("gpu_specs", _where("id", "nvidia-h200", fp32_tflops=60), "cores x boost gives 66.9"),
+    ("gpu_specs", _where("id", "nvidia-h200", sustained_share=0.5), "sustained_share without its derivation"),
     ("nccl", _set(0, wheel_cu12="2.3"), "wheel_cu12 '2.3'"),
     ("nccl", lambda rows: None, "not one row in a line"),  # written anew without line ends
 ]
