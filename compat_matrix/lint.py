@@ -62,10 +62,11 @@ def lint(m: Store, laws: bool = True) -> list[str]:
     problems += [f"sources: {key} is used by no row" for key in sorted(set(sources) - used)]
     if readable:
         from .lint_laws import LAWS
+        from .lint_rates import RATES
         from .lint_reach import REACH
         from .lint_rules import RULES
 
-        for rule in (*(LAWS if laws else ()), *RULES, *REACH):
+        for rule in (*(LAWS if laws else ()), *RULES, *RATES, *REACH):
             problems += rule(m)
     return problems
 

@@ -1,0 +1,35 @@
+"""Measured products must be held against the peaks that the specifications list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .store import Store
+
+_PEAK = {
+    "fp32": "fp32_tflops", "tf32": "tf32_tensor_tflops", "fp16": "fp16_tensor_fp32acc_tflops",
+    "bf16": "bf16_tensor_tflops", "fp8": "fp8_tensor_fp32acc_tflops", "int8": "int8_tensor_tops",
+}  # fmt: skip
+_PRODUCTS = ("matmul_tflops", "matmul_tflops_best_shape", "gemm_tops")
+_HALF_PERCENT, _ONE_PERCENT = 0.006, 1.0
+
+
+def measured_shares(m: Store) -> list[str]:
+    """Products held against another peak than the specifications have, or with another share than their own figures."""
+    specs = {spec.id: spec for spec in m.gpu_specs}
+    by_name = {row.name: specs.get(row.id) for row in m.gpus}
+    problems = []
+    for row in m.performance:
+        if row.metric not in _PRODUCTS or not row.spec_peak or not row.median:
+            continue
+        where = f"performance {row.gpu_name} {row.metric} {row.pattern}"
+        peak = getattr(by_name.get(row.gpu_name), _PEAK.get(row.pattern, ""), None)
+        if peak and abs(row.spec_peak / peak - 1) > _HALF_PERCENT:
+            problems.append(f"{where}: spec_peak {row.spec_peak:g} is not the {peak:g} of gpu_specs")
+        if abs(100 * row.median / row.spec_peak - (row.median_pct or 0.0)) > _ONE_PERCENT:
+            problems.append(f"{where}: median_pct {row.median_pct} is not median / spec_peak")
+    return problems
+
+
+RATES = (measured_shares,)
