@@ -11,7 +11,8 @@ edge of its voltage. NVIDIA promises the same bits for cuBLAS on one stream of o
 How to fix it: prove it again. If the same GPU shows it each time and its siblings never do, watch it: run a stress test
 of some hours and compare. If all GPUs of the machine show it, it is the library.
 
-It is only a warning: a difference in bits alone was never seen on a sound GPU, and never proven there not to happen.
+It is only a warning, though a second process looks again: whether a difference in bits alone ever happens on a sound
+GPU has not been proven.
 
 Source: 20 repeats of each product in `gpudoctor prove`; cuBLAS documentation, results reproducibility.
 """
@@ -38,7 +39,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose repeats of a product differ, all of them within rounding."""
     from ..findings.measured_path import gpu_of
-    from ..findings.measured_results import unrepeatable
+    from ..findings.measured_results import seen_again, unrepeatable
     from ..fixes.speed import here
 
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
@@ -52,7 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         gpu = gpu_of(s, device)
         runs = [
             f"{p.what} ({p.m} x {p.n} x {p.k}): {p.differing_repeats} of {p.repeats} repeats differ, in up to "
-            f"{p.differing_elements:,} of {p.m * p.n:,} elements"
+            f"{p.differing_elements:,} of {p.m * p.n:,} elements{_AGAIN[seen_again(s.measured, p)]}"
             for p in found
         ]
         others = f" {', '.join(alike)}: the same bits each time." if alike else ""
@@ -63,3 +64,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             subject=gpu.key if gpu else device,
             fixes=(here("prove-again", "Prove it again", "If only this GPU shows it again, test it for some hours."),),
         )
+
+
+_AGAIN = {True: ", and a second process saw it again", False: "; a second process did not see it again", None: ""}

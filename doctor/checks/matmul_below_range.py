@@ -43,6 +43,7 @@ CHECK = Check(
         "gpu-too-hot",
         "gpu-power-or-thermal-limited",
         "ptx-jit-first-launch",
+        "gpu-slower-than-siblings",
     ),
 )
 

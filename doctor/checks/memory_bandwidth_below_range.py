@@ -34,7 +34,13 @@ CHECK = Check(
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "memory", "speed"),
-    downstream_of=("thermally-throttled", "power-capped", "gpu-too-hot", "gpu-power-or-thermal-limited"),
+    downstream_of=(
+        "thermally-throttled",
+        "power-capped",
+        "gpu-too-hot",
+        "gpu-power-or-thermal-limited",
+        "gpu-slower-than-siblings",
+    ),
 )
 
 

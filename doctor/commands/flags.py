@@ -78,7 +78,7 @@ CHECK = (
 PROVE = (
     Flag(("--quick",), "quick", "on", "Right results, and how fast: no training workload.", default=False),
     Flag(("--full",), "full", "on", "Every measurement, several minutes.", default=False),
-    Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N or cpu.", "DEVICE", "cuda"),
+    Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
     Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=(*_FORMATS, "html", "svg")),
     Flag(("--plot",), "plot", "text", "Also draw roofline and batch sweep into this .svg or .html file.", "FILE"),

@@ -130,8 +130,10 @@ def _nothing_ran(m: Measured) -> Path:
         if not devices:
             return Path("gpu-path-unused", "torch offers no GPU: torch.cuda.is_available() is False")
         wanted = known(m.device) or "cuda"
-        if wanted not in ("cuda", *devices):
-            return Path("gpu-path-unused", f"{wanted} was asked for, and torch offers {', '.join(devices)}", wanted)
+        absent = [name for name in wanted.split(",") if name not in ("cuda", *devices)]
+        if absent:
+            words = f"{', '.join(absent)} was asked for, and torch offers {', '.join(devices)}"
+            return Path("gpu-path-unused", words, absent[0])
     elif devices.reason in ("error", "absent"):
         return Path("gpu-path-unused", f"torch could not be asked for a GPU ({devices.detail or devices.reason})")
     if ends:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..snapshot import CopyProof, Measured, PairProof, ProductProof, known
+from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, known
 
 WAYS = {
     "d2d": "inside the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
@@ -12,8 +12,18 @@ WAYS = {
 
 
 def products_of(m: Measured, device: str) -> list[ProductProof]:
-    """Products that were checked on a device."""
-    return [product for product in known(m.products) or () if product.device == device]
+    """Products that were checked on a device; of one that was checked twice, the worse."""
+    found: dict[str, ProductProof] = {}
+    for product in known(m.products) or ():
+        if product.device == device and _worse(product) >= _worse(found.get(product.what)):
+            found[product.what] = product
+    return list(found.values())
+
+
+def _worse(p: ProductProof | None) -> int:
+    if p is None or isinstance(p.right, Missing):
+        return 0
+    return 3 if not p.right else 2 if p.differing_repeats else 1
 
 
 def copies_of(m: Measured, device: str) -> list[CopyProof]:
@@ -51,8 +61,16 @@ def _wrong_product(p: ProductProof) -> str:
 
 
 def unrepeatable(m: Measured) -> list[ProductProof]:
-    """Products whose repeats gave other bits, all of them within what rounding explains."""
-    return [p for p in known(m.products) or () if known(p.right) is True and p.differing_repeats]
+    """Products whose repeats gave other bits, all of them within what rounding explains; each once."""
+    devices = dict.fromkeys(p.device for p in known(m.products) or ())
+    found = [p for device in devices for p in products_of(m, device)]
+    return [p for p in found if known(p.right) is True and p.differing_repeats]
+
+
+def seen_again(m: Measured, product: ProductProof) -> bool | None:
+    """Whether a second process on the same GPU saw other bits too; None where there was none."""
+    same = [p for p in known(m.products) or () if (p.device, p.what) == (product.device, product.what)]
+    return all(p.differing_repeats for p in same) if len(same) > 1 else None
 
 
 def damaged(m: Measured) -> list[PairProof]:

@@ -48,6 +48,8 @@ class Lines(JsonLines):
         super().__init__(descriptor)
         self.device = device
         self.deadline = math.inf
+        self.at_once = 0
+        """How many GPUs do the same at the same time; 0 where there is no order."""
 
     def ended(self, step: str, fault: str, detail: str) -> None:
         """Say that a step failed, was left out, or was made smaller."""

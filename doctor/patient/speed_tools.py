@@ -71,6 +71,8 @@ class Tools:
     def rate(self, kind: str, what: str, value: float, unit: str, times: Sequence[float], **more: Any) -> None:
         """Write a Rate; `times` are what its spread is of."""
         detail = {name: (v if isinstance(v, int) else figure(v)) for name, v in more.pop("detail", {}).items()}
+        if self.agent.at_once:
+            detail["at_once"] = self.agent.at_once
         rate = {"kind": kind, "device": self.processor.name, "what": what, "value": figure(value), "unit": unit}
         rate.update(more, spread_percent=figure(spread_percent(times)), runs=len(times), detail=detail)
         self.agent.emit(rate=rate)

@@ -1,6 +1,6 @@
 """Agent: proof that torch computes on a device; JSON lines on stdout. Standard library and torch (1.13 on), no numpy.
 
-Run under the patient's Python: `python torch_proof.py --device cuda|cuda:N|cpu [--first N]`. `cuda` is
+Run under the patient's Python: `python torch_proof.py --device cuda|cuda:N,...|cpu [--first N]`. `cuda` is
 every device that torch offers, from N on. Lines: {"begin": STEP, "device": D, "so_far": {...}} before each step that
 may hang, with what is known of the device by then; {"field": "import_seconds"|"pid"|"torch_devices", "value": V};
 {"phase": "proof", "device": D, "key": K, "start": T, "end": T} (seconds of the monotonic clock); {"torch_proof": {...}}
@@ -52,9 +52,11 @@ class Agent(Lines):
             if requested == "cpu":  # before torch's list of GPUs: a sick driver may hang there
                 Proof(self, torch, work, "cpu").run()
             offered = self.offered(torch)
-            wanted = offered[first:] if requested == "cuda" else [name for name in offered if name == requested]
-            if requested not in ("cuda", "cpu") and not wanted:
-                self.leave_out("device", requested, "torch offers %d CUDA devices" % len(offered), "failed")
+            names = requested.split(",")
+            wanted = offered[first:] if requested == "cuda" else [name for name in offered if name in names]
+            for name in names if requested not in ("cuda", "cpu") else ():
+                if name not in offered:
+                    self.leave_out("device", name, "torch offers %d CUDA devices" % len(offered), "failed")
             for name in wanted:
                 if not Proof(self, torch, work, name).run():
                     return
@@ -75,11 +77,11 @@ class Agent(Lines):
 def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
     parser = argparse.ArgumentParser(prog=AGENT, description="Proof that torch computes on a device.")
-    parser.add_argument("--device", required=True, help="cuda (every device), cuda:N or cpu")
+    parser.add_argument("--device", required=True, help="cuda (every device), cuda:N,cuda:M or cpu")
     parser.add_argument("--first", type=int, default=0, help="with --device cuda: the first device")
     flags = parser.parse_args(arguments)
-    if not re.match(r"(cuda(:\d{1,3})?|cpu)$", flags.device) or flags.first < 0:
-        parser.error("--device takes cuda, cuda:N or cpu, --first no negative number")
+    if not re.match(r"(cuda|cpu|cuda:\d{1,3}(,cuda:\d{1,3})*)$", flags.device) or flags.first < 0:
+        parser.error("--device takes cuda, cuda:N, cuda:N,cuda:M or cpu, --first no negative number")
     descriptor = real_output()
     warnings.simplefilter("ignore")
     Agent(descriptor).run(flags.device, flags.first)

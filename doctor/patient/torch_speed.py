@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import math
 import os
 import re
@@ -32,7 +33,9 @@ from .speed_plan import NO_TIME, PLANS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
+    from typing import Any, Callable, Sequence, Tuple
+
+    Step = Tuple[str, float, Callable[[], None]]
 
 
 class Agent(Lines):
@@ -69,8 +72,12 @@ class Agent(Lines):
             self.ended("device", "failed", text_of(error))
             return None
 
-    def run(self, level: str, seconds: float | None, only: Sequence[str] = ()) -> None:
-        """All measures of a level, or the named ones, within the budget (seconds after the import)."""
+    def run(self, level: str, seconds: float | None, only: Sequence[str] = (), orders: int = -1) -> None:
+        """All measures of a level, or the named ones, within the budget (seconds after the import).
+
+        `orders`: a descriptor from which lines come, {"steps": [...], "seconds": S, "at_once": N}: the steps whose
+        names begin so are run, without any those that were in no order before, while N GPUs do the same.
+        """
         torch = self.load()
         if torch is None:
             return
@@ -85,14 +92,39 @@ class Agent(Lines):
         share = min(1.0, seconds / plan.budget_s)  # a smaller budget: less time for each, so that more is measured
         plan = plan._replace(each_s=plan.each_s * share, training_s=plan.training_s * share)
         steps = Measures(self, torch, processor, plan).steps()
-        steps = [step for step in steps if not only or step[0] == "warm-up" or step[0] in only]
+        if orders >= 0:
+            self.ordered(steps, processor, orders)
+        else:
+            self.measured([step for step in steps if not only or step[0] == "warm-up" or step[0] in only], processor)
+
+    def ordered(self, steps: Sequence[Step], processor: Any, orders: int) -> None:
+        """Steps as they are ordered; `ready` before each order is waited for."""
+        done: set[str] = set()
+        with os.fdopen(orders) as stream:
+            while True:
+                self.emit(ready=processor.name)
+                line = stream.readline()
+                if not line:
+                    return
+                order = json.loads(line)
+                self.deadline = time.monotonic() + order["seconds"]
+                self.at_once = int(order.get("at_once", 1))
+                begin = tuple(order["steps"])
+                chosen = [step for step in steps if (step[0].startswith(begin) if begin else step[0] not in done)]
+                done.update(step for step, _, _ in chosen)
+                if not self.measured(chosen, processor):
+                    return
+
+    def measured(self, steps: Sequence[Step], processor: Any) -> bool:
+        """Run these. False where the CUDA context broke."""
         for number, (step, least_s, measure) in enumerate(steps):
             if self.left() < least_s:
                 self.ended(step, "skipped", NO_TIME)
             elif not self.guarded(step, measure, processor):
                 for later, _, _ in steps[number + 1 :]:
                     self.ended(later, "skipped", "not measured after the error in %s" % step)
-                return
+                return False
+        return True
 
     def guarded(self, step: str, measure: Callable[[], None], processor: Any) -> bool:
         """Run one measure. False where its error broke the CUDA context, so that nothing more can run."""
@@ -135,12 +167,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--level", choices=("quick", "full"), default="quick")
     parser.add_argument("--seconds", type=positive, help="hard budget after the import of torch")
     parser.add_argument("--only", default="", help="names of steps, as in their lines, with commas")
+    parser.add_argument("--orders", type=int, default=-1, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     descriptor = real_output()
     warnings.simplefilter("ignore")
     agent = Agent(descriptor, options.device)
     try:
-        agent.run(options.level, options.seconds, [name for name in options.only.split(",") if name])
+        only = [name for name in options.only.split(",") if name]
+        agent.run(options.level, options.seconds, only, options.orders)
     except Exception as error:  # a package named torch that is no torch
         agent.ended("all", "failed", text_of(error))
     os._exit(0)

@@ -66,6 +66,7 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
             if agent != "proof":
                 _end(agent, result, found)
                 gaps[agent] = fault_missing(result)
+    found["rate"] = _alone_at_last(found["rate"])
     if "import" in fields:
         gaps["torch_proof"] = fields["import"]
     changes: dict[str, Any] = {}
@@ -88,6 +89,19 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
     from .measured_loads import with_samples
 
     return with_samples(with_keys(measured), proof, visible)
+
+
+def _alone_at_last(rates: list[Rate]) -> list[Rate]:
+    """A figure that was measured again alone stands for that of all GPUs at once, which is kept in its detail."""
+    found: dict[tuple[str, str, str], Rate] = {}
+    for rate in rates:
+        before = found.get((rate.kind, rate.device, rate.what))
+        if before is None:
+            found[rate.kind, rate.device, rate.what] = rate
+        elif rate.detail.get("at_once") == 1 and before.detail.get("at_once", 0) > 1:
+            again = replace(rate, detail={**rate.detail, "before": before.value})
+            found[rate.kind, rate.device, rate.what] = again
+    return list(found.values())
 
 
 def _nothing(agent: str, ended: list[StepEnd]) -> tuple[()] | Missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -20,6 +21,8 @@ STEP_S = {
     "driver_proof": 30.0, "torch_proof": 30.0, "collective_proof": 60.0, "torch_speed": 45.0, "training_speed": 60.0,
 }  # fmt: skip
 """Longest silence of an agent: a kernel that never ends is told from a slow machine by it."""
+IMPORT_MIB = 1536
+"""Memory of the host that a child with torch and a context takes."""
 LEAST_S = 2.0
 """With less time left than this nothing is begun."""
 
@@ -29,13 +32,15 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     level: Level
     device: str = "cuda"
-    """`cuda` (every visible GPU), `cuda:1`, `cpu`."""
+    """`cuda` (every visible GPU), `cuda:1`, `cuda:0,cuda:2`, `cpu`."""
     total_s: float
     commands: dict[str, list[str]]
     left_out: dict[str, tuple[str, str]] = {}
     """(reason as in Missing, the words)."""
     devices: int | None = None
     """How many libcuda counted, where that is known."""
+    cores: int = 1
+    """That this process may run on."""
 
     def silence_s(self, agent: str, step: str) -> float:
         """How long an agent may be silent in a step."""
@@ -45,11 +50,38 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def device_of(text: str) -> str:
-    """`cuda`, `cuda:N` or `cpu` as it is; ValueError with one line on anything else."""
-    word = text.strip().lower()
-    if word in ("cuda", "cpu") or re.fullmatch(r"cuda:\d{1,3}", word):
+    """`cuda`, `cpu`, or the GPUs that are asked for, in order (`cuda:0,2` and `cuda:0,cuda:2` are `cuda:0,cuda:2`).
+
+    ValueError with one line on anything else."""
+    word = re.sub(r"\s", "", text.lower())
+    if word in ("cuda", "cpu"):
         return word
-    raise ValueError(f"--device {text!r}: say cuda (every visible GPU), cuda:N or cpu")
+    if re.fullmatch(r"cuda:\d{1,3}(,(cuda:)?\d{1,3})*", word):
+        return names_of(sorted({int(number) for number in re.findall(r"\d+", word)}))
+    raise ValueError(f"--device {text!r}: say cuda (every visible GPU), cuda:N, cuda:N,M or cpu")
+
+
+def names_of(ordinals: Iterable[int]) -> str:
+    """`cuda:0,cuda:2`."""
+    return ",".join(f"cuda:{number}" for number in ordinals)
+
+
+def ordinals_of(device: str) -> list[int] | None:
+    """0 and 2 of `cuda:0,cuda:2`; None of `cuda` and `cpu`."""
+    found = [ordinal_of(name) for name in device.split(",")]
+    return [number for number in found if number is not None] if None not in found else None
+
+
+def in_short(devices: Iterable[str]) -> str:
+    """`cuda:1-3, cuda:5` of the names."""
+    numbers = sorted({number for name in devices if (number := ordinal_of(name)) is not None})
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"cuda:{run[0]}-{run[-1]}" if len(run) > 1 else f"cuda:{run[0]}" for run in runs)
 
 
 def ordinal_of(device: object) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..targets.agent import AgentResult
 from ..targets.process import Agent, start_agent, wait_agents
-from .plan import LEAST_S, SPEED, TRAINING, Plan, ordinal_of
+from .plan import LEAST_S, SPEED, TRAINING, Plan, in_short, names_of, ordinal_of, ordinals_of
 from .sampler import Sampler
 
 Say = Callable[[str], None]
@@ -49,10 +49,16 @@ class _Prover:
 
     def work(self) -> None:
         plan = self.plan
-        one = ordinal_of(plan.device)
-        if plan.device != "cpu":
-            self.every_device("driver_proof", () if one is None else ("--only", str(one)), one)
-        self.every_device("torch_proof", ("--device", plan.device), 0 if plan.device == "cpu" else one)
+        numbers = ordinals_of(plan.device)
+        if numbers is not None:
+            for number in numbers:
+                self.child("driver_proof", "--only", str(number))
+            self.listed_devices(numbers)
+        elif plan.device == "cpu":
+            self.child("torch_proof", "--device", "cpu")
+        else:
+            self.every_device("driver_proof", ())
+            self.every_device("torch_proof", ("--device", "cuda"))
         if plan.level == "proof":
             return
         proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
@@ -64,18 +70,59 @@ class _Prover:
             level, seconds = levels[plan.level]
             if "torch_proof" in self.proof and not proven:
                 self.leave_out(agent, *self.why_none())
+            elif agent == "torch_speed" and len(proven) > 1 and agent not in plan.left_out and sys.platform != "win32":
+                self.speed_of(proven)
             else:
+                if len(proven) > 1 and agent not in plan.left_out:
+                    self.on_first_alone(_WORDS[agent], agent, proven[1:])
                 self.child(agent, "--device", "".join(proven[:1]), "--level", level, *self.less(seconds))
+            if agent == "torch_speed":
+                self.once_more()
 
-    def every_device(self, agent: str, arguments: tuple[str, ...], only: int | None) -> None:
-        """An agent on one device, or on one after the other: behind one that hangs or dies a new child goes on."""
+    def once_more(self) -> None:
+        """Products whose repeats had other bits: does a fresh process on the same GPU see it too?"""
+        for row in [line.get("product") for result in self.proof.get("torch_speed", ()) for line in result.lines]:
+            if isinstance(row, dict) and row.get("right") is True and row.get("differing_repeats"):
+                words = ("--device", str(row.get("device")), "--only", f"matmul {row.get('what')}")
+                self.child("torch_speed", *words, "--level", SPEED[self.plan.level][0], *self.less(SPEED["quick"][1]))
+
+    def every_device(self, agent: str, arguments: tuple[str, ...]) -> None:
+        """An agent on one device after the other: behind one that hangs or dies a new child goes on."""
         first = 0
         for _ in range(_MAX_CHILDREN):
-            result = self.child(agent, *arguments, *(() if only is not None or not first else ("--first", str(first))))
-            following = None if result is None or only is not None else self.following(result, first)
+            result = self.child(agent, *arguments, *(("--first", str(first)) if first else ()))
+            following = None if result is None else self.following(result, first)
             if following is None:
                 return
             first = following
+
+    def listed_devices(self, left: list[int]) -> None:
+        """torch's proof on these devices: behind one that hangs or dies a new child goes on with the rest."""
+        while left:
+            result = self.child("torch_proof", "--device", names_of(left))
+            seen = [number for line in result.lines for number in _ordinals(line)] if result is not None else []
+            left = [number for number in left if seen and number > max(seen)]
+
+    def speed_of(self, devices: list[str]) -> None:
+        """Speed of several GPUs, each by a child of its own."""
+        from .every_gpu import AGENT, EveryGpu
+
+        names = {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
+        if self.end - monotonic() < LEAST_S:
+            return self.leave_out(AGENT, "timeout", f"the {self.plan.total_s:.3g} s for the proof were over")
+        every = EveryGpu(self.plan, self.env, self.say, self.end)
+        try:
+            every.run({device: names[device] for device in devices})
+        finally:
+            self.proof[AGENT] = every.results()
+            for where, step, why in every.not_measured():
+                self.leave_out(AGENT, "not-asked", why, step, where)
+        return None
+
+    def on_first_alone(self, step: str, agent: str, others: list[str]) -> None:
+        """Say that a measure is made on the first GPU alone."""
+        first = self.results("torch_proof")[0]["device"]
+        self.leave_out(agent, "not-asked", f"measured on {first} alone", step, in_short(others))
 
     def following(self, result: AgentResult, first: int) -> int | None:
         """The device to go on with after a child that did not come to its end; None where there is none."""
@@ -144,10 +191,10 @@ class _Prover:
             return "absent", "torch has no GPU here"
         return "error", "torch computed right results on no device"
 
-    def leave_out(self, agent: str, reason: str, detail: str) -> None:
-        """Note that an agent was not started, and why."""
-        step = {"agent": agent, "step": _WORDS[agent], "device": self.plan.device, "fault": "skipped", "detail": detail}
-        self.notes.lines.append({"ended": step, "reason": reason})
+    def leave_out(self, agent: str, reason: str, detail: str, step: str = "", device: str = "") -> None:
+        """Note that an agent was not started, or left these devices out, and why."""
+        about = {"agent": agent, "step": step or _WORDS[agent], "device": device or self.plan.device}
+        self.notes.lines.append({"ended": {**about, "fault": "skipped", "detail": detail}, "reason": reason})
 
 
 def _ordinals(line: dict[str, Any]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..findings.measured_siblings import at_once
 from ..judge.report import Report
 from ..snapshot import Missing, known
 from ..snapshot.measured import (
@@ -16,6 +17,7 @@ from ..snapshot.measured import (
 from .amounts import amount, memory, number, percent
 from .lines import Line, Span, wrap
 
+_ALONE = ("torch_speed", "training_speed")
 _FAULTS = {"hang": "no answer, stopped", "crash": "crashed", "failed": "failed", "skipped": "left out"}
 
 
@@ -36,7 +38,9 @@ def about(m: Measured) -> str:
     level, device = known(m.level), known(m.device)
     words = "a watched run" if level == "watch" else f"{level} run" + (f" on {device}" if device else "")
     seconds = known(m.import_seconds)
-    return words + (f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else "")
+    words += f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else ""
+    together = at_once(known(m.rates) or ())
+    return words + (f", products and memory on {together} GPUs all at once" if together > 1 else "")
 
 
 def evidence(proof: TorchProof) -> str:
@@ -90,6 +94,9 @@ def ended(m: Measured) -> list[tuple[StepEnd, str]]:
     for (_, device, fault, detail), ends in groups.items():
         steps = ", ".join(e.step for e in ends)
         where = f" on {device}" if device else ""
+        if fault == "skipped" and device.startswith("cuda:") and ends[0].agent in _ALONE and detail.endswith(" alone"):
+            found.append((ends[0], f"{steps}: {detail}; left out: {device}"))
+            continue
         how = detail if "made smaller" in detail else _FAULTS[fault] + (f" ({detail})" if detail else "")
         found.append((ends[0], f"{steps}{where}: {how}"))
     return found

@@ -34,6 +34,8 @@ class Agent:
         self.stuck: str | None = None
         self.seconds = 0.0
         self.done = False
+        self.stopped = False
+        """Ended by us, before its deadline."""
 
     def kill(self) -> None:
         """SIGKILL to the child and its whole process group."""
@@ -44,6 +46,17 @@ class Agent:
                     target(self.pid, signal.SIGKILL)
                 except OSError:
                     continue
+
+    def stop(self) -> None:
+        """End it now, whatever it was at; it keeps what it had written, and has no fault."""
+        if self.done:
+            return
+        self.kill()
+        until = monotonic() + GRACE_S
+        while not self.ended() and monotonic() < until:
+            select.poll().poll(TICK_S * 1000)
+        self.close()
+        self.stopped = True
 
     def ended(self) -> bool:
         """Whether the child has ended; it stays a zombie, so that its group's number is not given away.
@@ -104,6 +117,8 @@ class Agent:
     def result(self) -> AgentResult:
         """What is left of it."""
         result = self.output.result(self.returncode, self.fault, self.seconds)
+        if self.stopped:
+            result.fault = None
         if self.stuck is not None:
             result.stuck = {"pid": self.pid, "wchan": self.stuck}
         return result
@@ -184,16 +199,26 @@ def wait_agents(*agents: Agent) -> list[AgentResult]:
 
     A grandchild that keeps a pipe open delays nothing, and is killed with the group. An interrupt kills all.
     """
+    while go_on(*agents):
+        pass
+    return [agent.result() for agent in agents]
+
+
+def go_on(*agents: Agent) -> list[Agent]:
+    """Sleep until something comes, take it, and end those whose deadline came; those that still run.
+
+    An interrupt kills all; what they had written is in their `result()`.
+    """
     try:
-        running = list(agents)
-        while running := [agent for agent in running if _step(agent)]:
-            heard()
+        running = [agent for agent in agents if not agent.done]
+        heard()
+        if running:
             _sleep(running)
+        return [agent for agent in running if _step(agent)]
     except BaseException:
         for agent in agents:
-            agent.kill()
+            agent.stop()
         raise
-    return [agent.result() for agent in agents]
 
 
 def _step(agent: Agent) -> bool:

@@ -19,7 +19,8 @@ GUARD_S = 120
 
 
 def environment(folder: Path, torch: str | None = "fake") -> Path:
-    """A virtual environment with the fake torch (`fake`), with these words as its torch/__init__.py, or without."""
+    """A virtual environment with the fake torch (`fake`), with the one whose GPUs take time (`speed`), with these words
+    as its torch/__init__.py, or without."""
     prefix = folder / "venv"
     venv.create(prefix, with_pip=False, symlinks=True)
     if torch is not None:
@@ -27,7 +28,10 @@ def environment(folder: Path, torch: str | None = "fake") -> Path:
         package.mkdir()
         shutil.copy(HERE / "fake_torch.py", package / "__init__.py")
         shutil.copy(HERE / "fake_distributed.py", package / "distributed.py")
-        if torch != "fake":
+        if torch == "speed":
+            (package / "__init__.py").rename(package / "base.py")
+            shutil.copy(HERE / "fake_torch_speed.py", package / "__init__.py")
+        elif torch != "fake":
             (package / "__init__.py").write_text(torch)
         (package / "version.py").write_text("__version__ = '1.13.1+cu117'\ncuda = '11.7'\nhip = None\n")
     return prefix
@@ -38,7 +42,8 @@ def variables(
 ) -> dict[str, str]:
     """The environment of a run on this machine; `torch`: what the fake torch is told."""
     env = Machine.load(machine).with_(**(driver or {})).environment(fakes, folder / "driver")
-    return {**env, "FAKE_TORCH": json.dumps(torch), "PYTHONDONTWRITEBYTECODE": "1"}
+    backends = str(folder / "backends")
+    return {**env, "FAKE_TORCH": json.dumps(torch), "FAKE_TORCH_BACKENDS": backends, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def command(*words: str) -> list[str]:

@@ -1,0 +1,137 @@
+"""One GPU is slower than the others of its model in this machine.
+
+What is wrong: a product of matrices or the memory of this GPU reaches less than 90 % of what the others of the same
+model, power limit and link reach here (median), or a copy less than 60 %. It was measured together with them, and again
+alone. Below 70 % it is a failure, if nobody else uses the GPU.
+
+How it shows: a training on all GPUs is as slow as this one: the others wait for it at each step.
+
+Why it happens: heat (a fan, a place at the end of the air stream), a power cable or brake, clocks that were locked low,
+another program, a link that came up narrow, or a defect.
+
+How to fix it: fix the cause if the report names it above this finding; otherwise reset its clocks and measure again. If
+it stays behind, leave it out of jobs that run on all GPUs, and have the board looked at.
+
+It needs no table of what the model can do: it also finds what is slow on GPUs that the matrix does not list. It says
+nothing where all of them are slow alike, or where there is only one.
+
+Source: figures of the siblings in `gpudoctor prove`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
+from ..snapshot import Load, Snapshot, known
+from ._measured import measured
+from ._readings import name_of
+
+if TYPE_CHECKING:
+    from ..findings.measured_siblings import Slower
+
+CHECK = Check(
+    __name__,
+    title="A GPU is slower than its siblings",
+    sound="The GPUs of one model are equally fast",
+    severity="error",
+    layer="speed",
+    tags=("measured", "gpu", "speed", "multi-gpu"),
+    downstream_of=(
+        "thermally-throttled",
+        "power-capped",
+        "gpu-too-hot",
+        "gpu-power-or-thermal-limited",
+        "gpu-wrong-results",
+    ),
+    needs_gpu=False,
+)
+FAIL_PERCENT = 70
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Each GPU with a figure below those of the others of its model."""
+    from ..findings.measured_siblings import alike, slower
+
+    measured(s)
+    if not alike(s):
+        raise Skip("no two GPUs of one model were measured")
+    for device, found in slower(s).items():
+        yield _finding(s, device, found)
+
+
+def _finding(s: Snapshot, device: str, found: list[Slower]) -> Finding:
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_rates import load_of, number
+
+    gpu = gpu_of(s, device)
+    worst = min(found, key=lambda one: one.percent)
+    figures = [f"{_what(f)} {number(f.rate.value)} {f.rate.unit} (the others: {number(f.median)})" for f in found]
+    load = load_of(s.measured, gpu.key, worst.rate.kind) if gpu else None
+    proof = next((one for one in known(s.measured.torch) or () if one.device == device), None)
+    others = known(load.others) if load else None
+    busy = bool(proof and proof.busy) or bool(others)
+    alone = any("before" in one.rate.detail for one in found)
+    words = [f"{device}: {'; '.join(figures)}.", "It was as slow when it was measured again alone." if alone else ""]
+    facts = {
+        "device": device,
+        "rates": [
+            {"what": f.rate.what, "value": f.rate.value, "median": f.median, "percent": f.percent} for f in found
+        ],
+        "percent": worst.percent,
+    }
+    title = f"{name_of(gpu) if gpu else device} reaches {worst.percent} % of its siblings"
+    subject = gpu.key if gpu else device
+    if busy:
+        words.append("Another program was on this GPU, so this says little: measure again when it is free.")
+        return CHECK.remark(title, " ".join(filter(None, words)), facts=facts, subject=subject)
+    words.append(_why(s, load, worst))
+    make = CHECK.fail if worst.percent < FAIL_PERCENT and others == 0 else CHECK.warn
+    fixes = _fixes(s, gpu.key if gpu else "", device)
+    return make(title, " ".join(filter(None, words)), facts=facts, subject=subject, fixes=fixes)
+
+
+def _what(one: Slower) -> str:
+    return one.rate.what if one.rate.kind != "memory" else f"memory {one.rate.what}"
+
+
+def _why(s: Snapshot, load: Load | None, worst: Slower) -> str:
+    """What NVML showed of it and of the others meanwhile."""
+    from ..findings.measured_rates import share
+
+    if load is None:
+        return "NVML did not report its clocks during the measurement."
+    if worst.rate.kind == "copy":
+        return "Likeliest a link that came up narrow or slow, or a switch that it shares."
+    for words, reasons in (
+        ("Heat slowed it down", ("sw-thermal", "hw-thermal")),
+        ("Its hardware protection slowed it down (power supply, power brake)", ("power-brake", "hw-slowdown")),
+        ("Its power limit slowed it down", ("power-cap",)),
+    ):
+        if share(load, *reasons) > 0:
+            return f"{words} during the measurement."
+    clock = known(load.clock_sm_mhz)
+    theirs = [
+        mhz
+        for other in known(s.measured.loads) or ()
+        if other.phase == load.phase and other.key != load.key and (mhz := known(other.clock_sm_mhz))
+    ]
+    usual = sorted(theirs)[len(theirs) // 2] if theirs else None
+    if clock and usual and clock < 0.95 * usual:
+        return f"Its SM clock was {clock:.0f} MHz, that of the others {usual:.0f} MHz: locked clocks, power or heat."
+    return "Neither heat nor power slowed it down by what NVML shows: suspect the board."
+
+
+def _fixes(s: Snapshot, key: str, device: str) -> tuple[Fix, ...]:
+    from ..fixes.gpu_state import replace_board
+    from ..fixes.speed import clocks_reset, here, measured_again
+
+    again = here(
+        "prove-again",
+        "Measure it again, alone and beside the others",
+        "A defect gives the same figures each time; a neighbour's job does not.",
+        f"gpudoctor prove --quick --device {device} && gpudoctor prove --quick",
+    )
+    if not key:
+        return (again,)
+    return (*measured_again((clocks_reset(s, key),)), again, *measured_again(replace_board(s, key)[-1:]))

@@ -1,0 +1,66 @@
+"""GPUs of one model in one machine beside each other: which of them is slower than the others. Needs no table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..formats.record import Record
+from ..snapshot import Gpu, Rate, Snapshot, known
+from ..snapshot.siblings import BELOW, below_siblings
+from .measured_path import gpu_of
+from .measured_rates import mig_slice
+
+COPY_SHARE = 0.6
+"""Of the siblings' copies: the way to the host differs by the node and the switch that a GPU is on."""
+_KINDS = {"matmul": BELOW, "memory": BELOW, "copy": COPY_SHARE}
+
+
+class Slower(Record):
+    """A figure of a device that is below its siblings', and their median."""
+
+    rate: Rate
+    median: float
+
+    @property
+    def percent(self) -> int:
+        return round(100 * self.rate.value / self.median)
+
+
+def alike(s: Snapshot) -> list[list[str]]:
+    """torch's names of the GPUs that were measured, those of one model, power limit and link together; two or more."""
+    rates = known(s.measured.rates) or ()
+    devices = dict.fromkeys(r.device for r in rates if r.device.startswith("cuda:") and ">" not in r.device)
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for device in devices:
+        gpu, name = gpu_of(s, device), name_of(s, device)
+        if name and not mig_slice(gpu, name):
+            groups.setdefault((name, *_about(gpu)), []).append(device)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def name_of(s: Snapshot, device: str) -> str:
+    """The GPU's name by torch, else by NVML."""
+    proof = next((p for p in known(s.measured.torch) or () if p.device == device), None)
+    gpu = gpu_of(s, device)
+    return (proof.name if proof else "") or (known(gpu.name) if gpu else None) or ""
+
+
+def _about(gpu: Gpu | None) -> tuple[object, ...]:
+    return (known(gpu.power_limit_w), known(gpu.pcie_gen_max), known(gpu.pcie_width_max)) if gpu else ()
+
+
+def slower(s: Snapshot) -> dict[str, list[Slower]]:
+    """Device to its figures that are below the siblings'. Pageable copies say nothing of a GPU."""
+    found: dict[str, list[Slower]] = {}
+    rates = [r for r in known(s.measured.rates) or () if r.kind in _KINDS and not r.what.endswith("pageable")]
+    for group in alike(s):
+        for kind, what in dict.fromkeys((r.kind, r.what) for r in rates):
+            own = {r.device: r for r in rates if (r.kind, r.what) == (kind, what) and r.device in group and r.value > 0}
+            for device, median in below_siblings({d: r.value for d, r in own.items()}, _KINDS[kind]).items():
+                found.setdefault(device, []).append(Slower(own[device], median))
+    return found
+
+
+def at_once(rates: Iterable[Rate]) -> int:
+    """How many GPUs worked at the same time while these were measured; 0 where that was not so."""
+    return int(max((r.detail.get("at_once", 0) for r in rates if r.kind == "matmul"), default=0))

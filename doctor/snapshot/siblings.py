@@ -1,0 +1,25 @@
+"""Figures of GPUs of one model beside each other: pure, for the prover and for the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BELOW = 0.9
+"""Of the siblings' median: GPUs of one model differ by some percent, by their voltage and place in the chassis."""
+
+
+def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[str, float]:
+    """Device to the median of its siblings, for the devices below this share of it.
+
+    `values`: one figure of each device of one model. Nothing is said of a device that is alone.
+    """
+    found = {}
+    for device, value in values.items():
+        others = sorted(other for name, other in values.items() if name != device)
+        if not others:
+            continue
+        middle = len(others) // 2
+        median = others[middle] if len(others) % 2 else (others[middle - 1] + others[middle]) / 2
+        if value < share * median:
+            found[device] = median
+    return found

@@ -1,0 +1,131 @@
+"""`gpudoctor prove` on eight GPUs of which some are sick: the real prover and report, on a driver and a torch made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.probes.measured import parse_measured
+from doctor.proof.plan import device_of, in_short, ordinals_of
+from doctor.targets.agent import AgentResult
+
+from ..rows import for_each
+from .proving import environment, report, run, variables
+
+
+@pytest.fixture(scope="module")
+def speedy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment(tmp_path_factory.mktemp("speedy"), "speed")
+
+
+def on_gpus(fakes: Path, folder: Path, count: int, **told: Any) -> dict[str, str]:
+    shared = folder / "shared"
+    shared.mkdir()
+    return variables(fakes, folder, "h200x8", {"gpus": str(count)}, devices=count, shared=str(shared), **told)
+
+
+def rates(found: dict[str, Any], what: str) -> dict[str, Any]:
+    rows = found["snapshot"]["measured"]["rates"]
+    return {r["device"]: r for r in rows if r["what"] == what and r["kind"] != "pair"}
+
+
+@pytest.mark.slow
+def test_eight_gpus_of_which_one_is_slow_two_are_wrong_and_one_crowded(
+    fakes: Path, speedy: Path, tmp_path: Path
+) -> None:
+    sick: dict[str, Any] = {
+        "share": {"cuda:5": 0.5},
+        "crowded": {"cuda:2": 0.6},
+        "zeros": {"cuda:3": "bfloat16"},
+        "other_bytes": {"cuda:6": True},
+    }
+    found = report(["prove", "--quick", "--python", str(speedy)], on_gpus(fakes, tmp_path, 8, **sick))
+    names = [f"cuda:{n}" for n in range(8)]
+    for what in ("bf16", "tf32", "fp8", "int8", "copy", "h2d-pinned", "d2h-pinned", "eager"):
+        assert list(rates(found, what)) == names, what
+    products = rates(found, "bf16")
+    assert {n: round(products[n]["value"] / 75) for n in names} == {**dict.fromkeys(names, 10), "cuda:5": 5}
+    together = {n: products[n]["detail"]["at_once"] for n in names}
+    assert together == {**dict.fromkeys(names, 8), "cuda:2": 1, "cuda:5": 1}, "those two again alone"
+    assert products["cuda:2"]["detail"]["before"] < 650 and products["cuda:5"]["detail"]["before"] < 400
+    keys = {gpu["key"]: f"cuda:{n}" for n, gpu in enumerate(found["snapshot"]["gpus"])}
+    by_gpu = {(f["id"], keys.get(f["subject"])): f for f in found["findings"]}
+    wrong = {gpu for check, gpu in by_gpu if check == "gpu-wrong-results"}
+    assert wrong == {"cuda:3", "cuda:6"} and found["exit_code"] == 1
+    assert "bf16 products" in by_gpu["gpu-wrong-results", "cuda:3"]["detail"]
+    assert "copies inside the GPU's memory" in by_gpu["gpu-wrong-results", "cuda:6"]["detail"]
+    assert {gpu for check, gpu in by_gpu if check == "gpu-slower-than-siblings"} == {"cuda:5"}
+    saved = tmp_path / "report.json"
+    saved.write_text(json.dumps(found))
+    text = " ".join(run(["prove", "--from", str(saved)]).stdout.split())
+    assert "products and memory on 8 GPUs all at once" in text
+    assert "measured on cuda:0 alone; left out: cuda:1-7" in text
+    assert "right against float64, 20 repeats with the same bits" in text
+
+
+@pytest.mark.slow
+def test_a_list_of_gpus(fakes: Path, speedy: Path, tmp_path: Path) -> None:
+    env = on_gpus(fakes, tmp_path, 4)
+    found = report(["prove", "--quick", "--device", "cuda:3,1", "--python", str(speedy)], env)
+    measured = found["snapshot"]["measured"]
+    assert measured["device"] == "cuda:1,cuda:3"
+    assert [p["device"] for p in measured["driver"]] == [1, 3]
+    assert [p["device"] for p in measured["torch"]] == ["cuda:1", "cuda:3"] == list(rates(found, "bf16"))
+    assert not [f for f in found["findings"] if f["status"] == "fail"]
+
+
+@pytest.mark.slow
+def test_a_gpu_that_hangs_costs_its_own_figures(fakes: Path, speedy: Path, tmp_path: Path) -> None:
+    """All others are measured, and it is told for which there is none."""
+    env = on_gpus(fakes, tmp_path, 3, hang_in={"cuda:1": "bfloat16"})
+    found = report(["prove", "--quick", "--timeout", "45", "--python", str(speedy)], env)
+    assert list(rates(found, "bf16")) == ["cuda:0", "cuda:2"] == list(rates(found, "h2d-pinned"))
+    ended = found["snapshot"]["measured"]["ended"]
+    assert ("cuda:1", "matmul bf16", "hang") in {(e.get("device"), e["step"], e.get("fault")) for e in ended}
+
+
+@pytest.mark.slow
+def test_a_device_that_torch_does_not_offer(fakes: Path, tmp_path: Path) -> None:
+    fake = environment(tmp_path)
+    env = variables(fakes, tmp_path, "rtx3090x2", devices=1)
+    found = report(["prove", "--quick", "--device", "cuda:0,cuda:7", "--python", str(fake)], env)
+    assert [p["device"] for p in found["snapshot"]["measured"]["torch"]] == ["cuda:0"]
+    ends = {(e["agent"], e.get("device")): e["detail"] for e in found["snapshot"]["measured"]["ended"]}
+    assert ends["torch_proof", "cuda:7"] == "torch offers 1 CUDA devices"
+
+
+@for_each(
+    ("text", "device"),
+    [
+        ("cuda", "cuda"),
+        ("CPU", "cpu"),
+        ("cuda:3", "cuda:3"),
+        ("cuda:3,1", "cuda:1,cuda:3"),
+        ("cuda:0, cuda:2,cuda:0", "cuda:0,cuda:2"),
+    ],
+)
+def test_the_devices_that_are_asked_for(text: str, device: str) -> None:
+    assert device_of(text) == device
+
+
+@for_each("text", ["", "0", "cuda:", "cuda:1,", "cuda:1-3", "cuda,cpu", "cpu:0", "cuda:1000"])
+def test_devices_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="say cuda"):
+        device_of(text)
+
+
+def test_devices_in_numbers_and_in_short() -> None:
+    assert (ordinals_of("cuda:0,cuda:12"), ordinals_of("cuda"), ordinals_of("cpu")) == ([0, 12], None, None)
+    assert in_short(["cuda:1", "cuda:2", "cuda:3", "cuda:5"]) == "cuda:1-3, cuda:5" and in_short([]) == ""
+
+
+def test_what_was_measured_again_alone_stands() -> None:
+    """A second process that only repeats the products does not replace anything."""
+    rate = {"kind": "matmul", "device": "cuda:1", "what": "bf16", "unit": "TFLOP/s"}
+    values: list[tuple[float, dict[str, int]]] = [(400.0, {"at_once": 8}), (700.0, {"at_once": 1}), (650.0, {})]
+    lines = [{"rate": {**rate, "value": value, "detail": detail}} for value, detail in values]
+    (found,) = parse_measured({"torch_speed": [AgentResult(lines)]}, {"level": "quick"}).rates  # type: ignore[misc]
+    assert (found.value, found.detail) == (700.0, {"at_once": 1, "before": 400.0})
