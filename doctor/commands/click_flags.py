@@ -35,4 +35,6 @@ def _about(flag: Flag) -> dict[str, Any]:
         about["type"] = click.Choice(flag.choices)
     elif flag.kind == "seconds":
         about["type"] = click.FloatRange(MIN_S, MAX_S)
+    elif flag.kind == "number":
+        about["type"] = click.FloatRange(0, 100, min_open=True)
     return {**about, "default": flag.default}

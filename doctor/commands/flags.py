@@ -15,11 +15,11 @@ MIN_S, MAX_S = 0.1, 3600.0
 
 
 class Flag(Record):
-    """One option. kind: on (no value), count, text, many (repeatable), choice, seconds."""
+    """One option. kind: on (no value), count, text, many (repeatable), choice, seconds, number (above 0 to 100)."""
 
     names: tuple[str, ...]
     dest: str
-    kind: Literal["on", "count", "text", "many", "choice", "seconds"]
+    kind: Literal["on", "count", "text", "many", "choice", "seconds", "number"]
     help: str
     metavar: str = ""
     default: Any = None
@@ -100,6 +100,11 @@ PROVE = (
         ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those that no longer fit are left out. "
         "Default: 240 (--quick: 120, --full: 600).", "S",
     ),
+    Flag(("--baseline",), "baseline", "text", "Hold rates against this earlier report of prove (JSON).", "REPORT"),
+    Flag(
+        ("--regression-percent",), "regression_percent", "number",
+        "With --baseline: from this loss of a rate on exit 1. Default: 10.", "PERCENT",
+    ),
     _NO_REDACT,
 )  # fmt: skip
 _OF_A_TEXT = (
@@ -157,7 +162,7 @@ def _take(values: dict[str, Any], flag: Flag, value: str) -> bool:
         if not value.isascii() or not value.isdecimal() or not MIN_S <= int(value) <= MAX_S:
             return False
         values[flag.dest] = float(value)
-    elif flag.kind == "choice" and value not in flag.choices:
+    elif flag.kind == "number" or (flag.kind == "choice" and value not in flag.choices):
         return False
     else:
         values[flag.dest] = value

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..findings import Policy
+from ..findings.baseline import Baseline
 from ..guard import Refusal
 from ..proof.plan import Level, device_of
 from ..report.progress import Progress
@@ -22,16 +25,18 @@ def run_prove(flags: dict[str, Any]) -> int:
     if flags["plot"]:
         kind_of(flags["plot"])
     writable(flags)
+    baseline = _baseline(flags)
     policy_flags = {name: flags[name] for name in ("expect", "require", "only", "skip", "fail_on")}
     if flags["from_"]:
         from .saved import read_report
 
         saved = read_report(flags["from_"])
         policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags)
+        policy = replace(policy, baseline=baseline or policy.baseline)
         return print_report(measured_in(saved.snapshot, flags["from_"]), policy, flags, saved.redacted)
     if device == "cpu" and policy_flags["expect"] is None:
         policy_flags["expect"] = "any"
-    policy = make_policy(saved=base_policy(flags), **policy_flags)
+    policy = replace(make_policy(saved=base_policy(flags), **policy_flags), baseline=baseline)
     snapshot = _facts(flags, device, policy)
     return print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
 
@@ -58,6 +63,24 @@ def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
     if isinstance(snapshot.measured.level, Missing):
         raise Refusal(f"{name} holds no measurements (gpudoctor check judges it; gpudoctor prove measures)")
     return snapshot
+
+
+def _baseline(flags: dict[str, Any]) -> Baseline | None:
+    """The earlier report's rates. Raises Refusal where it has none, before anything is measured."""
+    percent = flags["regression_percent"]
+    if not flags["baseline"]:
+        if percent is not None:
+            raise Refusal("--regression-percent goes with --baseline")
+        return None
+    from ..findings.measured_baseline import baseline_of
+    from .saved import read_report
+
+    if flags["baseline"] == flags["from_"] == "-":
+        raise Refusal("--baseline and --from cannot both be standard input")
+    found = baseline_of(read_report(flags["baseline"]).snapshot, 10.0 if percent is None else percent)
+    if not found.rates:
+        raise Refusal(f"{flags['baseline']} holds no measured rates (gpudoctor prove --quick --format json)")
+    return found
 
 
 def _device(flags: dict[str, Any]) -> str:

@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from .baseline import Baseline
+
 FailOn: TypeAlias = Literal["fail", "unknown", "warn"]
 
 
@@ -50,6 +52,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     skip: tuple[str, ...] = ()
     fail_on: FailOn = "fail"
     thresholds: dict[str, float] = {}
+    baseline: Baseline | None = None
+    """The earlier proof that rates are held against; None without `--baseline`."""
     judged_on: str = ""
     """ISO date; support ends are judged against it."""
 

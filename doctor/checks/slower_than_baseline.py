@@ -1,0 +1,135 @@
+"""A rate is lower than in the earlier proof that it is held against.
+
+What is wrong: `gpudoctor prove --baseline old.json` measured a rate that is lower than in that report by
+`--regression-percent` (default 10) or more, and the difference is larger than both measurements vary in themselves.
+
+How it shows: the same program is slower than it was on the same GPU.
+
+Why it happens: another driver or another torch (both are told beside the rates), a lower power limit, heat, another
+program on the GPU or on the host's cores, a link with fewer lanes.
+
+How to fix it: measure again on a free GPU. If driver or torch changed, go back to the earlier one and measure; if not,
+other findings of the report name the power limit, heat or link.
+
+GPUs are matched by their key (UUID, else PCI address), which is masked in both reports in the same way. Smaller or
+better changes beyond both spreads are a remark. If another program was on the GPU, it is only a warning. If no rate of
+the earlier report was measured on the same GPU, the answer is UNKNOWN.
+
+Source: medians and spreads (10th to 90th percentile) of both reports.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
+from ..findings.baseline import Baseline
+from ..findings.measured_baseline import Change, compared
+from ..snapshot import Snapshot, known
+from ._measured import measured
+from ._readings import name_of
+
+CHECK = Check(
+    __name__,
+    title="Slower than in the earlier proof",
+    sound="No rate is lower than in the earlier proof",
+    severity="error",
+    layer="speed",
+    tags=("measured", "gpu", "speed"),
+    needs_gpu=False,
+)
+_LISTED = 12
+"""Changes that a remark lists, the largest first."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Fails for each GPU (or the CPU) with a rate that fell by the policy's percentage, beyond both spreads."""
+    if p.baseline is None:
+        raise Skip("no earlier proof was given: gpudoctor prove --baseline old.json")
+    measured(s)
+    base = p.baseline
+    found = compared(s, base)
+    if not found.changes:
+        names = ", ".join(dict.fromkeys(name or key for name, key in found.gone))
+        why = f"It measured {names}, which is not here." if names else "Both reports have no rate in common."
+        yield CHECK.unknown("Nothing can be held against the earlier proof", why)
+        return
+    clear = [change for change in found.changes if change.clear]
+    lost = [change for change in clear if change.percent <= -base.regression_percent]
+    for key in dict.fromkeys(change.key for change in lost):
+        yield _lost(s, base, key, [change for change in lost if change.key == key])
+    others = sorted((change for change in clear if change not in lost), key=lambda c: -abs(c.percent))
+    words = [f"{len(found.changes)} rates are in both reports", _software(s, base)]
+    if others:
+        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+        words.append(f"Changed beyond both spreads: {'; '.join(map(_words, others[:_LISTED]))}{more}")
+    if found.gone:
+        words.append(f"Only in the earlier report: {', '.join(dict.fromkeys(name or key for name, key in found.gone))}")
+    if found.left_out:
+        words.append(f"Not measured again: {len(found.left_out)} rates")
+    title = f"{len(others)} rates changed since the earlier proof" if others else "The other rates are as they were"
+    if not others and not lost:
+        title = "No rate changed since the earlier proof"
+    yield CHECK.remark(title, ". ".join(words) + ".", facts={**_facts(s, base), "changes": [_fact(c) for c in others]})
+
+
+def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
+    from ..fixes.speed import here
+
+    gpu = next((gpu for gpu in known(s.gpus) or () if gpu.key == key), None)
+    device = lost[0].now.device
+    busy = any(proof.busy for proof in known(s.measured.torch) or () if proof.device == device)
+    busy = busy or any(bool(known(load.others)) for load in known(s.measured.loads) or () if load.key == key)
+    worst = min(lost, key=lambda change: change.percent)
+    words = [f"{'; '.join(map(_words, sorted(lost, key=lambda c: c.percent)))}. {_software(s, base)}."]
+    if busy:
+        words.append("Another program was on this GPU: measure again when it is free.")
+    name = name_of(gpu) if gpu else device
+    return (CHECK.warn if busy else CHECK.fail)(
+        f"{name}: {worst.was.kind} {worst.was.what} is {-worst.percent:.0f} % slower than in the earlier proof",
+        " ".join(words),
+        facts={**_facts(s, base), "changes": [_fact(change) for change in lost]},
+        subject=key,
+        fixes=(here("prove-again", "Measure again on a free GPU", "With the same --baseline."),),
+    )
+
+
+def _words(change: Change) -> str:
+    was, now = change.was, change.now
+    return f"{was.kind} {was.what} {_figure(was.value)} -> {_figure(now.value)} {was.unit} ({change.percent:+.0f} %)"
+
+
+def _figure(value: float) -> str:
+    from ..findings.measured_rates import number
+
+    return number(value)
+
+
+def _software(s: Snapshot, base: Baseline) -> str:
+    pairs = (("driver", base.driver, known(s.driver.kernel_version)), ("torch", base.torch, known(s.torch.version)))
+    words = []
+    for name, was, now in pairs:
+        was, now = was or "not known", now or "not known"
+        words.append(f"{name} {now}" + (" (as then)" if was == now else f" (then {was})"))
+    return ", ".join(words)
+
+
+def _facts(s: Snapshot, base: Baseline) -> dict[str, object]:
+    return {
+        "driver": known(s.driver.kernel_version) or "",
+        "driver_then": base.driver,
+        "torch": known(s.torch.version) or "",
+        "torch_then": base.torch,
+        "day_then": base.day,
+        "regression_percent": base.regression_percent,
+    }
+
+
+def _fact(change: Change) -> dict[str, object]:
+    return {
+        "key": change.key,
+        "kind": change.was.kind,
+        "what": change.was.what,
+        "was": change.was.value,
+        "now": change.now.value,
+        "unit": change.was.unit,
+        "percent": round(change.percent, 1),
+    }

@@ -1,0 +1,91 @@
+"""A proof beside an earlier one: which rates changed by more than both vary."""
+
+from __future__ import annotations
+
+from ..formats.record import Record
+from ..snapshot import Rate, Snapshot, known
+from ..snapshot.mask_uuids import Uuids
+from .baseline import Baseline, BaselineRate
+from .measured_path import gpu_of
+
+_SLOWER_IS_MORE = ("us", "ms", "s")
+"""Units of time: a larger figure is slower."""
+
+
+class Change(Record):
+    """One rate then and now, on the GPU with this key. percent: gained (above 0) or lost speed."""
+
+    was: BaselineRate
+    now: Rate
+    key: str
+    percent: float
+    clear: bool
+    """The change is beyond both spreads."""
+
+
+class Compared(Record):
+    """All rates that both proofs have. gone: GPUs (name, masked key) that only the earlier one had; left_out: rates of
+    GPUs that are here, which were not measured again."""
+
+    changes: tuple[Change, ...]
+    gone: tuple[tuple[str, str], ...]
+    left_out: tuple[BaselineRate, ...]
+
+
+def baseline_of(s: Snapshot, regression_percent: float) -> Baseline:
+    """What a later proof can be held against: of a Snapshot with measurements."""
+    rates = []
+    for rate in known(s.measured.rates) or ():
+        gpu = gpu_of(s, rate.device) if rate.device != "cpu" else None
+        rates.append(
+            BaselineRate(
+                key=_masked(gpu.key) if gpu else rate.device,
+                kind=rate.kind,
+                what=rate.what,
+                value=rate.value,
+                unit=rate.unit,
+                spread_percent=rate.spread_percent,
+                gpu=(known(gpu.name) or "") if gpu else "",
+            )
+        )
+    return Baseline(
+        rates=tuple(rates),
+        driver=known(s.driver.kernel_version) or "",
+        torch=known(s.torch.version) or "",
+        day=s.target.gathered_at[:10],
+        regression_percent=regression_percent,
+    )
+
+
+def compared(s: Snapshot, b: Baseline) -> Compared:
+    """This Snapshot's rates beside those of the earlier proof, GPU by key."""
+    now: dict[tuple[str, str, str], tuple[Rate, str]] = {}
+    here = {_masked(gpu.key) for gpu in known(s.gpus) or ()} | {"cpu"}
+    for rate in known(s.measured.rates) or ():
+        gpu = gpu_of(s, rate.device) if rate.device != "cpu" else None
+        key = gpu.key if gpu else rate.device
+        here.add(_masked(key))
+        now[_masked(key), rate.kind, rate.what] = rate, key
+    changes, left_out, gone = [], [], []
+    for was in b.rates:
+        found = now.get((was.key, was.kind, was.what))
+        if found and was.value > 0 and found[0].value > 0 and found[0].unit == was.unit:
+            changes.append(_change(was, *found))
+        elif was.key in here:
+            left_out.append(was)
+        else:
+            gone.append((was.gpu, was.key))
+    return Compared(tuple(changes), tuple(dict.fromkeys(gone)), tuple(left_out))
+
+
+def _change(was: BaselineRate, now: Rate, key: str) -> Change:
+    ratio = now.value / was.value
+    percent = 100 * ((1 / ratio if was.unit in _SLOWER_IS_MORE else ratio) - 1)
+    # The spread is from the 10th to the 90th percentile: half of it lies on each side of the median.
+    low, high = sorted(((was.value, was.spread_percent), (now.value, now.spread_percent)))
+    clear = low[0] * (1 + low[1] / 200) < high[0] * (1 - high[1] / 200)
+    return Change(was, now, key, percent, clear)
+
+
+def _masked(key: str) -> str:
+    return Uuids().text(key)
