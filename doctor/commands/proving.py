@@ -28,10 +28,12 @@ def gather_and_prove(
     total_s: float | None = None,
     say: Say | None = None,
     facts_too: bool = False,
+    interruptible: bool = False,
 ) -> Recording:
     """The facts of this machine and, after them, the measurements. `total_s`: seconds for the measurements in all, or
     (`facts_too`) for both.
 
+    `interruptible`: an interrupt while it is measured ends the measurements alone, which are told then.
     Raises Refusal where `--python` names no environment. A signal that ends this process ends the children too.
     """
     from ..probes.collect import Started, gather_all, snapshot_of
@@ -55,6 +57,8 @@ def gather_and_prove(
         plan = make_plan(snapshot, level, device, max(0.0, left_s))
         recording.manifest["prove"] = {"level": level, "device": device}
         recording.proof = prove(plan, options.env, say)
+        if not interruptible and any(line.get("field") == "interrupted" for line in recording.proof["proof"][0].lines):
+            raise KeyboardInterrupt
     return recording
 
 

@@ -17,9 +17,11 @@ from .options import make_policy, of_its_day
 from .pictures import kind_of, writable
 from .run_check import print_report
 
+INTERRUPTED = 130
+
 
 def run_prove(flags: dict[str, Any]) -> int:
-    """Gather and measure, or read; judge, redact, print; returns the exit code."""
+    """Gather and measure, or read; judge, redact, print; returns the exit code, 130 after an interrupt."""
     device = _device(flags)
     _one_source(flags)
     if flags["plot"]:
@@ -38,7 +40,8 @@ def run_prove(flags: dict[str, Any]) -> int:
         policy_flags["expect"] = "any"
     policy = replace(make_policy(saved=base_policy(flags), **policy_flags), baseline=baseline)
     snapshot = _facts(flags, device, policy)
-    return print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
+    code = print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
+    return INTERRUPTED if snapshot.measured.interrupted and not flags["replay"] else code
 
 
 def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
@@ -50,7 +53,8 @@ def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
 
     gather_flags = {**flags, "timeout": None, "no_import": False, "root": None}
     with Progress() as progress:
-        return measured_facts(gather_flags, level(flags), device=device, total_s=flags["timeout"], say=progress)
+        how: dict[str, Any] = {"device": device, "total_s": flags["timeout"], "say": progress, "interruptible": True}
+        return measured_facts(gather_flags, level(flags), **how)
 
 
 def level(flags: dict[str, Any]) -> Level:

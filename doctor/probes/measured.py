@@ -80,6 +80,7 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
         level=level if level in _LEVELS else NOT_ASKED,
         device=device[:40] if isinstance(device, str) else NOT_ASKED,
         torch_devices=fields.get("torch_devices", gaps.get("torch_proof", NOT_ASKED)),
+        interrupted=fields.get("interrupted", False),
         import_seconds=fields.get("import_seconds", gaps.get("torch_proof", NOT_ASKED)),
         ended=tuple(found["ended"]),
         cpu=found["cpu"][-1] if found["cpu"] else None,
@@ -130,6 +131,8 @@ def _take(agent: str, line: Mapping[str, Any], found: dict[str, list[Any]], fiel
         fields["import"] = Missing("error", f"{line['error']}: {line.get('text', '')}"[:300])
     if name == "import_seconds" and isinstance(value, (int, float)) and 0 <= value < 1e6:
         fields.setdefault(name, float(value))
+    elif name == "interrupted" and agent == "proof":
+        fields[name] = value is True
     elif name == "torch_devices" and isinstance(value, list):
         fields[name] = tuple(device[:40] for device in value[:1000] if isinstance(device, str))
 

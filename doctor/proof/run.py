@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from ..targets.agent import AgentResult
+from ..targets.interrupts import forget
 from ..targets.process import Agent, start_agent, wait_agents
 from .plan import LEAST_S, SPEED, TRAINING, Plan, in_short, names_of, ordinal_of, ordinals_of
 from .sampler import Sampler
@@ -19,6 +20,7 @@ _MAX_CHILDREN = 64
 """For one agent: each further one means that a device hung or died."""
 _START_S = 10.0
 """What a child needs beside the time that it measures: Python, torch, the context."""
+_LEVELS = {"torch_speed": SPEED, "training_speed": TRAINING}
 _WORDS = {
     "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
     "collective_proof": "data between GPUs", "training_speed": "small training",
@@ -26,7 +28,10 @@ _WORDS = {
 
 
 def prove(plan: Plan, env: Mapping[str, str] | None = None, say: Say | None = None) -> Proof:
-    """Every source's runs, raw. `env` replaces the environment; `say` is told what is being measured."""
+    """Every source's runs, raw. `env` replaces the environment; `say` is told what is being measured.
+
+    An interrupt ends it; the line {"field": "interrupted"} of `proof` says so, and what was measured is there.
+    """
     return _Prover(plan, env, say or (lambda words: None)).run()
 
 
@@ -42,7 +47,11 @@ class _Prover:
         command = self.plan.commands.get("nvml_sampler")
         sampler = Sampler(command) if command and self.plan.device != "cpu" else None
         with sampler or nullcontext():
-            self.work()
+            try:
+                self.work()
+            except KeyboardInterrupt:  # what was measured is told all the same
+                forget()
+                self.interrupted()
         if sampler is not None:
             self.proof["nvml_sampler"] = [sampler.result()]
         return self.proof
@@ -64,7 +73,7 @@ class _Prover:
         proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
         if len(proven) > 1:
             self.child("collective_proof", "--devices", ",".join(str(ordinal_of(device)) for device in proven))
-        for agent, levels in (("torch_speed", SPEED), ("training_speed", TRAINING)):
+        for agent, levels in _LEVELS.items():
             if plan.level not in levels:
                 continue
             level, seconds = levels[plan.level]
@@ -163,10 +172,28 @@ class _Prover:
 
         process = start_agent([*self.plan.commands[agent], *arguments], self.end - monotonic(), self.env, heard)
         wait()
-        result = wait_agents(process)[0]
+        try:
+            return self.keep(agent, arguments, wait_agents(process)[0], process)
+        except KeyboardInterrupt:
+            if sys.platform != "win32":
+                self.keep(agent, arguments, process.result(), process)
+            raise
+
+    def keep(self, agent: str, arguments: tuple[str, ...], result: AgentResult, process: Agent) -> AgentResult:
+        """Note what a child wrote."""
         result.lines.insert(0, {"run": list(arguments), "pid": getattr(process, "pid", 0)})
         self.proof.setdefault(agent, []).append(result)
         return result
+
+    def interrupted(self) -> None:
+        """Note that it was, in which agent, and which were not started."""
+        self.notes.lines.append({"field": "interrupted", "value": True})
+        wanted = ["torch_proof", *(name for name, levels in _LEVELS.items() if self.plan.level in levels)]
+        started = [name for name in self.proof if name != "proof"]
+        for agent in dict.fromkeys((*started[-1:], *(name for name in wanted if name not in self.proof))):
+            words = "interrupted" if agent in started else "interrupted before it"
+            if agent not in self.plan.left_out:
+                self.leave_out(agent, "not-asked", words)
 
     def less(self, seconds: float) -> tuple[str, ...]:
         """`--seconds` where less time is left than the agent would take."""

@@ -37,6 +37,7 @@ def about(m: Measured) -> str:
     """`full run on cuda, torch imported in 2.3 s`."""
     level, device = known(m.level), known(m.device)
     words = "a watched run" if level == "watch" else f"{level} run" + (f" on {device}" if device else "")
+    words += ", interrupted" if m.interrupted else ""
     seconds = known(m.import_seconds)
     words += f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else ""
     together = at_once(known(m.rates) or ())

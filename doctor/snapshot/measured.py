@@ -6,19 +6,18 @@ Agents write one JSON line a result, `{"rate": {...}}`, whose object has the fie
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
 from .measured_proof import CollectiveProof, CopyProof, DriverProof, Fault, PairProof, ProductProof, TorchProof
+from .measured_training import BatchPoint, CpuScore, Number, TrainingStep
 
 __all__ = [
     "BatchPoint", "CollectiveProof", "CopyProof", "CpuScore", "DriverProof", "Fault", "Load", "Measured", "Number",
     "PairProof", "ProductProof", "Rate", "StepEnd", "TorchProof", "TrainingStep", "Watch",
 ]  # fmt: skip
-
-Number: TypeAlias = int | float
 
 
 class StepEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -105,76 +104,6 @@ class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Processes on the GPU that are not ours."""
 
 
-class TrainingStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A small training step: a transformer encoder, AdamW, mixed precision. Memory in MiB."""
-
-    device: str
-    parameters: int
-    batch: int
-    sequence: int = 0
-    precision: str = ""
-    samples_per_s: float | Missing = NOT_ASKED
-    step_ms: float | Missing = NOT_ASKED
-    spread_percent: float = 0.0
-    context_mib: float | Missing = NOT_ASKED
-    weights_mib: float | Missing = NOT_ASKED
-    gradients_mib: float | Missing = NOT_ASKED
-    optimizer_mib: float | Missing = NOT_ASKED
-    activations_mib: float | Missing = NOT_ASKED
-    peak_mib: float | Missing = NOT_ASKED
-    reserved_mib: float | Missing = NOT_ASKED
-    bytes_per_parameter: float | Missing = NOT_ASKED
-    """Weights, gradients, optimizer state and mixed precision's casts; held against the rule of expected_bytes."""
-    expected_bytes_per_parameter: float | Missing = NOT_ASKED
-    shrunk: bool = False
-    """Made smaller because memory ran out."""
-
-
-class CpuScore(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The CPU as one training process sees it."""
-
-    single_core: float | Missing = NOT_ASKED
-    """Million simple Python operations a second on one core, best of several; see the agent for the loop."""
-    under_load: float | Missing = NOT_ASKED
-    """The same on every core at once, per core."""
-    cores: float | Missing = NOT_ASKED
-    """Cores really available: affinity and cgroup quota."""
-    cores_seen: int | Missing = NOT_ASKED
-    """os.cpu_count()."""
-    model: str = ""
-    mhz: float | Missing = NOT_ASKED
-    mhz_max: float | Missing = NOT_ASKED
-    throttled_percent: float | Missing = NOT_ASKED
-    """Share of the cgroup's periods that were throttled during the test."""
-    torch_threads: int | Missing = NOT_ASKED
-
-
-class BatchPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One batch size of the sweep: a small contrastive-loss model's training step, milliseconds a step."""
-
-    device: str
-    batch: int
-    step_ms: float
-    """Wall time of a step."""
-    spread_percent: float = 0.0
-    issue_ms: float | Missing = NOT_ASKED
-    """Host time until all of a step's kernels were handed over, without waiting for the device."""
-    device_ms: float | Missing = NOT_ASKED
-    """Time in which the device had work (sum of kernels), copies left out."""
-    copy_ms: float | Missing = NOT_ASKED
-    """Time of copying the batch to the device."""
-    load_ms: float | Missing = NOT_ASKED
-    """Time of making the batch on the CPU (without worker processes)."""
-    launches: int | Missing = NOT_ASKED
-    """Kernels of a step."""
-    flops: Number = 0
-    bytes: Number = 0
-    """Least bytes that a step moves in device memory."""
-    utilization_percent: float | Missing = NOT_ASKED
-    graph_ms: float | Missing = NOT_ASKED
-    """The step as a CUDA graph."""
-
-
 class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A command of the user's (or a running process), watched from outside. CPU in cores (1.0: one core busy).
 
@@ -235,6 +164,8 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     level: Literal["proof", "quick", "standard", "full", "watch"] | Missing = NOT_ASKED
     device: str | Missing = NOT_ASKED
     """What was asked for: `cuda` (every visible GPU), `cuda:1`, `cpu`."""
+    interrupted: bool = False
+    """Ctrl-C ended it: what is missing was not measured."""
     torch_devices: tuple[str, ...] | Missing = NOT_ASKED
     """Devices that torch offered to the proof: `cuda:0` ...; empty where torch has no GPU."""
     import_seconds: float | Missing = NOT_ASKED

@@ -3,8 +3,8 @@
 A tensor still holds one number in all its elements. Work on a GPU is put on its clock: it is over by the wall's clock
 when a GPU of these figures were done with it, without any work of the CPU; who reads a result waits for it. FAKE_TORCH
 also tells: tflops {dtype: TFLOP/s}, memory_gbs, link_gbs, share {device: of the speed}, crowded {device: of the speed
-while another GPU is at work} with `shared`, a folder for what the processes tell each other, hang_in and zeros {device:
-dtype} (its products never end, are zero), other_bytes {device: true} (copies inside its memory), import_s.
+while another GPU is at work} with `shared`, a folder for what the processes tell each other, hang_in {device: dtype,
+or copy} (that never ends, a file `hangs` in `shared` tells), zeros {device: dtype} (its products are zero), other_bytes {device: true} (copies inside its memory), import_s.
 """
 
 from __future__ import annotations
@@ -73,6 +73,13 @@ def _spend(device, seconds):
 def _wait(device):
     """Until the GPU has done it."""
     time.sleep(max(0.0, _busy.get(device, 0.0) - time.perf_counter()))
+
+
+def _hang(device, what):
+    """Where it is told so, and leave a file `hangs`."""
+    if what and _told.get("hang_in", {}).get(device) == what:
+        with open(os.path.join(_told["shared"], "hangs"), "w"):
+            time.sleep(600)
 
 
 class Tensor(base.Tensor):
@@ -185,6 +192,7 @@ class Tensor(base.Tensor):
             _spend(self.device, 2 * size / MEMORY_GBS / 1e9 / _share(self.device))
         else:
             gpu = other.device if self.device == "cpu" else self.device
+            _hang(gpu, "copy" if size > 1 << 24 and "cpu" in (self.device, other.device) else "")
             _spend(gpu, size / LINK_GBS / 1e9)
             if not non_blocking:
                 _wait(gpu)
@@ -264,8 +272,7 @@ def add(b, c, alpha=1.0, out=None):
 
 def mm(a, b, out=None, dtype=None):
     fault = base._at("mm", a.device)
-    if _told.get("hang_in", {}).get(a.device) == a.dtype:
-        time.sleep(600)
+    _hang(a.device, a.dtype)
     dtype = dtype or a.dtype
     kind = "tf32" if a.dtype == float32 and backends.cuda.matmul.fp32_precision == "tf32" else a.dtype
     if a.device != "cpu":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from doctor.proof.plan import device_of, in_short, ordinals_of
 from doctor.targets.agent import AgentResult
 
 from ..rows import for_each
-from .proving import environment, report, run, variables
+from .proving import command, environment, report, run, variables
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +67,30 @@ def test_eight_gpus_of_which_one_is_slow_two_are_wrong_and_one_crowded(
     assert "products and memory on 8 GPUs all at once" in text
     assert "measured on cuda:0 alone; left out: cuda:1-7" in text
     assert "right against float64, 20 repeats with the same bits" in text
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_was_measured(fakes: Path, speedy: Path, tmp_path: Path) -> None:
+    """In the middle of the copies, one GPU after the other: all products are in the report, and not all copies."""
+    env = on_gpus(fakes, tmp_path, 3, hang_in={"cuda:1": "copy"})
+    words = command("prove", "--quick", "--format", "json", "--python", str(speedy))
+    at_work = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.monotonic() + 100
+    while at_work.poll() is None and time.monotonic() < until and not (tmp_path / "shared/hangs").exists():
+        time.sleep(0.05)
+    at_work.send_signal(signal.SIGINT)
+    out, err = at_work.communicate(timeout=60)
+    assert at_work.returncode == 130 and b"Traceback" not in err
+    found = json.loads(out)
+    assert found["snapshot"]["measured"]["interrupted"] is True
+    assert list(rates(found, "bf16")) == list(rates(found, "copy")) == ["cuda:0", "cuda:1", "cuda:2"]
+    assert list(rates(found, "h2d-pinned")) == ["cuda:0"]
+    ended = {(e["agent"], e["detail"]) for e in found["snapshot"]["measured"]["ended"]}
+    assert ("torch_speed", "interrupted") in ended
+    saved = tmp_path / "report.json"
+    saved.write_bytes(out)
+    again = run(["prove", "--from", str(saved)])
+    assert again.returncode == found["exit_code"] and "interrupted" in again.stdout
 
 
 @pytest.mark.slow
