@@ -21,6 +21,7 @@ from __future__ import annotations
 from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known
+from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
 from ._readings import limit
 
@@ -49,8 +50,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for the pairs that hung or failed, and for the all-reduce that did or gave wrong values."""
     found_by = measured(s)
     pairs, ring = known(found_by.pairs) or (), found_by.collective
-    bad = [pair for pair in pairs if known(pair.right) is not False and pair.fault not in (None, "skipped")]
-    ring_bad = ring and (known(ring.right) is False or ring.fault not in (None, "skipped"))
+    bad = [pair for pair in pairs if known(pair.right) is not False and pair.fault not in (None, *PROVES_NOTHING)]
+    ring_bad = ring and (known(ring.right) is False or ring.fault not in (None, *PROVES_NOTHING))
     if not bad and not ring_bad:
         if any(known(pair.right) is False for pair in pairs):
             raise Skip("data arrived damaged, which another finding tells")

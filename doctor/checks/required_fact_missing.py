@@ -12,7 +12,8 @@ How to fix it: run gpudoctor where the fact can be read (on the host, as root, o
 tell gpudoctor what to expect: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
 
 Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with PyTorch installed
-its build and the architectures that it holds; each package named by --require. An empty list does not count as an
+its build and the architectures that it holds, and an end of `import torch` where that was only slow (a slow disk, no
+free core): --timeout gives it more time. Each package named by --require. An empty list does not count as an
 answer, and neither does one of which only a part was looked at. What the user's own flags left out is never required.
 
 Source: gpudoctor's own rules for the verdict.
@@ -46,6 +47,7 @@ _WORDS = {
     "gpus": "the list of GPUs",
     "driver.cu_init": "whether CUDA starts (cuInit)",
     "torch.version": "whether torch is installed",
+    "torch_run.imported": "whether torch can be imported",
     "torch.build": "which build of torch is installed",
     "torch.sass": "the GPU architectures that torch was built for",
     "python.distributions": "the installed packages",
@@ -131,6 +133,8 @@ def _of_torch(s: Snapshot, p: Policy) -> tuple[str, ...]:
         unread = s.torch.version.reason in _TRIED or (p.expect.kind == "none" and not absent(s.torch.version))
         return (*paths, "torch.version") if unread and "torch.version" not in paths else paths
     paths += ("torch.build",)
+    if isinstance(s.torch_run.imported, Missing) and s.torch_run.imported.reason == "timeout":
+        paths += ("torch_run.imported",)
     return (*paths, "torch.sass") if s.torch.build == "cuda" else paths
 
 

@@ -1,6 +1,6 @@
 """PyTorch is installed but cannot be imported.
 
-What is wrong: `import torch` raises, kills the process, or never returns. The message is in the finding.
+What is wrong: `import torch` raises, kills the process, or stands still. The message is in the finding.
 
 How it shows: any program that uses PyTorch fails when it imports `torch`.
 
@@ -9,6 +9,10 @@ an interrupted installation, a wheel for another machine (aarch64, other Python)
 does not answer, too little memory.
 
 How to fix it: follow the finding above this one; if there is none, reinstall the same version of `torch`.
+
+What was looked at: what Python said in a child process, and whether that child still moved (CPU time, page-ins, bytes
+read). An import that still reads or computes, or has no core to run on, gets five times the time; if that is not enough
+it is UNKNOWN with what it waited for, and nothing is called broken: --timeout gives it more.
 
 Source: what Python said in a child process.
 """
@@ -57,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     error = known(s.torch_run.import_error) or ""
     detail = first_line(error, 600) or "It left no message."
     if fault == "hang":
-        detail += " The first import from a cold or network disk can be slow: try again once."
+        detail += " It neither computed nor read anything at the end: it waits for something that does not come."
     fix = reinstall_torch(s, m)
     yield CHECK.fail(
         f"{_HOW[fault]} (torch {version})",

@@ -72,7 +72,13 @@ CHECK = (
     _CONFIG,
     _NO_CONFIG,
     _MATRIX,
-    Flag(("--timeout",), "timeout", "seconds", "Seconds for the probes (torch import: 3x). Default: 20.", "S"),
+    Flag(
+        ("--timeout",),
+        "timeout",
+        "seconds",
+        "Seconds for the probes (torch import: 3x; slow: 5x more). Default: 20.",
+        "S",
+    ),
     _NO_REDACT,
 )
 PROVE = (

@@ -28,12 +28,12 @@ def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
     total = flags["timeout"] or 10.0
     seconds = max(total - MARGIN_S, total / 2)
-    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None}
+    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0}
 
 
 def options(flags: dict[str, Any]) -> Options:
     """What the gatherers are asked. Raises Refusal where `--root` is no folder."""
-    from ..probes.start import Options
+    from ..probes.start import PATIENCE, Options
 
     seconds = flags["timeout"] or 20.0
     root = "/"
@@ -50,4 +50,5 @@ def options(flags: dict[str, Any]) -> Options:
         import_torch=not flags["no_import"],
         deadline_s=seconds,
         import_deadline_s=3 * seconds,
+        patience=flags.get("patience") or PATIENCE,
     )

@@ -49,9 +49,12 @@ def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
         from .sources import replay
 
         return measured_in(replay(flags["replay"]), flags["replay"])
+    from ..proof.plan import IMPORT_S
     from .proving import measured_facts
 
     gather_flags = {**flags, "timeout": None, "no_import": False, "root": None}
+    if flags["timeout"]:  # an import that is slow may take that long; one that stands still a minute
+        gather_flags["patience"] = max(1.0, flags["timeout"] / IMPORT_S)
     with Progress() as progress:
         how: dict[str, Any] = {"device": device, "total_s": flags["timeout"], "say": progress, "interruptible": True}
         return measured_facts(gather_flags, level(flags), **how)

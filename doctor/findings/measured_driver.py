@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from ..snapshot import DriverProof, Measured, Missing, known
+from ..snapshot.measured_proof import PROVES_NOTHING
 
 OUT_OF_MEMORY = 2
 
 
 def driver_failed(proof: DriverProof) -> bool:
     """Whether a kernel through libcuda alone did not come to its end, and not for lack of memory."""
-    if not isinstance(proof.right, Missing) or proof.fault == "skipped" or known(proof.error_code) == OUT_OF_MEMORY:
+    if (
+        not isinstance(proof.right, Missing)
+        or proof.fault in PROVES_NOTHING
+        or known(proof.error_code) == OUT_OF_MEMORY
+    ):
         return False
     return bool(proof.fault or proof.error_name or proof.failed_call)
 

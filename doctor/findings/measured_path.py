@@ -6,10 +6,12 @@ from typing import Literal, TypeAlias
 
 from ..formats.record import Record
 from ..snapshot import Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
+from ..snapshot.measured_proof import PROVES_NOTHING
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 from .measured_results import wrong_results
 
 Word: TypeAlias = Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
+SLOW = ("slow", "starved")
 _WORST: tuple[Word, ...] = ("gpu-wrong-results", "gpu-path-unused", "unknown", "gpu-path-used")
 BUSY_PERCENT = 1.0
 """Of a watched run: a GPU with less to do than this had nothing to do."""
@@ -65,7 +67,7 @@ def paths(s: Snapshot) -> list[Path]:
         )
         for end in m.ended
         if end.agent == "torch_proof"
-        and end.fault != "skipped"
+        and end.fault not in PROVES_NOTHING
         and end.device.startswith("cuda")
         and end.device not in done
     ]
@@ -98,7 +100,8 @@ def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
     left = [device for device in known(m.torch_devices) or () if device not in reached]
     if not left or known(m.device) != "cuda":
         return []
-    skipped = next((end for end in m.ended if end.agent == "torch_proof" and end.fault == "skipped"), None)
+    ends = [end for end in m.ended if end.agent == "torch_proof" and end.fault in PROVES_NOTHING]
+    skipped = ends[0] if ends else None
     why = f": {skipped.detail}" if skipped and skipped.detail else ""
     return [Path("unknown", f"torch's proof was not made on {', '.join(left)}{why}")]
 
@@ -125,7 +128,8 @@ def _failed_alone(m: Measured, reported: set[str]) -> list[Path]:
 
 def _nothing_ran(m: Measured) -> Path:
     devices = m.torch_devices
-    ends = [end for end in m.ended if end.agent == "torch_proof" and end.fault != "skipped"]
+    ends = [end for end in m.ended if end.agent == "torch_proof" and end.fault not in PROVES_NOTHING]
+    slow = next((end for end in m.ended if end.agent == "torch_proof" and end.fault in SLOW), None)
     if not isinstance(devices, Missing):
         if not devices:
             return Path("gpu-path-unused", "torch offers no GPU: torch.cuda.is_available() is False")
@@ -134,6 +138,8 @@ def _nothing_ran(m: Measured) -> Path:
         if absent:
             words = f"{', '.join(absent)} was asked for, and torch offers {', '.join(devices)}"
             return Path("gpu-path-unused", words, absent[0])
+    elif slow is not None and not ends:
+        return Path("unknown", f"torch's proof did not come to its end in the time that it had: {slow.detail}")
     elif devices.reason in ("error", "absent"):
         return Path("gpu-path-unused", f"torch could not be asked for a GPU ({devices.detail or devices.reason})")
     if ends:
@@ -155,7 +161,7 @@ def _proven(proof: TorchProof, m: Measured) -> Path:
         if proof.error:
             why += f" ({proof.error})" if why else f": {proof.error}"
         memory = known(proof.error_code) == OUT_OF_MEMORY or "out of memory" in proof.error.lower()
-        if proof.fault == "skipped" or memory or not why:
+        if proof.fault in PROVES_NOTHING or memory or not why:
             return Path("unknown", what + why + (". No memory was free for the proof" if memory else ""), *about)
         return Path("gpu-path-unused", what + why, *about)
     if not proof.right:

@@ -20,7 +20,7 @@ class AgentResult(Protocol):
     @property
     def returncode(self) -> int | None: ...
     @property
-    def fault(self) -> Literal["hang", "crash", "failed"] | None: ...
+    def fault(self) -> Literal["hang", "slow", "starved", "crash", "failed"] | None: ...
     @property
     def guilty(self) -> str | None: ...
     @property
@@ -29,8 +29,12 @@ class AgentResult(Protocol):
     def seconds(self) -> float: ...
     @property
     def stuck(self) -> dict[str, Any] | None: ...
+    @property
+    def waits(self) -> str: ...
 
 
+SLOW = ("slow", "starved")
+"""Faults of a child that was not dead: they prove nothing."""
 _VERSION = lazy(r"\.so\.(\d{3,4}\.\d+(?:\.\d+)?)$")
 
 
@@ -38,6 +42,8 @@ def fault_missing(result: AgentResult) -> Missing:
     """Why a fact is missing of which the agent wrote nothing."""
     if result.fault == "hang":
         return Missing("timeout", f"{result.guilty or 'the agent'} did not return")
+    if result.fault in SLOW:
+        return Missing("timeout", slow_words(result))
     if result.fault == "crash":
         return Missing("error", f"crashed in {result.guilty or 'the agent'}")
     if result.fault == "failed":
@@ -46,9 +52,20 @@ def fault_missing(result: AgentResult) -> Missing:
     return Missing("not-asked")
 
 
+def slow_words(result: AgentResult) -> str:
+    """Of a child that was slow, or had no core: what it did when the time was over."""
+    what, why = result.guilty or "it", result.waits or "it was slow"
+    return f"{what} was not over after {result.seconds:.0f} s: {why}; --timeout gives more"
+
+
 def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[CallFault, ...]:
     """The driver call that did not come back, as a fact; empty where all did."""
-    if result.fault is None or result.guilty is None or not result.guilty.startswith(("nvml", "cu", "dlopen")):
+    if (
+        result.fault is None
+        or result.fault in SLOW
+        or result.guilty is None
+        or not result.guilty.startswith(("nvml", "cu", "dlopen"))
+    ):
         return ()
     subject = [f"{word} {result.lines[-1][key]}" for key, word in _SUBJECTS if key in result.lines[-1]]
     if result.fault == "hang":

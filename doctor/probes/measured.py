@@ -25,7 +25,7 @@ from ..snapshot.measured import (
     TorchProof,
     TrainingStep,
 )
-from .agent_lines import AgentResult, fault_missing, library_missing
+from .agent_lines import SLOW, AgentResult, fault_missing, library_missing, slow_words
 
 KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
@@ -180,6 +180,8 @@ def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
 
 
 def _words(result: AgentResult) -> str:
+    if result.fault in SLOW:
+        return slow_words(result)
     if result.fault == "hang":
         return f"no answer, ended after {result.seconds:.0f} s"
     if result.returncode is not None and result.returncode < 0:

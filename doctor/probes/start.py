@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _PATIENCE_S = 2.0
 """How long the children's answers wait in their pipes for the patient's Python to be found."""
 
+PATIENCE = 5.0
+"""So many times its deadline a child may take that still reads or computes, or has no core: slow is not broken."""
+
 _LATE_S = 5.0
 """The longest that an agent takes that was started because of what the others said."""
 
@@ -37,7 +40,7 @@ class Options:
     python: `--python`, an interpreter, its environment's folder, or a name on PATH; root: another root folder, of
     which only files are read, and no child is started; env: the patient's variables, None takes this process's (and
     none for a root folder); cwd: None takes this process's (and none in a root folder); ask_driver: whether NVML and
-    libcuda are asked.
+    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Options:
         ask_driver: bool = True,
         deadline_s: float = 20.0,
         import_deadline_s: float = 60.0,
+        patience: float = PATIENCE,
     ) -> None:
         self.python = python
         self.root = root
@@ -63,6 +67,7 @@ class Options:
         self.ask_driver = ask_driver
         self.deadline_s = deadline_s
         self.import_deadline_s = import_deadline_s
+        self.patience = patience
 
 
 class Started:
@@ -134,11 +139,14 @@ class Started:
         with self._lock:
             agents = dict(self._agents)
         say("torch import" if "torch" in agents else "driver")
+        for name, agent in agents.items():
+            agent.on_wait = _waiting(name, say)
         results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
         if "torch" not in results and self.options.import_torch:
             self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started)))
             if "torch" in self._agents:
                 say("torch import")
+                self._agents["torch"].on_wait = _waiting("torch", say)
                 results["torch"] = wait_agents(self._agents["torch"])[0]
         return results
 
@@ -161,7 +169,14 @@ class Started:
         env = self.options.env
         if env is not None:
             env = absolute(env, self.options.cwd)
-        self._agents[name] = start_agent(command, deadline_s, env)
+        patience_s = self.options.patience * deadline_s
+        self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s)
+
+
+def _waiting(name: str, say: Say) -> Say:
+    """Tells what a slow child waits for."""
+    what = "torch import" if name == "torch" else "driver"
+    return lambda words: say(f"{what}: {words}")
 
 
 def _work(options: Options) -> Callable[[Callable[[Line], None]], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..snapshot import ABSENT, Missing
-from .agent_lines import AgentResult, Line, fault_missing, is_whole
+from .agent_lines import SLOW, AgentResult, Line, fault_missing, is_whole
 
 UNREADABLE = Missing("error", "unreadable answer")
 NO_CUDA = Missing("absent", "a build without CUDA")
@@ -54,7 +54,7 @@ def _import(answers: dict[str, Line], result: AgentResult, facts: dict[str, Any]
         why = Missing("error", "torch cannot be imported")
         facts.update({name: why for name in FACTS if name not in ("python_version", "import_seconds")})
         facts.update(imported=False, import_error=words, import_fault="raised")
-    elif result.guilty == "import torch":
+    elif result.guilty == "import torch" and result.fault not in SLOW:
         if result.fault == "hang":
             words = f"import torch did not return in {result.seconds:.0f} s"
         elif result.returncode is not None and result.returncode < 0:

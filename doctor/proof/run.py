@@ -171,6 +171,7 @@ class _Prover:
                 process.deadline = min(self.end, monotonic() + self.plan.silence_s(agent, step))
 
         process = start_agent([*self.plan.commands[agent], *arguments], self.end - monotonic(), self.env, heard)
+        process.on_wait = lambda words: self.say(f"{_WORDS[agent]}: {step}: {words}")
         wait()
         try:
             return self.keep(agent, arguments, wait_agents(process)[0], process)
@@ -210,7 +211,7 @@ class _Prover:
         lines = [line for result in self.proof["torch_proof"] for line in result.lines]
         fault = next((result.fault for result in self.proof["torch_proof"] if result.fault), None)
         if fault is not None:
-            return ("timeout" if fault == "hang" else "error"), "torch's proof did not come to its end"
+            return ("error" if fault in ("crash", "failed") else "timeout"), "torch's proof did not come to its end"
         if any(line.get("field") == "import" and "error" in line for line in lines):
             return "error", "torch does not import"
         offered = [line.get("value") for line in lines if line.get("field") == "torch_devices"]

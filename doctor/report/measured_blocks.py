@@ -121,6 +121,8 @@ def _ended(m: Measured, width: int, verbose: int) -> list[Line]:
     for end, text in ended(m):
         if end.fault == "skipped":
             rows += wrap(text, width, "  ", first=Span("- ", "dim"), style="dim")
+        elif end.fault in ("slow", "starved"):
+            rows += wrap(text, width, "  ", first=Span("? ", "unknown"))
         else:
             rows += wrap(text, width, "  ", first=Span("✗ ", "fail"))
     return [BLANK, line(Span("Not measured, or not as planned", "bold")), *rows] if rows else []

@@ -18,7 +18,10 @@ from .amounts import amount, memory, number, percent
 from .lines import Line, Span, wrap
 
 _ALONE = ("torch_speed", "training_speed")
-_FAULTS = {"hang": "no answer, stopped", "crash": "crashed", "failed": "failed", "skipped": "left out"}
+_FAULTS = {
+    "hang": "no answer, stopped", "crash": "crashed", "failed": "failed", "slow": "not over in time",
+    "starved": "not timed", "skipped": "left out",
+}  # fmt: skip
 
 
 def mark(right: bool | None, fault: bool = False) -> Span:

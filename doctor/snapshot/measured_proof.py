@@ -8,7 +8,9 @@ from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing
 
-Fault: TypeAlias = Literal["hang", "crash", "failed", "skipped"]
+Fault: TypeAlias = Literal["hang", "crash", "failed", "skipped", "slow", "starved"]
+PROVES_NOTHING = ("skipped", "slow", "starved")
+"""Left out; still at work, or without a core, when the time was over: nothing is broken by that."""
 
 
 class DriverProof(Struct, frozen=True, kw_only=True, omit_defaults=True):

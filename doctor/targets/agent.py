@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-Fault: TypeAlias = Literal["hang", "crash", "failed"]
+Fault: TypeAlias = Literal["hang", "slow", "starved", "crash", "failed"]
 OnLine: TypeAlias = Callable[[dict[str, Any]], None]
 
 OUTPUT_LIMIT = 8 << 20
@@ -22,13 +22,15 @@ class AgentResult:
     lines: JSON objects in order.
     returncode: minus the signal's number where a signal ended it; None where it never started or could not be reaped
     (a process in uninterruptible sleep inside the driver).
-    fault: `hang` (deadline), `crash` (a signal), `failed` (an exit code, the end inside a call, too much output).
+    fault: `hang` (it stood still until its deadline), `slow` and `starved` (it still moved, or had no core, when all
+    time was over; `waits` says what it waited for), `crash` (a signal), `failed` (an exit code, the end inside a
+    call, too much output).
     guilty: the call begun last that never reported.
     stderr_tail: at most 4 KiB; noise: stdout lines that are no JSON object; seconds: wall time from the start.
     stuck: of a child that even SIGKILL did not end (state D), its `pid` and the kernel function `wchan` that it is in.
     """
 
-    __slots__ = ("fault", "guilty", "lines", "noise", "returncode", "seconds", "stderr_tail", "stuck")
+    __slots__ = ("fault", "guilty", "lines", "noise", "returncode", "seconds", "stderr_tail", "stuck", "waits")
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class AgentResult:
         seconds: float = 0.0,
         noise: list[str] | None = None,
         stuck: dict[str, Any] | None = None,
+        waits: str = "",
     ) -> None:
         self.lines = [] if lines is None else lines
         self.returncode = returncode
@@ -49,6 +52,7 @@ class AgentResult:
         self.seconds = seconds
         self.noise = [] if noise is None else noise
         self.stuck = stuck
+        self.waits = waits
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON values, for a recording: `AgentResult(**recorded)` is the result again."""

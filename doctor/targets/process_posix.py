@@ -5,27 +5,34 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
 from .agent import OUTPUT_LIMIT, AgentResult, Fault, OnLine, Output
 from .environment import absolute, current_folder
 from .interrupts import heard
+from .movement import TIMES, WINDOW_S, WORDS, Look, Waits, look, waits
 
 GRACE_S = 0.5
 """How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
 OVERTIME_S = 5
 """After its deadline a child ends by its own alarm, if nobody was there to end it."""
+_FAULTS: dict[Waits, Fault] = {"": "hang", "slow": "slow", "computing": "slow", "starved": "starved"}
 TICK_S = 0.01
 """How often the end of a child is looked for where the kernel has no pidfd."""
 
 
 class Agent:
-    """A running child. `deadline` is a time of the monotonic clock."""
+    """A running child. `deadline` is a time of the monotonic clock: one that stands still is ended then. One that still
+    moves (see movement.py) goes on until `limit`, and `on_wait` hears what it waits for."""
 
-    def __init__(self, deadline_s: float, on_line: OnLine | None) -> None:
-        self.started = monotonic()
-        self.deadline = self.started + deadline_s
+    def __init__(self, deadline_s: float, on_line: OnLine | None, patience_s: float = 0.0) -> None:
+        self.started = self.since = monotonic()
+        self._deadline = self.started + deadline_s
+        self.limit = self.started + max(deadline_s, patience_s)
+        self.readings: list[Look] = []
+        self.waits: Waits = ""
+        self.on_wait: Callable[[str], None] | None = None
         self.output = Output(on_line)
         self.pid = 0
         self.stdout = self.stderr = self.pidfd = self.lifeline = -1
@@ -36,6 +43,38 @@ class Agent:
         self.done = False
         self.stopped = False
         """Ended by us, before its deadline."""
+
+    @property
+    def deadline(self) -> float:
+        """Until when it may stand still."""
+        return self._deadline
+
+    @deadline.setter
+    def deadline(self, time: float) -> None:
+        self._deadline, self.since, self.readings = time, monotonic(), []
+
+    def next_look(self) -> float:
+        """When it is to be looked at again: before its deadline now and then."""
+        window = min(WINDOW_S, (self._deadline - self.since) / 2)
+        first = self._deadline - window
+        return max(first, self.readings[-1].time + window / TIMES) if self.readings else first
+
+    def look(self, now: float) -> None:
+        """Look whether it moves."""
+        self.readings.append(look(self.pid, now))
+
+    def may_go_on(self, now: float) -> bool:
+        """At its deadline: whether it still moves, and there is time left for it."""
+        lines = self.output.lines
+        self.waits = waits(self.readings, lines[-1].get("begin") if lines else None)
+        if not self.waits or now >= self.limit:
+            return False
+        window = min(WINDOW_S, (self._deadline - self.since) / 2)
+        self._deadline, self.since = min(self.limit, now + window), now - window  # the next window begins at once
+        self.readings = self.readings[-1:]
+        if self.on_wait is not None:
+            self.on_wait(WORDS[self.waits].rpartition(": ")[2])
+        return True
 
     def kill(self) -> None:
         """SIGKILL to the child and its whole process group."""
@@ -104,7 +143,7 @@ class Agent:
             pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
-            elif self.pid and self.fault == "hang":
+            elif self.pid and self.fault in ("hang", "slow"):
                 self.stuck = stuck(self.pid)
         except ChildProcessError:
             pass
@@ -119,6 +158,7 @@ class Agent:
         result = self.output.result(self.returncode, self.fault, self.seconds)
         if self.stopped:
             result.fault = None
+        result.waits = WORDS[self.waits] if self.waits and self.fault in ("slow", "starved") else ""
         if self.stuck is not None:
             result.stuck = {"pid": self.pid, "wchan": self.stuck}
         return result
@@ -146,14 +186,16 @@ def start_agent(
     env: Mapping[str, str] | None = None,
     on_line: OnLine | None = None,
     cwd: str | None = None,
+    patience_s: float = 0.0,
 ) -> Agent:
     """Start a child at once; `wait_agents` reads it. A command that cannot start becomes a `failed` result.
+    `patience_s`: how long it may take in all where it is slow and not dead.
 
     Its stdin is its lifeline, a pipe that only this process holds open: see patient/agent_boot.py.
     """
-    agent = Agent(deadline_s, on_line)
+    agent = Agent(deadline_s, on_line, patience_s)
     full = absolute(os.environ if env is None else env, cwd or current_folder())
-    full.update(GPUDOCTOR_LIFELINE="0", GPUDOCTOR_ALARM_S=str(int(min(deadline_s, 1e6)) + OVERTIME_S))
+    full.update(GPUDOCTOR_LIFELINE="0", GPUDOCTOR_ALARM_S=str(int(min(agent.limit - agent.started, 1e6)) + OVERTIME_S))
     pipes: list[int] = []
     try:
         for _ in range(3):
@@ -237,9 +279,11 @@ def _step(agent: Agent) -> bool:
     if agent.output.size > OUTPUT_LIMIT and agent.fault is None:
         agent.fault, agent.deadline = "failed", now
         agent.output.feed_stderr(b"\nstopped: more than 8 MiB of output")
-    if now < agent.deadline:
+    if agent.fault is None and now >= agent.next_look():
+        agent.look(now)
+    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now)):
         return True
-    agent.fault = agent.fault or "hang"
+    agent.fault = agent.fault or _FAULTS[agent.waits]
     agent.kill()
     while not agent.ended() and monotonic() < now + GRACE_S:
         select.poll().poll(TICK_S * 1000)
@@ -250,7 +294,7 @@ def _step(agent: Agent) -> bool:
 def _sleep(agents: list[Agent]) -> None:
     """Until a pipe has something, a child ends or a deadline comes."""
     poller = select.poll()
-    timeout = min(agent.deadline for agent in agents) - monotonic()
+    timeout = min(min(agent.deadline, agent.next_look()) for agent in agents) - monotonic()
     for agent in agents:
         for fd in (agent.stdout, agent.stderr, agent.pidfd):
             if fd >= 0:

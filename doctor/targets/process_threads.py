@@ -17,6 +17,7 @@ class Agent:
     def __init__(self, deadline_s: float, on_line: OnLine | None) -> None:
         self.started = monotonic()
         self.deadline = self.started + deadline_s
+        self.on_wait: Callable[[str], None] | None = None
         self.output = Output(on_line)
         self.lock = Lock()
         self.process: subprocess.Popen[bytes] | None = None
@@ -44,6 +45,7 @@ def start_agent(
     env: Mapping[str, str] | None = None,
     on_line: OnLine | None = None,
     cwd: str | None = None,
+    patience_s: float = 0.0,
 ) -> Agent:
     """Start a child at once; `wait_agents` waits for it. A command that cannot start becomes a `failed` result."""
     agent = Agent(deadline_s, on_line)

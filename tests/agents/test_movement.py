@@ -1,0 +1,116 @@
+"""Slow is not broken: a silent child that reads, computes or has no core gets more time; one that stands still hangs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from doctor.targets.agent import AgentResult
+from doctor.targets.movement import look, waits
+from doctor.targets.process import start_agent, wait_agents
+
+from ..rows import for_each
+
+BEGIN = 'import os, sys, time\nos.write(1, b\'{"begin": "%s"}\\n\')\n'
+SPIN = "while True: pass"
+STAND = "time.sleep(600)"
+READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(1): pass\nos.write(1, b'{{\"field\": \"import\"}}\\n')"
+OVER = "\nos._exit(0)"
+
+
+@contextmanager
+def trickle(fifo: Path, seconds: float) -> Iterator[str]:
+    """A file of which a byte comes now and then, for so long."""
+    os.mkfifo(fifo)
+    over = threading.Event()
+
+    def feed() -> None:
+        with open(fifo, "wb", 0) as pipe:
+            end = monotonic() + seconds
+            while monotonic() < end and not over.is_set():
+                try:
+                    pipe.write(b"x")
+                except OSError:
+                    return
+                sleep(0.02)
+
+    thread = threading.Thread(target=feed, daemon=True)
+    thread.start()
+    try:
+        yield str(fifo)
+    finally:
+        over.set()
+        os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+        thread.join(5)
+
+
+def run(code: str, step: str, deadline_s: float, patience_s: float, heard: Callable[[str], None]) -> AgentResult:
+    agent = start_agent([sys.executable, "-I", "-S", "-c", BEGIN % step + code], deadline_s, patience_s=patience_s)
+    agent.on_wait = heard
+    return wait_agents(agent)[0]
+
+
+@for_each(
+    ("code", "step", "fault", "words"),
+    [
+        (STAND, "import torch", "hang", ""),
+        (STAND, "cuInit", "hang", ""),
+        (SPIN, "import torch", "slow", "still computing"),
+        (SPIN, "cuInit", "hang", ""),  # a driver that spins never comes back
+        (READ, "import torch", "slow", "the disk is slow"),
+        (READ, "convolution", "slow", "the disk is slow"),  # the first load of cuDNN
+    ],
+)
+def test_what_a_silent_child_does(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None:
+    heard: list[str] = []
+    with trickle(tmp_path / "fifo", 60) if code == READ else threading.Lock() as fifo:
+        result = run(code.format(fifo=fifo) if code == READ else code, step, 0.4, 0.8, heard.append)
+    assert (result.fault, result.guilty, result.returncode) == (fault, step, -9), result.waits
+    assert words in result.waits and bool(heard) == (fault == "slow")
+    assert bool(result.waits) == (fault == "slow")
+
+
+def test_one_that_reads_slowly_comes_to_its_end(tmp_path: Path) -> None:
+    heard: list[str] = []
+    with trickle(tmp_path / "fifo", 1.2) as fifo:
+        result = run(READ.format(fifo=fifo) + OVER, "import torch", 0.4, 60.0, heard.append)
+    assert (result.fault, result.returncode) == (None, 0) and result.lines[-1] == {"field": "import"}
+    assert result.seconds > 0.4 and set(heard) == {"the disk is slow"}
+
+
+def test_one_that_stands_still_after_it_was_slow_hangs(tmp_path: Path) -> None:
+    with trickle(tmp_path / "fifo", 0.8) as fifo:
+        result = run(READ.format(fifo=fifo) + "\n" + STAND, "import torch", 0.5, 60.0, lambda words: None)
+    assert result.fault == "hang" and 0.5 < result.seconds < 30
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs a core that others may take wholly")
+def test_one_without_a_core_is_not_timed() -> None:
+    """It may run only when nobody else wants its core, and somebody always does."""
+    core = min(os.sched_getaffinity(0))
+    pin = f"import os\nos.sched_setaffinity(0, {{{core}}})\n"
+    last = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n"
+    if os.path.exists("/proc/self/autogroup"):  # each session has a share of its own then
+        last += "open('/proc/self/autogroup', 'w').write('19')\n"
+    others = [start_agent([sys.executable, "-I", "-S", "-c", pin + SPIN], 60.0) for _ in range(3)]
+    try:
+        result = run(pin + last + SPIN, "cuInit", 1.0, 1.6, lambda words: None)
+        assert (result.fault, result.waits) == ("starved", "no processor core was free for it")
+    finally:
+        for other in others:
+            other.kill()
+        wait_agents(*others)
+
+
+def test_a_look_at_a_folder_without_processes_says_that_nothing_moves(tmp_path: Path) -> None:
+    seen = look(os.getpid(), 1.0, str(tmp_path / "no-proc"))
+    assert (seen.time, seen.counts, seen.ready, seen.blocked) == (1.0, {}, False, False)
+    assert waits([seen, look(os.getpid(), 2.0, str(tmp_path))], "import torch") == ""
+    assert waits([seen], None) == ""
