@@ -9,9 +9,16 @@ from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..findings.measured_rates import Ranged, below_default, ranged, share
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._boards import is_laptop, is_vgpu
+from ._loads import LEAST_SAMPLES
 from ._measured import measured, none_of
 
 CAPPED_PERCENT = 25.0
+AT_LIMIT = 0.9
+"""Share of the power limit in force from which on it is the limit that holds a GPU back."""
+BY_CLOCK = 0.9
+"""A rate falls as the clock does, and by what two runs differ."""
+FAR_BELOW = 0.66
+"""Share of what is usual on this model, below which the power limit is no excuse."""
 _NEW_TYPES = ("fp8", "int8")
 """Their range is a guess from few GPUs."""
 Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
@@ -23,8 +30,8 @@ def low_rates(
     """`what`: in words; `explain`: causes in order of likelihood, and fixes, for the low rates of one GPU.
 
     UNKNOWN with the figures where the matrix does not know the GPU; a remark where the GPU was busy with other work,
-    was measured at a smaller size, or ran at its own default power limit; failing only below the floor of a measured
-    reference, on a GPU that is seen to be free and is not slowed down.
+    was measured at a smaller size, or drew its own default power limit and its clock explains the rate; failing only
+    below the floor of a measured reference, on a GPU that is seen to be free and is not slowed down.
     """
     found_by = measured(s)
     found = ranged(s, m, kind)
@@ -80,7 +87,20 @@ def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:
             return "Little memory was free, and it was measured at a smaller size."
     if r.gpu and (is_vgpu(r.gpu) or is_laptop(m, r.gpu)):
         return "A virtual or laptop GPU has the speed that its host or chassis gives it."
-    capped = share(r.load, "power-cap") >= CAPPED_PERCENT and not below_default(r.gpu, r.load)
-    if r.rate.kind == "matmul" and capped and not r.far_too_low:
+    if r.rate.kind == "matmul" and not below_default(r.gpu, r.load) and _power_explains(r):
         return "It ran at its default power limit, which products of random numbers reach on many boards."
     return ""
+
+
+def _power_explains(r: Ranged) -> bool:
+    """Whether it drew what it may, and the clock that this left is as low as the rate; no rate far below what is usual
+    and what was seen on this model is explained by that."""
+    load = r.load
+    if load is None or load.samples < LEAST_SAMPLES or share(load, "power-cap") < CAPPED_PERCENT:
+        return False
+    power, limit = known(load.power_w), known(load.power_limit_w)
+    clock, most = known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)
+    if not power or not limit or not clock or not most or power < AT_LIMIT * limit:
+        return False
+    reached = r.rate.value / r.band.typical
+    return not r.far_too_low and reached >= FAR_BELOW and reached >= BY_CLOCK * clock / most

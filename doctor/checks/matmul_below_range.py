@@ -13,7 +13,12 @@ programs on the GPU, clocks that were locked low; otherwise a PyTorch without ke
 How to fix it: fix the cause if the report names it above this finding; otherwise reset locked clocks (nvidia-smi -rgc),
 and use a newer PyTorch build.
 
-GPUs that the matrix does not list are UNKNOWN, with the figures. Boards at their default power limit are remarks.
+GPUs that the matrix does not list are UNKNOWN, with the figures. It is a remark where NVML's samples show that the
+board drew at least 90 % of its default power limit and that its clock was as low as the rate; a rate below 66 % of the
+usual is told all the same.
+
+What was looked at: the rate of each data type, and NVML's samples of that phase (power, limit, clocks, event reasons,
+other programs; at least five). Which of cuBLAS's kernels ran was not looked at.
 
 Source: the matrix's measured rates and dense peaks; `gpudoctor prove --quick`.
 """

@@ -12,6 +12,9 @@ the GPU; ECC on boards with GDDR memory costs a few percent and is not a fault.
 How to fix it: reset locked memory clocks (nvidia-smi -rmc), cool the board, and measure while nothing else uses the
 GPU.
 
+What was looked at: copies and triads of large buffers, memory clocks, heat, other programs on the GPU. A power limit
+excuses nothing here: it hardly slows memory down.
+
 Source: the matrix's measured and nameplate bandwidths; `gpudoctor prove --quick`.
 """
 

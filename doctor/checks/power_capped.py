@@ -14,6 +14,9 @@ matrix products do so on most boards, so there it is only a remark.
 
 Threshold: power_cap_samples_percent (25), slowed_samples_percent (10) for a power brake.
 
+What was looked at: at least five of NVML's samples in a phase under load. Event reasons say that a limit was reached,
+not that it cost speed: a low rate is explained by them only with at least 90 % of the limit drawn and a clock as low.
+
 Source: NVML clock event reasons and power limits, sampled while `gpudoctor prove` or a watched program worked.
 """
 

@@ -68,10 +68,46 @@ def test_only_a_gpu_that_is_seen_to_be_free_can_fail(others: Any) -> None:
 
 
 def test_products_at_the_power_limit_never_fail() -> None:
-    capped = loads(B, reasons_percent={"power-cap": 90.0})
+    capped = loads(B, reasons_percent={"power-cap": 90.0}, clock_sm_mhz=1450.0)
     for speed, status in ((0.5, "warn"), (0.75, "pass")):
         assert run(MATMUL, proven(B, rates=rates(B, speed=speed), loads=capped))[0] == status
     assert run(MEMORY, proven(B, rates=rates(B, memory=0.4), loads=capped))[0] == "fail"
+
+
+@for_each(
+    ("nvml", "status"),
+    [
+        ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1450.0}, "pass"),
+        ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1450.0, "samples": 4}, "warn"),
+        ({"power_w": B.watt * 0.8, "clock_sm_mhz": 1450.0}, "warn"),  # it did not draw what it may
+        ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1800.0}, "warn"),  # nine tenths of the clock, three quarters of it
+        ({"power_w": Missing("absent"), "clock_sm_mhz": 1450.0}, "warn"),
+        ({"power_w": B.watt * 0.97, "clock_sm_mhz": Missing("absent")}, "warn"),
+        ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1450.0, "reasons_percent": {"power-cap": 10.0}}, "warn"),
+    ],
+)
+def test_the_power_limit_excuses_what_it_explains(nvml: dict[str, Any], status: str) -> None:
+    seen = loads(B, **{"reasons_percent": {"power-cap": 90.0}, **nvml})
+    assert run(MATMUL, proven(B, rates=rates(B, speed=0.75), loads=seen))[0] == status
+
+
+def h200(**reaches: float) -> Snapshot:
+    """An H200 at its default limit of 700 W, as it is in a rack; `reaches`: TFLOP/s by type, `memory` in GB/s."""
+    board = BOARDS["h200"]
+    own = {"bf16": 720.0, "tf32": 385.0, "fp16": 700.0, "fp32": 50.0}
+    own |= {what: value for what, value in reaches.items() if what != "memory"}
+    changed = board._replace(products=own, memory=reaches.get("memory", 4200.0))
+    seen = loads(changed, reasons_percent={"power-cap": 95.0}, power_w=692.0, clock_sm_mhz=1500.0)
+    return proven(changed, machine(changed), loads=seen)
+
+
+def test_slow_h200s_at_their_default_limit() -> None:
+    for reaches, check_id in (({"memory": 2800.0}, MEMORY), ({"bf16": 500.0}, MATMUL), ({"tf32": 250.0}, MATMUL)):
+        status, _, findings = run(check_id, h200(**reaches))
+        assert status == "warn" and findings[0].facts["percent"] < 75, (reaches, status)
+        assert ids(h200(**reaches)) == [check_id]
+    for bf16 in (700.0, 750.0, 800.0):
+        assert ids(h200(bf16=bf16)) == []
 
 
 def test_a_t4_at_its_base_clock_is_healthy() -> None:
