@@ -31,3 +31,11 @@ def test_every_check_has_its_manual_page_and_a_row() -> None:
 
 def test_every_link_leads_somewhere() -> None:
     assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= set(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE))
+
+
+def test_the_page_of_prove_names_checks_and_products_that_there_are() -> None:
+    page = (ROOT / "docs" / "prove.md").read_text("utf-8")
+    known = {check.id for check in load_all()}
+    rows = [row.split("|") for row in page.splitlines() if row.startswith("| ")][2:]
+    named = {name for row in rows for name in re.findall(r"`([a-z][a-z0-9-]+-[a-z0-9-]+)`", row[3])}
+    assert len(rows) > 5 and named and named <= known

@@ -50,6 +50,8 @@ class Lines(JsonLines):
         self.deadline = math.inf
         self.at_once = 0
         """How many GPUs do the same at the same time; 0 where there is no order."""
+        self.brief = 1.0
+        """Share of the plan's time for which each step is measured."""
 
     def ended(self, step: str, fault: str, detail: str) -> None:
         """Say that a step failed, was left out, or was made smaller."""

@@ -49,7 +49,7 @@ class Tools:
             call(number)
         processor.sync()
         each = max((time.monotonic() - started) / tries, 1e-7)
-        seconds = max(0.0, min(seconds, self.agent.left()))
+        seconds = max(0.0, min(seconds * self.agent.brief, self.agent.left()))
         for number in range(min(most, int(seconds * 0.2 / each))):
             call(number)
         marks = []
@@ -128,7 +128,7 @@ class Tools:
         done: List[float] = []
         issue()
         self.processor.sync()
-        until = time.perf_counter() + min(self.short_s, max(0.0, self.agent.left()))
+        until = time.perf_counter() + min(self.short_s * self.agent.brief, max(0.0, self.agent.left()))
         while len(host) < 5 or (time.perf_counter() < until and len(host) < 500):
             since = time.perf_counter()
             issue()

@@ -75,8 +75,9 @@ class Agent(Lines):
     def run(self, level: str, seconds: float | None, only: Sequence[str] = (), orders: int = -1) -> None:
         """All measures of a level, or the named ones, within the budget (seconds after the import).
 
-        `orders`: a descriptor from which lines come, {"steps": [...], "seconds": S, "at_once": N}: the steps whose
-        names begin so are run, without any those that were in no order before, while N GPUs do the same.
+        `orders`: a descriptor from which lines come, {"steps": [...], "seconds": S, "at_once": N, "brief": B}: the
+        steps whose names begin so are run, without any those that were in no order before, while N GPUs do the same;
+        each is measured for B of the time.
         """
         torch = self.load()
         if torch is None:
@@ -108,7 +109,7 @@ class Agent(Lines):
                     return
                 order = json.loads(line)
                 self.deadline = time.monotonic() + order["seconds"]
-                self.at_once = int(order.get("at_once", 1))
+                self.at_once, self.brief = int(order["at_once"]), float(order["brief"])
                 begin = tuple(order["steps"])
                 chosen = [step for step in steps if (step[0].startswith(begin) if begin else step[0] not in done)]
                 done.update(step for step, _, _ in chosen)

@@ -22,6 +22,8 @@ from .plan import IMPORT_MIB, LEAST_S, SPEED, Plan, in_short
 AT_ONCE = ("warm-up", "matmul", "memory copy")
 """How the names of the steps begin that all GPUs do at the same time."""
 IN_TURN = ("launch eager", "copy h2d-pinned", "copy d2h-pinned")
+BRIEF = 1 / 3
+"""Of the time for which a copy is measured where there is one GPU: dozens still, and the GPUs wait for each other."""
 SHARES = {"at once": 0.6, "in turn": 0.15, "again": 0.3, "rest": 0.5}
 """Of the time that one GPU's run takes."""
 AGENT = "torch_speed"
@@ -135,7 +137,8 @@ class EveryGpu:
     def in_turn(self) -> None:
         """Launches and copies, one GPU after the other."""
         for gpu in self.gpus:
-            self.order([gpu] if gpu.running else [], IN_TURN, "in turn", f"launches and copies on {gpu.device}")
+            words = f"launches and copies on {gpu.device}"
+            self.order([gpu] if gpu.running else [], IN_TURN, "in turn", words, brief=BRIEF)
 
     def again(self) -> None:
         """What was below the siblings' figures while all were at work, once more and alone."""
@@ -154,13 +157,16 @@ class EveryGpu:
                 found.append(key)
         return found
 
-    def order(self, gpus: Sequence[_Gpu], steps: Sequence[str], share: str, words: str, at_once: int = 1) -> None:
+    def order(
+        self, gpus: Sequence[_Gpu], steps: Sequence[str], share: str, words: str, at_once: int = 1, brief: float = 1.0
+    ) -> None:
         """Let these GPUs do these steps, and wait until they have."""
         seconds = min(SHARES[share] * self.seconds, self.end - monotonic())
         if not gpus or seconds <= 0:
             return
         self.say(f"speed: {words}")
-        line = json.dumps({"steps": list(steps), "seconds": round(seconds, 2), "at_once": at_once}) + "\n"
+        about = {"steps": list(steps), "seconds": round(seconds, 2), "at_once": at_once, "brief": brief}
+        line = json.dumps(about) + "\n"
         for gpu in gpus:
             gpu.idle = False
             self.patience(gpu)
