@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import libraries as _libraries
     from . import lint as _lint
     from . import performance as _performance
+    from . import performance_peer as _performance_peer
     from . import torchs as _torchs
 else:
 
@@ -50,6 +51,7 @@ else:
     _frameworks = _Subject("frameworks")
     _gpus, _libraries, _lint = _Subject("gpus"), _Subject("libraries"), _Subject("lint")
     _performance, _torchs, _wheels = _Subject("performance"), _Subject("torchs"), _Subject("extension_wheels")
+    _performance_peer = _Subject("performance_peer")
 
 
 class Matrix(Store):
@@ -69,6 +71,7 @@ class Matrix(Store):
     compute_capability = _code.compute_capability
     code_for_gpu = _code.code_for_gpu
     expected = _performance.expected
+    peer_expected = _performance_peer.peer_expected
 
     torch_release = _torchs.torch_release
     torch_builds = _torchs.torch_builds

@@ -19,6 +19,10 @@ ALL_PAIRS = 8
 COPY_BYTES = (64 << 20, 4 << 20)
 """Bytes that pass between two devices; fewer where memory is out."""
 COPIES = 5
+"""Times that are taken, each of as many copies as take BATCH_MS, IN_A_BATCH at most."""
+BATCH_MS, IN_A_BATCH = 4.0, 16
+SMALL_COPIES = 50
+"""Of four bytes each, between two events: their latency."""
 REDUCED = 1 << 18
 """Elements of the all-reduce: 1 MiB of float32 holding whole numbers, so that the sum is exact in any order."""
 LARGEST = 10000
@@ -61,7 +65,7 @@ def pairs_child(out: Out, flags: Any) -> None:
 
 
 def copy_pair(out: Out, torch: Any, source: str, target: str, line: Line) -> None:
-    """Random numbers from device to device, read back and compared; GB/s by events on the source."""
+    """Random numbers from device to device, read back and compared; GB/s and latency by events on the source."""
     ends = [int(name[len("cuda:") :]) for name in (source, target)]
     line["peer_access"] = bool(torch.cuda.can_device_access_peer(*ends))
     for size in COPY_BYTES:
@@ -69,16 +73,16 @@ def copy_pair(out: Out, torch: Any, source: str, target: str, line: Line) -> Non
             sent = torch.randint(-(1 << 31), (1 << 31) - 1, (size // 4,), dtype=torch.int32)
             there, here = sent.to(source), torch.zeros(size // 4, dtype=torch.int32, device=target)
             torch.cuda.synchronize(ends[1])
-            times = []
             with torch.cuda.device(ends[0]):
-                for _ in range(COPIES):
-                    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                    start.record()
-                    here.copy_(there, non_blocking=True)
-                    end.record()
-                    end.synchronize()
-                    times.append(float(start.elapsed_time(end)))
-            wrong = int((here.cpu() != sent).sum())
+                first = copies_ms(torch, there, here, 1)
+                batch = max(1, min(IN_A_BATCH, int(BATCH_MS / first))) if first > 0 else IN_A_BATCH
+                times = sorted(copies_ms(torch, there, here, batch) / batch for _ in range(COPIES))
+                wrong = int((here.cpu() != sent).sum())
+                if first < BATCH_MS:  # else the link is so slow that its latency says nothing
+                    one, other = there[:1], here[:1]
+                    copies_ms(torch, one, other, 1)
+                    small = sorted(copies_ms(torch, one, other, SMALL_COPIES) for _ in range(COPIES))
+                    line["latency_us"] = round(1e3 * small[COPIES // 2] / SMALL_COPIES, 3)
         except RuntimeError as error:
             if size == COPY_BYTES[-1] or "out of memory" not in str(error):
                 raise
@@ -88,10 +92,23 @@ def copy_pair(out: Out, torch: Any, source: str, target: str, line: Line) -> Non
         line["right"] = not wrong
         if wrong:
             line["error"] = "%d of %d numbers came wrong" % (wrong, size // 4)
-        median = sorted(times)[COPIES // 2]
+        median = times[COPIES // 2]
         if median > 0:
             line["gb_s"] = round(size / median / 1e6, 3)
+            line["spread_percent"] = round(100 * (times[-1] - times[0]) / median, 1)
+            line["mib"] = size >> 20
         return
+
+
+def copies_ms(torch: Any, source: Any, target: Any, count: int) -> float:
+    """Milliseconds that so many copies take, one behind the other on the current stream, without a wait between."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(count):
+        target.copy_(source, non_blocking=True)
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end))
 
 
 def spoiled(torch: Any, names: Sequence[str]) -> bool:

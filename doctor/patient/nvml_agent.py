@@ -200,10 +200,11 @@ class Agent(Calls):
             return None
 
     def pairs(self, handles: dict[int, Any]) -> None:
-        """Peer-to-peer reads and topology of each two GPUs."""
+        """Peer-to-peer reads, NVLink and topology of each two GPUs."""
         order = list(handles)[:MAX_GPUS_FOR_PAIRS]
         for i, gpu in enumerate(order):
             for other in order[i + 1 :]:
                 both = handles[gpu], handles[other]
                 self.call("p2p_read", "nvmlDeviceGetP2PStatus", *both, 0, gpu=gpu, other=other)
+                self.call("p2p_nvlink", "nvmlDeviceGetP2PStatus", *both, 2, gpu=gpu, other=other)
                 self.call("topology", "nvmlDeviceGetTopologyCommonAncestor", *both, gpu=gpu, other=other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..snapshot import Gpu, GpuPair, Missing
+from ..snapshot import NOT_ASKED, Gpu, GpuPair, Missing
 from .agent_lines import (
     AgentResult,
     call_faults,
@@ -123,5 +123,7 @@ def _pairs(fields: Fields, gpus: tuple[Gpu, ...]) -> tuple[GpuPair, ...]:
                 for name, value in values.items()
             }
             p2p, topology = numbers.get("p2p_read", fields.gap), numbers.get("topology", fields.gap)
-            pairs.append(GpuPair(a=gpus[key[0]].key, b=gpus[key[1]].key, p2p_read=p2p, topology=topology))
+            nvlink = numbers.get("p2p_nvlink", NOT_ASKED)  # recordings before it was asked for have none
+            keys = gpus[key[0]].key, gpus[key[1]].key
+            pairs.append(GpuPair(a=keys[0], b=keys[1], p2p_read=p2p, p2p_nvlink=nvlink, topology=topology))
     return tuple(pairs)

@@ -122,11 +122,12 @@ def bytes_rule(step: TrainingStep) -> str:
 
 
 def pair_words(m: Measured, pair: PairProof) -> str:
-    """`data right, 371 GB/s, peer access`."""
+    """`data right, 371 GB/s, 2.9 us, peer access`."""
     speed = _speed_of(m, pair)
     right = known(pair.right)
     outcome = "data right" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
-    words = [outcome, amount(speed, "GB/s") if speed else "", "peer access" if known(pair.peer_access) else ""]
+    words = [outcome, amount(speed, "GB/s") if speed else "", amount(pair.latency_us, "us")]
+    words.append("peer access" if known(pair.peer_access) else "")
     return ", ".join(word for word in words if word)
 
 

@@ -152,5 +152,7 @@ class GpuPair(Struct, frozen=True, kw_only=True, omit_defaults=True):
     b: str
     p2p_read: int | Missing = NOT_ASKED
     """NVML P2P status; 0 is OK."""
+    p2p_nvlink: int | Missing = NOT_ASKED
+    """The same over NVLink: 0 where NVLink joins the two."""
     topology: int | Missing = NOT_ASKED
     """NVML topology level (0 internal, 10 single switch ... 50 system)."""

@@ -130,5 +130,11 @@ class PairProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     right: bool | Missing = NOT_ASKED
     peer_access: bool | Missing = NOT_ASKED
     gb_s: float | Missing = NOT_ASKED
+    """One way, of buffers of `mib`; median."""
+    spread_percent: float = 0.0
+    """90th minus 10th percentile, in percent of the median."""
+    latency_us: float | Missing = NOT_ASKED
+    """Of a copy of four bytes, many in a row on one stream."""
+    mib: float = 0.0
     error: str = ""
     fault: Fault | None = None

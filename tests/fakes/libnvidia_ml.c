@@ -555,8 +555,8 @@ static int pair_number(Device a, Device b, const char *field, unsigned *value) {
 int nvmlDeviceGetP2PStatus(Device a, Device b, unsigned kind, unsigned *status) {
     ASKED_FOR("(%u)", kind);
     ASK("nvmlDeviceGetP2PStatus", -1);
-    if (kind) return INVALID_ARGUMENT;
-    return pair_number(a, b, "p2p", status);
+    if (kind && kind != 2) return INVALID_ARGUMENT;
+    return pair_number(a, b, kind ? "nvlink" : "p2p", status);
 }
 
 int nvmlDeviceGetTopologyCommonAncestor(Device a, Device b, unsigned *level) {

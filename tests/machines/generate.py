@@ -142,6 +142,8 @@ def machine(name: str, models: list[str], driver: str, note: str, **more: Any) -
     if len(models) > 1:
         linked = all("links" in MODELS[m] for m in models)
         lines["pair.*.p2p"], lines["pair.*.topology"] = (0, 50) if linked else (1, 40)
+        if linked:
+            lines["pair.*.nvlink"] = 0
     lines.update(more.get("scenario", {}))
     given = more.get("nodes", [] if wsl or not loaded else nodes(len(models)))
     if wsl:

@@ -67,6 +67,9 @@ class Tensor:
     def _new(self, value, shape=None, device=None):
         return Tensor(value, self.shape if shape is None else shape, device or self.device)
 
+    def __getitem__(self, part):
+        return self._new(self.value, (len(range(*part.indices(self.shape[0]))),))
+
     def to(self, device):
         return self._new(self.value, device=device)
 

@@ -283,3 +283,16 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_slow_nvlink_pair_is_named(fakes: Path, fake: Path, tmp_path: Path) -> None:
+    """60 ms for 64 MiB between two GPUs that 18 links join: 1.1 GB/s; the others take no time."""
+    told: dict[str, Any] = {"devices": 3, "faults": {"cuda:0>cuda:2": {"copy": "slow"}}}
+    env = variables(fakes, tmp_path, "h200x8", {"gpus": "3"}, **told)
+    found = report(["prove", "--quick", "--python", str(fake)], env)
+    (slow,) = [f for f in found["findings"] if f["id"] == "gpu-link-slow"]
+    assert slow["facts"]["pairs"] == [["cuda:0", "cuda:2"]] and slow["facts"]["nvlinks"] == 18
+    assert slow["facts"]["gb_s"] < 2 and "over NVLink" in slow["title"]
+    pairs = {(p["source"], p["target"]): p for p in of(found, "pairs")}
+    assert all(p["right"] is True and p["mib"] == 64 for p in pairs.values()) and len(pairs) == 6
+    assert "latency_us" in pairs["cuda:1", "cuda:2"] and "latency_us" not in pairs["cuda:0", "cuda:2"]

@@ -1,0 +1,119 @@
+"""Copies between two GPUs are slower than what joins them allows.
+
+What is wrong: data from one GPU to another passes at a rate below that of their NVLink (70 % of its links' rate), or,
+below one PCIe switch, below 60 % of what copies from the host reach; or far below the other pairs of this machine that
+are joined in the same way.
+
+How it shows: training on several GPUs waits in NCCL; one pair of GPUs holds up all of them, as every collective is as
+slow as its slowest link.
+
+Why it happens: an NVLink bridge that is not seated or links that are down, so that data takes PCIe; a fabric that is
+not up; an IOMMU or ACS that sends peer-to-peer copies through the processor; a PCIe link with fewer lanes.
+
+How to fix it: `nvidia-smi topo -m` and `nvidia-smi nvlink --status` show what joins them. Seat the bridge, reset the
+GPUs, switch ACS off for the switch. If the machine is rented, take another host.
+
+Pairs that are joined through the processors have no range: each platform has its own rate, and a far pair that is sound
+is never a warning. On GPUs with other programs it is a remark. It fails only below half of NVLink's rate.
+
+Source: copies of 64 MiB between each two GPUs in `gpudoctor prove`; the matrix's NVLink and PCIe rates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
+from ..snapshot import Snapshot, known
+from ._measured import measured
+from ._readings import name_of
+
+if TYPE_CHECKING:
+    from ..findings.measured_links import Link
+
+CHECK = Check(
+    __name__,
+    title="Copies between two GPUs are slow",
+    sound="Copies between GPUs are as fast as what joins them",
+    severity="error",
+    layer="speed",
+    tags=("measured", "multi-gpu", "nvlink", "speed"),
+    downstream_of=(
+        "gpu-wrong-results",
+        "nvlink-inactive",
+        "nvlink-fabric-unhealthy",
+        "fabric-manager-not-running",
+        "pcie-link-or-topology-slow",
+    ),
+)
+_NAMED = 6
+"""Pairs that are named one by one, the slowest first."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """One finding for the slow pairs over NVLink, one for those over PCIe."""
+    from ..findings.measured_links import links
+
+    measured(s)
+    found = links(s, m)
+    if not found:
+        raise Skip("no copies between GPUs were timed")
+    low = [link for link in found if link.low]
+    for nvlink in (True, False):
+        own = sorted((link for link in low if (link.way == "nvlink") is nvlink), key=_share)
+        if own:
+            yield _finding(s, own)
+
+
+def _share(link: Link) -> float:
+    return link.gb_s / (link.alike or link.band.typical or link.gb_s)
+
+
+def _finding(s: Snapshot, low: list[Link]) -> Finding:
+    from ..findings.measured_links import WORDS
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_rates import number
+    from ..findings.measured_results import suspect_of
+
+    worst = low[0]
+    pairs = list(dict.fromkeys(tuple(sorted((link.pair.source, link.pair.target))) for link in low))
+    more = f" and {len(pairs) - 1} other pair{'s' * (len(pairs) > 2)}" if len(pairs) > 1 else ""
+    listed = "; ".join(link.figures() for link in low[:_NAMED])
+    words = [f"{listed}{f'; and {len(low) - _NAMED} more' if len(low) > _NAMED else ''}."]
+    if worst.band.basis != "unknown":
+        words.append(f"Normal by: {worst.band.reason}.")
+    suspect = suspect_of([link.pair for link in low])
+    if len(pairs) > 1 and all(suspect in pair for pair in pairs):
+        gpu = gpu_of(s, suspect)
+        words.append(f"All of them are pairs with {suspect}{f', {name_of(gpu)}' if gpu else ''}.")
+    title = f"{worst.names}{more}: {number(worst.gb_s)} GB/s over {WORDS[worst.way]}"
+    facts = {
+        "pairs": [[link.pair.source, link.pair.target] for link in low],
+        "way": worst.way,
+        "gb_s": worst.gb_s,
+        "low": round(worst.band.low, 2),
+        "nvlinks": worst.nvlinks,
+        "topology": _topology(s, worst),
+    }
+    subject = f"{worst.pair.source}>{worst.pair.target}"
+    if all(link.busy for link in low):
+        words.append("Another program was on these GPUs, so this says little: measure again when they are free.")
+        return CHECK.remark(title, " ".join(words), facts=facts, subject=subject)
+    if worst.way == "nvlink":
+        words.append("Likeliest links between the two that are down, so that data takes PCIe.")
+    failing = worst.way == "nvlink" and not worst.busy and worst.band.floor and worst.gb_s < worst.band.floor
+    make = CHECK.fail if failing else CHECK.warn
+    return make(title, " ".join(words), facts=facts, subject=subject, fixes=_fixes(s, worst))
+
+
+def _topology(s: Snapshot, link: Link) -> int | None:
+    keys = {gpu.key for gpu in link.gpus if gpu}
+    return next((known(pair.topology) for pair in known(s.gpu_pairs) or () if {pair.a, pair.b} == keys), None)
+
+
+def _fixes(s: Snapshot, link: Link) -> tuple[Fix, ...]:
+    from ..fixes.between_gpus import of_pairs
+    from ..fixes.links import reset_links
+    from ..fixes.speed import measured_again
+
+    return measured_again(reset_links(s)) if link.way == "nvlink" else of_pairs(s)
