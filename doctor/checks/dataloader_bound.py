@@ -12,8 +12,10 @@ that is too small; workers that get in each other's way (locks, threads of their
 How to fix it: more workers with pinned memory, data decoded once in advance and kept on a local disk, small data sets
 as one tensor on the GPU.
 
-Threshold: loader_scaling_percent (40): the workers' combined speed, in percent of that many times one worker's. A
-warning, never a failure; large batches whose drawing takes longer than their step are a remark.
+Threshold: loader_scaling_percent (40): the workers' combined speed, in percent of that many times one worker's. Both
+are measured under the same Python, so the version makes no difference; two hardware threads for each core alone leave
+some 60 %, the batches' way through one main process takes another part, and 40 keeps room for both. A warning, never
+a failure; large batches whose drawing takes longer than their step are a remark.
 
 What was looked at: CPU time of the main process and of its loader workers, their number, the main thread's time in disk
 sleep; not which files were read, nor how fast the disk is.

@@ -14,7 +14,8 @@ The finding gives the batch size from which the GPU sets the pace of the small m
 needs a smaller batch. Another GPU or another CUDA does not help.
 
 A remark, because every GPU is launch-bound at small batch sizes; a warning where the host is slow at launching.
-Thresholds: single_core_mops (45), host_us_per_kernel (30).
+Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11 and adapted to other versions (see
+cpu-bound).
 
 Source: a batch sweep of a small model by `gpudoctor prove`; host time, device time and the step as a CUDA graph.
 """

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from ..formats.record import Record
 from ..snapshot import BatchPoint, Measured, known
+from .python_speed import host_factor, loop_factor
 
 Bound: TypeAlias = Literal["launch", "cpu", "copy", "memory", "compute", "dataloader"]
 DEVICE: tuple[Bound, ...] = ("memory", "compute")
@@ -27,7 +28,6 @@ _LAUNCHING = 0.15
 """Least share of the host's time that bare launches take, for it to be launching; below it Python does other work."""
 SINGLE_CORE_MOPS, HOST_US_PER_KERNEL, THROTTLED_PERCENT = 45.0, 30.0, 10.0
 """A server core of 2020 does 80 in the agent's loop; an eager step on it takes 10 to 20 us for each kernel."""
-_OLDER_PYTHON = 0.7
 REFERENCE_BATCH = 1024
 """Where the host is judged: large enough to be of use, small enough for most GPUs to wait."""
 
@@ -154,14 +154,12 @@ def _launching(p: BatchPoint, issue: float | None, launch_us: float | None) -> b
 def slow_host(m: Measured, step: Step, python: str = "", limits: dict[str, float] | None = None) -> str:
     """Why the host counts as slow where the device waits for it: a sentence, or '' where it is as fast as usual.
 
-    limits: thresholds `single_core_mops` and `host_us_per_kernel`. A slow score alone says nothing where launches are
-    quick. Python before 3.11 is a third slower at the score's loop.
+    limits: thresholds `single_core_mops` and `host_us_per_kernel`, for Python 3.11: other versions are slower at the
+    score's loop or at calls, on the same core. A slow score alone says nothing where launches are quick.
     """
     limits = limits or {}
     least, most = limits.get("single_core_mops", SINGLE_CORE_MOPS), limits.get("host_us_per_kernel", HOST_US_PER_KERNEL)
-    parts = tuple(int(part) for part in python.split(".")[:2] if part.isdecimal())
-    if parts and parts < (3, 11):
-        least *= _OLDER_PYTHON
+    least, most = least * loop_factor(python), most * host_factor(python)
     score, each = known(m.cpu.single_core) if m.cpu else None, step.us_per_kernel
     if score is not None and score < least and (each is None or each > most / 2):
         return f"one core does {score:.0f} million Python operations a second, {least:.0f} and more are usual"
