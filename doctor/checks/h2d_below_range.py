@@ -53,10 +53,25 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     for finding in low_rates(CHECK, s, m, p, "copy", "speed of copies from the host", lambda low: _explain(s, low)):
         if finding.status == "fail":
             finding = replace(finding, status="warn", severity="warning")
+        if finding.status == "warn" and (far := _far(s, finding.subject)):
+            finding = replace(finding, status="pass", severity="info", detail=f"{finding.detail} {far}", fixes=())
         if finding.status == "warn" and _narrow_by_design(s, m, finding):
             words = f"{finding.detail} Several boards or tenants share the host's PCIe lanes on this machine."
             finding = replace(finding, status="pass", severity="info", detail=words, fixes=())
         yield finding
+
+
+def _far(s: Snapshot, key: str) -> str:
+    """Why the copies were not from memory of the GPU's own NUMA node; empty where they were."""
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_rates import H2D
+
+    for rate in known(s.measured.rates) or ():
+        gpu = gpu_of(s, rate.device) if rate.kind == "copy" and rate.what == H2D else None
+        node = rate.detail.get("gpu_node")
+        if gpu and gpu.key == key and node is not None and rate.detail.get("host_node") != node:
+            return f"No core of the GPU's NUMA node {node} is allowed here: the host's memory lay on another node."
+    return ""
 
 
 def _narrow_by_design(s: Snapshot, m: Matrix, finding: Finding) -> bool:

@@ -6,6 +6,7 @@ from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, kn
 
 WAYS = {
     "d2d": "inside the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
+    "h2d-far": "from host memory of another NUMA node", "d2h-far": "to host memory of another NUMA node",
     "h2d-pageable": "from pageable host memory", "d2h-pageable": "to pageable host memory",
 }  # fmt: skip
 """A copy in words."""

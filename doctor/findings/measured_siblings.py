@@ -52,7 +52,7 @@ def _about(gpu: Gpu | None) -> tuple[object, ...]:
 def slower(s: Snapshot) -> dict[str, list[Slower]]:
     """Device to its figures that are below the siblings'. Pageable copies say nothing of a GPU."""
     found: dict[str, list[Slower]] = {}
-    rates = [r for r in known(s.measured.rates) or () if r.kind in _KINDS and not r.what.endswith("pageable")]
+    rates = [r for r in known(s.measured.rates) or () if r.kind in _KINDS and not r.what.endswith(("pageable", "far"))]
     for group in alike(s):
         for kind, what in dict.fromkeys((r.kind, r.what) for r in rates):
             own = {r.device: r for r in rates if (r.kind, r.what) == (kind, what) and r.device in group and r.value > 0}

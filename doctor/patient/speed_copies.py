@@ -6,6 +6,7 @@ import random
 import time
 
 from .figures import median
+from .speed_nodes import Nodes
 from .speed_plan import MIB, NO_TIME
 from .speed_products import Products
 
@@ -47,19 +48,35 @@ class Copies(Products):
             self.shrinking("memory " + what, self.buffer_mib("memory " + what, self.plan.memory_mib, count), 8, measure)
 
     def copy(self, direction: str, pinned: bool) -> None:
-        """Between host memory and the device, one way."""
-        torch, processor = self.torch, self.processor
+        """Between host memory and the device, one way: with memory of the GPU's NUMA node, and where the machine has
+        others, with pinned memory of the farthest too."""
+        nodes = self.nodes
+        if nodes is None:
+            nodes = self.nodes = Nodes(self.processor.ordinal, self.agent.root)
         what = "%s-%s" % (direction, "pinned" if pinned else "pageable")
+        with nodes.bound(nodes.near) as bound:
+            self.copy_from(direction, what, pinned, nodes, nodes.near if bound else -1)
+        if pinned and nodes.far >= 0:
+            with nodes.bound(nodes.far) as bound:
+                if bound:
+                    self.copy_from(direction, "%s-far" % direction, pinned, nodes, nodes.far)
+
+    def copy_from(self, direction: str, what: str, pinned: bool, nodes: Nodes, node: int) -> None:
+        """One way, with host memory of the node that this thread is bound to (-1: none)."""
+        torch, processor = self.torch, self.processor
 
         def measure(mib: int) -> None:
             elements, seed = mib * MIB // 4, random.getrandbits(31)
-            host = torch.empty(elements, dtype=torch.int32, pin_memory=pinned)
+            host = self.host_buffer(elements, pinned, node)
             there = torch.empty(elements, dtype=torch.int32, device=processor.name)
             target, source = (there, host) if direction == "h2d" else (host, there)
             self.fill(source, seed)
             target.zero_()
             times = self.times_ms(lambda number: target.copy_(source, non_blocking=pinned), self.plan.each_s, "copy")
-            self.rate("copy", what, mib * MIB / median(times) / 1e6, "GB/s", times, detail={"mib": mib})
+            detail = {"mib": mib}
+            if nodes.near >= 0:
+                detail.update(gpu_node=nodes.near, host_node=node)
+            self.rate("copy", what, mib * MIB / median(times) / 1e6, "GB/s", times, detail=detail)
             # What must have come is made where it came to: so the way back has no part in it.
             expected = self.fill(torch.empty_like(target), seed)
             self.compare(what, source, target, expected, median(times))
@@ -68,6 +85,15 @@ class Copies(Products):
         while mib > 8 and mib * MIB > processor.free_bytes() / 4:
             mib //= 2
         self.shrinking("copy " + what, mib, 8, measure)
+
+    def host_buffer(self, elements: int, pinned: bool, node: int) -> Any:
+        """Host memory. Pinned memory is kept for each node: torch would hand out again what was freed, wherever it
+        lies."""
+        if not pinned:
+            return self.torch.empty(elements, dtype=self.torch.int32)
+        if (node, elements) not in self.pinned:
+            self.pinned[node, elements] = self.torch.empty(elements, dtype=self.torch.int32, pin_memory=True)
+        return self.pinned[node, elements]
 
     def fill(self, buffer: Any, seed: int) -> Any:
         """Numbers of 32 bits, no two of them equal."""

@@ -47,6 +47,8 @@ class Lines(JsonLines):
     def __init__(self, descriptor: int, device: str) -> None:
         super().__init__(descriptor)
         self.device = device
+        self.root = "/"
+        """The folder that holds sys: which node a GPU is on."""
         self.deadline = math.inf
         self.at_once = 0
         """How many GPUs do the same at the same time; 0 where there is no order."""

@@ -11,7 +11,9 @@ from .speed_plan import MIB, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, List, Sequence, Tuple
+    from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+    from .speed_nodes import Nodes
 
     Call = Callable[[int], Any]
 
@@ -27,6 +29,8 @@ class Tools:
         self.processor = processor
         self.plan = plan
         self.short_s = plan.each_s / 3.0
+        self.nodes: Nodes | None = None
+        self.pinned: Dict[Tuple[int, int], Any] = {}
 
     def wake(self) -> None:
         """Keep the GPU at work until its clocks have risen from where they idle: sizes are chosen by time."""

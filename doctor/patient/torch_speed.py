@@ -168,11 +168,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--level", choices=("quick", "full"), default="quick")
     parser.add_argument("--seconds", type=positive, help="hard budget after the import of torch")
     parser.add_argument("--only", default="", help="names of steps, as in their lines, with commas")
+    parser.add_argument("--root", default="/", help=argparse.SUPPRESS)
     parser.add_argument("--orders", type=int, default=-1, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     descriptor = real_output()
     warnings.simplefilter("ignore")
     agent = Agent(descriptor, options.device)
+    agent.root = options.root
     try:
         only = [name for name in options.only.split(",") if name]
         agent.run(options.level, options.seconds, only, options.orders)

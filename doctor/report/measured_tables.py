@@ -17,7 +17,8 @@ _UNITS = {"cuda-cores": "CUDA cores", "tensor-cores": "tensor cores", "cpu": ""}
 _WILD = 30.0
 """Spread of a rate, in percent of its median, from which on it says little: something else was at work."""
 _COPIES = {
-    "h2d-pinned": "to GPU", "d2h-pinned": "from GPU", "h2d-pageable": "to GPU, pageable",
+    "h2d-pinned": "to GPU", "d2h-pinned": "from GPU", "h2d-far": "to GPU, far", "d2h-far": "from GPU, far",
+    "h2d-pageable": "to GPU, pageable",
     "d2h-pageable": "from GPU, pageable",
 }  # fmt: skip
 
@@ -73,7 +74,7 @@ def speed_rows(report: Report, device: str, verbose: int) -> list[Row]:
     fastest = max((c.value for c in copies), default=0.0)
     for copy in sorted(copies, key=lambda r: list(_COPIES).index(r.what) if r.what in _COPIES else 9):
         if verbose or not copy.what.endswith("pageable"):
-            rows.append(_row(report, copy, _COPIES.get(copy.what, copy.what), fastest, ""))
+            rows.append(_row(report, copy, _COPIES.get(copy.what, copy.what), fastest, _node(copy)))
     return rows
 
 
@@ -87,6 +88,16 @@ def _row(report: Report, found: Rate, label: str, whole: float, more: str) -> Ro
     value, unit = shown(found)
     share = found.value / tops if tops else found.value / whole if whole else None
     return Row(label, number(value), unit, ", ".join(w for w in words if w), share, mark=mark)  # type: ignore[arg-type]
+
+
+def _node(copy: Rate) -> str:
+    """`memory of node 0, GPU on node 1`; empty on machines with one NUMA node."""
+    gpu, host = copy.detail.get("gpu_node"), copy.detail.get("host_node")
+    if gpu is None or host is None:
+        return ""
+    if host < 0:
+        return f"no core of the GPU's node {gpu} is allowed here"
+    return f"memory of the GPU's node {gpu}" if host == gpu else f"memory of node {host}, GPU on node {gpu}"
 
 
 def range_words(found: Rate, expected: Band | None) -> str:

@@ -39,7 +39,9 @@ class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):
       matmul: fp32 (CUDA cores), tf32, fp16, bf16, fp8, int8 (tensor cores); unit TFLOP/s or TOP/s; detail m, n, k,
         transposed, and shrunk = 1 where too little memory was free for a size that fills the GPU
       memory: copy, triad; unit GB/s (1e9 bytes, read and written); detail mib
-      copy: h2d-pinned, h2d-pageable, d2h-pinned, d2h-pageable; unit GB/s; detail mib
+      copy: h2d-pinned, h2d-pageable, d2h-pinned, d2h-pageable; h2d-far, d2h-far: pinned memory of the NUMA node that
+        is farthest from the GPU; unit GB/s; detail mib, on machines with several nodes gpu_node and host_node (-1: no
+        core of the GPU's node is allowed here)
       launch: eager, graph; unit us (a launch of an empty-like kernel, host time; of a graph until the device is done)
       operation: a name of its own; group contraction, normalisation, element-wise in `group`; unit TFLOP/s;
         detail flops, bytes, ms, gb_s, intensity

@@ -87,6 +87,9 @@ class Tensor(base.Tensor):
         super().__init__(value, shape, device)
         self.dtype = dtype
 
+    far = False
+    """In host memory that a core of `far_cpus` touched first: copies have a share of the link, `far_share`."""
+
     def _new(self, value, shape=None, device=None, dtype=None):
         return Tensor(value, self.shape if shape is None else shape, device or self.device, dtype or self.dtype)
 
@@ -193,7 +196,7 @@ class Tensor(base.Tensor):
         else:
             gpu = other.device if self.device == "cpu" else self.device
             _hang(gpu, "copy" if size > 1 << 24 and "cpu" in (self.device, other.device) else "")
-            _spend(gpu, size / LINK_GBS / 1e9)
+            _spend(gpu, size / LINK_GBS / 1e9 / (_told["far_share"] if self.far or other.far else 1.0))
             if not non_blocking:
                 _wait(gpu)
         super().copy_(other)
@@ -241,7 +244,9 @@ def randint(low, high=None, size=None, generator=None, dtype=int32, device="cpu"
 
 
 def empty(*shape, dtype=float32, device="cpu", pin_memory=False):
-    return Tensor(0.0, _shape(shape), device, dtype)
+    made = Tensor(0.0, _shape(shape), device, dtype)
+    made.far = device == "cpu" and os.sched_getaffinity(0) == set(_told.get("far_cpus", ()))
+    return made
 
 
 def full(size, value, dtype=float32, device="cpu"):
