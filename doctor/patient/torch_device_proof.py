@@ -25,9 +25,6 @@ LAUNCH_SIZES = (1 << 20, 1 << 10)
 """Elements that the first kernel fills; as below, the second where memory is out."""
 SIZES = (512, 128)
 """Inner size of the product that is checked; the second where memory is out."""
-AT_WORK_S = 0.4
-"""How long a GPU is kept at work, so that NVML's utilisation (a mean of 1/6 to 1 s) can show it."""
-ROUND_MS = 20.0
 
 
 class Stop(Exception):
@@ -44,10 +41,12 @@ class Proof:
         self.facts: Dict[str, Any] = {"device": device}
         self.checks: List[bool] = []
         self.began = 0.0
+        self.able = False
+        """All steps before the work were made."""
         self.cache: Optional[Dict[str, int]] = None
 
-    def run(self) -> bool:
-        """All steps, and the device's line. False where CUDA is spoiled for this process."""
+    def compute(self) -> bool:
+        """All steps but the work, and the device's line. False where CUDA is spoiled for this process."""
         spoiled = False
         try:
             if self.cuda:
@@ -60,16 +59,20 @@ class Proof:
             self.facts["tolerance"] = self.tolerance()
             self.step("matmul", lambda: self.at_sizes("matmul", self.matmul, SIZES))
             self.step("convolution", lambda: self.at_sizes("convolution", self.convolution, SIZES), go_on=True)
-            self.step("work", lambda: self.at_sizes("work", self.work, self.inputs.work_sizes()))
+            self.able = True
         except Stop:
             spoiled = self.cuda and self.facts["failed_step"] != "context" and self.spoiled()
-        now = time.monotonic()
-        if self.began:
-            key = self.facts.get("key", "")
-            self.agent.emit(phase="proof", device=self.device, key=key, start=self.began, end=now)
+        if not self.able:
+            self.end_phase()
         self.verdict(spoiled)
         self.agent.emit(torch_proof=self.facts)
         return not spoiled
+
+    def end_phase(self) -> None:
+        """Say from when to when the device was at work."""
+        if self.began:
+            key, now = self.facts.get("key", ""), time.monotonic()
+            self.agent.emit(phase="proof", device=self.device, key=key, start=self.began, end=now)
 
     def step(self, name: str, function: Any, go_on: bool = False) -> None:
         """Run a step. Its error is noted, the first one; Stop unless the device can go on."""
@@ -173,36 +176,6 @@ class Proof:
         narrowed = not self.cuda and any(mode.upper() in ("BF16", "F16", "ANY") for mode in modes)
         return TOLERANCE_BF16 if narrowed else TOLERANCE
 
-    def work(self, size: int) -> None:
-        """Time the product, and keep a GPU at it for AT_WORK_S."""
-        a, b, cpu_ms = self.inputs.work(size)
-        self.facts["cpu_ms"] = round(cpu_ms, 4)
-        a, b = a.to(self.device), b.to(self.device)
-        out = self.torch.empty(a.shape[0], b.shape[1], device=self.device)
-        self.timed(a, b, out, 1)  # loads its kernel
-        turns = max(1, min(1000, int(ROUND_MS / max(self.timed(a, b, out, 1), 1e-3))))
-        until = time.monotonic() + (AT_WORK_S if self.cuda else AT_WORK_S / 4)
-        rounds: List[float] = []
-        while not rounds or time.monotonic() < until:
-            rounds.append(self.timed(a, b, out, turns))
-        self.facts["work_ms"] = round(sorted(rounds)[len(rounds) // 2], 4)
-
-    def timed(self, a: Any, b: Any, out: Any, turns: int) -> float:
-        """Milliseconds of one product, by events on a GPU."""
-        if not self.cuda:
-            started = time.perf_counter()
-            for _ in range(turns):
-                self.torch.mm(a, b, out=out)
-            return (time.perf_counter() - started) * 1000 / turns
-        with self.torch.cuda.device(self.index):
-            start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            for _ in range(turns):
-                self.torch.mm(a, b, out=out)
-            end.record()
-            end.synchronize()
-            return float(start.elapsed_time(end)) / turns
-
     def verdict(self, spoiled: bool) -> None:
         """Fill in what follows from the steps."""
         if not all(self.checks):
@@ -216,7 +189,12 @@ class Proof:
             unkept = grown is None or (self.facts.get("code") == "ptx-jit" and not os.path.isdir(cache_folder()))
             absent = {"missing": "absent", "detail": "the driver keeps no JIT cache here"}
             self.facts["jit_cache_bytes"] = absent if unkept else grown
-        if self.began and not spoiled:
+        if not spoiled:
+            self.peak()
+
+    def peak(self) -> None:
+        """Memory that torch allocated on the GPU, at most."""
+        if self.began:
             self.facts["peak_mib"] = round(self.torch.cuda.max_memory_allocated(self.index) / 2**20, 3)
 
     def spoiled(self) -> bool:

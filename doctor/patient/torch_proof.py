@@ -4,8 +4,9 @@ Run under the patient's Python: `python torch_proof.py --device cuda|cuda:N,...|
 every device that torch offers, from N on. Lines: {"begin": STEP, "device": D, "so_far": {...}} before each step that
 may hang, with what is known of the device by then; {"field": "import_seconds"|"pid"|"torch_devices", "value": V};
 {"phase": "proof", "device": D, "key": K, "start": T, "end": T} (seconds of the monotonic clock); {"torch_proof": {...}}
-once a device; {"ended": {...}} for what was left out. An error that sticks to the context ends the process early: the
-devices that are left have no line, and a new process can go on with them.
+once a device has computed, and again, whole, when all of them have worked at the same time; {"ended": {...}} for what
+was left out. An error that sticks to the context ends the process early: the devices that are left have no line, and a
+new process can go on with them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .json_lines import real_output
 from .torch_device_proof import Proof
 from .torch_inputs import Inputs, no_tf32
 from .torch_lines import AGENT, Lines
+from .torch_work import work_together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,16 +52,22 @@ class Agent(Lines):
             no_tf32(torch)
             work = Inputs(torch)
             if requested == "cpu":  # before torch's list of GPUs: a sick driver may hang there
-                Proof(self, torch, work, "cpu").run()
+                proof = Proof(self, torch, work, "cpu")
+                if proof.compute() and proof.able:
+                    work_together([proof])
             offered = self.offered(torch)
             names = requested.split(",")
             wanted = offered[first:] if requested == "cuda" else [name for name in offered if name in names]
             for name in names if requested not in ("cuda", "cpu") else ():
                 if name not in offered:
                     self.leave_out("device", name, "torch offers %d CUDA devices" % len(offered), "failed")
+            able = []
             for name in wanted:
-                if not Proof(self, torch, work, name).run():
+                proof = Proof(self, torch, work, name)
+                if not proof.compute():
                     return
+                able += [proof] if proof.able else []
+            work_together(able)
         except Exception as error:  # a package named torch that is no torch
             self.fail("torch", error)
 

@@ -67,6 +67,7 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
                 _end(agent, result, found)
                 gaps[agent] = fault_missing(result)
     found["rate"] = _alone_at_last(found["rate"])
+    found["torch_proof"] = list({proof.device: proof for proof in found["torch_proof"]}.values())
     if "import" in fields:
         gaps["torch_proof"] = fields["import"]
     changes: dict[str, Any] = {}
@@ -204,7 +205,7 @@ def _unfinished(agent: str, result: AgentResult, device: str, found: dict[str, l
         row.update(device=int(ordinal) if ordinal.isdecimal() else 0, failed_call=step, right=gap, fault=result.fault)
     else:
         row.update(device=device, failed_step=step, error=_words(result), right=gap, fault=result.fault)
-    if not any(done.device == row["device"] for done in found[agent]):
+    if agent == "torch_proof" or not any(done.device == row["device"] for done in found[agent]):
         _take(agent, {agent: row}, found, {})
 
 

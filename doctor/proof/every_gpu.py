@@ -119,6 +119,7 @@ class EveryGpu:
         try:
             command = [*self.plan.commands[AGENT], *words]
             gpu.process = start_agent(command, self.end - monotonic(), self.env, heard)
+            gpu.process.on_wait = lambda words: self.say(f"speed: {gpu.device}: {gpu.step}: {words}")
         finally:
             os.close(inner)
         self.patience(gpu)

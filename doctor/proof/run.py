@@ -202,9 +202,14 @@ class _Prover:
         return () if left >= seconds else ("--seconds", f"{max(LEAST_S, left):.0f}")
 
     def results(self, agent: str) -> list[dict[str, Any]]:
-        """The result objects of an agent so far."""
-        lines = (line.get(agent) for result in self.proof.get(agent, ()) for line in result.lines)
-        return [row for row in lines if isinstance(row, dict) and isinstance(row.get("device"), str)]
+        """The result objects of an agent so far, the last of each device; not of one on which its child ended."""
+        found: dict[str, dict[str, Any]] = {}
+        for result in self.proof.get(agent, ()):
+            rows = [line.get(agent) for line in result.lines]
+            found.update({row["device"]: row for row in rows if isinstance(row, dict) and "device" in row})
+            if result.fault is not None and result.lines:
+                found.pop(str(result.lines[-1].get("device", "")), None)
+        return [row for device, row in found.items() if isinstance(device, str)]
 
     def why_none(self) -> tuple[str, str]:
         """Why there is no device to measure on."""

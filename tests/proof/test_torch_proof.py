@@ -91,7 +91,8 @@ def test_a_torch_without_the_older_name_of_tf32(tmp_path: Path) -> None:
 )
 def test_only_the_devices_asked_for(tmp_path: Path, arguments: tuple[str, ...], found: list[str]) -> None:
     result = run("torch_proof", environment(tmp_path, devices=3), "--device", *arguments)
-    assert [proof["device"] for proof in rows(result, "torch_proof")] == found
+    computed_then_worked = [proof["device"] for proof in rows(result, "torch_proof")]
+    assert computed_then_worked == [*found, *found]
     assert fields(result)["torch_devices"] == ["cuda:0", "cuda:1", "cuda:2"]
     said = [(step["device"], step["fault"]) for step in rows(result, "ended")]
     assert said == ([("cuda:7", "failed")] if arguments == ("cuda:7",) else [])
@@ -190,6 +191,29 @@ def test_what_was_measured_before_a_kernel_that_never_ends_is_kept(
     assert (sick.device, sick.name, sick.failed_step, sick.fault) == ("cuda:1", "NVIDIA A10", "convolution", ending)
     assert sick.matmul_error == pytest.approx(0, abs=1e-9) and isinstance(sick.first_launch_ms, float)
     assert isinstance(sick.right, Missing) and sick.right.reason == gap
+
+
+@for_each(("fault", "ending", "gap"), [("hang", "hang", "timeout"), ("crash", "crash", "error")])
+def test_a_device_that_ends_while_all_work_costs_itself_alone(
+    tmp_path: Path, fault: str, ending: str, gap: str
+) -> None:
+    env = environment(tmp_path, devices=3, faults={"cuda:1": {"work": fault}})
+    found = proofs(run("torch_proof", env, "--device", "cuda", silent_in=("work", "cuda:1")))
+    assert [(device, proof.right is True) for device, proof in found.items()] == [
+        ("cuda:0", True),
+        ("cuda:1", False),
+        ("cuda:2", True),
+    ]
+    sick = found["cuda:1"]
+    assert (sick.fault, sick.failed_step, sick.name) == (ending, "work", "NVIDIA A10")
+    assert isinstance(sick.right, Missing) and sick.right.reason == gap
+
+
+def test_an_error_while_all_work_is_told_of_its_device(tmp_path: Path) -> None:
+    env = environment(tmp_path, devices=3, faults={"cuda:1": {"work": "CUBLAS_STATUS_EXECUTION_FAILED"}})
+    found = proofs(run("torch_proof", env, "--device", "cuda"))
+    assert (found["cuda:1"].failed_step, found["cuda:1"].right) == ("work", True)
+    assert all(isinstance(found[name].work_ms, float) for name in ("cuda:0", "cuda:2"))
 
 
 @pytest.mark.slow
