@@ -97,6 +97,7 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> 
         commands=commands,
         left_out=left_out,
         devices=len(devices) if devices is not None else None,
+        memory_mib=known(snapshot.host.memory_limit_mib),
         cores=max(1, int(min(known(snapshot.host.cpu_cores) or 1, known(snapshot.host.cpu_quota_cores) or 1 << 20))),
     )
 

@@ -66,7 +66,8 @@ class EveryGpu:
 
     def run(self, models: Mapping[str, str]) -> list[AgentResult]:
         """The children's results in the order of the devices; `models`: device to the name of its GPU."""
-        most = max(1, _available_mib() // IMPORT_MIB)
+        free_mib = min(_available_mib(), self.plan.memory_mib or _available_mib())
+        most = max(1, free_mib // IMPORT_MIB)
         self.gpus = [_Gpu(device, model) for device, model in list(models.items())[:most]]
         self.left_out = list(models)[most:]
         try:

@@ -93,6 +93,17 @@ def test_speed_and_training_were_measured(measured: dict[str, Any], torch: list[
     assert {"proof", "matmul", "memory", "training", "sweep"} <= {load["phase"] for load in measured["loads"]}
 
 
+def test_products_and_copies_of_every_gpu_are_right(measured: dict[str, Any], torch: list[dict[str, Any]]) -> None:
+    """And, as far as one run can show, the same each time: a GPU on which they are not is news."""
+    timed = {(rate["device"], rate["what"]) for rate in measured["rates"] if rate["kind"] == "matmul"}
+    assert {(p["device"], p["what"]) for p in measured["products"] if p["right"] is True} == timed
+    assert {device for device, _ in timed} == {proof["device"] for proof in torch}
+    assert [p for p in measured["products"] if p.get("differing_repeats", 0)] == []
+    assert all(p.get("over_bound", 0) < 1 for p in measured["products"])
+    copies = {(c["device"], c["what"]) for c in measured["copies"] if c["right"] is True}
+    assert {(p["device"], what) for p in torch for what in ("d2d", "h2d-pinned", "d2h-pinned")} <= copies
+
+
 def test_gpus_pass_data(measured: dict[str, Any], torch: list[dict[str, Any]]) -> None:
     if len(torch) < 2:
         pytest.skip("one GPU")

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from doctor.patient import torch_speed
 from doctor.probes.measured import parse_measured
-from doctor.proof.plan import device_of, in_short, ordinals_of
+from doctor.proof.every_gpu import EveryGpu
+from doctor.proof.plan import Plan, device_of, in_short, ordinals_of
 from doctor.targets.agent import AgentResult
+from doctor.targets.process import script_argv
 
 from ..rows import for_each
 from .proving import command, environment, report, run, variables
@@ -112,6 +115,31 @@ def test_a_gpu_that_hangs_costs_its_own_figures(fakes: Path, speedy: Path, tmp_p
     assert list(rates(found, "bf16")) == ["cuda:0", "cuda:2"] == list(rates(found, "h2d-pinned"))
     ended = found["snapshot"]["measured"]["ended"]
     assert ("cuda:1", "matmul bf16", "hang") in {(e.get("device"), e["step"], e.get("fault")) for e in ended}
+
+
+@pytest.mark.slow
+def test_gpus_for_which_there_is_no_memory_are_named(fakes: Path, speedy: Path, tmp_path: Path) -> None:
+    """Each child with torch takes 1.5 GB of the host's memory."""
+    command = script_argv(str(speedy / "bin/python"), str(Path(torch_speed.__file__)))
+    plan = Plan(level="quick", total_s=60, commands={"torch_speed": command}, cores=2, memory_mib=3500)
+    every = EveryGpu(plan, on_gpus(fakes, tmp_path, 4), lambda words: None, time.monotonic() + 60)
+    results = every.run({f"cuda:{n}": "NVIDIA H200" for n in range(4)})
+    assert [result.fault for result in results] == [None, None]
+    measured = {line["rate"]["device"] for result in results for line in result.lines if "rate" in line}
+    assert measured == {"cuda:0", "cuda:1"}
+    assert [where for where, _, _ in every.not_measured()] == ["cuda:2-3", "cuda:1"]
+    assert "memory" in every.not_measured()[0][2]
+
+
+@pytest.mark.slow
+def test_a_copy_between_gpus_that_brings_other_bytes(fakes: Path, tmp_path: Path) -> None:
+    """On the GPU that has a part in most of those that are wrong."""
+    wrong = {f"cuda:{a}>cuda:{b}": {"copy": "wrong"} for a, b in ((1, 0), (1, 2), (0, 1), (2, 1))}
+    env = variables(fakes, tmp_path, "h200x8", {"gpus": "3"}, devices=3, faults=wrong)
+    found = report(["prove", "--quick", "--python", str(environment(tmp_path))], env)
+    (finding,) = [f for f in found["findings"] if f["id"] == "gpu-wrong-results"]
+    assert finding["subject"] == found["snapshot"]["gpus"][1]["key"] and found["exit_code"] == 1
+    assert "cuda:1 to cuda:0" in finding["detail"] or "cuda:0 to cuda:1" in finding["detail"]
 
 
 @pytest.mark.slow
