@@ -8,10 +8,13 @@ import subprocess
 import threading
 
 from .agent_boot import again
+from .movement import FAULTS, WORDS, moves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List
+    from typing import Any, Dict, List, Sequence
+
+    from .movement import Waits
 
     Line = Dict[str, Any]
 
@@ -25,6 +28,8 @@ class Child:
         self.path = os.path.join(folder, name)
         self.offset = 0
         self.lines: List[Line] = []
+        self.waits: Waits = ""
+        """What it waited for when its time was over; empty where it stood still."""
         command, inherited = again("collective_proof", own=False)
         if not command:
             raise OSError("this Python cannot be started once more")
@@ -65,12 +70,30 @@ class Child:
         words = "signal %d" % -code if code is not None and code < 0 else "exit code %s" % code
         return "ended with %s in %s" % (words, self.step)
 
+    def slow(self) -> str:
+        """What a child does that is not over and not dead, in words."""
+        return "%s: %s" % (self.step, WORDS[self.waits])
+
+    def waited(self) -> bool:
+        """Whether it gave up because another rank did not come: an error of what they do together."""
+        return any(line.get("in") in ("init_process_group", "all_reduce") for line in self.lines if "error" in line)
+
     def kill(self) -> None:
         self.process.kill()
         try:
             self.process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             pass  # inside the driver: nothing ends it
+
+
+def slowest(silent: Sequence[Child]) -> str:
+    """The fault of ranks without an answer; slow or starved where one of them still moves."""
+    for child in silent:
+        child.waits = moves(child.process.pid, child.step)
+        if child.waits == "slow" and not child.step.startswith(("import", "start")):
+            child.waits = ""  # the threads of the backend read a little for ever
+    found = [FAULTS[child.waits] for child in silent]
+    return next((fault for fault in ("slow", "starved") if fault in found), "hang")
 
 
 def leave_with_parent() -> None:

@@ -23,8 +23,9 @@ import warnings
 
 from .collective_children import MAX_RANKS, pairs_child, pairs_of, rank_child
 from .collective_lines import AGENT, TEXT_LIMIT, Out
-from .collective_processes import Child, leave_with_parent
+from .collective_processes import Child, leave_with_parent, slowest
 from .json_lines import real_output
+from .movement import FAULTS, moves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,12 +89,13 @@ class Parent:
             before = first
             first += sum("pair" in line for line in child.lines)
             if fault is not None and fault != "over":
-                words = "no answer in %s" % child.step if fault == "hang" else child.how()
+                late = fault in ("hang", "slow", "starved")
+                words = "no answer in %s" % child.step if fault == "hang" else child.slow() if late else child.how()
                 if first >= len(pairs) or child.step != "pair":
                     self.out.leave_out(child.step, words, fault)
                     return names
                 source, target = pairs[first]
-                error = {"missing": "timeout" if fault == "hang" else "error", "detail": words}
+                error = {"missing": "timeout" if late else "error", "detail": words}
                 self.out.emit(pair={"source": source, "target": target, "right": error, "error": words, "fault": fault})
                 first += 1
             if first < len(pairs) and time.monotonic() > until:
@@ -105,6 +107,7 @@ class Parent:
     def watch_pairs(self, child: Child, until: float) -> Optional[str]:
         """Pass the child's lines on to its end; the fault where it has one, or `over` when the time is."""
         heard = time.monotonic()
+        last = until + self.flags.seconds  # for a child that is slow and not dead
         step, device = "import torch", ""
         self.begin(step)
         while True:
@@ -120,7 +123,10 @@ class Parent:
             silence = self.flags.seconds / (1 if step == "import torch" else 3)
             now = time.monotonic()
             if now > heard + silence:
-                return "hang"
+                child.waits = moves(child.process.pid, step)
+                if not child.waits or now > last:
+                    return FAULTS[child.waits]
+                heard = now - 0.75 * silence
             if now > until and step == "pair":
                 return "over"
             self.waiting(step, device)
@@ -146,6 +152,7 @@ class Parent:
     def watch_ranks(self, ranks: Sequence[Child]) -> Line:
         """Wait until every rank has its sum, one fails or the time is over."""
         until = time.monotonic() + self.flags.seconds
+        last = until + self.flags.seconds  # for ranks that are slow and not dead
         while True:
             over = [child.ended() for child in ranks]
             for child in ranks:
@@ -156,12 +163,20 @@ class Parent:
                 fields = {"right": not wrong, "seconds": max(r["seconds"] for r in results if r)}
                 return dict(fields, error="wrong sums: " + ", ".join(wrong)) if wrong else fields
             failed = self.failed(ranks, over)
-            if failed:
+            waited = failed is not None and failed["fault"] == "failed" and any(c.waited() for c in ranks)
+            if failed and not waited:
                 return failed
-            if time.monotonic() > until:
-                silent = ["rank %d in %s" % (n, c.step) for n, c in enumerate(ranks) if not results[n]]
-                words = "no answer in %.0f s: %s" % (self.flags.seconds, ", ".join(silent))
-                return {"right": {"missing": "timeout", "detail": words}, "error": words[:TEXT_LIMIT], "fault": "hang"}
+            now = time.monotonic()
+            if waited or now > until:
+                fault = slowest([c for n, c in enumerate(ranks) if not results[n] and not over[n]])
+                if failed and fault == "hang":
+                    return failed
+                if failed or fault == "hang" or now > last:
+                    silent = ["rank %d in %s" % (n, c.step) for n, c in enumerate(ranks) if not results[n]]
+                    words = "no answer in %.0f s: %s" % (self.flags.seconds, ", ".join(silent))
+                    words += "".join("; %s" % c.slow() for c in ranks if c.waits)[: TEXT_LIMIT // 2]
+                    gap = {"missing": "timeout", "detail": words}
+                    return {"right": gap, "error": words[:TEXT_LIMIT], "fault": fault}
             self.waiting("all-reduce")
 
     def failed(self, ranks: Sequence[Child], over: Sequence[bool]) -> Optional[Line]:

@@ -8,16 +8,19 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
+from ..patient.movement import FAULTS, TIMES, WINDOW_S, WORDS, Look, look, waits
 from .agent import OUTPUT_LIMIT, AgentResult, Fault, OnLine, Output
 from .environment import absolute, current_folder
 from .interrupts import heard
-from .movement import TIMES, WINDOW_S, WORDS, Look, Waits, look, waits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..patient.movement import Waits
 
 GRACE_S = 0.5
 """How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
 OVERTIME_S = 5
 """After its deadline a child ends by its own alarm, if nobody was there to end it."""
-_FAULTS: dict[Waits, Fault] = {"": "hang", "slow": "slow", "computing": "slow", "starved": "starved"}
 TICK_S = 0.01
 """How often the end of a child is looked for where the kernel has no pidfd."""
 
@@ -283,7 +286,7 @@ def _step(agent: Agent) -> bool:
         agent.look(now)
     if now < agent.deadline or (agent.fault is None and agent.may_go_on(now)):
         return True
-    agent.fault = agent.fault or _FAULTS[agent.waits]
+    agent.fault = agent.fault or FAULTS[agent.waits]
     agent.kill()
     while not agent.ended() and monotonic() < now + GRACE_S:
         select.poll().poll(TICK_S * 1000)

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 
 import pytest
 
+from doctor.patient.movement import look, waits
 from doctor.targets.agent import AgentResult
-from doctor.targets.movement import look, waits
 from doctor.targets.process import start_agent, wait_agents
 
 from ..rows import for_each

@@ -1,21 +1,29 @@
-"""Whether a silent child still moves: slow is not broken.
+"""Whether a silent child still moves: slow is not broken. Part of agents that have children, and of who starts agents.
 
 Read from /proc for the child and all of its session: CPU time, page-ins, bytes read, and whether it is ready to run. A
 child that reads waits for its disk, one that is ready and gets no time waits for a core; both may go on for as long as
 there is time. One that stands still hangs. So does one that only computes, unless it imports: a call of the driver that
-spins never comes back.
+spins never comes back. Standard library, Python 3.8.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Literal, TypeAlias
+import time as clock
 
-Waits: TypeAlias = Literal["", "slow", "starved", "computing"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Literal, Optional, Tuple
+
+    Waits = Literal["", "slow", "starved", "computing"]
+    Late = Literal["hang", "slow", "starved"]
+
 TIMES = 8
-"""In the time before a deadline, as evenly as may be."""
+"""Readings in the time before a deadline, as evenly as may be."""
 WINDOW_S = 5.0
 """The longest such time."""
+SHORT_S = 0.5
+"""How long a child is looked at where nobody did before its time was over."""
 _COMPUTES, _STARVES = 0.3, 0.2
 """Shares of a core: from the first on a process computes, up to the second one that is always ready is starved."""
 _READY = 0.75
@@ -28,6 +36,7 @@ WORDS = {
     "starved": "no processor core was free for it",
 }
 """What is said of a child that was ended for want of time."""
+FAULTS: Dict[Waits, Late] = {"": "hang", "slow": "slow", "computing": "slow", "starved": "starved"}
 
 
 class Look:
@@ -36,33 +45,33 @@ class Look:
 
     __slots__ = ("blocked", "counts", "ready", "time")
 
-    def __init__(self, time: float, counts: dict[int, tuple[float, int, int]], ready: bool, blocked: bool) -> None:
+    def __init__(self, time: float, counts: Dict[int, Tuple[float, int, int]], ready: bool, blocked: bool) -> None:
         self.time, self.counts, self.ready, self.blocked = time, counts, ready, blocked
 
 
 def look(pid: int, now: float, proc: str = "/proc") -> Look:
     """The child and all processes of its session; without counts where those cannot be read (no /proc)."""
-    counts: dict[int, tuple[float, int, int]] = {}
+    counts: Dict[int, Tuple[float, int, int]] = {}
     ready = blocked = False
     try:
-        names = [name for name in os.listdir(proc) if name.isdecimal()]  # noqa: PTH208
+        names = [name for name in os.listdir(proc) if name.isdecimal()]
     except OSError:
         names = []
     for name in names:
-        words = _stat(f"{proc}/{name}/stat")
+        words = _stat("%s/%s/stat" % (proc, name))
         try:
             if int(name) != pid and int(words[3]) != pid:
                 continue
             cpu_s = (int(words[11]) + int(words[12])) * _TICK_S
-            counts[int(name)] = cpu_s, int(words[9]), _read_bytes(f"{proc}/{name}/io")
+            counts[int(name)] = cpu_s, int(words[9]), _read_bytes("%s/%s/io" % (proc, name))
         except (IndexError, ValueError):
             continue
-        for state in _states(f"{proc}/{name}/task"):
+        for state in _states("%s/%s/task" % (proc, name)):
             ready, blocked = ready or state == b"R", blocked or state == b"D"
     return Look(now, counts, ready, blocked)
 
 
-def _stat(path: str) -> list[bytes]:
+def _stat(path: str) -> List[bytes]:
     try:
         with open(path, "rb") as stream:
             return stream.read(1024).rpartition(b") ")[2].split()
@@ -70,25 +79,29 @@ def _stat(path: str) -> list[bytes]:
         return []
 
 
-def _states(folder: str) -> list[bytes]:
+def _states(folder: str) -> List[bytes]:
     try:
-        threads = os.listdir(folder)[:_MAX_THREADS]  # noqa: PTH208
+        threads = os.listdir(folder)[:_MAX_THREADS]
     except OSError:
         return []
-    return [words[0] for thread in threads if (words := _stat(f"{folder}/{thread}/stat"))]
+    found = [_stat("%s/%s/stat" % (folder, thread)) for thread in threads]
+    return [words[0] for words in found if words]
 
 
 def _read_bytes(path: str) -> int:
     """What its calls of read returned, and what came from a disk; 0 where that may not be read."""
+    found = {}
     try:
         with open(path, "rb") as stream:
-            lines = dict(line.split(b": ") for line in stream.read(1024).splitlines())
-        return int(lines[b"rchar"]) + int(lines[b"read_bytes"])
+            for line in stream.read(1024).splitlines():
+                name, _, number = line.partition(b": ")
+                found[name] = int(number)
+        return found[b"rchar"] + found[b"read_bytes"]
     except (OSError, ValueError, KeyError):
         return 0
 
 
-def waits(readings: list[Look], step: str | None) -> Waits:
+def waits(readings: List[Look], step: Optional[str]) -> Waits:
     """What a silent child does between these readings; '' where it stands still, or spins in a call of the driver.
 
     step: what it began last; None before its first word.
@@ -97,13 +110,12 @@ def waits(readings: list[Look], step: str | None) -> Waits:
         return ""
     first, last = readings[0], readings[-1]
     passed = max(last.time - first.time, 1e-3)
-    before = (0.0, 0, 0)
-    moved = [
-        tuple(now - then for now, then in zip(count, first.counts.get(pid, before), strict=True))
-        for pid, count in last.counts.items()
-    ]
-    cpu_s = sum(one[0] for one in moved)
-    if any(one[1] > 0 or one[2] > 0 for one in moved):
+    cpu_s, read = 0.0, False
+    for pid, (cpu_now, faults, count) in last.counts.items():
+        cpu_before, faults_before, count_before = first.counts.get(pid, (0.0, 0, 0))
+        cpu_s += cpu_now - cpu_before
+        read = read or faults > faults_before or count > count_before
+    if read:
         return "slow"
     own = step is None or step.startswith("import")
     if sum(one.ready for one in readings) >= _READY * len(readings) and cpu_s < _STARVES * passed:
@@ -111,3 +123,12 @@ def waits(readings: list[Look], step: str | None) -> Waits:
     if own and all(one.blocked for one in readings):
         return "slow"
     return "computing" if own and cpu_s >= _COMPUTES * passed else ""
+
+
+def moves(pid: int, step: Optional[str]) -> Waits:
+    """The same of a child that is looked at now, for SHORT_S seconds."""
+    readings = [look(pid, clock.monotonic())]
+    for _ in range(TIMES):
+        clock.sleep(SHORT_S / TIMES)
+        readings.append(look(pid, clock.monotonic()))
+    return waits(readings, step)
