@@ -136,9 +136,6 @@ class Tensor(base.Tensor):
     def all(self):
         return self._new(bool(self.value), ())
 
-    def clamp(self, min):
-        return self._new(max(self.value, min))
-
     def nonzero(self):
         return self._new(0, (self.numel() if self.value else 0, 2))
 

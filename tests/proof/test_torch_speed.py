@@ -280,6 +280,7 @@ SICK: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"mm": {"how": "flip", "dtype": "bfloat16"}}, {"bf16": False, "fp32": True}, "wrong_blocks"),
     ({"mm": {"how": "flip", "dtype": "bfloat16", "every": 7}}, {"bf16": False, "fp32": True}, "wrong_elements"),
     ({"mm": {"how": "flip", "dtype": "float32"}}, {"bf16": True, "fp32": False}, "wrong_blocks"),
+    ({"mm": {"how": "zeros", "dtype": "float32", "every": 5}}, {"bf16": True, "fp32": False}, "wrong_blocks"),
     ({"mm": {"how": "order", "dtype": "bfloat16", "every": 7}}, {"bf16": True, "fp32": True}, "differing_repeats"),
 ]
 
@@ -300,6 +301,19 @@ def test_a_product_that_is_wrong(
     odd = {product.what for product in products if getattr(product, shows)}
     dtype = {"bfloat16": {"bf16"}, "float32": {"fp32"}}.get(sick["mm"].get("dtype", ""), {"bf16", "fp32"})
     assert odd == dtype and all(product.repeats == 20 and math.isfinite(product.over_bound) for product in products)
+
+
+@pytest.mark.torch_wheel
+@for_each("every", [1, 7])
+def test_one_bit_in_a_product_of_8_bits(
+    with_torch: Path, on_machine: Callable[..., dict[str, str]], every: int
+) -> None:
+    """The last one of an int8 product, which is exact; an exponent bit of an fp8 product, each time and now and then."""
+    sick = {"_int_mm": {"how": "byte", "every": every}, "_scaled_mm": {"how": "flip", "every": every}}
+    found = on_gpu(with_torch, on_machine("healthy-h100"), "matmul int8,matmul fp8", free_mib=60, sick=sick)
+    products = {row["what"]: convert(row, ProductProof) for row in found.rows("product")}
+    assert {what: product.right for what, product in products.items()} == {"int8": False, "fp8": False}
+    assert products["int8"].differing_repeats > 0
 
 
 @pytest.mark.torch_wheel
