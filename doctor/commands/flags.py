@@ -106,6 +106,7 @@ PROVE = (
         ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those that no longer fit are left out. "
         "Default: 240 (--quick: 120, --full: 600).", "S",
     ),
+    Flag(("--soak",), "soak", "seconds", "Then products under sustained load on every GPU for so long.", "S"),
     Flag(("--baseline",), "baseline", "text", "Hold rates against this earlier report of prove (JSON).", "REPORT"),
     Flag(
         ("--regression-percent",), "regression_percent", "number",

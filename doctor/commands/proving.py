@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from ..targets.recording import Recording
 
 Say = Callable[[str], None]
-_TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed")
+_TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed", "torch_soak")
 SAMPLING = ("--interval", "0.1", "--share", "0.1")
+SOAK_SAMPLING = ("--interval", "1", "--share", "0.1")
+SOAK_MORE_S = 60.0
+"""For the imports of torch before it."""
 LeftOut = dict[str, tuple[str, str]]
 
 
@@ -29,10 +32,12 @@ def gather_and_prove(
     say: Say | None = None,
     facts_too: bool = False,
     interruptible: bool = False,
+    soak_s: float = 0.0,
 ) -> Recording:
     """The facts of this machine and, after them, the measurements. `total_s`: seconds for the measurements in all, or
     (`facts_too`) for both.
 
+    `soak_s`: seconds of sustained load on every GPU after all else, on top of the default of `total_s`.
     `interruptible`: an interrupt while it is measured ends the measurements alone, which are told then.
     Raises Refusal where `--python` names no environment. A signal that ends this process ends the children too.
     """
@@ -41,7 +46,7 @@ def gather_and_prove(
     from .preload import preload
 
     started = monotonic()
-    total_s = TOTAL_S[level] if total_s is None else total_s
+    total_s = TOTAL_S[level] + (soak_s + SOAK_MORE_S if soak_s else 0.0) if total_s is None else total_s
     with ending_children():
         gathering = Started(options)
         try:
@@ -54,7 +59,7 @@ def gather_and_prove(
         if options.python and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
             raise Refusal(f"--python {options.python}: there is no Python environment")
         left_s = total_s - (monotonic() - started) if facts_too else total_s
-        plan = make_plan(snapshot, level, device, max(0.0, left_s))
+        plan = make_plan(snapshot, level, device, max(0.0, left_s), soak_s)
         recording.manifest["prove"] = {"level": level, "device": device}
         recording.proof = prove(plan, options.env, say)
         if not interruptible and any(line.get("field") == "interrupted" for line in recording.proof["proof"][0].lines):
@@ -70,13 +75,14 @@ def measured_facts(flags: dict[str, Any], level: Level, **how: Any) -> Snapshot:
     return snapshot_of(gather_and_prove(options(flags), level, **how))
 
 
-def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> Plan:
+def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float, soak_s: float = 0.0) -> Plan:
     """Which children are started with which Python, and which are not, and why."""
     from ..probes.commands import nvml_binding, own_agent, torch_command
 
     commands = {"driver_proof": own_agent("driver_proof")}
     if known(snapshot.gpus):
         commands["nvml_sampler"] = own_agent("nvml_sampler", nvml_binding(), *SAMPLING)
+        commands["soak_sampler"] = own_agent("nvml_sampler", nvml_binding(), *SOAK_SAMPLING)
     left_out: LeftOut = {}
     why = _no_torch(snapshot)
     if any(fault.library == "cuda" and fault.fault == "hang" for fault in snapshot.driver.faults):
@@ -94,6 +100,7 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float) -> 
         level=level,
         device=device,
         total_s=total_s,
+        soak_s=soak_s,
         commands=commands,
         left_out=left_out,
         devices=len(devices) if devices is not None else None,

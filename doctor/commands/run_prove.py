@@ -23,6 +23,8 @@ INTERRUPTED = 130
 def run_prove(flags: dict[str, Any]) -> int:
     """Gather and measure, or read; judge, redact, print; returns the exit code, 130 after an interrupt."""
     device = _device(flags)
+    if flags["soak"] and device == "cpu":
+        raise Refusal("--soak is for GPUs: without --device cpu")
     _one_source(flags)
     if flags["plot"]:
         kind_of(flags["plot"])
@@ -57,6 +59,7 @@ def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
         gather_flags["patience"] = max(1.0, flags["timeout"] / IMPORT_S)
     with Progress() as progress:
         how: dict[str, Any] = {"device": device, "total_s": flags["timeout"], "say": progress, "interruptible": True}
+        how["soak_s"] = flags["soak"] or 0.0
         return measured_facts(gather_flags, level(flags), **how)
 
 
@@ -103,7 +106,9 @@ def _one_source(flags: dict[str, Any]) -> None:
     if flags["from_"] and flags["replay"]:
         raise Refusal("--from and --replay exclude each other")
     saved = "from" if flags["from_"] else "replay" if flags["replay"] else ""
-    given = [name for name in ("quick", "full", "timeout", "python") if flags.get(name) or flags.get(f"{name}_")]
+    given = [
+        name for name in ("quick", "full", "timeout", "soak", "python") if flags.get(name) or flags.get(f"{name}_")
+    ]
     if flags["device"] != "cuda":
         given.append("device")
     if saved and given:

@@ -47,6 +47,7 @@ class Lines(JsonLines):
     def __init__(self, descriptor: int, device: str) -> None:
         super().__init__(descriptor)
         self.device = device
+        self.name = "torch_speed"
         self.root = "/"
         """The folder that holds sys: which node a GPU is on."""
         self.deadline = math.inf
@@ -57,7 +58,8 @@ class Lines(JsonLines):
 
     def ended(self, step: str, fault: str, detail: str) -> None:
         """Say that a step failed, was left out, or was made smaller."""
-        self.emit(ended={"agent": "torch_speed", "step": step, "device": self.device, "fault": fault, "detail": detail})
+        about = {"agent": self.name, "step": step, "device": self.device, "fault": fault, "detail": detail}
+        self.emit(ended=about)
 
     def left(self) -> float:
         """Seconds of the budget."""

@@ -21,6 +21,7 @@ from ..snapshot.measured import (
     PairProof,
     ProductProof,
     Rate,
+    SoakPoint,
     StepEnd,
     TorchProof,
     TrainingStep,
@@ -30,7 +31,7 @@ from .agent_lines import SLOW, AgentResult, fault_missing, library_missing, slow
 KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
     "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd, "product": ProductProof,
-    "copied": CopyProof,
+    "copied": CopyProof, "soak": SoakPoint,
 }  # fmt: skip
 """Key of a result line to the struct that is its value."""
 _LISTS = {
@@ -38,6 +39,7 @@ _LISTS = {
     "rates": ("rate", "torch_speed"), "training": ("training", "torch_speed"),
     "products": ("product", "torch_speed"), "copies": ("copied", "torch_speed"),
     "batches": ("batch", "training_speed"), "pairs": ("pair", "collective_proof"),
+    "soak": ("soak", "torch_soak"),
 }  # fmt: skip
 """Field of Measured to its kind of line, and to the agent whose end says why there is none."""
 _LEVELS = ("proof", "quick", "standard", "full")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..proof.loads import Phase, loads_of, parse_phases, process_on_gpu
 from ..proof.samples import Sample, parse_samples
 from ..snapshot.fact import Missing, known
-from ..snapshot.measured import BatchPoint, Measured, TorchProof
+from ..snapshot.measured import BatchPoint, Measured, SoakPoint, TorchProof
 from .agent_lines import AgentResult
 
 BEFORE_S = 3.0
@@ -39,6 +39,9 @@ def with_samples(measured: Measured, proof: Runs, visible: bool | None) -> Measu
         phases = {phase.key: phase for phase in parse_phases(torch)}
         rows = [(row, phases.get(row.key)) for row in measured.torch]
         changes["torch"] = tuple(_seen(row, phase, samples, pid, visible) if phase else row for row, phase in rows)
+    if not isinstance(measured.soak, Missing):
+        times = {(str(row.get("device")), row.get("at_s")): row for row in _soaked(by_agent.get("torch_soak", ()))}
+        changes["soak"] = tuple(_heated(row, times.get((row.device, row.at_s)), keys, samples) for row in measured.soak)
     if not isinstance(measured.batches, Missing):
         changes["batches"] = tuple(_swept(row, lines, samples) for row in measured.batches)
     return replace(measured, **changes)
@@ -76,6 +79,28 @@ def _seen(row: TorchProof, phase: Phase, samples: Sequence[Sample], pid: int, vi
         process_mib=on.memory_max_mib,
         utilization_percent=on.utilization_max_percent,
         busy=bool(percents) and sorted(percents)[len(percents) // 2] >= BUSY_PERCENT,
+    )
+
+
+def _soaked(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for line in lines if isinstance(row := line.get("soak"), dict)]
+
+
+def _heated(
+    row: SoakPoint, times: Mapping[str, Any] | None, keys: Mapping[str, str], samples: Sequence[Sample]
+) -> SoakPoint:
+    """Some seconds of the sustained load with what NVML showed in them."""
+    about = {"phase": "soak", "key": keys.get(row.device, ""), **{n: (times or {}).get(n) for n in ("start", "end")}}
+    loads = loads_of(samples, parse_phases([about]))
+    if not loads:
+        return row
+    load = loads[0]
+    return replace(
+        row,
+        clock_sm_mhz=load.clock_sm_mhz,
+        power_w=load.power_w,
+        temperature_max_c=load.temperature_max_c,
+        reasons_percent=load.reasons_percent,
     )
 
 

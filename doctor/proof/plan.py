@@ -19,6 +19,7 @@ IMPORT_S = 60.0
 """Longest wait for `import torch`: from a cold network file system it takes that long."""
 STEP_S = {
     "driver_proof": 30.0, "torch_proof": 30.0, "collective_proof": 60.0, "torch_speed": 45.0, "training_speed": 60.0,
+    "torch_soak": 45.0,
 }  # fmt: skip
 """Longest silence of an agent: a kernel that never ends is told from a slow machine by it."""
 IMPORT_MIB = 1536
@@ -34,6 +35,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     device: str = "cuda"
     """`cuda` (every visible GPU), `cuda:1`, `cuda:0,cuda:2`, `cpu`."""
     total_s: float
+    soak_s: float = 0.0
+    """Seconds of sustained load on every GPU; 0: none."""
     commands: dict[str, list[str]]
     left_out: dict[str, tuple[str, str]] = {}
     """(reason as in Missing, the words)."""

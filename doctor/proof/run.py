@@ -20,10 +20,12 @@ _MAX_CHILDREN = 64
 """For one agent: each further one means that a device hung or died."""
 _START_S = 10.0
 """What a child needs beside the time that it measures: Python, torch, the context."""
+SOAK = "torch_soak"
 _LEVELS = {"torch_speed": SPEED, "training_speed": TRAINING}
 _WORDS = {
     "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
     "collective_proof": "data between GPUs", "training_speed": "small training",
+    "torch_soak": "sustained load",
 }  # fmt: skip
 
 
@@ -44,17 +46,46 @@ class _Prover:
 
     def run(self) -> Proof:
         """All levels of the plan, cheapest first."""
-        command = self.plan.commands.get("nvml_sampler")
-        sampler = Sampler(command) if command and self.plan.device != "cpu" else None
-        with sampler or nullcontext():
-            try:
-                self.work()
-            except KeyboardInterrupt:  # what was measured is told all the same
-                forget()
-                self.interrupted()
-        if sampler is not None:
-            self.proof["nvml_sampler"] = [sampler.result()]
+        samples = []
+        works = [("nvml_sampler", self.work), *([("soak_sampler", self.soak)] if self.plan.soak_s else [])]
+        for name, work in works:
+            command = self.plan.commands.get(name)
+            sampler = Sampler(command) if command and self.plan.device != "cpu" else None
+            with sampler or nullcontext():
+                try:
+                    work()
+                except KeyboardInterrupt:  # what was measured is told all the same
+                    forget()
+                    self.interrupted()
+            samples += [sampler.result()] if sampler is not None else []
+            if any(line.get("field") == "interrupted" for line in self.notes.lines):
+                break
+        if samples:
+            self.proof["nvml_sampler"] = samples
         return self.proof
+
+    def soak(self) -> None:
+        """Sustained load on every GPU that was proven, at the same time."""
+        proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
+        gpus = [device for device in proven if device != "cpu"]
+        if SOAK in self.plan.left_out:
+            return self.leave_out(SOAK, *self.plan.left_out[SOAK])
+        if not gpus:
+            return self.leave_out(SOAK, *self.why_none())
+        if self.end - monotonic() < _START_S:
+            return self.leave_out(SOAK, "timeout", f"the {self.plan.total_s:.3g} s for the proof were over")
+        if sys.platform == "win32":
+            for device in gpus:
+                self.child(SOAK, "--device", device, "--seconds", f"{self.plan.soak_s:.0f}")
+            return None
+        from .soak import EveryGpuSoaked
+
+        soaked = EveryGpuSoaked(self.plan, self.env, self.say, self.end)
+        try:
+            soaked.run(gpus, min(self.plan.soak_s, self.end - monotonic() - _START_S))
+        finally:
+            self.proof[SOAK] = soaked.results()
+        return None
 
     def work(self) -> None:
         plan = self.plan
@@ -191,6 +222,7 @@ class _Prover:
         self.notes.lines.append({"field": "interrupted", "value": True})
         wanted = ["torch_proof", *(name for name, levels in _LEVELS.items() if self.plan.level in levels)]
         started = [name for name in self.proof if name != "proof"]
+        wanted += [SOAK] if self.plan.soak_s else []
         for agent in dict.fromkeys((*started[-1:], *(name for name in wanted if name not in self.proof))):
             words = "interrupted" if agent in started else "interrupted before it"
             if agent not in self.plan.left_out:

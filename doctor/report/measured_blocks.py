@@ -9,6 +9,7 @@ from ..snapshot.measured import Measured
 from .expected import path_of
 from .figures import devices, name_of
 from .lines import BLANK, Line, Span, Style, line, wrap
+from .measured_soak import soak_lines
 from .measured_tables import device_lines, in_short
 from .measured_training import training_lines
 from .measured_words import about, driver_evidence, ended, evidence, headed, mark, without_driver
@@ -52,6 +53,8 @@ def measured_lines(report: Report, width: int, verbose: int) -> list[Line]:
         block = in_short(report, device, width) if short else device_lines(report, device, width, verbose)
         rows += ([] if short else [BLANK]) + block if block else []
     block = training_lines(report, width, verbose)
+    rows += [BLANK, *block] if block else []
+    block = soak_lines(report, width)
     rows += [BLANK, *block] if block else []
     return rows + _ended(m, width, verbose)
 

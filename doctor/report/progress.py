@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
 
 TICK_S = 0.5
+BAR_COLUMNS = 24
 
 
 def _columns() -> int:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return max(20, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
     return 80
+
+
+def _with_bar(words: str) -> str:
+    """A bar behind `soak 12 of 600 s`."""
+    found = re.search(r"\b(\d{1,6}) of (\d{1,6}) s\b", words)
+    if found is None or not int(found[2]):
+        return words
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.progress_bar import ProgressBar
+
+    text = StringIO()
+    console = Console(file=text, width=BAR_COLUMNS, color_system=None, legacy_windows=False)
+    console.print(ProgressBar(total=int(found[2]), completed=int(found[1]), width=BAR_COLUMNS), end="")
+    return f"{words} [{text.getvalue().strip():{BAR_COLUMNS}}]"
 
 
 class Progress:
@@ -35,7 +53,8 @@ class Progress:
 
     def __call__(self, words: str) -> None:
         """Say what is being done now."""
-        self._words = "".join(c if c.isprintable() else "?" for c in words[:100])  # some are a child's
+        plain = "".join(c if c.isprintable() else "?" for c in words[:100])  # some are a child's
+        self._words = plain if self._thread is None else _with_bar(plain)
         if self._thread is not None:
             self._draw()
 

@@ -19,6 +19,7 @@ from .measured import (
     PairProof,
     ProductProof,
     Rate,
+    SoakPoint,
     StepEnd,
     TorchProof,
     TrainingStep,
@@ -35,6 +36,6 @@ __all__ = [
     "DeviceNode", "Disk", "Distribution", "Driver", "DriverProof", "EnvVar", "Environment", "Gpu", "GpuPair",
     "GpuProcess", "Host", "LibraryFile", "Load", "LoaderLibrary", "Measured", "MigInstance", "Missing", "NeedsFact",
     "NodeKind", "NvLinkErrors", "PairProof", "PciDevice", "ProductProof", "Python", "Ranked", "Rate", "Reason",
-    "Similar", "Snapshot", "StepEnd", "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun",
+    "Similar", "Snapshot", "SoakPoint", "StepEnd", "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun",
     "TrainingStep", "UnlistedGpu", "Unread", "Watch", "join", "known", "need",
 ]  # fmt: skip

@@ -11,12 +11,21 @@ from typing import Literal
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
-from .measured_proof import CollectiveProof, CopyProof, DriverProof, Fault, PairProof, ProductProof, TorchProof
+from .measured_proof import (
+    CollectiveProof,
+    CopyProof,
+    DriverProof,
+    Fault,
+    PairProof,
+    ProductProof,
+    SoakPoint,
+    TorchProof,
+)
 from .measured_training import BatchPoint, CpuScore, Number, TrainingStep
 
 __all__ = [
     "BatchPoint", "CollectiveProof", "CopyProof", "CpuScore", "DriverProof", "Fault", "Load", "Measured", "Number",
-    "PairProof", "ProductProof", "Rate", "StepEnd", "TorchProof", "TrainingStep", "Watch",
+    "PairProof", "ProductProof", "Rate", "SoakPoint", "StepEnd", "TorchProof", "TrainingStep", "Watch",
 ]  # fmt: skip
 
 
@@ -184,4 +193,6 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     batches: tuple[BatchPoint, ...] | Missing = NOT_ASKED
     pairs: tuple[PairProof, ...] | Missing = NOT_ASKED
     collective: CollectiveProof | None = None
+    soak: tuple[SoakPoint, ...] | Missing = NOT_ASKED
+    """Sustained load, in the order of time for each device; not asked without `--soak`."""
     watch: Watch | None = None

@@ -110,6 +110,26 @@ class CopyProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wrong_numbers: int = 0
 
 
+class SoakPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Some seconds of sustained load on one GPU: the rate of its products, and what NVML showed meanwhile."""
+
+    device: str
+    what: str
+    """The type of the products, as in `Rate`."""
+    at_s: float
+    """Since the load began."""
+    seconds: float
+    rate: float
+    unit: str = "TFLOP/s"
+    compared: int = 0
+    """Results that were compared with the first one in bits."""
+    clock_sm_mhz: float | Missing = NOT_ASKED
+    power_w: float | Missing = NOT_ASKED
+    temperature_max_c: int | Missing = NOT_ASKED
+    reasons_percent: dict[str, float] = {}
+    """Share of the samples with each clock event reason set, as in `Load`."""
+
+
 class CollectiveProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One small all-reduce over all visible devices."""
 

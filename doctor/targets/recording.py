@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 AGENTS = ("cuda_driver", "nvml", "unlisted_gpus", "torch")
-PROOF = ("proof", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed", "nvml_sampler")
+PROOF = ("proof", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed", "torch_soak",
+         "nvml_sampler")  # fmt: skip
 """`proof` is what was left out, and why; the others are agents."""
 _MAX_RUNS = 1000
 _MAX_BYTES = 64 << 20

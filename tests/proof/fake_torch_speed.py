@@ -2,7 +2,8 @@
 
 A tensor still holds one number in all its elements. Work on a GPU is put on its clock: it is over by the wall's clock
 when a GPU of these figures were done with it, without any work of the CPU; who reads a result waits for it. FAKE_TORCH
-also tells: tflops {dtype: TFLOP/s}, memory_gbs, link_gbs, share {device: of the speed}, crowded {device: of the speed
+also tells: tflops {dtype: TFLOP/s}, memory_gbs, link_gbs, share {device: of the speed}, falls {device:
+[after seconds, to a share]}, flips {device: after seconds} (then each fifth product is doubled), crowded {device: of the speed
 while another GPU is at work} with `shared`, a folder for what the processes tell each other, hang_in {device: dtype,
 or copy} (that never ends, a file `hangs` in `shared` tells), zeros {device: dtype} (its products are zero), other_bytes {device: true} (copies inside its memory), import_s.
 """
@@ -28,8 +29,19 @@ from .base import _told, backends, cuda, float32, float64, int32, nn, version
 __all__ = ["backends", "cuda", "float32", "float64", "int32", "nn", "version"]
 __version__ = base.__version__
 float16, bfloat16, float8_e4m3fn = "float16", "bfloat16", "float8_e4m3fn"
-int8, int16, uint8 = "int8", "int16", "uint8"
-BYTES = {float64: 8, float32: 4, int32: 4, float16: 2, bfloat16: 2, int16: 2, float8_e4m3fn: 1, int8: 1, uint8: 1}
+int8, int16, uint8, int64 = "int8", "int16", "uint8", "int64"
+BYTES = {
+    float64: 8,
+    int64: 8,
+    float32: 4,
+    int32: 4,
+    float16: 2,
+    bfloat16: 2,
+    int16: 2,
+    float8_e4m3fn: 1,
+    int8: 1,
+    uint8: 1,
+}
 TFLOPS = {
     bfloat16: 750.0,
     float16: 740.0,
@@ -43,12 +55,16 @@ TFLOPS |= _told.get("tflops", {})
 MEMORY_GBS, LINK_GBS = _told.get("memory_gbs", 4200.0), _told.get("link_gbs", 55.0)
 _busy = {}
 _touched = [0.0]
+_began = time.perf_counter()
+_products = [0]
 time.sleep(_told.get("import_s", 0.0))
 
 
 def _share(device):
     """Of the full speed, now."""
     share = _told.get("share", {}).get(device, 1.0)
+    after, falls_to = _told.get("falls", {}).get(device, (math.inf, 1.0))
+    share *= falls_to if time.perf_counter() > _began + after else 1.0
     folder, crowded = _told.get("shared"), _told.get("crowded", {})
     if not folder:
         return share
@@ -283,9 +299,17 @@ def mm(a, b, out=None, dtype=None):
     value = a.value * b.value * a.shape[1] * (1.01 if fault == "wrong" else 1)
     if _told.get("zeros", {}).get(a.device) == a.dtype:
         value = 0.0
+    after = _told.get("flips", {}).get(a.device, math.inf)
+    _products[0] += 1
+    if a.dtype != float64 and time.perf_counter() > _began + after and _products[0] % 5 == 0:
+        value *= 2.0
     out = out if out is not None else Tensor(0, (a.shape[0], b.shape[1]), a.device, dtype)
     out.value = value
     return out
+
+
+def where(condition, one, other):
+    return one._new(one.value if condition.value else other.value)
 
 
 def _int_mm(a, b):

@@ -1,0 +1,92 @@
+"""A GPU gets slower while it works.
+
+What is wrong: in `gpudoctor prove --soak SECONDS` the products of the last seconds were more than 10 % slower than
+those of the first.
+
+How it shows: a training is fast for a minute, and slow from then on; of several GPUs those in the middle of the
+chassis are the slow ones.
+
+Why it happens: heat (dust, dead fans, a hot room, no air between boards), a power limit that a warm chip reaches at
+lower clocks, a power supply that does not hold.
+
+How to fix it: improve the cooling; a power limit that is some tens of watts lower costs little speed. Then soak it
+again.
+
+Some percent are normal: a warm chip leaks more and clocks lower. It is a warning, never a failure. Loads of less than
+10 seconds say nothing.
+
+Source: products, clocks, power, temperature and clock event reasons, second by second, of `gpudoctor prove --soak`.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..snapshot import Missing, NeedsFact, Snapshot
+from ._measured import measured
+from ._readings import name_of
+
+CHECK = Check(
+    __name__,
+    title="A GPU gets slower under sustained load",
+    sound="The GPUs keep their speed under sustained load",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "gpu", "speed"),
+    downstream_of=("gpu-too-hot", "gpu-wrong-results"),
+    needs_gpu=False,
+)
+FALLS_PERCENT = 10.0
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Warns for each GPU whose last seconds are slower than its first."""
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_rates import number
+    from ..findings.measured_soak import SHORT_S, courses
+    from ..fixes.speed import here
+
+    soak = measured(s).soak
+    if isinstance(soak, Missing):
+        if soak.reason == "not-asked":
+            raise Skip("no sustained load was asked for: gpudoctor prove --soak 300")
+        raise NeedsFact("measured.soak", soak)
+    found = [course for course in courses(s.measured) if course.seconds >= SHORT_S]
+    if not found:
+        raise Skip("the load lasted less than 10 seconds")
+    for course in found:
+        if course.percent > -FALLS_PERCENT:
+            continue
+        gpu = gpu_of(s, course.device)
+        rates = f"{number(course.first)} {course.unit} at first, {number(course.last)} after {course.seconds:.0f} s"
+        words = [f"{course.what} products: {rates}."]
+        if course.clocks:
+            words.append(f"SM clock {course.clocks[0]:.0f} MHz at first, {course.clocks[1]:.0f} at last.")
+        held = [f"{name} in {share:.0f} % of the samples" for name, share in course.reasons.items() if share >= 1]
+        held = [word for word in held if not word.startswith("idle")]
+        if held:
+            words.append(f"Clocks were held back by: {', '.join(held)}.")
+        if course.hottest_c is not None:
+            words.append(f"It reached {course.hottest_c} C.")
+        yield CHECK.warn(
+            f"{name_of(gpu) if gpu else course.device} loses {-course.percent:.0f} % of its speed under sustained load",
+            " ".join(words),
+            facts={
+                "device": course.device,
+                "percent": round(course.percent, 1),
+                "first": course.first,
+                "last": course.last,
+                "seconds": course.seconds,
+                "temperature_max_c": course.hottest_c,
+                "reasons_percent": {name: round(share, 1) for name, share in course.reasons.items()},
+            },
+            subject=gpu.key if gpu else course.device,
+            fixes=(
+                here(
+                    "cool-and-soak-again",
+                    "Improve the cooling, then load it again",
+                    "Free its air inlet, look at fans and dust, leave room between boards; or lower its power limit "
+                    "by some tens of watts.",
+                    f"gpudoctor prove --soak {max(60, round(course.seconds))}",
+                ),
+            ),
+        )
