@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 
 from .json_lines import write_line
+from .movement import FAULTS, WORDS, moves
 from .training_processes import AGENT, GRACE_S, Child, lines_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Set
 
+    from .movement import Waits
     from .training_sweep import Profiled
 
 HANG_S = 5.0
@@ -61,7 +63,8 @@ class Steps:
                     self.ended(line["ended"]["step"], line["ended"]["fault"], line["ended"]["detail"])
                     known = known or line["ended"]["step"] == step
                 elif any(word in line for word in ("hang", "crash", "raised")):
-                    fault = self.missed(step, line, silent, known)
+                    waits = moves(child.pid, step) if "hang" in line and silent >= HANG_S else ""
+                    fault = self.missed(step, line, silent, known, waits)
                 elif "done" not in line:
                     pending = None if "batch" in line else pending
                     known = known or "batch" in line or "rate" in line
@@ -73,8 +76,9 @@ class Steps:
         self.last = step
         return fault
 
-    def missed(self, step: str, line: Dict[str, Any], silent: float, known: bool = False) -> str:
-        """Say how a child ended that did not come to its end; a busy machine may be slow, long silence is a hang.
+    def missed(self, step: str, line: Dict[str, Any], silent: float, known: bool = False, waits: Waits = "") -> str:
+        """Say how a child ended that did not come to its end; a busy machine may be slow, long silence is a hang where
+        it stands still (`waits`: what it does).
 
         A step whose result is known is not cut off: what came after it was.
         """
@@ -85,7 +89,7 @@ class Steps:
         elif silent < HANG_S:
             fault, detail = "skipped", "cut off: its time was over"
         else:
-            fault, detail = "hang", "no answer for %.0f s" % silent
+            fault, detail = FAULTS[waits], "no answer for %.0f s" % silent + (": " + WORDS[waits] if waits else "")
         if fault != "skipped" or not known:
             self.ended(step, fault, detail)
         return fault

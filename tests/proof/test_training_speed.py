@@ -386,6 +386,18 @@ def test_a_graph_that_is_cut_off_is_told_as_the_graph(tmp_path: Path) -> None:
     assert batch["batch"]["step_ms"] == 1.5 and batch["batch"]["graph_ms"]["missing"] == "error"
 
 
+@pytest.mark.slow
+def test_long_silence_while_it_reads_is_a_slow_disk(tmp_path: Path) -> None:
+    def work(say: Callable[..., None], orders: Any) -> None:
+        say(begin="sweep 7")
+        while True:  # a library that comes byte by byte
+            Path("/proc/self/stat").read_text()
+            time.sleep(0.05)
+
+    (end,) = [line for line in supervised(tmp_path, work, 6.0) if "ended" in line]
+    assert end["ended"]["fault"] == "slow" and end["ended"]["detail"].endswith("the disk is slow")
+
+
 def test_long_silence_is_a_hang(tmp_path: Path) -> None:
     with open(tmp_path / "lines", "wb+") as file:
         assert agent.Agent(file.fileno(), "cpu", "standard", 60.0).missed("sweep 7", {"hang": True}, 7.0) == "hang"
