@@ -17,8 +17,8 @@ are measured under the same Python, so the version makes no difference; two hard
 some 60 %, the batches' way through one main process takes another part, and 40 keeps room for both. A warning, never
 a failure; large batches whose drawing takes longer than their step are a remark.
 
-What was looked at: CPU time of the main process and of its loader workers, their number, the main thread's time in disk
-sleep; not which files were read, nor how fast the disk is.
+What was looked at: CPU time of the main process and of its loader workers, their number, their time in disk sleep; not
+which files were read, nor how fast the disk is.
 
 Source: processes and GPU use in `gpudoctor watch`; DataLoader throughput by workers in `gpudoctor prove`.
 """
@@ -87,6 +87,7 @@ def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
             "workers_cores": known(watch.workers_cores),
             "cores": cores,
             "blocked_percent": known(watch.blocked_percent),
+            "workers_blocked_percent": known(watch.workers_blocked_percent),
         },
         subject=watch.gpu_keys[0] if watch.gpu_keys else "",
         fixes=fixes,

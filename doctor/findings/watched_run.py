@@ -170,6 +170,9 @@ def _host(w: Watch, waits: str, alone: bool = False) -> Watched:
     if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
         used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
         return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota had it)")
+    stuck = known(w.workers_blocked_percent) or 0.0
+    if workers and stuck >= _DISK_PERCENT:
+        return Watched("dataloader", f"{waits}; its loader workers waited for a disk in {stuck:.0f} % of it", True)
     full = min(workers, cores) if cores else workers
     if workers and worker_cores is not None and worker_cores >= _WORKERS_FULL * full:
         return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")

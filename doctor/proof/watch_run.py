@@ -189,6 +189,7 @@ class _Watcher:
             sums, span = self.since, self.sums.time - self.since.start
         cpu_s = sums.cpu_s() if sums is self.since else max(sums.cpu_s(), cpu_s)
         main, busiest, saturated = sums.main(), sums.busiest_thread(), sums.saturated_share()
+        blocked = sums.workers_blocked_share()
         known = main is not None
         attached = self.command is None
         denied = Missing("denied", "its memory map cannot be read")
@@ -208,6 +209,7 @@ class _Watcher:
             main_cores=ABSENT if main is None else share(main.used_s, span),
             workers=whole.workers_max if known else ABSENT,
             workers_cores=share(sums.workers_s(), span) if known else ABSENT,
+            workers_blocked_percent=ABSENT if blocked is None else round(100 * blocked, 1),
             blocked_percent=percent(main.blocked_s if main is not None else None, main),
             core_wait_percent=percent(main.waited_s if main is not None else None, main),
             cores=ABSENT if self.cores is None else self.cores,

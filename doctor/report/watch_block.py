@@ -86,6 +86,8 @@ def _programs(w: Watch) -> list[str]:
     disk, core = known(w.blocked_percent), known(w.core_wait_percent)
     used = f" with {several(their, 'core')}" if their is not None else ""
     most = f"{several(w.processes_max, 'process')} and {several(w.threads_max, 'thread')}"
+    stuck = known(w.workers_blocked_percent)
+    used += f" (waiting for a disk in {percent(stuck)} of the samples)" if stuck else ""
     loaders = f"{several(workers, 'loader worker')}{used}" if workers else "no loader workers"
     return [
         f"main process {several(main, 'core')}" if main is not None else "",

@@ -143,6 +143,8 @@ class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workers: int | Missing = NOT_ASKED
     """Its children that look like data loader workers."""
     workers_cores: float | Missing = NOT_ASKED
+    workers_blocked_percent: float | Missing = NOT_ASKED
+    """Share of the samples in which a worker was in uninterruptible sleep (disk), mean over them."""
     blocked_percent: float | Missing = NOT_ASKED
     """Share of the samples with the main thread in uninterruptible sleep (disk)."""
     core_wait_percent: float | Missing = NOT_ASKED

@@ -85,6 +85,11 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
         ({"main_cores": 1.0}, "cpu", "1.0 cores without a pause"),
         ({"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0}, "dataloader", "disk in 60 %"),
         ({"main_cores": 0.2, "workers": 4, "workers_cores": 3.9, "cpu_cores": 4.1}, "dataloader", "4 loader workers"),
+        (
+            {"main_cores": 0.2, "workers": 4, "workers_cores": 0.3, "workers_blocked_percent": 70.0},
+            "dataloader",
+            "disk in 70 %",
+        ),
         ({"main_cores": 0.01, "cpu_cores": 0.01, "busiest_thread": 0.01}, "sleep", "waited for something else"),
         ({"main_cores": 0.3, "cpu_cores": 0.4, "busiest_thread": 0.3}, "unclear", "neither its main process"),
         (

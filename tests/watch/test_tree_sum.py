@@ -150,3 +150,12 @@ def test_threads_not_worth_reading_keep_what_was_read() -> None:
 def test_one_look_alone_says_nothing_about_saturation() -> None:
     assert summed([process(10, 0.0)]).saturated_share() is None
     assert TreeSum(0.0).main() is None and TreeSum(0.0).busiest_thread() is None
+
+
+def test_workers_that_wait_for_a_disk() -> None:
+    def look(states: str) -> list[Seen]:
+        main = process(10, 1.0, python=True)
+        return [main, *(process(11 + n, 0.1, parent=10, worker=1, state=state) for n, state in enumerate(states))]
+
+    assert summed(look("DD"), look("DS"), look("DS"), look("SS")).workers_blocked_share() == 0.5
+    assert summed(look("")).workers_blocked_share() is None
