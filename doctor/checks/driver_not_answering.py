@@ -15,6 +15,10 @@ module, or a library that another program has preloaded.
 How to fix it: read the kernel log for Xid lines, then reboot the host; in a container or pod, start on another host,
 because nothing inside can reset the driver.
 
+What was looked at: whether the call returned until its deadline, and before that whether its process still moved. One
+that reads (a library on a slow disk) or has no core to run on is no hang: it gets more time, and is UNKNOWN at the end.
+One that stands still, or spins in the call without reading anything, hangs.
+
 Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 """
 
