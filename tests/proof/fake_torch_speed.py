@@ -2,10 +2,11 @@
 
 A tensor still holds one number in all its elements. Work on a GPU is put on its clock: it is over by the wall's clock
 when a GPU of these figures were done with it, without any work of the CPU; who reads a result waits for it. FAKE_TORCH
-also tells: tflops {dtype: TFLOP/s}, memory_gbs, link_gbs, share {device: of the speed}, falls {device:
-[after seconds, to a share]}, flips {device: after seconds} (then each fifth product is doubled), crowded {device: of the speed
-while another GPU is at work} with `shared`, a folder for what the processes tell each other, hang_in {device: dtype,
-or copy} (that never ends, a file `hangs` in `shared` tells), zeros {device: dtype} (its products are zero), other_bytes {device: true} (copies inside its memory), import_s.
+also tells: tflops {dtype: TFLOP/s}, memory_gbs, link_gbs, peer_gbs, share {device: of the speed}, falls {device: [after
+seconds, to a share]}, flips {device: after seconds} (then each fifth product is doubled), crowded {device: of the speed
+while another GPU is at work} with `shared`, a folder for what the processes tell each other, hang_in {device: dtype, or
+copy} (that never ends, a file `hangs` in `shared` tells), zeros {device: dtype} (its products are zero), other_bits
+{device: dtype} (each seventh product is off by little), other_bytes {device: true} (copies inside its memory), import_s.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ TFLOPS = {
 }
 TFLOPS |= _told.get("tflops", {})
 MEMORY_GBS, LINK_GBS = _told.get("memory_gbs", 4200.0), _told.get("link_gbs", 55.0)
+PEER_GBS = _told.get("peer_gbs", 370.0)
 _busy = {}
+_calls = [0]
 _touched = [0.0]
 _began = time.perf_counter()
 _products = [0]
@@ -303,6 +306,9 @@ def mm(a, b, out=None, dtype=None):
     _products[0] += 1
     if a.dtype != float64 and time.perf_counter() > _began + after and _products[0] % 5 == 0:
         value *= 2.0
+    if _told.get("other_bits", {}).get(a.device) == a.dtype:
+        _calls[0] += 1
+        value *= 1 + 1e-4 * (_calls[0] % 7 == 0)
     out = out if out is not None else Tensor(0, (a.shape[0], b.shape[1]), a.device, dtype)
     out.value = value
     return out

@@ -73,6 +73,21 @@ def test_eight_gpus_of_which_one_is_slow_two_are_wrong_and_one_crowded(
 
 
 @pytest.mark.slow
+def test_other_bits_in_a_repeat_are_looked_at_by_a_second_process(fakes: Path, speedy: Path, tmp_path: Path) -> None:
+    """All within rounding: a warning on that GPU, and what was run."""
+    env = on_gpus(fakes, tmp_path, 2, other_bits={"cuda:1": "bfloat16"})
+    found = report(["prove", "--quick", "--python", str(speedy)], env)
+    (finding,) = [f for f in found["findings"] if f["id"] == "gpu-results-not-repeatable"]
+    assert (finding["status"], finding["subject"]) == ("warn", found["snapshot"]["gpus"][1]["key"])
+    assert "of 20 repeats differ" in finding["detail"] and "a second process saw it again" in finding["detail"]
+    assert "cuda:0: the same bits each time" in finding["detail"]
+    products = [(p["device"], p["what"]) for p in found["snapshot"]["measured"]["products"]]
+    assert products.count(("cuda:1", "bf16")) == 2 and products.count(("cuda:0", "bf16")) == 1
+    assert rates(found, "bf16")["cuda:1"]["detail"]["at_once"] == 2, "the second one's speed is none"
+    assert not [f for f in found["findings"] if f["status"] == "fail"]
+
+
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_measured(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     """In the middle of the copies, one GPU after the other: all products are in the report, and not all copies."""
     env = on_gpus(fakes, tmp_path, 3, hang_in={"cuda:1": "copy"})
