@@ -75,13 +75,19 @@ class Agent(Lines):
     def run(self, level: str, seconds: float | None, only: Sequence[str] = (), orders: int = -1) -> None:
         """All measures of a level, or the named ones, within the budget (seconds after the import).
 
-        `orders`: a descriptor from which lines come, {"steps": [...], "seconds": S, "at_once": N, "brief": B}: the
-        steps whose names begin so are run, without any those that were in no order before, while N GPUs do the same;
-        each is measured for B of the time.
+        `orders`: a descriptor from which lines come. With the first the GPU is taken; the others are {"steps": [...],
+        "seconds": S, "at_once": N, "brief": B}: the steps whose names begin so are run, without any those that were in
+        no order before, while N GPUs do the same; each is measured for B of the time.
         """
         torch = self.load()
         if torch is None:
             return
+        stream = None
+        if orders >= 0:
+            stream = os.fdopen(orders)
+            self.emit(ready=self.device)
+            if not stream.readline():  # the first one: take your GPU
+                return
         self.deadline = time.monotonic() + (seconds or 0.0)
         processor = self.open(torch)
         if processor is None:
@@ -93,28 +99,27 @@ class Agent(Lines):
         share = min(1.0, seconds / plan.budget_s)  # a smaller budget: less time for each, so that more is measured
         plan = plan._replace(each_s=plan.each_s * share, training_s=plan.training_s * share)
         steps = Measures(self, torch, processor, plan).steps()
-        if orders >= 0:
-            self.ordered(steps, processor, orders)
+        if stream is not None:
+            self.ordered(steps, processor, stream)
         else:
             self.measured([step for step in steps if not only or step[0] == "warm-up" or step[0] in only], processor)
 
-    def ordered(self, steps: Sequence[Step], processor: Any, orders: int) -> None:
+    def ordered(self, steps: Sequence[Step], processor: Any, orders: Any) -> None:
         """Steps as they are ordered; `ready` before each order is waited for."""
         done: set[str] = set()
-        with os.fdopen(orders) as stream:
-            while True:
-                self.emit(ready=processor.name)
-                line = stream.readline()
-                if not line:
-                    return
-                order = json.loads(line)
-                self.deadline = time.monotonic() + order["seconds"]
-                self.at_once, self.brief = int(order["at_once"]), float(order["brief"])
-                begin = tuple(order["steps"])
-                chosen = [step for step in steps if (step[0].startswith(begin) if begin else step[0] not in done)]
-                done.update(step for step, _, _ in chosen)
-                if not self.measured(chosen, processor):
-                    return
+        while True:
+            self.emit(ready=processor.name)
+            line = orders.readline()
+            if not line:
+                return
+            order = json.loads(line)
+            self.deadline = time.monotonic() + order["seconds"]
+            self.at_once, self.brief = int(order["at_once"]), float(order["brief"])
+            begin = tuple(order["steps"])
+            chosen = [step for step in steps if (step[0].startswith(begin) if begin else step[0] not in done)]
+            done.update(step for step, _, _ in chosen)
+            if not self.measured(chosen, processor):
+                return
 
     def measured(self, steps: Sequence[Step], processor: Any) -> bool:
         """Run these. False where the CUDA context broke."""

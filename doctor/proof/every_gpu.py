@@ -55,23 +55,32 @@ class _Gpu:
 
 
 class EveryGpu:
-    """One run. `end`: the moment at which all must be over."""
+    """One run. `models`: device to the name of its GPU; `end`: the moment at which all must be over."""
 
-    def __init__(self, plan: Plan, env: Mapping[str, str] | None, say: Say, end: float) -> None:
+    def __init__(
+        self, plan: Plan, models: Mapping[str, str], env: Mapping[str, str] | None, say: Say, end: float
+    ) -> None:
         self.plan, self.env, self.say, self.end = plan, env, say, end
         self.level, self.seconds = SPEED[plan.level]
-        self.gpus: list[_Gpu] = []
-        self.left_out: list[str] = []
-        """Devices for which there was no memory."""
-
-    def run(self, models: Mapping[str, str]) -> list[AgentResult]:
-        """The children's results in the order of the devices; `models`: device to the name of its GPU."""
-        free_mib = min(_available_mib(), self.plan.memory_mib or _available_mib())
-        most = max(1, free_mib // IMPORT_MIB)
+        self.importing = max(1, plan.cores - 1)
+        """How many import torch at the same time."""
+        self.free_mib = min(_available_mib(), plan.memory_mib or _available_mib())
+        most = max(1, self.free_mib // IMPORT_MIB)
         self.gpus = [_Gpu(device, model) for device, model in list(models.items())[:most]]
         self.left_out = list(models)[most:]
+        """Devices for which there was no memory."""
+
+    def begin(self) -> None:
+        """Let as many as may import torch at once begin with it, where there is memory for them beside others' work."""
+        if self.free_mib >= 2 * IMPORT_MIB * len(self.gpus):
+            for gpu in self.gpus[: self.importing]:
+                self.start(gpu)
+
+    def run(self) -> list[AgentResult]:
+        """The children's results in the order of the devices."""
         try:
             self.start_all()
+            self.order(self.gpus, ("open",), "at once", "the context of each GPU")
             self.at_once()
             self.in_turn()
             self.again()
@@ -79,11 +88,15 @@ class EveryGpu:
             self.close()
             self.wait(self.gpus, lambda gpu: False)
         finally:
-            self.close()
-            for gpu in self.gpus:
-                if gpu.process is not None:
-                    gpu.process.stop()
+            self.stop()
         return self.results()
+
+    def stop(self) -> None:
+        """End all children, whatever they are at."""
+        self.close()
+        for gpu in self.gpus:
+            if gpu.process is not None:
+                gpu.process.stop()
 
     def results(self) -> list[AgentResult]:
         """What the children wrote so far, each with its command's device first."""
@@ -97,9 +110,10 @@ class EveryGpu:
 
     def start_all(self) -> None:
         """Start the children, so many at a time that each has a core, and one is left."""
-        limit = max(1, self.plan.cores - 1)
         for gpu in self.gpus:
-            self.wait_until(lambda: sum(not other.idle for other in self.gpus if other.running) < limit)
+            self.patience(gpu)  # nobody has read from those that began before
+        for gpu in [gpu for gpu in self.gpus if gpu.process is None]:
+            self.wait_until(lambda: sum(not other.idle for other in self.gpus if other.running) < self.importing)
             self.say(f"speed: import torch for {gpu.device}")
             self.start(gpu)
         self.wait(self.gpus, lambda gpu: gpu.idle)

@@ -6,13 +6,16 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..targets.agent import AgentResult
 from ..targets.interrupts import forget
 from ..targets.process import Agent, start_agent, wait_agents
 from .plan import LEAST_S, SPEED, TRAINING, Plan, in_short, names_of, ordinal_of, ordinals_of
 from .sampler import Sampler
+
+if TYPE_CHECKING:
+    from .every_gpu import EveryGpu
 
 Say = Callable[[str], None]
 Proof = dict[str, list[AgentResult]]
@@ -43,6 +46,7 @@ class _Prover:
         self.end = monotonic() + plan.total_s
         self.notes = AgentResult()
         self.proof: Proof = {"proof": [self.notes]}
+        self.every: EveryGpu | None = None
 
     def run(self) -> Proof:
         """All levels of the plan, cheapest first."""
@@ -57,6 +61,9 @@ class _Prover:
                 except KeyboardInterrupt:  # what was measured is told all the same
                     forget()
                     self.interrupted()
+                finally:
+                    if self.every is not None:
+                        self.every.stop()
             samples += [sampler.result()] if sampler is not None else []
             if any(line.get("field") == "interrupted" for line in self.notes.lines):
                 break
@@ -103,6 +110,7 @@ class _Prover:
             return
         proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
         if len(proven) > 1:
+            self.start_speed(proven)
             self.child("collective_proof", "--devices", ",".join(str(ordinal_of(device)) for device in proven))
         for agent, levels in _LEVELS.items():
             if plan.level not in levels:
@@ -110,8 +118,8 @@ class _Prover:
             level, seconds = levels[plan.level]
             if "torch_proof" in self.proof and not proven:
                 self.leave_out(agent, *self.why_none())
-            elif agent == "torch_speed" and len(proven) > 1 and agent not in plan.left_out and sys.platform != "win32":
-                self.speed_of(proven)
+            elif agent == "torch_speed" and self.every is not None:
+                self.speed_of(self.every)
             else:
                 if len(proven) > 1 and agent not in plan.left_out:
                     self.on_first_alone(_WORDS[agent], agent, proven[1:])
@@ -143,20 +151,25 @@ class _Prover:
             seen = [number for line in result.lines for number in _ordinals(line)] if result is not None else []
             left = [number for number in left if seen and number > max(seen)]
 
-    def speed_of(self, devices: list[str]) -> None:
-        """Speed of several GPUs, each by a child of its own."""
-        from .every_gpu import AGENT, EveryGpu
+    def start_speed(self, devices: list[str]) -> None:
+        """Let the children for the speed of several GPUs import torch, while data passes between these."""
+        if sys.platform != "win32" and "torch_speed" not in self.plan.left_out and self.plan.level in SPEED:
+            from .every_gpu import EveryGpu
 
-        names = {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
+            names = {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
+            self.every = EveryGpu(self.plan, {d: names[d] for d in devices}, self.env, self.say, self.end)
+            self.every.begin()
+
+    def speed_of(self, every: EveryGpu) -> None:
+        """Speed of several GPUs, each by a child of its own."""
         if self.end - monotonic() < LEAST_S:
-            return self.leave_out(AGENT, "timeout", f"the {self.plan.total_s:.3g} s for the proof were over")
-        every = EveryGpu(self.plan, self.env, self.say, self.end)
+            return self.leave_out("torch_speed", "timeout", f"the {self.plan.total_s:.3g} s for the proof were over")
         try:
-            every.run({device: names[device] for device in devices})
+            every.run()
         finally:
-            self.proof[AGENT] = every.results()
+            self.proof["torch_speed"] = every.results()
             for where, step, why in every.not_measured():
-                self.leave_out(AGENT, "not-asked", why, step, where)
+                self.leave_out("torch_speed", "not-asked", why, step, where)
         return None
 
     def on_first_alone(self, step: str, agent: str, others: list[str]) -> None:

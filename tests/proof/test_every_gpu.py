@@ -137,8 +137,9 @@ def test_gpus_for_which_there_is_no_memory_are_named(fakes: Path, speedy: Path, 
     """Each child with torch takes 1.5 GB of the host's memory."""
     command = script_argv(str(speedy / "bin/python"), str(Path(torch_speed.__file__)))
     plan = Plan(level="quick", total_s=60, commands={"torch_speed": command}, cores=2, memory_mib=3500)
-    every = EveryGpu(plan, on_gpus(fakes, tmp_path, 4), lambda words: None, time.monotonic() + 60)
-    results = every.run({f"cuda:{n}": "NVIDIA H200" for n in range(4)})
+    models = {f"cuda:{n}": "NVIDIA H200" for n in range(4)}
+    every = EveryGpu(plan, models, on_gpus(fakes, tmp_path, 4), lambda words: None, time.monotonic() + 60)
+    results = every.run()
     assert [result.fault for result in results] == [None, None]
     measured = {line["rate"]["device"] for result in results for line in result.lines if "rate" in line}
     assert measured == {"cuda:0", "cuda:1"}
