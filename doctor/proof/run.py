@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, Any
 from ..targets.agent import AgentResult
 from ..targets.interrupts import forget
 from ..targets.process import Agent, start_agent, wait_agents
-from .plan import LEAST_S, SPEED, TRAINING, Plan, in_short, names_of, ordinal_of, ordinals_of
+from .kept import LEVELS, SOAK, WORDS, Kept, Proof
+from .plan import LEAST_S, SPEED, Plan, names_of, ordinal_of, ordinals_of
 from .sampler import Sampler
 
 if TYPE_CHECKING:
     from .every_gpu import EveryGpu
 
 Say = Callable[[str], None]
-Proof = dict[str, list[AgentResult]]
 _MAX_CHILDREN = 64
 """For one agent: each further one means that a device hung or died."""
 _START_S = 10.0
 """What a child needs beside the time that it measures: Python, torch, the context."""
-SOAK = "torch_soak"
-_LEVELS = {"torch_speed": SPEED, "training_speed": TRAINING}
-_WORDS = {
-    "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
-    "collective_proof": "data between GPUs", "training_speed": "small training",
-    "torch_soak": "sustained load",
-}  # fmt: skip
 
 
 def prove(plan: Plan, env: Mapping[str, str] | None = None, say: Say | None = None) -> Proof:
@@ -40,12 +33,11 @@ def prove(plan: Plan, env: Mapping[str, str] | None = None, say: Say | None = No
     return _Prover(plan, env, say or (lambda words: None)).run()
 
 
-class _Prover:
+class _Prover(Kept):
     def __init__(self, plan: Plan, env: Mapping[str, str] | None, say: Say) -> None:
-        self.plan, self.env, self.say = plan, env, say
+        super().__init__(plan)
+        self.env, self.say = env, say
         self.end = monotonic() + plan.total_s
-        self.notes = AgentResult()
-        self.proof: Proof = {"proof": [self.notes]}
         self.every: EveryGpu | None = None
 
     def run(self) -> Proof:
@@ -112,7 +104,7 @@ class _Prover:
         if len(proven) > 1:
             self.start_speed(proven)
             self.child("collective_proof", "--devices", ",".join(str(ordinal_of(device)) for device in proven))
-        for agent, levels in _LEVELS.items():
+        for agent, levels in LEVELS.items():
             if plan.level not in levels:
                 continue
             level, seconds = levels[plan.level]
@@ -121,8 +113,8 @@ class _Prover:
             elif agent == "torch_speed" and self.every is not None:
                 self.speed_of(self.every)
             else:
-                if len(proven) > 1 and agent not in plan.left_out:
-                    self.on_first_alone(_WORDS[agent], agent, proven[1:])
+                if proven:
+                    self.on_first_alone(agent, proven)
                 self.child(agent, "--device", "".join(proven[:1]), "--level", level, *self.less(seconds))
             if agent == "torch_speed":
                 self.once_more()
@@ -172,11 +164,6 @@ class _Prover:
                 self.leave_out("torch_speed", "not-asked", why, step, where)
         return None
 
-    def on_first_alone(self, step: str, agent: str, others: list[str]) -> None:
-        """Say that a measure is made on the first GPU alone."""
-        first = self.results("torch_proof")[0]["device"]
-        self.leave_out(agent, "not-asked", f"measured on {first} alone", step, in_short(others))
-
     def following(self, result: AgentResult, first: int) -> int | None:
         """The device to go on with after a child that did not come to its end; None where there is none."""
         seen = [number for line in result.lines for number in _ordinals(line)]
@@ -198,7 +185,7 @@ class _Prover:
             before = f" before cuda:{arguments[-1]}" if "--first" in arguments else ""
             self.leave_out(agent, "timeout", f"the {self.plan.total_s:.3g} s for the proof were over{before}")
             return None
-        words = _WORDS[agent]
+        words = WORDS[agent]
         self.say(words)
         step = "import torch"  # or whatever else it begins with
         process: Agent | None = None
@@ -215,7 +202,7 @@ class _Prover:
                 process.deadline = min(self.end, monotonic() + self.plan.silence_s(agent, step))
 
         process = start_agent([*self.plan.commands[agent], *arguments], self.end - monotonic(), self.env, heard)
-        process.on_wait = lambda words: self.say(f"{_WORDS[agent]}: {step}: {words}")
+        process.on_wait = lambda words: self.say(f"{WORDS[agent]}: {step}: {words}")
         wait()
         try:
             return self.keep(agent, arguments, wait_agents(process)[0], process)
@@ -224,55 +211,10 @@ class _Prover:
                 self.keep(agent, arguments, process.result(), process)
             raise
 
-    def keep(self, agent: str, arguments: tuple[str, ...], result: AgentResult, process: Agent) -> AgentResult:
-        """Note what a child wrote."""
-        result.lines.insert(0, {"run": list(arguments), "pid": getattr(process, "pid", 0)})
-        self.proof.setdefault(agent, []).append(result)
-        return result
-
-    def interrupted(self) -> None:
-        """Note that it was, in which agent, and which were not started."""
-        self.notes.lines.append({"field": "interrupted", "value": True})
-        wanted = ["torch_proof", *(name for name, levels in _LEVELS.items() if self.plan.level in levels)]
-        started = [name for name in self.proof if name != "proof"]
-        wanted += [SOAK] if self.plan.soak_s else []
-        for agent in dict.fromkeys((*started[-1:], *(name for name in wanted if name not in self.proof))):
-            words = "interrupted" if agent in started else "interrupted before it"
-            if agent not in self.plan.left_out:
-                self.leave_out(agent, "not-asked", words)
-
     def less(self, seconds: float) -> tuple[str, ...]:
         """`--seconds` where less time is left than the agent would take."""
         left = self.end - monotonic() - _START_S
         return () if left >= seconds else ("--seconds", f"{max(LEAST_S, left):.0f}")
-
-    def results(self, agent: str) -> list[dict[str, Any]]:
-        """The result objects of an agent so far, the last of each device; not of one on which its child ended."""
-        found: dict[str, dict[str, Any]] = {}
-        for result in self.proof.get(agent, ()):
-            rows = [line.get(agent) for line in result.lines]
-            found.update({row["device"]: row for row in rows if isinstance(row, dict) and "device" in row})
-            if result.fault is not None and result.lines:
-                found.pop(str(result.lines[-1].get("device", "")), None)
-        return [row for device, row in found.items() if isinstance(device, str)]
-
-    def why_none(self) -> tuple[str, str]:
-        """Why there is no device to measure on."""
-        lines = [line for result in self.proof["torch_proof"] for line in result.lines]
-        fault = next((result.fault for result in self.proof["torch_proof"] if result.fault), None)
-        if fault is not None:
-            return ("error" if fault in ("crash", "failed") else "timeout"), "torch's proof did not come to its end"
-        if any(line.get("field") == "import" and "error" in line for line in lines):
-            return "error", "torch does not import"
-        offered = [line.get("value") for line in lines if line.get("field") == "torch_devices"]
-        if [] in offered and self.plan.device != "cpu":
-            return "absent", "torch has no GPU here"
-        return "error", "torch computed right results on no device"
-
-    def leave_out(self, agent: str, reason: str, detail: str, step: str = "", device: str = "") -> None:
-        """Note that an agent was not started, or left these devices out, and why."""
-        about = {"agent": agent, "step": step or _WORDS[agent], "device": device or self.plan.device}
-        self.notes.lines.append({"ended": {**about, "fault": "skipped", "detail": detail}, "reason": reason})
 
 
 def _ordinals(line: dict[str, Any]) -> list[int]:

@@ -1,0 +1,78 @@
+"""What a proof has so far: the children's results, what they show, and what was left out and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..targets.agent import AgentResult
+from ..targets.process import Agent
+from .plan import SPEED, TRAINING, Plan, in_short
+
+Proof = dict[str, list[AgentResult]]
+SOAK = "torch_soak"
+LEVELS = {"torch_speed": SPEED, "training_speed": TRAINING}
+WORDS = {
+    "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
+    "collective_proof": "data between GPUs", "training_speed": "small training",
+    "torch_soak": "sustained load",
+}  # fmt: skip
+
+
+class Kept:
+    """The results of one proof, by agent; `notes`: of the prover itself."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.notes = AgentResult()
+        self.proof: Proof = {"proof": [self.notes]}
+
+    def keep(self, agent: str, arguments: tuple[str, ...], result: AgentResult, process: Agent) -> AgentResult:
+        """Note what a child wrote."""
+        result.lines.insert(0, {"run": list(arguments), "pid": getattr(process, "pid", 0)})
+        self.proof.setdefault(agent, []).append(result)
+        return result
+
+    def interrupted(self) -> None:
+        """Note that it was, in which agent, and which were not started."""
+        self.notes.lines.append({"field": "interrupted", "value": True})
+        wanted = ["torch_proof", *(name for name, levels in LEVELS.items() if self.plan.level in levels)]
+        started = [name for name in self.proof if name != "proof"]
+        wanted += [SOAK] if self.plan.soak_s else []
+        for agent in dict.fromkeys((*started[-1:], *(name for name in wanted if name not in self.proof))):
+            words = "interrupted" if agent in started else "interrupted before it"
+            if agent not in self.plan.left_out:
+                self.leave_out(agent, "not-asked", words)
+
+    def results(self, agent: str) -> list[dict[str, Any]]:
+        """The result objects of an agent so far, the last of each device; not of one on which its child ended."""
+        found: dict[str, dict[str, Any]] = {}
+        for result in self.proof.get(agent, ()):
+            rows = [line.get(agent) for line in result.lines]
+            found.update({row["device"]: row for row in rows if isinstance(row, dict) and "device" in row})
+            if result.fault is not None and result.lines:
+                found.pop(str(result.lines[-1].get("device", "")), None)
+        return [row for device, row in found.items() if isinstance(device, str)]
+
+    def why_none(self) -> tuple[str, str]:
+        """Why there is no device to measure on."""
+        lines = [line for result in self.proof["torch_proof"] for line in result.lines]
+        fault = next((result.fault for result in self.proof["torch_proof"] if result.fault), None)
+        if fault is not None:
+            return ("error" if fault in ("crash", "failed") else "timeout"), "torch's proof did not come to its end"
+        if any(line.get("field") == "import" and "error" in line for line in lines):
+            return "error", "torch does not import"
+        offered = [line.get("value") for line in lines if line.get("field") == "torch_devices"]
+        if [] in offered and self.plan.device != "cpu":
+            return "absent", "torch has no GPU here"
+        return "error", "torch computed right results on no device"
+
+    def on_first_alone(self, agent: str, devices: list[str]) -> None:
+        """Say that a measure is made on the first of these GPUs alone."""
+        first, *others = devices
+        if others and agent not in self.plan.left_out:
+            self.leave_out(agent, "not-asked", f"measured on {first} alone", device=in_short(others))
+
+    def leave_out(self, agent: str, reason: str, detail: str, step: str = "", device: str = "") -> None:
+        """Note that an agent was not started, or left these devices out, and why."""
+        about = {"agent": agent, "step": step or WORDS[agent], "device": device or self.plan.device}
+        self.notes.lines.append({"ended": {**about, "fault": "skipped", "detail": detail}, "reason": reason})
