@@ -13,6 +13,7 @@ from .clean import printable
 from .groups import MARK, counted, exit_words
 from .measured_sheets import Sheet, sheets
 from .measured_words import about
+from .plot_machine import render_machine
 from .plot_svg import drawable, render_svg
 from .svg import escape
 
@@ -117,6 +118,8 @@ def _measured(report: Report) -> list[str]:
     found = sheets(report)
     open_ = [sheet for sheet in found if sheet.title in OPEN]
     rows += [row for sheet in open_ for row in _sheet(sheet)]
+    machine = render_machine(report)
+    rows += ['<div class="picture">', machine.strip(), "</div>"] if machine else []
     for device in drawable(report):
         picture = render_svg(report, device)
         rows += ['<div class="picture">', picture.strip(), "</div>"]

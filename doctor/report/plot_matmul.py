@@ -63,6 +63,7 @@ def _row(
     bad = expected is not None and product.value < expected.low
     long = x.at(product.value / whole) - x.start
     d.rect(x.start, middle - tall * 0.22, long, tall * 0.44, LOW if bad else GOOD, about=_about(product))
+    whisker(d, x, product, middle, whole)
     scale, unit = (1e3, "G" + product.unit[1:]) if small and product.unit.startswith("T") else (1.0, product.unit)
     text = f"{number(product.value * scale)} {unit}"
     base = middle - tall / 2 - 5
@@ -70,6 +71,17 @@ def _row(
     if expected and expected.peak:
         share = f"{percent(100 * product.value / expected.peak)} of {number(expected.peak)}"
         d.text(x.start + 4 + text_width(text, 11.5, True) + 8, base, share, 11, MUTED)
+
+
+def whisker(d: Drawing, x: LinearAxis, rate: Rate, y: float, whole: float = 1.0) -> None:
+    """An error bar from the 10th to the 90th percentile, put around the median. `whole`: what is 1 on the axis."""
+    half = rate.value * min(rate.spread_percent, 100.0) / 200
+    low, high = x.at(max(x.low, (rate.value - half) / whole)), x.at(min(x.high, (rate.value + half) / whole))
+    if rate.spread_percent <= 0 or high - low < 1:
+        return
+    d.line(low, y, high, y, INK, 1.2)
+    for end in (low, high):
+        d.line(end, y - 3, end, y + 3, INK, 1.2)
 
 
 def _legend(d: Drawing, at: float) -> None:
