@@ -91,7 +91,8 @@ class Started:
         self._over = False
         self._devices: list[Line] = []
         gather_devices(self._devices.append, options.root)
-        self._gathering = Gathering(_work(options), options.deadline_s, self._notice if options.live else None)
+        notice, patience_s = self._notice if options.live else None, options.patience * options.deadline_s
+        self._gathering = Gathering(_work(options), options.deadline_s, notice, patience_s=patience_s)
         for name, command in driver_commands().items() if options.live and options.ask_driver else ():
             self._start(name, command, options.deadline_s)
 
@@ -143,7 +144,9 @@ class Started:
             agent.on_wait = _waiting(name, say)
         results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
         if "torch" not in results and self.options.import_torch:
-            self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started)))
+            if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started))):
+                say("files")  # nothing is known of the Python yet: a disk that is slow, or dead
+                self._gathering.wait()
             if "torch" in self._agents:
                 say("torch import")
                 self._agents["torch"].on_wait = _waiting("torch", say)

@@ -26,17 +26,28 @@ else:
     Line = dict
 
 
+_LONGER_S = 2.0
+"""So long it goes on until it is looked at again."""
+
+
 class Gathering:
     """A gatherer at work. `lines` grows while it runs; `wait` gives what there is at the end or at the deadline.
 
-    `on_line` is called with each line, in a thread.
+    `on_line` is called with each line, in a thread. A forked one that is slow and not dead (see patient/movement.py)
+    may take `patience_s` in all.
     """
 
     def __init__(
-        self, work: Work, deadline_s: float, on_line: Callable[[Line], None] | None = None, fork: bool = True
+        self,
+        work: Work,
+        deadline_s: float,
+        on_line: Callable[[Line], None] | None = None,
+        fork: bool = True,
+        patience_s: float = 0.0,
     ) -> None:
         self._on_line = on_line
         self._deadline = monotonic() + deadline_s
+        self._limit = monotonic() + max(deadline_s, patience_s)
         self._done = threading.Event()
         self._pid = 0
         self._lifeline = -1
@@ -52,9 +63,23 @@ class Gathering:
     def wait(self) -> list[Line]:
         """The lines; after a hang those that came before it (no `end` line is among them then)."""
         heard()
-        if not self._done.wait(max(0.0, self._deadline - monotonic())):
-            self.kill()
+        while not self._done.wait(max(0.0, self._deadline - monotonic())):
+            if not self._may_go_on():
+                self.kill()
+                break
+            heard()
         return list(self.lines)
+
+    def _may_go_on(self) -> bool:
+        """At its deadline: whether it still reads, computes or waits for a core, and there is time left for it."""
+        if not self._pid or monotonic() >= self._limit:
+            return False
+        from ..patient.movement import moves
+
+        if not moves(self._pid, None):
+            return False
+        self._deadline = min(self._limit, monotonic() + _LONGER_S)
+        return True
 
     def kill(self) -> None:
         """End the child, if it still runs."""
@@ -94,7 +119,7 @@ class Gathering:
         if self._pid == 0:
             os.close(source)
             os.close(self._lifeline)
-            _child(work, sink, held, int(self._deadline - monotonic()) + 5)
+            _child(work, sink, held, int(self._limit - monotonic()) + 5)
         os.close(sink)
         os.close(held)
         return os.fdopen(source, "rb")

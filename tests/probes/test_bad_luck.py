@@ -136,6 +136,24 @@ def test_what_came_before_a_hang_is_kept() -> None:
     assert isinstance(snapshot.driver.pci_devices, Missing) and snapshot.driver.pci_devices.reason == "timeout"
 
 
+@pytest.mark.slow
+def test_files_on_a_slow_disk_are_waited_for_and_those_on_a_dead_one_are_not() -> None:
+    """In a Python of their own: only without threads is the gatherer forked, and looked at."""
+    child = (
+        "import json, sys, time; from doctor.targets.local import Gathering\n"
+        "def work(emit):\n"
+        "    emit({'at': 'file'}); end = time.monotonic() + 1.5\n"
+        "    while time.monotonic() < end:\n"
+        "        open('/proc/self/stat').read() if sys.argv[1] == 'slow' else None; time.sleep(0.02)\n"
+        "    emit({'at': 'end'})\n"
+        "print(json.dumps(Gathering(work, 0.3, patience_s=float(sys.argv[2])).wait()))"
+    )
+    for kind, patience, ends in (("slow", 60, True), ("dead", 60, False), ("slow", 0, False)):
+        command = [sys.executable, "-c", child, kind, str(patience)]
+        lines = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        assert lines[0] == {"at": "file"} and ({"at": "end"} in lines) == ends, (kind, patience, lines)
+
+
 def test_a_gatherer_that_fails_is_told_in_one_line() -> None:
     def work(emit: Any) -> None:
         emit({"at": "file", "path": "/proc/version", "text": "Linux version 6.1 x\n"})
