@@ -76,13 +76,13 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
 
     gpu = next((gpu for gpu in known(s.gpus) or () if gpu.key == key), None)
     device = lost[0].now.device
-    busy = any(proof.busy for proof in known(s.measured.torch) or () if proof.device == device)
-    busy = busy or any(bool(known(load.others)) for load in known(s.measured.loads) or () if load.key == key)
+    busy = any(proof.busy for proof in known(s.measured.torch) or () if proof.device in device.split(">"))
+    busy = busy or any(bool(known(load.others)) for load in known(s.measured.loads) or () if load.key in key.split(">"))
     worst = min(lost, key=lambda change: change.percent)
     words = [f"{'; '.join(map(_words, sorted(lost, key=lambda c: c.percent)))}. {_software(s, base)}."]
     if busy:
         words.append("Another program was on this GPU: measure again when it is free.")
-    name = name_of(gpu) if gpu else device
+    name = name_of(gpu) if gpu else device.replace(">", " to ")
     return (CHECK.warn if busy else CHECK.fail)(
         f"{name}: {worst.was.kind} {worst.was.what} is {-worst.percent:.0f} % slower than in the earlier proof",
         " ".join(words),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..formats.record import Record
 from ..snapshot import Rate, Snapshot, known
 from ..snapshot.mask_uuids import Uuids
@@ -34,20 +36,18 @@ class Compared(Record):
 
 def baseline_of(s: Snapshot, regression_percent: float) -> Baseline:
     """What a later proof can be held against: of a Snapshot with measurements."""
-    rates = []
-    for rate in known(s.measured.rates) or ():
-        gpu = gpu_of(s, rate.device) if rate.device != "cpu" else None
-        rates.append(
-            BaselineRate(
-                key=_masked(gpu.key) if gpu else rate.device,
-                kind=rate.kind,
-                what=rate.what,
-                value=rate.value,
-                unit=rate.unit,
-                spread_percent=rate.spread_percent,
-                gpu=(known(gpu.name) or "") if gpu else "",
-            )
+    rates = [
+        BaselineRate(
+            key=_masked(key),
+            kind=rate.kind,
+            what=rate.what,
+            value=rate.value,
+            unit=rate.unit,
+            spread_percent=rate.spread_percent,
+            gpu=name,
         )
+        for rate, key, name in _figures(s)
+    ]
     return Baseline(
         rates=tuple(rates),
         driver=known(s.driver.kernel_version) or "",
@@ -61,9 +61,7 @@ def compared(s: Snapshot, b: Baseline) -> Compared:
     """This Snapshot's rates beside those of the earlier proof, GPU by key."""
     now: dict[tuple[str, str, str], tuple[Rate, str]] = {}
     here = {_masked(gpu.key) for gpu in known(s.gpus) or ()} | {"cpu"}
-    for rate in known(s.measured.rates) or ():
-        gpu = gpu_of(s, rate.device) if rate.device != "cpu" else None
-        key = gpu.key if gpu else rate.device
+    for rate, key, _ in _figures(s):
         here.add(_masked(key))
         now[_masked(key), rate.kind, rate.what] = rate, key
     changes, left_out, gone = [], [], []
@@ -71,11 +69,26 @@ def compared(s: Snapshot, b: Baseline) -> Compared:
         found = now.get((was.key, was.kind, was.what))
         if found and was.value > 0 and found[0].value > 0 and found[0].unit == was.unit:
             changes.append(_change(was, *found))
-        elif was.key in here:
+        elif set(was.key.split(">")) <= here:
             left_out.append(was)
         else:
             gone.append((was.gpu, was.key))
     return Compared(tuple(changes), tuple(dict.fromkeys(gone)), tuple(left_out))
+
+
+def _figures(s: Snapshot) -> Iterator[tuple[Rate, str, str]]:
+    """Every measured rate with the key of its GPU (of a pair: both keys) and its name."""
+    for rate in known(s.measured.rates) or ():
+        if rate.kind != "pair":
+            gpu = gpu_of(s, rate.device) if rate.device != "cpu" else None
+            yield rate, gpu.key if gpu else rate.device, (known(gpu.name) or "") if gpu else ""
+    for pair in known(s.measured.pairs) or ():
+        ends = gpu_of(s, pair.source), gpu_of(s, pair.target)
+        speed = known(pair.gb_s)
+        if speed and known(pair.right) and ends[0] and ends[1]:
+            made = Rate(kind="pair", device=f"{pair.source}>{pair.target}", what="copy", value=speed, unit="GB/s",
+                        spread_percent=pair.spread_percent)  # fmt: skip
+            yield made, f"{ends[0].key}>{ends[1].key}", known(ends[0].name) or ""
 
 
 def _change(was: BaselineRate, now: Rate, key: str) -> Change:

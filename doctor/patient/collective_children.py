@@ -21,6 +21,8 @@ COPY_BYTES = (64 << 20, 4 << 20)
 COPIES = 5
 """Times that are taken, each of as many copies as take BATCH_MS, IN_A_BATCH at most."""
 BATCH_MS, IN_A_BATCH = 4.0, 16
+CHECKED = 3
+"""Copies that are compared, each into memory that held something else."""
 SMALL_COPIES = 50
 """Of four bytes each, between two events: their latency."""
 REDUCED = 1 << 18
@@ -77,7 +79,7 @@ def copy_pair(out: Out, torch: Any, source: str, target: str, line: Line) -> Non
                 first = copies_ms(torch, there, here, 1)
                 batch = max(1, min(IN_A_BATCH, int(BATCH_MS / first))) if first > 0 else IN_A_BATCH
                 times = sorted(copies_ms(torch, there, here, batch) / batch for _ in range(COPIES))
-                wrong = int((here.cpu() != sent).sum())
+                wrong = wrong_numbers(torch, there, here, sent.to(target), ends)
                 if first < BATCH_MS:  # else the link is so slow that its latency says nothing
                     one, other = there[:1], here[:1]
                     copies_ms(torch, one, other, 1)
@@ -91,13 +93,27 @@ def copy_pair(out: Out, torch: Any, source: str, target: str, line: Line) -> Non
             continue
         line["right"] = not wrong
         if wrong:
-            line["error"] = "%d of %d numbers came wrong" % (wrong, size // 4)
+            line["error"] = "%d of %d numbers came wrong" % (wrong, CHECKED * size // 4)
         median = times[COPIES // 2]
         if median > 0:
             line["gb_s"] = round(size / median / 1e6, 3)
             line["spread_percent"] = round(100 * (times[-1] - times[0]) / median, 1)
             line["mib"] = size >> 20
         return
+
+
+def wrong_numbers(torch: Any, source: Any, target: Any, expected: Any, ends: Sequence[int]) -> int:
+    """How many numbers of some copies are not what they must be. `expected` came to the target from the host: so the
+    way back has no part in it."""
+    wrong = 0
+    for number in range(CHECKED):
+        target.fill_(number)
+        torch.cuda.synchronize(ends[1])
+        target.copy_(source, non_blocking=True)
+        for end in ends:
+            torch.cuda.synchronize(end)
+        wrong += int((target != expected).sum())
+    return wrong
 
 
 def copies_ms(torch: Any, source: Any, target: Any, count: int) -> float:

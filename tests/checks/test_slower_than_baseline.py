@@ -18,6 +18,8 @@ from doctor.snapshot.redact import redact
 
 from ..judging import POLICY, ids, report, run
 from ..proof.stories import BOARDS, KEY, changed, loads, proven
+from .test_gpu_link_slow import one_slow, switched
+from .test_gpu_slower_than_siblings import key
 
 ID = "slower-than-baseline"
 B = BOARDS["h100"]
@@ -136,3 +138,18 @@ def test_a_rate_of_the_processor_has_no_gpu() -> None:
     before = changed(proven(B), rates=(rate,))
     status, _, findings, _ = held(changed(before, rates=(replace(rate, value=1.0),)), before)
     assert status == "fail" and findings[0].subject == "cpu"
+
+
+def test_a_slow_link_is_found_by_the_keys_of_both_gpus() -> None:
+    def at(rate: float) -> Snapshot:
+        return switched(one_slow(rate, 380.0, 2, 6))
+
+    before = at(380.0)
+    status, _, findings, _ = held(at(380.0), before)
+    assert status == "pass" and "No rate changed" in findings[0].title
+    status, _, findings, policy = held(at(300.0), before)
+    lost = [f for f in findings if f.status == "fail"]
+    assert {f.subject for f in lost} == {f"{key(2)}>{key(6)}", f"{key(6)}>{key(2)}"} and "cuda:2 to cuda:6" in lost[
+        0
+    ].title
+    assert all(key(2) not in rate.key for rate in (policy.baseline.rates if policy.baseline else ()))
