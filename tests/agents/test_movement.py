@@ -57,26 +57,41 @@ def run(code: str, step: str, deadline_s: float, patience_s: float, heard: Calla
     return wait_agents(agent)[0]
 
 
-@for_each(
-    ("code", "step", "fault", "words"),
-    [
-        (STAND, "import torch", "hang", ""),
-        (STAND, "cuInit", "hang", ""),
-        (SPIN, "import torch", "slow", "still computing"),
-        (SPIN, "cuInit", "hang", ""),  # a driver that spins never comes back
-        (READ, "import torch", "slow", "the disk is slow"),
-        (READ, "convolution", "slow", "the disk is slow"),  # the first load of cuDNN
-    ],
-)
+ROWS = [
+    (STAND, "import torch", "hang", ""),
+    (READ, "convolution", "slow", "the disk is slow"),  # the first load of cuDNN
+    (SPIN, "cuInit", "hang", ""),  # a driver that spins never comes back
+    (STAND, "cuInit", "hang", ""),
+    (SPIN, "import torch", "slow", "still computing"),
+    (READ, "import torch", "slow", "the disk is slow"),
+]
+NAMES = ("code", "step", "fault", "words")
+
+
+@for_each(NAMES, ROWS[:2])
+def test_a_child_that_stands_still_and_one_that_reads(
+    tmp_path: Path, code: str, step: str, fault: str, words: str
+) -> None:
+    judged(tmp_path, code, step, fault, words)
+
+
+@pytest.mark.slow
+@for_each(NAMES, ROWS)
 def test_what_a_silent_child_does(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None:
+    judged(tmp_path, code, step, fault, words)
+
+
+def judged(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None:
     heard: list[str] = []
+    times = (3.0, 5.0) if code == SPIN else (0.4, 0.8)  # others want the cores too
     with trickle(tmp_path / "fifo", 60) if code == READ else threading.Lock() as fifo:
-        result = run(code.format(fifo=fifo) if code == READ else code, step, 0.4, 0.8, heard.append)
+        result = run(code.format(fifo=fifo) if code == READ else code, step, *times, heard.append)
     assert (result.fault, result.guilty, result.returncode) == (fault, step, -9), result.waits
     assert words in result.waits and bool(heard) == (fault == "slow")
     assert bool(result.waits) == (fault == "slow")
 
 
+@pytest.mark.slow
 def test_one_that_reads_slowly_comes_to_its_end(tmp_path: Path) -> None:
     heard: list[str] = []
     with trickle(tmp_path / "fifo", 1.2) as fifo:
@@ -85,12 +100,14 @@ def test_one_that_reads_slowly_comes_to_its_end(tmp_path: Path) -> None:
     assert result.seconds > 0.4 and set(heard) == {"the disk is slow"}
 
 
+@pytest.mark.slow
 def test_one_that_stands_still_after_it_was_slow_hangs(tmp_path: Path) -> None:
     with trickle(tmp_path / "fifo", 0.8) as fifo:
         result = run(READ.format(fifo=fifo) + "\n" + STAND, "import torch", 0.5, 60.0, lambda words: None)
     assert result.fault == "hang" and 0.5 < result.seconds < 30
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs a core that others may take wholly")
 def test_one_without_a_core_is_not_timed() -> None:
     """It may run only when nobody else wants its core, and somebody always does."""

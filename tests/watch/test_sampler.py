@@ -124,8 +124,8 @@ def test_six_calls_for_each_gpu_and_sample_at_most(on_machine: OnMachine, tmp_pa
     """On eight GPUs, with and without GPM, at work and idle, MIG or not, and none of them is left out of a round."""
     cases = [
         ("h200x8", {"gpu.*.gpm": "90 40 30 1 1 1 1"}, WATCHING),
-        ("h200x8", {"gpu.*.pcie.rx": "5", "gpu.*.nvlink.rate": "5 5"}, WATCHING),
-        ("h200x8", {}, ()),
+        ("h200x8", {"gpus": "2", "gpu.*.pcie.rx": "5", "gpu.*.nvlink.rate": "5 5"}, WATCHING),
+        ("h200x8", {"gpus": "2"}, ()),
         ("a100-mig", {}, WATCHING),
     ]
     for number, (name, changes, more) in enumerate(cases):
@@ -134,9 +134,7 @@ def test_six_calls_for_each_gpu_and_sample_at_most(on_machine: OnMachine, tmp_pa
         machine = Machine(name, {**machine.scenario, **busy, **changes}, machine.files)
         log = tmp_path / f"calls{number}"
         count = int(machine.scenario["gpus"])
-        lines, _ = lines_until(
-            on_machine(machine, GPUDOCTOR_FAKE_CALLS=str(log)), count * ROUNDS, command("--interval", "0.02", *more)
-        )
+        lines, _ = lines_until(on_machine(machine, GPUDOCTOR_FAKE_CALLS=str(log)), count * ROUNDS, command(*more))
         assert [one.gpu for one in parse_samples(lines)][: count * ROUNDS] == list(range(count)) * ROUNDS
         for gpu in range(count):
             logged = [line.split() for line in log.read_text().splitlines() if line.startswith("call ")]
