@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..findings.measured_results import checked_words, unchecked
+from ..findings.measured_soak import courses
 from ..judge.report import Report
 from ..snapshot import Missing, known
 from ..snapshot.measured import Load, Measured, Rate
 from .amounts import amount, memory, number, percent
 from .expected import band, limits, path_of
 from .figures import counts, devices, intensity, matmuls, memory_parts, operations, rates, shown, step_parts, sweep
+from .measured_soak import soak_words
 from .measured_tables import celsius, range_words, reasons
 from .measured_words import bytes_rule, collective_words, driver_evidence, ended, evidence, model_of, pair_words
 from .watch_block import pace_words, watch_notes, watch_rows, watched_words
@@ -44,7 +46,7 @@ def sheets(report: Report) -> list[Sheet]:
     found += [_sweep(report, device) for device in devices(m)]
     found += [_counted(m, "loader", "Loader", "Workers")]
     found += [_counted(m, "copies", "Several copies of a model at once", "Copies")]
-    found += [_cpu(m), _loads(m), _together(m), _ended(m)]
+    found += [_cpu(m), _loads(m), _together(m), _soaked(m), _ended(m)]
     return [sheet for sheet in found if sheet.rows]
 
 
@@ -192,6 +194,11 @@ def _together(m: Measured) -> Sheet:
     c = m.collective
     rows += [(f"all-reduce by {c.backend} over {c.ranks} devices", collective_words(c))] if c is not None else []
     return Sheet("Between GPUs", ("What", "Result"), rows)
+
+
+def _soaked(m: Measured) -> Sheet:
+    rows = [(course.device, ", ".join(soak_words(course))) for course in courses(m)]
+    return Sheet("Sustained load", ("Device", "Course"), rows)
 
 
 def _ended(m: Measured) -> Sheet:

@@ -14,6 +14,7 @@ from .groups import MARK, counted, exit_words
 from .measured_sheets import Sheet, sheets
 from .measured_words import about
 from .plot_machine import render_machine
+from .plot_soak import render_soak
 from .plot_svg import drawable, render_svg
 from .svg import escape
 
@@ -120,6 +121,8 @@ def _measured(report: Report) -> list[str]:
     rows += [row for sheet in open_ for row in _sheet(sheet)]
     machine = render_machine(report)
     rows += ['<div class="picture">', machine.strip(), "</div>"] if machine else []
+    soak = render_soak(report)
+    rows += ['<div class="picture">', soak.strip(), "</div>"] if soak else []
     for device in drawable(report):
         picture = render_svg(report, device)
         rows += ['<div class="picture">', picture.strip(), "</div>"]

@@ -15,9 +15,11 @@ from doctor.judge.report import Report
 from doctor.report.plot_html import render_html
 from doctor.report.plot_machine import render_machine
 from doctor.report.plot_matmul import GOOD, LOW
+from doctor.report.plot_soak import render_soak
 from doctor.report.plot_svg import render_svg
 from doctor.report.svg import INK
-from doctor.snapshot import PairProof, known
+from doctor.report.terminal import Display, render_terminal
+from doctor.snapshot import PairProof, SoakPoint, known
 
 from ..checks.test_gpu_link_slow import one_slow, switched
 from ..checks.test_gpu_slower_than_siblings import eight
@@ -26,6 +28,7 @@ from ..judging import report
 from ..proof.stories import BOARDS, changed, proven, rates
 from .measured_mutants import by_an_enemy, with_holes
 from .measured_samples import told, two_gpus
+from .samples import LAYERS
 from .test_plot_svg import SVG, texts
 
 BAR = f'stroke="{INK}" stroke-width="1.2"'
@@ -105,6 +108,31 @@ def test_the_page_holds_it_in_light_and_dark() -> None:
         if max(int(c[i : i + 2], 16) for i in (1, 3, 5)) - min(int(c[i : i + 2], 16) for i in (1, 3, 5)) < 40
     }
     assert grey and all(f'[{kind}="{colour}"]' in dark for kind, colour in grey), grey
+
+
+def soaked(falls: bool = True) -> Report:
+    """Eight GPUs for ten minutes, cuda:3 slower from the middle on."""
+    points = tuple(
+        SoakPoint(
+            device=f"cuda:{g}", what="bf16", at_s=10.0 * n, seconds=10.0, rate=740.0 * (0.7 if g == 3 and n > 30 and falls else 1),
+            clock_sm_mhz=1900.0 - n, power_w=690.0, temperature_max_c=50 + n // 3, compared=9,
+        )
+        for g in range(8)
+        for n in range(60)
+    )  # fmt: skip
+    return report(changed(eight(), soak=points))
+
+
+def test_the_course_of_a_load_is_drawn_for_each_gpu() -> None:
+    root = ElementTree.fromstring(render_soak(soaked()))
+    lines = [line.get("stroke") for line in root.iter(f"{SVG}polyline")]
+    assert len(lines) == 4 * 8 and lines.count(LOW) == 4 and len(set(lines)) == 8
+    assert LOW not in render_soak(soaked(falls=False))
+    words = [t.words for t in texts(root)]
+    assert {"Sustained load, 600 s", "SM clock, MHz", "Power, W", "Temperature, C", "cuda:7"} <= set(words)
+    page = render_html(soaked())
+    assert "Sustained load, 600 s" in page and "518 TFLOP/s at last (-30 %)" in page
+    assert "Sustained load" in render_terminal(soaked(), LAYERS, Display()) and render_soak(sick()) == ""
 
 
 def test_two_gpus_of_a_sample() -> None:
