@@ -12,9 +12,9 @@ How to fix it: run gpudoctor where the fact can be read (on the host, as root, o
 tell gpudoctor what to expect: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
 
 Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with PyTorch installed
-its build and the architectures that it holds, and an end of `import torch` where that was only slow (a slow disk, no
-free core): --timeout gives it more time. Each package named by --require. An empty list does not count as an
-answer, and neither does one of which only a part was looked at. What the user's own flags left out is never required.
+its build, the architectures that it holds, and the end of an `import torch` that was only slow (--timeout gives it more
+time); each package named by --require. An empty list does not count as an answer, and neither does one of which only a
+part was looked at. What the user's own flags left out is never required.
 
 Source: gpudoctor's own rules for the verdict.
 """
