@@ -209,9 +209,11 @@ class Tensor(base.Tensor):
         size = self.numel() * self.element_size()
         if other.device == self.device:
             _spend(self.device, 2 * size / MEMORY_GBS / 1e9 / _share(self.device))
+        elif "cpu" not in (self.device, other.device):
+            _spend(other.device, size / PEER_GBS / 1e9)
         else:
             gpu = other.device if self.device == "cpu" else self.device
-            _hang(gpu, "copy" if size > 1 << 24 and "cpu" in (self.device, other.device) else "")
+            _hang(gpu, "copy" if size > 1 << 24 else "")
             _spend(gpu, size / LINK_GBS / 1e9 / (_told["far_share"] if self.far or other.far else 1.0))
             if not non_blocking:
                 _wait(gpu)
