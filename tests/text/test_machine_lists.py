@@ -142,10 +142,9 @@ NODE = "k8s-gpu-not-advertised"
         (OFFER.format(0), NODE),
         (ZERO, ""),
         (ZERO + OFFER.format(0), NODE),
-        (PENDING, NODE),
+        (PENDING + OFFER.format(0), NODE),
         (PENDING + OFFER.format(8), ""),
         (PENDING + "Allocated resources:\n  nvidia.com/gpu     8             8\n", ""),
-        (PENDING + ZERO, NODE),
         ("Allocatable:\n  nvidia.com/gpu: 1\n" + PENDING, ""),
     ],
 )

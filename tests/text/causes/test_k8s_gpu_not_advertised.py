@@ -11,10 +11,6 @@ ID = "k8s-gpu-not-advertised"
 @for_each(
     ("text", "command"),
     [
-        (
-            "Warning  FailedScheduling  0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
-            "kubectl describe nodes",
-        ),
         ("kubernetes: True\nnvidia.com/gpu: 0", "kubectl describe nodes"),
         (
             "No devices found. Waiting indefinitely.\nkubernetes: True",
@@ -30,6 +26,7 @@ def test_words_that_decide(text: str, command: str) -> None:
     "text",
     [
         "Warning  FailedScheduling  0/3 nodes are available: 3 Insufficient cpu.",
+        "Warning  FailedScheduling  0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",  # they may all be taken
         "kubernetes: True\nAllocatable:\n  nvidia.com/gpu: 8",
         "Could not load NVML library: libnvidia-ml.so.1",
     ],
