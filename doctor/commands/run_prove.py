@@ -87,7 +87,8 @@ def _baseline(flags: dict[str, Any]) -> Baseline | None:
 
     if flags["baseline"] == flags["from_"] == "-":
         raise Refusal("--baseline and --from cannot both be standard input")
-    found = baseline_of(read_report(flags["baseline"]).snapshot, 10.0 if percent is None else percent)
+    snapshot = read_report(flags["baseline"]).snapshot
+    found = baseline_of(snapshot, snapshot.target.gathered_at[:10], 10.0 if percent is None else percent)
     if not found.rates:
         raise Refusal(f"{flags['baseline']} holds no measured rates (gpudoctor prove --quick --format json)")
     return found

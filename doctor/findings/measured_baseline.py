@@ -34,8 +34,8 @@ class Compared(Record):
     left_out: tuple[BaselineRate, ...]
 
 
-def baseline_of(s: Snapshot, regression_percent: float) -> Baseline:
-    """What a later proof can be held against: of a Snapshot with measurements."""
+def baseline_of(s: Snapshot, day: str, regression_percent: float) -> Baseline:
+    """What a later proof can be held against: of a Snapshot with measurements, gathered on that day."""
     rates = [
         BaselineRate(
             key=_masked(key),
@@ -52,7 +52,7 @@ def baseline_of(s: Snapshot, regression_percent: float) -> Baseline:
         rates=tuple(rates),
         driver=known(s.driver.kernel_version) or "",
         torch=known(s.torch.version) or "",
-        day=s.target.gathered_at[:10],
+        day=day,
         regression_percent=regression_percent,
     )
 

@@ -26,7 +26,7 @@ B = BOARDS["h100"]
 
 
 def held(s: Snapshot, before: Snapshot, percent: float = 10.0) -> tuple[str, str, list[Any], Policy]:
-    policy = replace(POLICY, baseline=baseline_of(before, percent))
+    policy = replace(POLICY, baseline=baseline_of(before, "2026-11-01", percent))
     return *run(ID, s, policy), policy
 
 
