@@ -38,6 +38,10 @@ _BEFORE, _AFTER = 2, 2
 _MOST_RANKED = 12
 _MOST_EXPLAINED = 6
 """Causes of which the line is told that weighs most."""
+_NONE_COUNTED = lazy(
+    r"(?i)(?:error|correctable|fault|failure|replay|retr(?:y|ie))\w{0,3}(?: \w{1,12}){0,2} {0,40}[:=] ?0$"
+)
+"""A count of faults, of which there were none: its words are no sign of one."""
 _WORD = lazy(r"[a-z_]{2,}|\d+(?:\.\d+)*")
 
 
@@ -73,7 +77,7 @@ def relevant(lines: list[Line], heard: Collection[int]) -> list[Line]:
 def _bounded(lines: Iterable[Line]) -> Iterator[Line]:
     room, seen = _MOST_CHARACTERS, set()
     for line in lines:
-        if line.text in seen:
+        if line.text in seen or (line.text.endswith("0") and _NONE_COUNTED.search(line.text)):
             continue
         seen.add(line.text)
         if (room := room - len(line.text)) < 0:
