@@ -71,6 +71,7 @@ def watched(m: Measured, w: Watch) -> Watched:
 
 def _resident(loads: list[Load], share: str, copies: Watched | None) -> Watched:
     """A kernel was on the GPU nearly all the time: does it work?"""
+    loads = [load for load in loads if (known(load.utilization_percent) or 0.0) >= IDLE_PERCENT] or loads
     states = [(load, working(load)) for load in loads]
     waiting = [load for load, works in states if works is False]
     working_ones = [load for load, works in states if works]

@@ -71,6 +71,12 @@ def test_the_gpu_that_works_while_the_others_wait_is_named() -> None:
     assert "1 of its 2 GPUs waited" in done.watch_reason and f"{OTHER} was at work" in done.watch_reason
 
 
+def test_a_gpu_without_a_kernel_does_not_wait_in_one() -> None:
+    idle = {"key": OTHER, "power_w": 72.0, "utilization_percent": 0.0}
+    done = judged({**SPINS, "gpu_keys": (KEY, OTHER)}, {"power_w": 600.0}, idle)
+    assert (done.watch_bound, "600 of 700 W" in done.watch_reason) == ("gpu", True)
+
+
 def test_a_board_of_70_watts_at_work_is_at_work() -> None:
     """An L4 or T4 draws a third of its limit with a context and nothing to do."""
     for power, bound in ((32.0, "waiting"), (58.0, "gpu")):
