@@ -1,6 +1,6 @@
 """Agent: proof that data gets from device to device; JSON lines on stdout. Standard library and torch (1.13 on).
 
-Run under the patient's Python: `python collective_proof.py [--devices 0,1] [--seconds S]`, or with
+Run under the patient's Python: `python collective_proof.py [--devices 0,1] [--seconds S] [--only-pairs]`, or with
 `--device cpu --ranks N` for an all-reduce between processes on the CPU. It starts torch in children of its own, so a
 copy that never ends costs one child: first the pairs (each ordered pair of up to eight devices, neighbours in the ring
 above), then one all-reduce with a rank a device: NCCL, else gloo. Each of the two may take S seconds. Lines: {"begin":
@@ -53,6 +53,8 @@ class Parent:
             names, backend = self.pairs(), "nccl" if self.torch_answer.get("nccl") else "gloo"
             if not self.torch_answer:
                 return
+        if self.flags.only_pairs:
+            return
         if len(names) < 2:
             self.out.leave_out("collective", "fewer than two devices: nothing to pass between them")
         elif self.torch_answer.get("distributed") is False:
@@ -202,6 +204,7 @@ def flags_of(arguments: Sequence[str]) -> Any:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--devices", default="", help="numbers of CUDA devices, 0,1,2; without it every one")
     parser.add_argument("--ranks", type=int, default=2, help="with --device cpu: how many processes")
+    parser.add_argument("--only-pairs", action="store_true", help="no all-reduce")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="limit of the pairs, and of the all-reduce")
     for name, kind in (("--pairs-from", int), ("--rank", int), ("--seed", int), ("--backend", str), ("--store", str)):
         parser.add_argument(name, type=kind, help=argparse.SUPPRESS)

@@ -69,6 +69,7 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
                 _end(agent, result, found)
                 gaps[agent] = fault_missing(result)
     found["rate"] = _alone_at_last(found["rate"])
+    found["pair"] = _measured_last(found["pair"])
     found["torch_proof"] = list({proof.device: proof for proof in found["torch_proof"]}.values())
     if "import" in fields:
         gaps["torch_proof"] = fields["import"]
@@ -93,6 +94,16 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
     from .measured_loads import with_samples
 
     return with_samples(with_keys(measured), proof, visible)
+
+
+def _measured_last(pairs: list[PairProof]) -> list[PairProof]:
+    """A pair that was measured again stands for what it was then; once wrong, it stays wrong."""
+    found: dict[tuple[str, str], PairProof] = {}
+    for pair in pairs:
+        before = found.get((pair.source, pair.target))
+        if before is None or before.right is not False:
+            found[pair.source, pair.target] = pair
+    return list(found.values())
 
 
 def _alone_at_last(rates: list[Rate]) -> list[Rate]:

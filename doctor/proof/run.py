@@ -103,7 +103,9 @@ class _Prover(Kept):
         proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
         if len(proven) > 1:
             self.start_speed(proven)
-            self.child("collective_proof", "--devices", ",".join(str(ordinal_of(device)) for device in proven))
+            from .links import measure
+
+            measure(proven, self.child)
         for agent, levels in LEVELS.items():
             if plan.level not in levels:
                 continue

@@ -7,6 +7,7 @@ no name that torch 1.13 lacks. FAKE_TORCH (JSON) tells what is there and what go
   room (elements of the largest tensor that fits), faults {"cuda:0": {STEP: FAULT}} with the steps context, fill, mm,
   conv, copy, work (the square product that is timed) and the faults wrong, unwritten, slow, hang, crash; any other
   text is raised as torch raises it.
+pair_gbs {"cuda:0>cuda:1": GB/s, "other": GB/s} with first_gbs (the same, in the first process) and `shared`, a folder.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _told = json.loads(os.environ.get("FAKE_TORCH", "{}"))
 _faults = _told.get("faults", {})
 _sticking = set()
 _jitted = []
+_clock = [0.0]
 
 __version__ = "1.13.1+cu117"
 version = SimpleNamespace(cuda="11.7")
@@ -52,11 +54,28 @@ def _at(step, device):
         time.sleep(0.06)
     elif fault == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
-    elif fault and fault not in ("wrong", "unwritten", "slow"):
+    elif fault and fault not in ("wrong", "unwritten"):
         if "illegal memory access" in fault:
             _sticking.add(device)
         raise RuntimeError(fault)
     return fault
+
+
+def _pass(pair, size):
+    """Put a copy between two GPUs on the clock that events show."""
+    rates = _told.get("pair_gbs", {"other": 380.0})
+    if "first_gbs" in _told and _is_first():
+        rates = {**rates, **_told["first_gbs"]}
+    _clock[0] += 2e-6 + size / 1e9 / rates.get(pair, rates["other"])
+
+
+def _is_first():
+    """Whether this is the first process that copies, by a file in `shared`."""
+    marker = os.path.join(_told["shared"], "first")
+    with contextlib.suppress(FileExistsError), open(marker, "x") as file:
+        file.write(str(os.getpid()))
+    with open(marker) as file:
+        return file.read() == str(os.getpid())
 
 
 class Tensor:
@@ -93,7 +112,10 @@ class Tensor:
         return self
 
     def copy_(self, other, non_blocking=False):
-        fault = _at("copy", other.device + ">" + self.device)
+        pair = other.device + ">" + self.device
+        fault = _at("copy", pair)
+        if "cpu" not in pair:
+            _pass(pair, 4 * math.prod(self.shape))
         if fault != "unwritten":
             self.value = other.value + (fault == "wrong")
         return self
@@ -191,7 +213,7 @@ class _Event:
         self.at = 0.0
 
     def record(self):
-        self.at = time.perf_counter()
+        self.at = _clock[0]
 
     def synchronize(self):
         pass

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from doctor.probes.measured import parse_measured
+from doctor.proof.links import standing_out
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import CollectiveProof, Measured, PairProof
 from doctor.targets.agent import AgentResult
@@ -288,3 +289,29 @@ def test_wrong_arguments(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     result = run("collective_proof", environment(tmp_path), *arguments)
     assert (result.returncode, result.lines) == (2, []) and "usage: collective_proof" in result.stderr_tail
     assert fields(result) == {}
+
+
+def test_pairs_that_stand_out_are_few() -> None:
+    def lines(*slow: str) -> list[dict[str, Any]]:
+        names = [(f"cuda:{a}", f"cuda:{b}") for a in range(5) for b in range(5) if a != b]
+        return [
+            {"pair": {"source": a, "target": b, "gb_s": 12.0 if f"{a[5:]}>{b[5:]}" in slow else 380.0}}
+            for a, b in names
+        ]
+
+    assert standing_out(lines()) == standing_out([]) == standing_out([{"pair": {"gb_s": "x"}}, {"pair": 3}]) == []
+    assert standing_out(lines("3>1", "1>3", "2>0")) == [("cuda:1", "cuda:3"), ("cuda:0", "cuda:2")]
+    assert standing_out(lines("0>1", "0>2", "0>3", "0>4", "1>2")) == [], "many: so the machine is built"
+
+
+def test_a_pair_that_was_wrong_once_stays_wrong() -> None:
+    first = {"source": "cuda:0", "target": "cuda:1", "right": False, "gb_s": 5.0}
+    again = {**first, "right": True, "gb_s": 300.0}
+    for both, kept in (
+        ([first, again], (False, 5.0)),
+        ([again, first], (False, 5.0)),
+        ([again, {**again, "gb_s": 9.0}], (True, 9.0)),
+    ):
+        result = AgentResult(lines=[{"pair": row} for row in both])
+        (pair,) = measured(result).pairs  # type: ignore[misc]
+        assert (pair.right, pair.gb_s) == kept

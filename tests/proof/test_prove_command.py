@@ -286,13 +286,27 @@ def _alive(pid: int) -> bool:
 
 
 def test_a_slow_nvlink_pair_is_named(fakes: Path, fake: Path, tmp_path: Path) -> None:
-    """60 ms for 64 MiB between two GPUs that 18 links join: 1.1 GB/s; the others take no time."""
-    told: dict[str, Any] = {"devices": 3, "faults": {"cuda:0>cuda:2": {"copy": "slow"}}}
-    env = variables(fakes, tmp_path, "h200x8", {"gpus": "3"}, **told)
+    """12 GB/s between two of three GPUs that 18 links join each; the others have 380."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    told: dict[str, Any] = {"pair_gbs": {"other": 380.0, "cuda:0>cuda:2": 12.0}, "shared": str(shared)}
+    env = variables(fakes, tmp_path, "h200x8", {"gpus": "3"}, devices=3, **told)
     found = report(["prove", "--quick", "--python", str(fake)], env)
     (slow,) = [f for f in found["findings"] if f["id"] == "gpu-link-slow"]
     assert slow["facts"]["pairs"] == [["cuda:0", "cuda:2"]] and slow["facts"]["nvlinks"] == 18
-    assert slow["facts"]["gb_s"] < 2 and "over NVLink" in slow["title"]
+    assert 11 < slow["facts"]["gb_s"] < 12.1 and slow["status"] == "fail" and "over NVLink" in slow["title"]
     pairs = {(p["source"], p["target"]): p for p in of(found, "pairs")}
     assert all(p["right"] is True and p["mib"] == 64 for p in pairs.values()) and len(pairs) == 6
     assert "latency_us" in pairs["cuda:1", "cuda:2"] and "latency_us" not in pairs["cuda:0", "cuda:2"]
+
+
+def test_a_pair_that_was_slow_once_is_measured_again(fakes: Path, fake: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    told: dict[str, Any] = {"pair_gbs": {"other": 380.0}, "first_gbs": {"cuda:0>cuda:2": 12.0}, "shared": str(shared)}
+    env = variables(fakes, tmp_path, "h200x8", {"gpus": "3"}, devices=3, **told)
+    found = report(["prove", "--quick", "--python", str(fake)], env)
+    assert [f["id"] for f in found["findings"] if f["id"] == "gpu-link-slow"] == []
+    pairs = {(p["source"], p["target"]): p for p in of(found, "pairs")}
+    assert len(pairs) == len(of(found, "pairs")) == 6 and 370 < pairs["cuda:0", "cuda:2"]["gb_s"] < 381
+    assert of(found, "collective")["ranks"] == 3
