@@ -148,7 +148,7 @@ def percent(part: int, whole: int) -> str:
     rate, z = part / whole, 1.96
     middle = (rate + z * z / (2 * whole)) / (1 + z * z / whole)
     half = z * sqrt(rate * (1 - rate) / whole + z * z / (4 * whole * whole)) / (1 + z * z / whole)
-    return f"{part} of {whole} ({100 * rate:.0f} %, {100 * (middle - half):.0f} to {100 * (middle + half):.0f})"
+    return f"{part} of {whole} ({100 * rate:.0f} %, {100 * max(0.0, middle - half):.0f} to {100 * (middle + half):.0f})"
 
 
 def print_figures(answers: Sequence[Answer]) -> None:

@@ -43,7 +43,7 @@ def test_the_curve_of_each_gpu_and_one_that_falls(fakes: Path, speedy: Path, tmp
     found = proved(["prove", "--quick", "--soak", "12", "--python", str(speedy)], env)
     points = {n: [p for p in measured(found, "soak") if p["device"] == n] for n in ("cuda:0", "cuda:1")}
     for name, own in points.items():
-        assert 9 <= len(own) <= 14 and all(a["at_s"] < b["at_s"] for a, b in pairwise(own)), name
+        assert 4 <= len(own) <= 14 and all(a["at_s"] < b["at_s"] for a, b in pairwise(own)), name
         assert all("power_w" in p and "clock_sm_mhz" in p and "temperature_max_c" in p for p in own[1:-1])
         assert sum(p["compared"] for p in own) > 100 and own[0]["what"] == "bf16"
     assert all(round(p["rate"] / 75) == 10 for p in points["cuda:0"])
