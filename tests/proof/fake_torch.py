@@ -115,6 +115,7 @@ class Tensor:
         pair = other.device + ">" + self.device
         fault = _at("copy", pair)
         if "cpu" not in pair:
+            _clock[0] += 0.06 if fault == "slow" else 0.0
             _pass(pair, 4 * math.prod(self.shape))
         if fault != "unwritten":
             self.value = other.value + (fault == "wrong")
