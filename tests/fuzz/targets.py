@@ -85,6 +85,7 @@ TARGETS: dict[str, Target] = {
             ("heat", "heat", seeds_text.machines, (b"GPU Current Temp : 92 C\n", b"GPU Slowdown Temp : 93 C\n", b"300W / 300W |  100%", b" 40000MiB ")),
             ("cudnn", "cudnn", seeds_text.keyed, (b"cudnn version 8905", b"cuDNN: 9.1.0", b"compiled against (8, 5, 0)", b"runtime version (8, 4, 0)")),
             ("free", "free", seeds_text.keyed, (b"hardware: 2x RTX 3090", b"software: torch=2.1.0, driver=535.54", b" | ", b"name=A100, ")),
+            ("prose-cuda", "prose_cuda", seeds_text.sentences, (b"TensorFlow 2.1", b"CUDA 10.1", b"onnxruntime-gpu", b"cuda: 12.4")),
             ("prose", "prose", seeds_text.sentences, (b"driver 570", b"torch 2.", b"WSL2", b"8x RTX 5090", b" or newer")),
         )
     },
