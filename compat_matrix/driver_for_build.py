@@ -45,7 +45,7 @@ def _graded(m: Store, driver: str, os: str, tag: str, eligible: bool) -> tuple[s
     if cuda is None:
         return "no", f"{tag} is no CUDA build", "", ()
     if not driver:
-        return "no-driver", "no driver yet", "", ()
+        return "no-driver", "no driver known", "", ()
     answer = driver_for_cuda(m, driver, cuda, "linux" if os == "linux" else "windows")
     if answer.grade in ("native", "minor-version"):
         return answer.grade, answer.reason, "", answer.rows

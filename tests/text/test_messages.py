@@ -13,6 +13,7 @@ from doctor.text import read
 from doctor.text.messages import catalogue
 from doctor.text.shapes import Shape, shapes
 
+from ..judging import report
 from ..rows import for_each
 from ..soundness.sound import assert_fixes_are_sound
 
@@ -104,3 +105,18 @@ def test_codes_of_a_kernel_log_are_told_with_who_must_act() -> None:
     assert not any(s.suggests for s in told.values())
     (host,) = [s for s in read("Xid 166 on two nodes").symptoms if s.id.startswith("xid-")]
     assert host.suggests[0] == "gpu-recovery-action-needed" and "whoever runs the host" in host.means
+
+
+def test_the_cudnn_that_a_program_wants_does_not_break_torch() -> None:
+    """CTranslate2 takes cuDNN 9, which torch brings since 2.4, from 4.5.0 on."""
+    line = (
+        "Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open shared object file"
+    )
+
+    def first_command(told: str) -> str:
+        finding = next(f for f in report(read(f"{told}\n{line}")).findings if f.status == "fail")
+        return finding.fixes[0].steps[0].command
+
+    assert "ctranslate2>=4.5" in first_command("torch==2.5.1+cu124\nctranslate2==4.4.0\nfaster-whisper==1.0.3")
+    assert "ctranslate2" not in first_command("torch==2.5.1+cu124")
+    assert "ctranslate2" not in first_command("torch==2.3.1+cu121\nctranslate2==4.4.0")

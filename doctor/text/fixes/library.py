@@ -104,12 +104,26 @@ def _cudnn(t: Evidence) -> Iterable[Fix | None]:
     """Off the loader's path first; then the cuDNN that the message asks for, torch's own with torch."""
     lower = t.text.lower()
     off = off_library_path(t.s, ()) if known(t.s.cuda.ld_library_path) else None
+    if _before_cudnn_9(t):
+        request = Install(packages=("ctranslate2>=4.5",), upgrade=True)
+        return (off, written(t.s, "newer-ctranslate2", request))
     framework = any(word in lower for word in ("tensorflow", "jax", "xla", "ctranslate2", "whisper"))
     if "torch" in lower or (torch_version(known(t.s.torch.version) or "") and not framework):
         if off is None and ("ld_library_path" in lower or "linked against" in lower):  # torch before 1.12 does not say
             off = _shadowed(t)[0]
         return (off, torch_again(t, "with its cuDNN"))
     return (off, _cudnn_wheel(t))
+
+
+def _before_cudnn_9(t: Evidence) -> bool:
+    """Whether CTranslate2 asks for cuDNN 8 beside a torch that brings cuDNN 9: CTranslate2 4.5.0 is the first for 9."""
+    told = {d.name: d.version for d in known(t.s.python.distributions) or ()}
+    if not told.keys() & {"ctranslate2", "faster-whisper", "whisperx"} or _cudnn_required(t.text)[0] != 8:
+        return False
+    parts = torch_version(known(t.s.torch.version) or "")
+    release = t.m.torch_release(parts.base).release if parts else None
+    own = (release.cudnn_per_build.get(parts.tag or "") or release.cudnn) if release and parts else ""
+    return numbers(told.get("ctranslate2") or "") < (4, 5) and numbers(own)[:1] == (9,)
 
 
 def _cudnn_wheel(t: Evidence) -> Fix:
