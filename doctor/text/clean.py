@@ -86,7 +86,9 @@ def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:
         if short and row.strip():
             plain.append(Line(number, row.rstrip()))
         row = _pair(_bullet(row).rstrip())
-        if row and not row.startswith(("```", "~~~")):
+        if "```" in row:
+            row = _unfenced(row)
+        if row and not row.startswith("~~~"):
             found.append(Line(here, row))
         if len(whole) > _LONGEST:
             found += [Line(here, piece) for piece in pieces(whole)]
@@ -156,6 +158,12 @@ def _heading(row: str) -> str:
 
 def _bold(row: str) -> str:
     return _BOLD.sub(_without_stars, row) if "**" in row or "__" in row else row
+
+
+def _unfenced(row: str) -> str:
+    """What stands behind or before a fence in its line; nothing of a fence alone or with its language."""
+    inner = row.removeprefix("```").removesuffix("```").strip()
+    return inner if " " in inner or not row.startswith("```") else ""
 
 
 def _bullet(row: str) -> str:

@@ -25,10 +25,11 @@ _ALWAYS_HELD = (6, 1)
 """The highest compute capability that every torch build of 1.0 or newer held code for when it came out."""
 _GSP, _OPEN_ONLY = (7, 5), (10, 0)
 """The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
-_OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer"))
+_OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer", "smi-process-listed"))
 _GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k8s-runtimeclass-missing",
                  "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
 _LARGE_SHM = 4096
+_OF_NOBODY_MIB = 1000
 _WINDOWS = {
     "env | grep -E 'CUDA|NVIDIA|SLURM|NCCL'": 'cmd /c "set CUDA & set NVIDIA"',
     "echo \"$LD_LIBRARY_PATH\"; ldconfig -p | grep -E 'libcuda|cudnn|nccl|nvJitLink'": (
@@ -101,9 +102,17 @@ def _by_messages(s: Snapshot, name: str) -> bool:
         return True
     if name == "wsl-pinned-memory-limit":
         return "allocator-spoke" in message_ids
+    if name == "k8s-gpu-not-advertised":
+        return "k8s-node-offers-gpu" in message_ids
     if name == "uvm-device-missing":
         return "nvidia_uvm" in (known(s.driver.modules) or ())
-    return name == "gpu-memory-held-by-stale-process" and bool(message_ids & _OWN_MEMORY)
+    return name == "gpu-memory-held-by-stale-process" and bool(message_ids & _OWN_MEMORY or _little_memory(s))
+
+
+def _little_memory(s: Snapshot) -> bool:
+    """Whether each GPU's memory is told, and none has more in use than its driver and a desktop take."""
+    used = [known(gpu.memory_used_mib) for gpu in known(s.gpus) or ()]
+    return bool(used) and all(mib is not None and mib < _OF_NOBODY_MIB for mib in used)
 
 
 def _message_ids(s: Snapshot) -> set[str]:

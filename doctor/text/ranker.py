@@ -42,6 +42,8 @@ _NONE_COUNTED = lazy(
     r"(?i)(?:error|correctable|fault|failure|replay|retr(?:y|ie))\w{0,3}(?: \w{1,12}){0,2} {0,40}[:=] ?0$"
 )
 """A count of faults, of which there were none: its words are no sign of one."""
+_HEADING = lazy(r"^\|.*(?:Persistence-M|Volatile Uncorr|GPU-Util|MIG M\.|Processes:|Process name|ID +ID +|Usage +\|$)")
+"""Of the table that nvidia-smi prints, sick or sound."""
 _WORD = lazy(r"[a-z_]{2,}|\d+(?:\.\d+)*")
 
 
@@ -77,12 +79,16 @@ def relevant(lines: list[Line], heard: Collection[int]) -> list[Line]:
 def _bounded(lines: Iterable[Line]) -> Iterator[Line]:
     room, seen = _MOST_CHARACTERS, set()
     for line in lines:
-        if line.text in seen or (line.text.endswith("0") and _NONE_COUNTED.search(line.text)):
+        if line.text in seen or _says_nothing(line.text):
             continue
         seen.add(line.text)
         if (room := room - len(line.text)) < 0:
             return
         yield line
+
+
+def _says_nothing(text: str) -> bool:
+    return bool(_HEADING.search(text) if text.startswith("|") else text.endswith("0") and _NONE_COUNTED.search(text))
 
 
 class Model(Record):

@@ -15,6 +15,7 @@ _ERROR = lazy(
     r"^(?:\[\w{1,12}\]:? ?)?(?:[\w.]{1,80}\.)?[A-Z]\w{1,60}(?:Error|Exception)(?::|$)"
     r"|^(?:\S{1,40} ){0,4}(?:\[|\|)? ?(?:ERROR|FATAL|CRITICAL)\b ?[\]:|]"
     r"|^(?:\S{1,200}: )?(?:fatal )?error(?: \w{1,8}\d{1,5})?: \S"
+    r"|^(?:docker: )?Error response from daemon: "
     r"|^fatal: |\bpanic: |^Segmentation fault|\(core dumped\)|: undefined symbol: |: cannot open shared object file"
     r"|\bCUDA error\b ?:|: command not found$"
 )

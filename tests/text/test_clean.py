@@ -55,3 +55,8 @@ def test_a_mask_is_not_taken_for_bold() -> None:
                     if "***" not in found or secret in found:
                         wrong.append((text, found))
     assert wrong == []
+
+
+def test_what_stands_beside_a_fence_in_its_line_is_read() -> None:
+    texts = [line.text for line in lines_of("```CUDA error: out of memory```\n```python\nimport torch\n```")]
+    assert texts == ["CUDA error: out of memory", "import torch"]

@@ -113,8 +113,8 @@ def test_the_cudnn_that_a_program_wants_does_not_break_torch() -> None:
         "Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open shared object file"
     )
 
-    def first_command(told: str) -> str:
-        finding = next(f for f in report(read(f"{told}\n{line}")).findings if f.status == "fail")
+    def first_command(packages: str) -> str:
+        finding = next(f for f in report(read(f"{packages}\n{line}")).findings if f.status == "fail")
         return finding.fixes[0].steps[0].command
 
     assert "ctranslate2>=4.5" in first_command("torch==2.5.1+cu124\nctranslate2==4.4.0\nfaster-whisper==1.0.3")

@@ -212,3 +212,58 @@ def test_a_long_text_about_something_else_has_no_findings() -> None:
     found = report(read("\n".join(manual)))
     assert [f.id for f in found.findings if f.status in ("fail", "warn")] == [] and not known(found.snapshot.gpus)
     assert read("torch 2.6 trains on CUDA\n" + "\n".join(manual)).symptoms
+
+
+TURING = """+-----------------------------------------------------------------------------+
+| NVIDIA-SMI 525.85.12    Driver Version: 525.85.12    CUDA Version: 12.0     |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|                               |                      |               MIG M. |
+|===============================+======================+======================|
+|   0  Tesla T4            Off  | 00000000:00:04.0 Off |                    0 |
+| N/A   45C    P8     9W /  70W | {used:>6}MiB / 15360MiB |     {busy:>2}%      Default |
+|                               |                      |                  N/A |
++-------------------------------+----------------------+----------------------+
+| Processes:                                                                  |
+|  GPU   GI   CI        PID   Type   Process name                  GPU Memory |
+|        ID   ID                                                   Usage      |
+|=============================================================================|
+{row}
++-----------------------------------------------------------------------------+
+"""
+IDLE = "|  No running processes found                                                 |"
+BUSY = "|    0   N/A  N/A    211211      C   python                          14940MiB |"
+
+
+@for_each(("used", "busy", "row"), [(2, 0, IDLE), (14945, 97, BUSY), (14945, 0, BUSY), (1500, 3, BUSY)])
+def test_a_sound_table_of_nvidia_smi_makes_nothing_likely(used: int, busy: int, row: str) -> None:
+    found = report(read(TURING.format(used=used, busy=busy, row=row)))
+    assert "gpu-memory-held-by-stale-process" not in found.possible and "gpu-hardware-ecc-fault" not in found.possible
+    assert not any(f.status in ("fail", "warn") for f in found.findings)
+    assert found.text is not None and found.text.open == "sound"
+
+
+def test_gpus_that_are_all_taken_are_offered() -> None:
+    pending = "Warning  FailedScheduling  0/1 nodes are available: 1 Insufficient nvidia.com/gpu.\n"
+    node = "Allocatable:\n  nvidia.com/gpu:     8\nAllocated resources:\n  nvidia.com/gpu     8             8\n"
+    assert "k8s-gpu-not-advertised" in report(read(pending)).possible
+    assert "k8s-gpu-not-advertised" not in report(read(pending + node)).possible
+
+
+@for_each(
+    ("text", "means"),
+    [
+        ("ImportError: /x/_scatter_cuda.so: undefined symbol: THPVariableClass", "loaded before torch"),
+        ("RuntimeError: No such operator torchvision::nms", "not imported yet"),
+    ],
+)
+def test_an_order_of_imports_is_no_broken_environment(text: str, means: str) -> None:
+    s = read(text)
+    assert not ids(s, status="fail") and any(means in symptom.means for symptom in s.symptoms)
+
+
+def test_an_engine_s_error_is_no_harmless_note() -> None:
+    failed = "docker: Error response from daemon: OCI runtime create failed: error running hook #0: stderr: Auto-detected mode as 'legacy'"
+    assert not any(symptom.of_program for symptom in read(failed).symptoms)
+    assert any(symptom.of_program for symptom in read("Auto-detected mode as 'legacy'").symptoms)

@@ -117,13 +117,13 @@ def _cudnn(t: Evidence) -> Iterable[Fix | None]:
 
 def _before_cudnn_9(t: Evidence) -> bool:
     """Whether CTranslate2 asks for cuDNN 8 beside a torch that brings cuDNN 9: CTranslate2 4.5.0 is the first for 9."""
-    told = {d.name: d.version for d in known(t.s.python.distributions) or ()}
-    if not told.keys() & {"ctranslate2", "faster-whisper", "whisperx"} or _cudnn_required(t.text)[0] != 8:
+    versions = {d.name: d.version for d in known(t.s.python.distributions) or ()}
+    if not versions.keys() & {"ctranslate2", "faster-whisper", "whisperx"} or _cudnn_required(t.text)[0] != 8:
         return False
     parts = torch_version(known(t.s.torch.version) or "")
     release = t.m.torch_release(parts.base).release if parts else None
     own = (release.cudnn_per_build.get(parts.tag or "") or release.cudnn) if release and parts else ""
-    return numbers(told.get("ctranslate2") or "") < (4, 5) and numbers(own)[:1] == (9,)
+    return numbers(versions.get("ctranslate2") or "") < (4, 5) and numbers(own)[:1] == (9,)
 
 
 def _cudnn_wheel(t: Evidence) -> Fix:
