@@ -39,7 +39,7 @@ def test_the_judge_notices(tmp_path: Path) -> None:
         "the character '\\u202e'": Attack("bidi", ["check"], shell="printf 'a\\u202e\\n'"),
         "a healthcheck is one line": Attack("health", ["healthcheck"], report=False, shell="printf 'OK\\nOK\\n'"),
         "no end within": Attack("hang", ["check"], shell="sleep 30", deadline_s=0.3),
-        "still running": Attack("left", ["check"], shell="echo report; setsid sleep 30 >&- 2>&- &"),
+        "still running": Attack("left", ["check"], shell="echo report; setsid sleep 30 >&- 2>&- & sleep 0.5"),
         "executed": Attack("trap", ["check"], shell="echo report; echo ran > $TRAP"),
         "lost": Attack("after", ["check"], shell="echo report", after=lambda attack: "lost"),
     }
