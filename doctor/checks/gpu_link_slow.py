@@ -52,9 +52,9 @@ _NAMED = 6
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding for the slow pairs over NVLink, one for those over PCIe."""
+    measured(s)
     from ..findings.measured_links import links
 
-    measured(s)
     found = links(s, m)
     if not found:
         raise Skip("no copies between GPUs were timed")

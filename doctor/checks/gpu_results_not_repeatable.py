@@ -38,13 +38,13 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose repeats of a product differ, all of them within rounding."""
+    products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
+    if not products:
+        raise Skip("no product was repeated")
     from ..findings.measured_path import gpu_of
     from ..findings.measured_results import seen_again, unrepeatable
     from ..fixes.speed import here
 
-    products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
-    if not products:
-        raise Skip("no product was repeated")
     by_device: dict[str, list[ProductProof]] = {}
     for product in unrepeatable(s.measured):
         by_device.setdefault(product.device, []).append(product)

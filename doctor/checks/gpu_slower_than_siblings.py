@@ -51,9 +51,9 @@ FAIL_PERCENT = 70
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Each GPU with a figure below those of the others of its model."""
+    measured(s)
     from ..findings.measured_siblings import alike, slower
 
-    measured(s)
     if not alike(s):
         raise Skip("no two GPUs of one model were measured")
     for device, found in slower(s).items():

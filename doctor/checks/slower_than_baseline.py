@@ -20,12 +20,16 @@ Source: medians and spreads (10th to 90th percentile) of both reports.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
-from ..findings.baseline import Baseline
-from ..findings.measured_baseline import Change, compared
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import name_of
+
+if TYPE_CHECKING:
+    from ..findings.baseline import Baseline
+    from ..findings.measured_baseline import Change
 
 CHECK = Check(
     __name__,
@@ -45,6 +49,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if p.baseline is None:
         raise Skip("no earlier proof was given: gpudoctor prove --baseline old.json")
     measured(s)
+    from ..findings.measured_baseline import compared
+
     base = p.baseline
     found = compared(s, base)
     if not found.changes:

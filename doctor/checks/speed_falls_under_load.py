@@ -40,16 +40,16 @@ FALLS_PERCENT = 10.0
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose last seconds are slower than its first."""
-    from ..findings.measured_path import gpu_of
-    from ..findings.measured_rates import number
-    from ..findings.measured_soak import SHORT_S, courses
-    from ..fixes.speed import here
-
     soak = measured(s).soak
     if isinstance(soak, Missing):
         if soak.reason == "not-asked":
             raise Skip("no sustained load was asked for: gpudoctor prove --soak 300")
         raise NeedsFact("measured.soak", soak)
+    from ..findings.measured_path import gpu_of
+    from ..findings.measured_rates import number
+    from ..findings.measured_soak import SHORT_S, courses
+    from ..fixes.speed import here
+
     found = [course for course in courses(s.measured) if course.seconds >= SHORT_S]
     if not found:
         raise Skip("the load lasted less than 10 seconds")

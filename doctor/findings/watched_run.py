@@ -6,12 +6,10 @@ SMs' activity (GPM), memory and links are judged with it.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 from ..formats.record import Record
 from ..snapshot import Load, Measured, Watch, known
+from .pace import Pace
 
-Pace: TypeAlias = Literal["gpu", "waiting", "copies", "cpu", "dataloader", "sleep", "unclear", "unknown"]
 BUSY_PERCENT, IDLE_PERCENT = 80.0, 50.0
 """Of the GPU: from the first on it sets the pace where that is work, below the second it waits."""
 ONE_CORE = 0.85

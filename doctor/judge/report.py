@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ..findings import Finding, Policy, Quote, Status
-from ..findings.watched_run import Pace
+from ..findings.pace import Pace
 from ..snapshot import Similar, Snapshot, Target
 
 REPORT_SCHEMA_VERSION = 1

@@ -94,6 +94,13 @@ def test_healthcheck_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not heavy(names)
 
 
+def test_without_measurements_nothing_is_imported_that_judges_them(tmp_path: Path) -> None:
+    """All checks are asked in every start; those about measurements have nothing to say of a machine that was read."""
+    for names in (imported("check", "--from", save(tmp_path, healthy())), imported("check", "--no-import")):
+        judging = {name for name in names if name.startswith(("doctor.findings.measured_", "doctor.findings.watched"))}
+        assert not judging | ({"statistics", "doctor.fixes.speed"} & names)
+
+
 def test_plain_command_lines_are_read_without_click_and_others_with_it(tmp_path: Path) -> None:
     report = save(tmp_path, healthy())
     for arguments in (
