@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 
 from .json_lines import Lines as JsonLines
 
 TEXT_LIMIT = 500
+LACKS = re.compile(r"module 'torch(\.[\w.]+)?' has no attribute '")
+"""A dtype or a function that came with a later torch."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -23,9 +26,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether it says that this torch or this GPU has no such operation, rather than that one went wrong."""
-    words = ("not supported", "NOT_SUPPORTED", "only supported", "not implemented", "not compiled", "has no attribute")
-    return isinstance(error, (NotImplementedError, AttributeError)) or any(word in str(error) for word in words)
+    """Whether it says that this torch or this GPU has no such operation, rather than that one went wrong.
+
+    An attribute that is absent counts in torch's own modules alone: of anything else it is a fault of ours."""
+    if isinstance(error, AttributeError):
+        return LACKS.match(str(error)) is not None
+    words = ("not supported", "NOT_SUPPORTED", "only supported", "not implemented", "not compiled")
+    return isinstance(error, NotImplementedError) or any(word in str(error) for word in words)
 
 
 def text_of(error: BaseException) -> str:

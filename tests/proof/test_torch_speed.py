@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -436,6 +437,17 @@ class OutOfMemoryError(RuntimeError):
     """As torch names its own."""
 
 
+torch_like: Any = ModuleType("torch")
+torch_like.cuda = ModuleType("torch.cuda")
+
+
+def of_absent(owner: object, name: str) -> AttributeError:
+    """What Python raises for an attribute that is not there."""
+    with pytest.raises(AttributeError) as raised:
+        getattr(owner, name)
+    return raised.value
+
+
 @for_each(
     ("error", "memory", "refusal"),
     [
@@ -452,6 +464,11 @@ class OutOfMemoryError(RuntimeError):
         (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), False, True),
         (NotImplementedError(), False, True),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), False, False),
+        (of_absent(torch_like, "float4_e2m1fn_x2"), False, True),
+        (of_absent(torch_like.cuda, "CUDAGraph"), False, True),
+        (of_absent(figures, "mean"), False, False),  # of our own
+        (of_absent(SimpleNamespace(), "nodes"), False, False),
+        (of_absent(None, "t"), False, False),
     ],
 )
 def test_kinds_of_errors(error: BaseException, memory: bool, refusal: bool) -> None:
