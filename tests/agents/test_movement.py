@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
@@ -17,38 +15,13 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
 
 from ..rows import for_each
+from ..slow_files import read_slowly
 
 BEGIN = 'import os, sys, time\nos.write(1, b\'{"begin": "%s"}\\n\')\n'
 SPIN = "while True: pass"
 STAND = "time.sleep(600)"
 READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(1): pass\nos.write(1, b'{{\"field\": \"import\"}}\\n')"
 OVER = "\nos._exit(0)"
-
-
-@contextmanager
-def trickle(fifo: Path, seconds: float) -> Iterator[str]:
-    """A file of which a byte comes now and then, for so long."""
-    os.mkfifo(fifo)
-    over = threading.Event()
-
-    def feed() -> None:
-        with open(fifo, "wb", 0) as pipe:
-            end = monotonic() + seconds
-            while monotonic() < end and not over.is_set():
-                try:
-                    pipe.write(b"x")
-                except OSError:
-                    return
-                sleep(0.02)
-
-    thread = threading.Thread(target=feed, daemon=True)
-    thread.start()
-    try:
-        yield str(fifo)
-    finally:
-        over.set()
-        os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
-        thread.join(5)
 
 
 def run(code: str, step: str, deadline_s: float, patience_s: float, heard: Callable[[str], None]) -> AgentResult:
@@ -84,7 +57,7 @@ def test_what_a_silent_child_does(tmp_path: Path, code: str, step: str, fault: s
 def judged(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None:
     heard: list[str] = []
     times = (3.0, 5.0) if code == SPIN else (0.4, 0.8)  # others want the cores too
-    with trickle(tmp_path / "fifo", 60) if code == READ else threading.Lock() as fifo:
+    with read_slowly(tmp_path / "fifo", 60) if code == READ else threading.Lock() as fifo:
         result = run(code.format(fifo=fifo) if code == READ else code, step, *times, heard.append)
     assert (result.fault, result.guilty, result.returncode) == (fault, step, -9), result.waits
     assert words in result.waits and bool(heard) == (fault == "slow")
@@ -94,7 +67,7 @@ def judged(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None
 @pytest.mark.slow
 def test_one_that_reads_slowly_comes_to_its_end(tmp_path: Path) -> None:
     heard: list[str] = []
-    with trickle(tmp_path / "fifo", 1.2) as fifo:
+    with read_slowly(tmp_path / "fifo", 1.2) as fifo:
         result = run(READ.format(fifo=fifo) + OVER, "import torch", 0.4, 60.0, heard.append)
     assert (result.fault, result.returncode) == (None, 0) and result.lines[-1] == {"field": "import"}
     assert result.seconds > 0.4 and set(heard) == {"the disk is slow"}
@@ -102,7 +75,7 @@ def test_one_that_reads_slowly_comes_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_that_stands_still_after_it_was_slow_hangs(tmp_path: Path) -> None:
-    with trickle(tmp_path / "fifo", 0.8) as fifo:
+    with read_slowly(tmp_path / "fifo", 0.8) as fifo:
         result = run(READ.format(fifo=fifo) + "\n" + STAND, "import torch", 0.5, 60.0, lambda words: None)
     assert result.fault == "hang" and 0.5 < result.seconds < 30
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -20,6 +15,7 @@ from doctor.snapshot import Measured, Missing, StepEnd, TorchProof
 from doctor.targets.process import script_argv
 
 from ..judging import ids, report, run
+from ..slow_files import read_slowly
 from .proving import HERE, environment, variables
 from .proving import report as report_of
 from .proving import run as run_cli
@@ -29,35 +25,6 @@ READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(1): pass\n"
 SLEEP = "import time\ntime.sleep(600)\n"
 SPIN = "while True: pass\n"
 FAKE = (HERE / "fake_torch.py").read_text("utf-8")
-
-
-@contextmanager
-def read_slowly(fifo: Path, seconds: float) -> Iterator[str]:
-    """A file of which every reader gets a byte now and then, for so long from the first reader on; then its end."""
-    os.mkfifo(fifo)
-    over = threading.Event()
-
-    def feed() -> None:
-        end = None
-        while not over.is_set():
-            with open(fifo, "wb", 0) as pipe:
-                end = end or monotonic() + seconds
-                while monotonic() < end and not over.is_set():
-                    try:
-                        pipe.write(b"x")
-                    except OSError:
-                        break
-                    sleep(0.02)
-            sleep(0.05)
-
-    thread = threading.Thread(target=feed, daemon=True)
-    thread.start()
-    try:
-        yield str(fifo)
-    finally:
-        over.set()
-        os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
-        thread.join(5)
 
 
 def torch_that(folder: Path, does: str) -> str:
