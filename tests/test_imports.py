@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ALSO = {
     "doctor/probes/start.py": {"doctor", "doctor/patient", "doctor/targets"},  # sets gatherers and agents to work
     "doctor/targets/process.py": {"doctor/patient"},  # the first lines of a child
-    "doctor/targets/process_posix.py": {"doctor/patient"},  # whether a silent child moves, as agents ask of their own
+    "doctor/targets/deadlines.py": {"doctor/patient"},  # whether a silent child moves, as agents ask of their own
     "doctor/targets/local.py": {"doctor/patient"},  # a forked gatherer ends as the other children do
     "doctor/probes/collect.py": {"doctor/targets"},  # joins gatherers and parsers
     "doctor/probes/commands.py": {"doctor/targets"},  # names the agents

@@ -10,7 +10,7 @@ from ..findings.measured_bounds import (
     slow_host,
     sweeps,
 )
-from ..findings.measured_path import gpu_of
+from ..findings.measured_gpu import gpu_of
 from ..findings.watched_run import Watched, watched
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured

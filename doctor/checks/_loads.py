@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..findings import Skip
-from ..findings.measured_path import gpu_of
+from ..findings.measured_gpu import gpu_of
 from ..findings.measured_rates import share
 from ..snapshot import Gpu, Load, Missing, NeedsFact, Snapshot
 

@@ -92,7 +92,7 @@ def _in_the_proof(s: Snapshot) -> Findings:
     proofs = known(s.measured.driver) or ()
     if known(s.measured.level) is None or not any(proof.fault in ("hang", "crash") for proof in proofs):
         return
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..fixes.gpu_state import reset
     from ..fixes.speed import here, measured_again
     from ._readings import name_of

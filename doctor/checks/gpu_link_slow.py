@@ -70,8 +70,8 @@ def _share(link: Link) -> float:
 
 
 def _finding(s: Snapshot, low: list[Link]) -> Finding:
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_links import WORDS
-    from ..findings.measured_path import gpu_of
     from ..findings.measured_rates import number
     from ..findings.measured_results import suspect_of
 

@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
     if not products:
         raise Skip("no product was repeated")
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import seen_again, unrepeatable
     from ..fixes.speed import here
 

@@ -61,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _finding(s: Snapshot, device: str, found: list[Slower]) -> Finding:
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import load_of, number
 
     gpu = gpu_of(s, device)

@@ -49,7 +49,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
     if all(right is None for right in done):
         raise Skip("nothing was computed to be compared")
-    from ..findings.measured_path import gpu_of, paths
+    from ..findings.measured_gpu import gpu_of
+    from ..findings.measured_path import paths
 
     reported: set[str] = set()
     for driver in drivers:
@@ -87,7 +88,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 def _between(s: Snapshot) -> Findings:
     """Copies from GPU to GPU that brought other bytes: on the GPU that has a part in most of them."""
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import damaged, suspect_of
     from ..fixes.between_gpus import of_pairs
     from ..fixes.speed import here

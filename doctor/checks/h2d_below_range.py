@@ -63,7 +63,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 def _far(s: Snapshot, key: str) -> str:
     """Why the copies were not from memory of the GPU's own NUMA node; empty where they were."""
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import H2D
 
     for rate in known(s.measured.rates) or ():
@@ -77,7 +77,7 @@ def _far(s: Snapshot, key: str) -> str:
 def _narrow_by_design(s: Snapshot, m: Matrix, finding: Finding) -> bool:
     """Whether copies are as fast as the link that NVML shows under load, where it is narrow by design: in what may be
     a virtual machine, and where several boards have half of a processor's lanes each."""
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import load_of
     from ._boards import every, rows_of
 

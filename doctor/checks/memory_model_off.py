@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         off = 100 * (now - rule) / rule
         if abs(off) <= limit(p, "memory_model_percent", 25):
             continue
-        from ..findings.measured_path import gpu_of
+        from ..findings.measured_gpu import gpu_of
         from ..fixes.speed import here
 
         gpu = gpu_of(s, step.device)

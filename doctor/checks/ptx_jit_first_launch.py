@@ -42,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if isinstance(proof.code, Missing):
             lack = lack or proof.code
         elif proof.code == "ptx-jit":
-            from ..findings.measured_path import gpu_of
+            from ..findings.measured_gpu import gpu_of
             from ..fixes.compatible import compatible_torch
             from ..fixes.speed import here, measured_again
 

@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if soak.reason == "not-asked":
             raise Skip("no sustained load was asked for: gpudoctor prove --soak 300")
         raise NeedsFact("measured.soak", soak)
-    from ..findings.measured_path import gpu_of
+    from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import number
     from ..findings.measured_soak import SHORT_S, courses
     from ..fixes.speed import here

@@ -8,7 +8,7 @@ from ..formats.record import Record
 from ..snapshot import Rate, Snapshot, known
 from ..snapshot.mask_uuids import Uuids
 from .baseline import Baseline, BaselineRate
-from .measured_path import gpu_of
+from .measured_gpu import gpu_of
 
 _SLOWER_IS_MORE = ("us", "ms", "s")
 """Units of time: a larger figure is slower."""

@@ -6,7 +6,8 @@ from typing import Literal
 
 from ..formats.record import Record
 from ..snapshot import Snapshot, TorchProof, known
-from .measured_path import cpu_was_measured, cuda_proofs, gpu_of, overall, paths, shared
+from .measured_gpu import gpu_of
+from .measured_path import cpu_was_measured, cuda_proofs, overall, paths, shared
 from .measured_rates import Knows, Ranged, ranged
 
 _PLAIN = ("bf16", "fp16", "tf32", "fp32")

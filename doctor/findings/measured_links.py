@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from ..formats.record import Record
 from ..snapshot import Gpu, GpuPair, PairProof, Snapshot, known
 from ..snapshot.siblings import below_siblings
-from .measured_path import gpu_of
+from .measured_gpu import gpu_of
 from .measured_rates import Knows, load_of, number
 
 Way: TypeAlias = Literal["nvlink", "switch", "host", "nodes", "unknown"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ..formats.record import Record
-from ..snapshot import Gpu, Measured, Missing, Snapshot, TorchProof, Watch, known
+from ..snapshot import Measured, Missing, Snapshot, TorchProof, Watch, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 from .measured_results import wrong_results
@@ -241,22 +241,3 @@ def _early(w: Watch) -> str:
     if known(w.signal) is not None and w.seconds < STOPPED_S:
         return "was stopped early"
     return "was watched too shortly" if w.seconds < SHORT_S else ""
-
-
-def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:
-    """The GPU of torch's `cuda:N`: by the proof's key, else by libcuda's order, else the only one there is."""
-    gpus = known(s.gpus) or ()
-    proof = next((p for p in known(s.measured.torch) or () if p.device == device), None)
-    wanted = _plain(key or (proof.key if proof else ""))
-    if not wanted and device.startswith("cuda:") and device[5:].isdecimal():
-        devices = known(s.driver.cuda_devices) or ()
-        wanted = next((_plain(known(d.uuid) or "") for d in devices if d.ordinal == int(device[5:])), "")
-    for gpu in gpus:
-        slices = [_plain(known(child.uuid) or "") for child in known(gpu.mig_instances) or ()]
-        if wanted and wanted in (_plain(gpu.key), _plain(known(gpu.uuid) or ""), *slices):
-            return gpu
-    return gpus[0] if len(gpus) == 1 else None
-
-
-def _plain(uuid: str) -> str:
-    return uuid.removeprefix("GPU-").removeprefix("MIG-").lower()

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..formats.record import Record
 from ..snapshot import Gpu, Load, Measured, Rate, Snapshot, known
-from .measured_path import gpu_of
+from .measured_gpu import gpu_of
 
 H2D = "h2d-pinned"
 """The copy that a link can be judged by; pageable copies are the CPU's."""

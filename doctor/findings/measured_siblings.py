@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..formats.record import Record
 from ..snapshot import Gpu, Rate, Snapshot, known
 from ..snapshot.siblings import BELOW, below_siblings
-from .measured_path import gpu_of
+from .measured_gpu import gpu_of
 from .measured_rates import mig_slice
 
 COPY_SHARE = 0.6

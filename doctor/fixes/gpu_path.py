@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import Fix, Matrix
 from ..findings.measured_driver import driver_failed
-from ..findings.measured_path import gpu_of
+from ..findings.measured_gpu import gpu_of
 from ..snapshot import Missing, Snapshot, known
 from .compatible import compatible_torch
 from .gpu_state import reset

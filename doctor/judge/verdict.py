@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ..findings import Finding, Matrix
 from ..findings.measured_bounds import REFERENCE_BATCH, Sweep, sweeps
 from ..findings.measured_cuda import compatibility
-from ..findings.measured_path import gpu_of, overall, paths
+from ..findings.measured_gpu import gpu_of
+from ..findings.measured_path import overall, paths
 from ..findings.measured_rates import Ranged, number, ranged
 from ..findings.watched_run import Watched, watched
 from ..snapshot import Snapshot, known

@@ -77,6 +77,12 @@ class Output:
         self.size = 0
         self.rest = b""
 
+    @property
+    def step(self) -> str | None:
+        """The call begun last, where nothing was reported after it."""
+        last = self.lines[-1].get("begin") if self.lines else None
+        return last if isinstance(last, str) else None
+
     def feed(self, data: bytes) -> None:
         """Take bytes of stdout."""
         self.size += len(data)
@@ -106,8 +112,7 @@ class Output:
         """Close the books: a cut last line is taken if it is whole, else kept as noise."""
         self._line(self.rest)
         self.rest = b""
-        step = self.lines[-1].get("begin") if self.lines else None
-        guilty = step if isinstance(step, str) else None
+        guilty = self.step
         if fault is None and returncode is not None and returncode < 0:
             fault = "crash"
         if fault is None and (returncode != 0 or guilty is not None):

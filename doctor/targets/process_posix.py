@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 
-from ..patient.movement import FAULTS, TIMES, WINDOW_S, WORDS, Look, look, waits
 from .agent import OUTPUT_LIMIT, AgentResult, Fault, OnLine, Output
+from .deadlines import Deadline, stuck
 from .environment import absolute, current_folder
 from .interrupts import heard
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..patient.movement import Waits
 
 GRACE_S = 0.5
 """How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
@@ -25,19 +21,12 @@ TICK_S = 0.01
 """How often the end of a child is looked for where the kernel has no pidfd."""
 
 
-class Agent:
-    """A running child. `deadline` is a time of the monotonic clock: one that stands still is ended then. One that still
-    moves (see movement.py) goes on until `limit`, and `on_wait` hears what it waits for."""
+class Agent(Deadline):
+    """A running child."""
 
     def __init__(self, deadline_s: float, on_line: OnLine | None, patience_s: float = 0.0) -> None:
-        self.started = self.since = monotonic()
-        self._deadline = self.started + deadline_s
-        self.limit = self.started + max(deadline_s, patience_s)
-        self.readings: list[Look] = []
-        self.waits: Waits = ""
-        self.on_wait: Callable[[str], None] | None = None
+        super().__init__(deadline_s, patience_s)
         self.output = Output(on_line)
-        self.pid = 0
         self.stdout = self.stderr = self.pidfd = self.lifeline = -1
         self.returncode: int | None = None
         self.fault: Fault | None = None
@@ -46,38 +35,6 @@ class Agent:
         self.done = False
         self.stopped = False
         """Ended by us, before its deadline."""
-
-    @property
-    def deadline(self) -> float:
-        """Until when it may stand still."""
-        return self._deadline
-
-    @deadline.setter
-    def deadline(self, time: float) -> None:
-        self._deadline, self.since, self.readings = time, monotonic(), []
-
-    def next_look(self) -> float:
-        """When it is to be looked at again: before its deadline now and then."""
-        window = min(WINDOW_S, (self._deadline - self.since) / 2)
-        first = self._deadline - window
-        return max(first, self.readings[-1].time + window / TIMES) if self.readings else first
-
-    def look(self, now: float) -> None:
-        """Look whether it moves."""
-        self.readings.append(look(self.pid, now))
-
-    def may_go_on(self, now: float) -> bool:
-        """At its deadline: whether it still moves, and there is time left for it."""
-        lines = self.output.lines
-        self.waits = waits(self.readings, lines[-1].get("begin") if lines else None)
-        if not self.waits or now >= self.limit:
-            return False
-        window = min(WINDOW_S, (self._deadline - self.since) / 2)
-        self._deadline, self.since = min(self.limit, now + window), now - window  # the next window begins at once
-        self.readings = self.readings[-1:]
-        if self.on_wait is not None:
-            self.on_wait(WORDS[self.waits].rpartition(": ")[2])
-        return True
 
     def kill(self) -> None:
         """SIGKILL to the child and its whole process group."""
@@ -161,26 +118,10 @@ class Agent:
         result = self.output.result(self.returncode, self.fault, self.seconds)
         if self.stopped:
             result.fault = None
-        result.waits = WORDS[self.waits] if self.waits and self.fault in ("slow", "starved") else ""
+        result.waits = self.awaited if self.fault in ("slow", "starved") else ""
         if self.stuck is not None:
             result.stuck = {"pid": self.pid, "wchan": self.stuck}
         return result
-
-
-def stuck(pid: int, proc: str = "/proc") -> str | None:
-    """The kernel function of a process that nothing can end (state D; '' where it is hidden); None for others."""
-    try:
-        with open(f"{proc}/{pid}/stat", "rb") as stream:
-            state = stream.read(4096).rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return None
-    if state != b"D":
-        return None
-    try:
-        with open(f"{proc}/{pid}/wchan", encoding="ascii", errors="replace") as stream:
-            return "".join(c for c in stream.read(200) if c.isalnum() or c in "_.").lstrip("0")
-    except OSError:
-        return ""
 
 
 def start_agent(
@@ -284,9 +225,9 @@ def _step(agent: Agent) -> bool:
         agent.output.feed_stderr(b"\nstopped: more than 8 MiB of output")
     if agent.fault is None and now >= agent.next_look():
         agent.look(now)
-    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now)):
+    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now, agent.output.step)):
         return True
-    agent.fault = agent.fault or FAULTS[agent.waits]
+    agent.fault = agent.fault or agent.late
     agent.kill()
     while not agent.ended() and monotonic() < now + GRACE_S:
         select.poll().poll(TICK_S * 1000)

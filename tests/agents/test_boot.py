@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from doctor.targets.agent import AgentResult
+from doctor.targets.deadlines import stuck
 from doctor.targets.process import agent_argv, script_argv, start_agent, wait_agents
-from doctor.targets.process_posix import stuck
 
 from ..rows import for_each
 
