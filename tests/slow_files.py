@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
+SLOW_DISK = 1024
+"""Bytes at a time of a network disk that is slow: some 50 kB/s, less where others use the cores too."""
+
 
 @contextmanager
-def read_slowly(fifo: Path, seconds: float) -> Iterator[str]:
-    """A file of which every reader gets a byte now and then, for so long from the first reader on; then its end."""
+def read_slowly(fifo: Path, seconds: float, size: int = SLOW_DISK) -> Iterator[str]:
+    """A file of which every reader gets so many bytes each 20 ms, for so long from the first reader on; then its end."""
     os.mkfifo(fifo)
     over = threading.Event()
 
@@ -23,7 +26,7 @@ def read_slowly(fifo: Path, seconds: float) -> Iterator[str]:
                 end = end or monotonic() + seconds
                 while monotonic() < end and not over.is_set():
                     try:
-                        pipe.write(b"x")
+                        pipe.write(b"x" * size)
                     except OSError:
                         break
                     sleep(0.02)

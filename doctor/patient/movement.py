@@ -1,9 +1,9 @@
 """Whether a silent child still moves: slow is not broken. Part of agents that have children, and of who starts agents.
 
 Read from /proc for the child and all of its session: CPU time, page-ins, bytes read, and whether it is ready to run. A
-child that reads waits for its disk, one that is ready and gets no time waits for a core; both may go on for as long as
-there is time. One that stands still hangs. So does one that only computes, unless it imports: a call of the driver that
-spins never comes back. Standard library, Python 3.8.
+child that reads at some rate waits for its disk, one that is ready and gets no time waits for a core; both may go on
+for as long as there is time. One that stands still hangs. So does one that only computes, unless it imports: a call of
+the driver that spins never comes back. Standard library, Python 3.8.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ _COMPUTES, _STARVES = 0.3, 0.2
 """Shares of a core: from the first on a process computes, up to the second one that is always ready is starved."""
 _READY = 0.75
 """Share of the readings in which a starved one is ready to run."""
+READS_FROM = 8192.0
+"""Bytes a second from which on a child waits for its disk. Network disks at their worst give tens of kB/s: a module of
+Python is some 10 kB, and takes a few round trips. One that hangs may read too, but little: a thread that polls
+/proc/self/stat ten times a second gets 3 kB/s, one that an eventfd or a line of its child wakes far less."""
+PAGE = 4096
+"""Bytes that a page-in counts for."""
 _MAX_THREADS = 64
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 WORDS = {
@@ -110,12 +116,12 @@ def waits(readings: List[Look], step: Optional[str]) -> Waits:
         return ""
     first, last = readings[0], readings[-1]
     passed = max(last.time - first.time, 1e-3)
-    cpu_s, read = 0.0, False
+    cpu_s, read = 0.0, 0
     for pid, (cpu_now, faults, count) in last.counts.items():
         cpu_before, faults_before, count_before = first.counts.get(pid, (0.0, 0, 0))
         cpu_s += cpu_now - cpu_before
-        read = read or faults > faults_before or count > count_before
-    if read:
+        read += (faults - faults_before) * PAGE + count - count_before
+    if read >= READS_FROM * passed:
         return "slow"
     own = step is None or step.startswith("import")
     if sum(one.ready for one in readings) >= _READY * len(readings) and cpu_s < _STARVES * passed:

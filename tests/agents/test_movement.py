@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from doctor.patient.movement import look, waits
+from doctor.patient.movement import Look, look, waits
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
 
 from ..rows import for_each
-from ..slow_files import read_slowly
+from ..slow_files import SLOW_DISK, read_slowly
 
 BEGIN = 'import os, sys, time\nos.write(1, b\'{"begin": "%s"}\\n\')\n'
 SPIN = "while True: pass"
 STAND = "time.sleep(600)"
-READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(1): pass\nos.write(1, b'{{\"field\": \"import\"}}\\n')"
+READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(65536): pass\nos.write(1, b'{{\"field\": \"import\"}}\\n')"
 OVER = "\nos._exit(0)"
+BYTES = READ.replace("65536", "1")
+POLL = "while True:\n open('/proc/self/stat', 'rb', 0).read(500)\n time.sleep(0.1)"
 
 
 def run(code: str, step: str, deadline_s: float, patience_s: float, heard: Callable[[str], None]) -> AgentResult:
@@ -37,6 +39,8 @@ ROWS = [
     (STAND, "cuInit", "hang", ""),
     (SPIN, "import torch", "slow", "still computing"),
     (READ, "import torch", "slow", "the disk is slow"),
+    (POLL, "import torch", "hang", ""),  # a thread of a library that watches over something
+    (BYTES, "convolution", "hang", ""),  # a byte of a pipe wakes it now and then
 ]
 NAMES = ("code", "step", "fault", "words")
 
@@ -56,9 +60,10 @@ def test_what_a_silent_child_does(tmp_path: Path, code: str, step: str, fault: s
 
 def judged(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None:
     heard: list[str] = []
-    times = (3.0, 5.0) if code == SPIN else (0.4, 0.8)  # others want the cores too
-    with read_slowly(tmp_path / "fifo", 60) if code == READ else threading.Lock() as fifo:
-        result = run(code.format(fifo=fifo) if code == READ else code, step, *times, heard.append)
+    times = (3.0, 5.0) if code == SPIN else (1.0, 1.6) if code == POLL else (0.4, 0.8)  # others want the cores too
+    size = SLOW_DISK if code == READ else 1
+    with read_slowly(tmp_path / "fifo", 60, size) if "{fifo" in code else nullcontext() as fifo:
+        result = run(code.format(fifo=fifo) if fifo else code, step, *times, heard.append)
     assert (result.fault, result.guilty, result.returncode) == (fault, step, -9), result.waits
     assert words in result.waits and bool(heard) == (fault == "slow")
     assert bool(result.waits) == (fault == "slow")
@@ -97,6 +102,18 @@ def test_one_without_a_core_is_not_timed() -> None:
         for other in others:
             other.kill()
         wait_agents(*others)
+
+
+def test_a_rate_of_reading_is_slow_and_a_little_of_it_is_not() -> None:
+    """Some ten seconds of each: (CPU seconds, page-ins, bytes read)."""
+    for faults, count, expected in (
+        (0, 30_000, ""), (3, 0, ""), (5, 50_000, ""), (0, 100_000, "slow"), (25, 0, "slow"), (1000, 10**7, "slow"),
+    ):  # fmt: skip
+        readings = [
+            Look(float(n), {7: (1.0, 40 + faults * n // 10, 10**6 + count * n // 10)}, False, False) for n in range(11)
+        ]
+        for step in ("import torch", "cuInit"):
+            assert waits(readings, step) == expected, (faults, count, step)
 
 
 def test_a_look_at_a_folder_without_processes_says_that_nothing_moves(tmp_path: Path) -> None:

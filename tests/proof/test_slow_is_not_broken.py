@@ -21,7 +21,7 @@ from .proving import report as report_of
 from .proving import run as run_cli
 from .stories import KEY, machine, proven
 
-READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(1): pass\n"
+READ = "f = open({fifo!r}, 'rb', 0)\nwhile f.read(65536): pass\n"
 SLEEP = "import time\ntime.sleep(600)\n"
 SPIN = "while True: pass\n"
 FAKE = (HERE / "fake_torch.py").read_text("utf-8")
