@@ -40,10 +40,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         if used * 100 <= total * limit(p, "memory_in_use_percent", 50):
             continue
-        holders = [f"{known(q.name) or 'process'} ({q.pid})" for q in (known(gpu.processes) or ())[:4]]
+        processes = known(gpu.processes)
+        holders = [f"{known(q.name) or 'process'} ({q.pid})" for q in (processes or ())[:4]]
         yield CHECK.remark(
             f"{used} of {total} MiB of {name_of(gpu)} are in use",
-            f"By {', '.join(holders)}." if holders else "No process is visible from here.",
+            f"By {', '.join(holders)}." if holders else "" if processes is None else "No process is visible from here.",
             facts={"memory_used_mib": used, "memory_total_mib": total},
             subject=gpu.key,
         )

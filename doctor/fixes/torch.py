@@ -179,5 +179,8 @@ def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
     cuda = tag_cuda(build.tag)
     if driver_version(s, m) is not None or not cuda:
         return build.why
-    floor = m.driver_for_cuda("1", cuda, driver_platform(s)).floor_minor
+    platform = driver_platform(s)
+    grades = (m.driver_for_gpu("1", capability, None, platform) for capability in capabilities(s, m))
+    floors = [m.driver_for_cuda("1", cuda, platform).floor_minor, *(str(g.first_driver or "") for g in grades)]
+    floor = max(filter(None, floors), key=numbers, default="")
     return f"{build.why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else build.why

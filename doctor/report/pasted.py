@@ -104,14 +104,14 @@ class Possible(NamedTuple):
     """'' where nothing of the environment is wrong."""
     words: str
     quote: str
-    """The line that weighs most for it."""
+    """The line that weighs most for it; '' where it stands above already."""
 
 
 def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     """The causes that the text allows, likeliest first, without the one that is told as likely before them."""
     if report.text is None or not report.possible:
         return []
-    least = _AFTER_ALL if report.text.open == "sound" else 0.0
+    least = _AFTER_ALL if report.text.open == "sound" else _WORTH_TELLING
     rows = [(one.probability, one.id, titles.get(one.id, ""), one) for one in report.text.possible]
     shown = [
         (
@@ -124,7 +124,12 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     if shown and report.text.nothing >= _WORTH_TELLING:
         chance = report.text.nothing
         shown.append((chance, Possible(_percent(chance), "", "nothing of the environment is wrong", "")))
-    return [one for _, one in sorted(shown, key=lambda row: -row[0])]
+    quoted = set() if suspect(report) else {_quoted(quote) for quote in report.text.errors}  # stands above already
+    found = []
+    for _, one in sorted(shown, key=lambda row: -row[0]):
+        found.append(one._replace(quote="") if one.quote in quoted else one)
+        quoted.add(one.quote)
+    return found
 
 
 def _percent(chance: float) -> str:

@@ -23,6 +23,7 @@ COMPARE: dict[str, Compare] = {
     "second-over-0.8-of-first": Compare(2, lambda n: n[0] > 0 and 0.8 <= n[1] / n[0] <= 1),
     "most-of-second": Compare(2, lambda n: n[1] > 1 and 0.5 <= n[0] / n[1] <= 1),
     "first-less": Compare(2, lambda n: n[0] < n[1]),
+    "first-far-less": Compare(4, lambda n: 0 < 1.5 * n[0] < n[1], units=True),
     "lanes-below": Compare(2, lambda n: n[0] < n[1] and {*n[:2]} <= _LANES),
     "most-held-elsewhere": Compare(3, lambda n: n[0] > 0 and n[0] * 1024 - n[1] - n[2] > 0.6 * n[0] * 1024),
     "most-held-here": Compare(4, lambda n: n[0] > 0 and n[1] > 0.5 * n[0], units=True),

@@ -43,7 +43,7 @@ _LAPTOP = " Laptop GPU"
 _SPELT = {"ti": " Ti", "super": " SUPER", "maxq": " with Max-Q Design", "laptop": _LAPTOP, "mobile": _LAPTOP}
 
 GPU = lazy(
-    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?)?(?<![\w-])(?<!\w[@㉿])(?P<name>(?:NVIDIA )?(?:"
+    r"(?:(?<![\w.])(?P<count>\d{1,4})\s?[x×]\s?(?:\d{1,3} ?GB? )?)?(?<![\w-])(?<!\w[@㉿])(?P<name>(?:NVIDIA )?(?:"
     r"(?:GeForce )?(?i:RTX|GTX)[ -]?(?:PRO )?A?\d{3,4}M?(?i:(?: ?(?:Ti"
     r"|SUPER|Ada(?: Generation)?|D|Laptop GPU|Blackwell|Max-Q))*)"
     r"|GeForce (?:GT|MX) ?\d{2,4}M?|Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}|Tesla [A-Z]\d{1,3}\w{0,2}(?:-[\w-]{1,24})?"

@@ -98,7 +98,8 @@ def _text(report: Report) -> TextReport:
         for x in sorted(symptoms, key=lambda x: x.line)
         if (x.suggests or x.of_program or x.unknown) and x.line and x.text
     }
-    own = {x.means: x for x in symptoms if x.of_program}
+    by_line = {x.line: x for x in symptoms if x.of_program}  # one for a line: what compares its numbers comes last
+    own = {x.means: x for x in by_line.values()}
     return replace(
         report.text or TextReport(),
         open=_open(report) if report.verdict == "unknown" else "",
@@ -121,7 +122,14 @@ def _open(report: Report) -> Literal["not-proven", "undecided", "unknown-error",
         return "undecided"
     if any(x.unknown for x in s.symptoms):
         return "unknown-error"
-    return "undecided" if report.text and _likelier_sick(report.text) else "sound"
+    sick = _complains(s) or (report.text and _likelier_sick(report.text))
+    return "undecided" if sick else "sound"
+
+
+def _complains(s: Snapshot) -> bool:
+    """Whether a line speaks of a fault that may be the environment's, and of none of the program's."""
+    own = {x.line for x in s.symptoms if x.of_program}
+    return any(x.suggests and not x.mention and x.line not in own for x in s.symptoms)
 
 
 def _likelier_sick(text: TextReport) -> bool:

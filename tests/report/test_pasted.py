@@ -186,10 +186,13 @@ def test_below_the_threshold_causes_are_listed_with_probabilities_and_no_finding
     assert [name for name, *_ in told] == list(found.possible) and 1 > told[0][1] > told[1][1] > 0
     assert 0 < found.text.nothing < told[1][1]
     for text in shown(found):
-        for name, probability, line in told:
+        likely = [row for row in told if row[1] >= 0.1]
+        assert 2 <= len(likely) < len(told), "the unlikely ones are in JSON alone"
+        for name, probability, line in likely:
             assert f"{100 * probability:.0f} %" in text and name in text and f"line {line}: its words" in text
+        assert not any(f" {100 * probability:.0f} %" in text for _, probability, _ in told[len(likely) :])
         assert "nothing of the environment is wrong" in text and "does not decide" in text
-        places = [text.index(name) for name in (*found.possible, *(need.command for need in found.needs))]
+        places = [text.index(name) for name in (*(row[0] for row in likely), *(need.command for need in found.needs))]
         assert places == sorted(places), "likeliest first, then the commands"
 
 

@@ -54,6 +54,8 @@ _TO_BUY = lazy(
     re.I,
 )
 """Before a board: it is not here yet."""
+_SOME = lazy(r"\b(?:with|have|has|got|using|on|of|are|and) ([2-9]|1[0-6]) $", re.I)
+"""Before a board: how many of it."""
 _HEADING = lazy(r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", re.I)
 _NO_WORDS = lazy(r"\s*(File |/|\[|\w{1,40}Error)")
 _JETSON = lazy(
@@ -167,7 +169,9 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             yield from _jetson(module[0], line)
         for gpu in GPU.finditer(text[:300]):
             if "jetson" not in gpu["name"].lower() and not _TO_BUY.search(text[: gpu.start()]):
-                yield _boards(typed(gpu["name"]).name, min(int(gpu["count"] or 1), 4096), line)
+                before = None if gpu["count"] else _SOME.search(text[: gpu.start()])
+                count = int(gpu["count"] or (before[1] if before else 1))
+                yield _boards(typed(gpu["name"]).name, min(count, 4096), line)
 
 
 def _weak(kind: str, value: str, line: Line) -> Iterator[Statement]:
