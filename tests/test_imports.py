@@ -36,6 +36,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "doctor/resolve": {"doctor/fixes", "doctor/snapshot", "compat_matrix", "packaging", "msgspec"},
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
+    "doctor/images": {
+        "doctor/formats",
+        "doctor/snapshot",
+        "doctor/targets",
+        "compat_matrix",
+        "packaging",
+        "msgspec",
+        "requests",
+        "docker",
+    },
     "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "msgspec", "rich"},
 }
 """Room to the rooms and distributions that it may import beside itself and the standard library."""

@@ -1,0 +1,121 @@
+"""Files of a layout or archive by their names: out of a folder, or out of a tar that is never unpacked."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from .source import ImageError
+
+PIECE = 1 << 20
+_MAX_MEMBERS = 100_000
+
+
+class Blobs(Protocol):
+    """Named files; a name has no leading slash and never leads out of the whole."""
+
+    def has(self, name: str) -> bool: ...
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The whole file. Raises ImageError where there is none, or over `limit` bytes."""
+
+    def pieces(self, name: str, offset: int) -> Iterator[bytes]:
+        """The file from `offset` on. Raises ImageError."""
+
+
+class FolderBlobs:
+    """Of a folder. What a link leads to outside it is not read."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(os.path.realpath(folder))
+        self._name = folder
+
+    def has(self, name: str) -> bool:
+        return self._folder.joinpath(name).is_file()
+
+    def read(self, name: str, limit: int) -> bytes:
+        with self._open(name) as file:
+            return _whole(file, limit, f"{name} of {self._name}")
+
+    def pieces(self, name: str, offset: int) -> Iterator[bytes]:
+        with self._open(name) as file:
+            file.seek(offset)
+            while piece := file.read(PIECE):
+                yield piece
+
+    def _open(self, name: str) -> BinaryIO:
+        path = Path(os.path.realpath(self._folder / name))
+        if not path.is_relative_to(self._folder):
+            raise ImageError(f"{self._name}: {name} leads out of the folder")
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise ImageError(f"{self._name}: {name} is no plain file")
+            return path.open("rb")
+        except OSError as error:
+            raise ImageError(f"{self._name}: cannot read {name}: {error.strerror}") from None
+
+
+class TarBlobs:
+    """Of a tar archive, plain or compressed."""
+
+    def __init__(self, path: str) -> None:
+        self._name = path
+        try:
+            self._tar = tarfile.open(path)  # noqa: SIM115 (read from until the process ends)
+            members: dict[str, tarfile.TarInfo] = {}
+            for member in self._tar:
+                members[posixpath.normpath(member.name)] = member
+                if len(members) > _MAX_MEMBERS:
+                    raise ImageError(f"{path} holds over {_MAX_MEMBERS} files: no archive of an image")
+        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+            reason = isinstance(error, OSError) and error.strerror
+            raise ImageError(f"cannot read {path}: {reason or 'it is no tar archive, or a damaged one'}") from None
+        self._members = members
+
+    def has(self, name: str) -> bool:
+        return self._file(name) is not None
+
+    def read(self, name: str, limit: int) -> bytes:
+        with self._open(name) as file:
+            return _whole(file, limit, f"{name} of {self._name}")
+
+    def pieces(self, name: str, offset: int) -> Iterator[bytes]:
+        with self._open(name) as file:
+            try:
+                file.seek(offset)
+                while piece := file.read(PIECE):
+                    yield piece
+            except (tarfile.TarError, OSError, EOFError) as error:
+                raise ImageError(f"{self._name} is damaged in {name}: {error}") from None
+
+    def _file(self, name: str) -> tarfile.TarInfo | None:
+        """The member, through links (`docker save` links a layer that was there before); None where it is no file."""
+        for _ in range(8):
+            member = self._members.get(posixpath.normpath(name))
+            if member is None or not (member.issym() or member.islnk()):
+                return member if member is not None and member.isfile() else None
+            start = posixpath.dirname(member.name) if member.issym() else ""
+            name = posixpath.join(start, member.linkname)
+        return None
+
+    def _open(self, name: str) -> BinaryIO:
+        member = self._file(name)
+        file = self._tar.extractfile(member) if member else None
+        if file is None:
+            raise ImageError(f"{self._name} lacks {name}")
+        return file  # type: ignore[return-value]
+
+
+def _whole(file: BinaryIO, limit: int, what: str) -> bytes:
+    try:
+        data = file.read(limit + 1)
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise ImageError(f"cannot read {what}: {error}") from None
+    if len(data) > limit:
+        raise ImageError(f"{what} has over {limit >> 20} MiB")
+    return data

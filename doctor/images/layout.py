@@ -1,0 +1,113 @@
+"""An image on disk: an OCI layout or what `docker save` wrote, as a folder or as a tar.
+
+Sources: image-spec, image-layout.md; moby, image/tarexport (manifest.json of `docker save`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from . import manifest as man
+from .blobs import Blobs, FolderBlobs, TarBlobs
+from .layer import Layer
+from .source import Image, ImageError
+
+_REF_NAME = "org.opencontainers.image.ref.name"
+_TAR = "application/vnd.oci.image.layer.v1.tar"
+
+
+class _Saved(Struct, frozen=True, rename="pascal"):
+    config: str
+    layers: tuple[str, ...] = ()
+    repo_tags: tuple[str, ...] | None = None
+
+
+class LayoutSource:
+    """The image at `path`; `tag` chooses where there are several."""
+
+    def __init__(self, path: str, tag: str = "") -> None:
+        self._path, self._tag = path, tag
+        self._blobs: Blobs = FolderBlobs(path) if Path(path).is_dir() else TarBlobs(path)
+
+    def image(self, platform: str) -> Image:
+        """See `Source`."""
+        if self._blobs.has("index.json"):
+            return self._of_layout(platform)
+        if self._blobs.has("manifest.json"):
+            return self._of_archive(platform)
+        raise ImageError(
+            f"{self._path} holds no image: neither index.json (OCI layout) nor manifest.json (docker save)"
+        )
+
+    def open_layer(self, layer: Layer, offset: int = 0) -> Iterator[bytes]:
+        """See `Source`."""
+        return self._blobs.pieces(layer.name or _blob(layer.digest), offset)
+
+    def _of_layout(self, platform: str) -> Image:
+        index = man.parse(self._blobs.read("index.json", man.MAX_MANIFEST), f"index.json of {self._path}")
+        if not isinstance(index, man.Index):
+            raise ImageError(f"index.json of {self._path} is no index of images")
+        one = self._tagged(index)
+        found = self._manifest(one)
+        if isinstance(found, man.Index):
+            one = man.choose(found, platform, self._path)
+            found = self._manifest(one)
+            if isinstance(found, man.Index):
+                raise ImageError(f"{self._path} nests an index in an index")
+        data = self._blob(found.config, man.MAX_CONFIG, "the config")
+        config = man.parse_config(data, f"the config of {self._path}")
+        return Image(self._named(), one.digest, config, man.layers_of(found))
+
+    def _tagged(self, index: man.Index) -> man.Descriptor:
+        images = [one for one in index.manifests if not man.is_attestation(one)]
+        named = {one.note(_REF_NAME) or one.note("io.containerd.image.name"): one for one in images}
+        if self._tag:
+            for name, one in named.items():
+                if self._tag in (name, name.rpartition(":")[2]):
+                    return one
+            raise ImageError(f"{self._path} holds no image named {self._tag}; it has {', '.join(filter(None, named))}")
+        if not images:
+            raise ImageError(f"index.json of {self._path} lists no image")
+        if len(images) > 1 and len({str(one.platform) for one in images}) < len(images):
+            names = ", ".join(name or one.digest[:19] for name, one in named.items())
+            raise ImageError(f"{self._path} holds several images ({names}): say which, {self._path}:TAG")
+        return images[0]
+
+    def _manifest(self, one: man.Descriptor) -> man.Index | man.Manifest:
+        return man.parse(self._blob(one, man.MAX_MANIFEST, "the manifest"), f"the manifest of {self._path}")
+
+    def _blob(self, one: man.Descriptor, limit: int, what: str) -> bytes:
+        data = self._blobs.read(_blob(one.digest), limit)
+        man.hold_against(data, one.digest, one.size, f"{what} of {self._path}")
+        return data
+
+    def _of_archive(self, platform: str) -> Image:
+        what = f"manifest.json of {self._path}"
+        listed = man.decode(self._blobs.read("manifest.json", man.MAX_MANIFEST), list[_Saved], what)
+        images = [one for one in listed if not self._tag or any(self._names(name) for name in one.repo_tags or ())]
+        if len(images) != 1:
+            names = ", ".join(name for one in listed for name in one.repo_tags or ("<untagged>",))
+            raise ImageError(f"{self._path} holds {names or 'no image'}: say which, {self._path}:TAG")
+        saved = images[0]
+        if len(saved.layers) > man.MAX_LAYERS:
+            raise ImageError(f"{what} lists {len(saved.layers)} layers: no engine runs an image of over 127")
+        data = self._blobs.read(saved.config, man.MAX_CONFIG)
+        digest = Path(saved.config).name.removesuffix(".json")
+        if man.is_digest(f"sha256:{digest}"):  # docker names the file by it
+            man.hold_against(data, f"sha256:{digest}", -1, f"the config of {self._path}")
+        layers = tuple(Layer("", -1, _TAR, name) for name in saved.layers)
+        return Image(self._named(), "", man.parse_config(data, f"the config of {self._path}"), layers)
+
+    def _names(self, name: str) -> bool:
+        return self._tag in (name, name.rpartition(":")[2])
+
+    def _named(self) -> str:
+        return f"{self._path}:{self._tag}" if self._tag else self._path
+
+
+def _blob(digest: str) -> str:
+    kind, _, value = digest.partition(":")
+    return f"blobs/{kind}/{value}"

@@ -1,0 +1,176 @@
+"""Manifests, indexes and configs: bounded, held against their digests, and every way to be wrong is one line.
+
+Sources: the OCI image specification (image-spec: manifest.md, image-index.md, config.md, descriptor.md); Docker's image
+manifest version 2, schema 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from .layer import Layer
+from .source import ImageError
+
+MAX_MANIFEST = 4 << 20
+"""Bytes; what the distribution specification wants registries to take at least."""
+MAX_CONFIG = 4 << 20
+MAX_LAYERS = 1000
+"""Engines run images of 127 layers at most."""
+MAX_IMAGES = 1000
+INDEX_TYPES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+MANIFEST_TYPES = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
+ATTESTATION = "attestation-manifest"
+"""Value of the annotation `vnd.docker.reference.type` on BuildKit's attestations."""
+
+
+class Platform(Struct, frozen=True):
+    os: str = "unknown"
+    architecture: str = "unknown"
+    variant: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(filter(None, (self.os, self.architecture, self.variant)))
+
+
+class Descriptor(Struct, frozen=True, rename="camel"):
+    digest: str
+    size: int = -1
+    media_type: str = ""
+    platform: Platform | None = None
+    annotations: dict[str, str] | None = None
+
+    def note(self, name: str) -> str:
+        """The annotation of that name, or ""."""
+        return (self.annotations or {}).get(name, "")
+
+
+class Index(Struct, frozen=True, rename="camel"):
+    manifests: tuple[Descriptor, ...] = ()
+
+
+class Manifest(Struct, frozen=True, rename="camel"):
+    config: Descriptor
+    layers: tuple[Descriptor, ...] = ()
+
+
+class _Head(Struct, frozen=True, rename="camel"):
+    schema_version: int | None = None
+    media_type: str = ""
+    manifests: msgspec.Raw = field(default_factory=msgspec.Raw)
+    config: msgspec.Raw = field(default_factory=msgspec.Raw)
+
+
+def parse(data: bytes, what: str) -> Index | Manifest:
+    """What a registry or layout calls a manifest. Raises ImageError."""
+    head: _Head = decode(data, _Head, what)
+    if head.schema_version == 1:
+        raise ImageError(f"{what} is of Docker's schema 1, from before 2016: nothing pulls such images any more")
+    if bytes(head.manifests):
+        index: Index = decode(data, Index, what)
+        if len(index.manifests) > MAX_IMAGES:
+            raise ImageError(f"{what} lists {len(index.manifests)} images: over {MAX_IMAGES} is no image")
+        for one in index.manifests:
+            _plausible(one, what)
+        return index
+    if not bytes(head.config):
+        raise ImageError(f"{what} is neither a manifest nor an index of images")
+    manifest: Manifest = decode(data, Manifest, what)
+    if len(manifest.layers) > MAX_LAYERS:
+        raise ImageError(f"{what} lists {len(manifest.layers)} layers: no engine runs an image of over 127")
+    for one in (manifest.config, *manifest.layers):
+        _plausible(one, what)
+    if manifest.config.size > MAX_CONFIG:
+        raise ImageError(f"the config of {what} is said to have {manifest.config.size} bytes: over 4 MiB is no config")
+    return manifest
+
+
+def parse_config(data: bytes, what: str) -> Mapping[str, Any]:
+    """The config as decoded JSON, with the shapes of what is read of it ensured. Raises ImageError."""
+    found: dict[str, Any] = decode(data, dict[str, Any], what)
+    inner = found.get("config")
+    if not isinstance(inner, dict | None):
+        raise ImageError(f"{what} is no config of an image: its 'config' is no object")
+    return found
+
+
+def layers_of(manifest: Manifest) -> tuple[Layer, ...]:
+    """Base first."""
+    return tuple(Layer(one.digest, one.size, one.media_type) for one in manifest.layers)
+
+
+def choose(index: Index, platform: str, what: str) -> Descriptor:
+    """The image for that platform ("": the first). Raises ImageError that names those there are."""
+    images = [one for one in index.manifests if not is_attestation(one)]
+    if not images:
+        raise ImageError(f"{what} lists no image")
+    if not platform or (len(images) == 1 and images[0].platform is None):
+        return images[0]
+    wanted = platform_words(platform)
+    found = [one for one in images if one.platform and _serves(platform_words(str(one.platform)), wanted)]
+    if not found:
+        there = ", ".join(dict.fromkeys(str(one.platform) for one in images if one.platform))
+        raise ImageError(f"{what} has no image for {platform}" + (f"; it has {there}" if there else ""))
+    return found[0]
+
+
+def is_attestation(one: Descriptor) -> bool:
+    """Whether an index lists it as BuildKit's statement about an image."""
+    return one.note("vnd.docker.reference.type") == ATTESTATION
+
+
+def platform_words(text: str) -> tuple[str, str, str]:
+    """(os, architecture, variant) of `linux/amd64`, `arm64`, `linux/arm64/v8` in the words of image indexes."""
+    parts = text.lower().split("/")
+    system, rest = (parts[0], parts[1:]) if len(parts) > 1 or parts[0] in ("linux", "windows") else ("linux", parts)
+    machine = rest[0] if rest else ""
+    machine = {"x86_64": "amd64", "aarch64": "arm64", "armhf": "arm"}.get(machine, machine)
+    variant = rest[1] if len(rest) > 1 else ""
+    return system, machine, "" if (machine, variant) == ("arm64", "v8") else variant
+
+
+def _serves(have: tuple[str, str, str], wanted: tuple[str, str, str]) -> bool:
+    return have[:2] == wanted[:2] and (not wanted[2] or not have[2] or have[2] == wanted[2])
+
+
+def hold_against(data: bytes, digest: str, size: int, what: str) -> None:
+    """Raises ImageError where the bytes are not those of the digest, or not so many as were announced."""
+    if size >= 0 and len(data) != size:
+        raise ImageError(f"{what} has {len(data)} bytes, not the {size} that its manifest names")
+    kind, _, wanted = digest.partition(":")
+    if hashlib.new(kind, data).hexdigest() != wanted:
+        raise ImageError(f"{what} is not what its digest says: changed or damaged on its way")
+
+
+def is_digest(text: str) -> bool:
+    """Whether it is a digest that can be checked: SHA-256 or SHA-512."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def _plausible(one: Descriptor, what: str) -> None:
+    if not is_digest(one.digest):
+        raise ImageError(f"{what} names the digest {one.digest[:80]!r}, which is none")
+    if one.size < 0:
+        raise ImageError(f"{what} names no size for {one.digest[:19]}...")
+
+
+def decode(data: bytes, kind: Any, what: str) -> Any:
+    """JSON as a value of this type. Raises ImageError."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise ImageError(f"{what} cannot be read: {error}") from None
+    except RecursionError:
+        raise ImageError(f"{what} cannot be read: nested too deeply") from None
