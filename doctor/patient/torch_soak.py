@@ -5,6 +5,9 @@ precision uses here, of random data, fills the GPU. It is held against float64 f
 repeated, and each fourth result is compared with the first in bits, on the GPU. Products are handed over a second
 ahead, so that the host waits for one second of them while the next is at work: nothing else waits between kernels.
 
+With --orders FD it says {"ready": DEVICE} and waits there for a line before it takes its GPU, and once more before the
+load begins.
+
 Lines: {"begin": "soak 12 of 600 s"} each second; {"soak": {"at_s", "seconds", "rate", ...}} for each 200th of the time,
 or each second, with "start" and "end" by time.monotonic; {"phase": "soak", ...}; at the end {"product": P} where any
 result differed; {"ended": E} for what failed.
@@ -13,6 +16,7 @@ result differed; {"ended": E} for what failed.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -89,8 +93,8 @@ class Repeated:
 class Soak(Products):
     """Sustained load on one GPU."""
 
-    def run(self, seconds: float) -> None:
-        """Load it for so many seconds."""
+    def run(self, seconds: float, orders: Any = None) -> None:
+        """Load it for so many seconds; `orders`: begin at a line of it, {"seconds": S}."""
         torch, processor = self.torch, self.processor
         what = mixed_type(processor.capability)
         most = min(
@@ -105,6 +109,12 @@ class Soak(Products):
             edge = edge_for(2.0 * edge**3 / ms, self.plan.product_ms, self.plan.edge_least, most, self.plan.edge_step)
             repeated = Repeated(self, what, edge)
             ms = median(self.times_ms(lambda number: repeated.multiply(), 0.05, most=5))
+            if orders is not None:
+                self.agent.emit(ready=processor.name)
+                order = orders.readline()
+                if not order:
+                    return
+                seconds = float(json.loads(order)["seconds"])
             self.agent.deadline = time.monotonic() + seconds
             started = time.monotonic()
             try:
@@ -151,6 +161,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="torch_soak.py", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--device", type=device_name, required=True)
     parser.add_argument("--seconds", type=positive, required=True)
+    parser.add_argument("--orders", type=int, default=-1, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     descriptor = real_output()
     warnings.simplefilter("ignore")
@@ -158,12 +169,16 @@ def main(arguments: Sequence[str]) -> None:
     agent.name = AGENT
     try:
         torch = agent.load()
+        orders = os.fdopen(options.orders) if options.orders >= 0 else None
+        if torch is not None and orders is not None:
+            agent.emit(ready=agent.device)
+            torch = torch if orders.readline() else None  # the first one: take your GPU
         processor = agent.open(torch) if torch is not None else None
         if processor is not None and processor.kind == "cpu":
             agent.ended("soak", "skipped", "only GPUs are soaked")
         elif processor is not None:
             agent.emit(begin="soak", device=agent.device)
-            Soak(agent, torch, processor, PLANS["cuda", "quick"]).run(options.seconds)
+            Soak(agent, torch, processor, PLANS["cuda", "quick"]).run(options.seconds, orders)
     except Exception as error:
         agent.ended("soak", "skipped" if isinstance(error, NoRoom) else "failed", text_of(error))
     os._exit(0)

@@ -79,11 +79,14 @@ class _Prover(Kept):
             return None
         from .soak import EveryGpuSoaked
 
-        soaked = EveryGpuSoaked(self.plan, self.env, self.say, self.end)
+        models = {device: self.models()[device] for device in gpus}
+        soaked = EveryGpuSoaked(self.plan, models, self.env, self.say, self.end, self.plan.soak_s)
         try:
-            soaked.run(gpus, min(self.plan.soak_s, self.end - monotonic() - _START_S))
+            soaked.run()
         finally:
             self.proof[SOAK] = soaked.results()
+            for where, step, why in soaked.not_measured():
+                self.leave_out(SOAK, "not-asked", why, step, where)
         return None
 
     def work(self) -> None:
@@ -150,9 +153,13 @@ class _Prover(Kept):
         if sys.platform != "win32" and "torch_speed" not in self.plan.left_out and self.plan.level in SPEED:
             from .every_gpu import EveryGpu
 
-            names = {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
-            self.every = EveryGpu(self.plan, {d: names[d] for d in devices}, self.env, self.say, self.end)
+            models = {device: self.models()[device] for device in devices}
+            self.every = EveryGpu(self.plan, models, self.env, self.say, self.end)
             self.every.begin()
+
+    def models(self) -> dict[str, str]:
+        """Device to the name of its GPU, as torch tells it."""
+        return {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
 
     def speed_of(self, every: EveryGpu) -> None:
         """Speed of several GPUs, each by a child of its own."""

@@ -1,75 +1,57 @@
-"""torch_soak on several GPUs at the same time, a child for each: GPUs of one chassis heat each other."""
+"""torch_soak on several GPUs at the same time, a child for each: GPUs of one chassis heat each other.
+
+One signal starts the load on all of them, when each has its GPU and its first product was checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
-from ..targets.agent import AgentResult
-from ..targets.process_posix import Agent, go_on, start_agent
+from .gpu_children import GpuChild, GpuChildren, Say
 from .plan import Plan
 
-AGENT = "torch_soak"
-Say = Callable[[str], None]
+END_S = 10.0
+"""What a child needs at its end: what differed is computed again, and the context closed."""
 
 
-class EveryGpuSoaked:
-    """One run. `end`: the moment at which all must be over."""
+class EveryGpuSoaked(GpuChildren):
+    """One run, of so many seconds."""
 
-    def __init__(self, plan: Plan, env: Mapping[str, str] | None, say: Say, end: float) -> None:
-        self.plan, self.env, self.say, self.end = plan, env, say, end
-        self.children: dict[str, Agent] = {}
-        self.steps: dict[str, str] = {}
+    agent, words = "torch_soak", "sustained load"
 
-    def run(self, devices: Sequence[str], seconds: float) -> None:
-        """Load these for so many seconds each. As many import torch at a time as cores are free for it."""
-        limit = max(1, self.plan.cores - 1)
+    def __init__(
+        self,
+        plan: Plan,
+        models: Mapping[str, str],
+        env: Mapping[str, str] | None,
+        say: Say,
+        end: float,
+        seconds: float,
+    ) -> None:
+        super().__init__(plan, models, env, say, end)
+        self.seconds = seconds
+
+    def run(self) -> None:
+        """Load all of them. As many import torch at a time as cores are free for it."""
         try:
-            for device in devices:
-                self.until(lambda: sum(step.startswith("import") for step in self.running().values()) < limit)
-                self.start(device, seconds)
-            self.until(lambda: not self.running())
+            self.start_all()
+            self.signal([gpu for gpu in self.gpus if gpu.running], {})
+            ready = [gpu for gpu in self.gpus if gpu.running]
+            if ready:
+                self.say(f"{self.words}: {len(ready)} GPUs at once" if len(ready) > 1 else self.words)
+                self.signal(ready, {"seconds": round(max(1.0, min(self.seconds, self.end - monotonic() - END_S)), 1)})
+            self.close()
+            self.wait(self.gpus, closed=True)
         finally:
-            for child in self.children.values():
-                child.stop()
+            self.stop()
 
-    def running(self) -> dict[str, str]:
-        """The devices whose child has not ended, and its step."""
-        return {device: self.steps[device] for device, child in self.children.items() if not child.done}
+    def arguments(self) -> list[str]:
+        """The seconds that were asked for; the last order says how many there are."""
+        return ["--seconds", f"{max(1.0, self.seconds):.1f}"]
 
-    def start(self, device: str, seconds: float) -> None:
-        """One child."""
-        self.steps[device] = "import torch"
-
-        def heard(line: dict[str, Any]) -> None:
-            if isinstance(line.get("begin"), str):
-                self.steps[device] = line["begin"]
-                if device == next(iter(self.children)):
-                    self.say(f"sustained load: {self.steps[device]}")
-            patience()
-
-        def patience() -> None:
-            child = self.children.get(device)
-            if child is not None:
-                child.deadline = min(self.end, monotonic() + self.plan.silence_s(AGENT, self.steps[device]))
-
-        words = ["--device", device, "--seconds", f"{max(1.0, seconds):.1f}"]
-        self.say(f"sustained load: import torch for {device}")
-        command = [*self.plan.commands[AGENT], *words]
-        self.children[device] = start_agent(command, self.end - monotonic(), self.env, heard)
-        patience()
-
-    def until(self, holds: Callable[[], bool]) -> None:
-        """Read all children meanwhile."""
-        while not holds():
-            go_on(*(child for child in self.children.values() if not child.done))
-
-    def results(self) -> list[AgentResult]:
-        """What the children wrote so far, each with its command's device first."""
-        found = []
-        for device, child in self.children.items():
-            result = child.result()
-            result.lines.insert(0, {"run": ["--device", device], "pid": child.pid})
-            found.append(result)
-        return found
+    def heard(self, gpu: GpuChild, line: dict[str, Any]) -> None:
+        """The first GPU tells how far the load is."""
+        super().heard(gpu, line)
+        if isinstance(line.get("begin"), str) and gpu is next((one for one in self.gpus if one.running), None):
+            self.say(f"{self.words}: {gpu.step}")

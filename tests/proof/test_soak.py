@@ -12,8 +12,12 @@ from typing import Any
 
 import pytest
 
+from doctor.patient import torch_soak
+from doctor.proof.plan import Plan
+from doctor.proof.soak import EveryGpuSoaked
 from doctor.report.progress import _with_bar
 from doctor.snapshot import SoakPoint, known
+from doctor.targets.process import script_argv
 
 from ..judging import ids, report, run
 from .proving import command, environment, variables
@@ -52,6 +56,23 @@ def test_the_curve_of_each_gpu_and_one_that_falls(fakes: Path, speedy: Path, tmp
     assert [f["facts"]["device"] for f in falling] == ["cuda:1"] and falling[0]["facts"]["percent"] < -20
     assert [p for p in measured(found, "products") if p.get("differing_repeats")] == []
     assert {load["phase"] for load in measured(found, "loads")} >= {"soak"}
+
+
+@pytest.mark.slow
+def test_one_signal_starts_the_load_on_all(fakes: Path, speedy: Path, tmp_path: Path) -> None:
+    """One core for the imports: when the second torch is there, a load that had not waited would be over."""
+    command = script_argv(str(speedy / "bin/python"), str(Path(torch_soak.__file__)))
+    plan = Plan(level="quick", total_s=90, commands={"torch_soak": command}, cores=2)
+    models = {f"cuda:{n}": "NVIDIA H200" for n in range(3)}
+    heard: list[str] = []
+    env = on_gpus(fakes, tmp_path, 3, import_s=3.0)
+    soak = EveryGpuSoaked(plan, models, env, heard.append, time.monotonic() + 90, 2.0)
+    soak.run()
+    assert [result.fault for result in soak.results()] == [None] * 3
+    phases = [line for result in soak.results() for line in result.lines if line.get("phase") == "soak"]
+    assert [line["device"] for line in phases] == list(models)
+    assert max(line["start"] for line in phases) < min(line["end"] for line in phases)
+    assert "sustained load: 3 GPUs at once" in heard and soak.not_measured() == []
 
 
 @pytest.mark.slow
