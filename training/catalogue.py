@@ -28,24 +28,12 @@ else:
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from doctor.snapshot import Snapshot  # noqa: E402
-from doctor.text.compare import COMPARE, DIFFER  # noqa: E402
-from doctor.text.messages import CONVERT, FILE  # noqa: E402
-from doctor.text.operators import fault  # noqa: E402
+from doctor.text.messages import FILE  # noqa: E402
+from training.catalogue_faults import BODY, references, shape  # noqa: E402
 
 WING = ROOT / "doctor" / "text"
 TABLES, SMALL = WING / "catalogue", WING / "tables"
 TOPICS, PEOPLE, GRAMMAR = "topics.toml", "people.toml", "grammar.toml"
-PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
-LISTS, WORDS = ("find", "suggests"), ("pattern", "means", "fix", "source")
-FLAGS = ("words", "people", "mention", "happened", "exact")
-BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "where", "source", *FLAGS[1:])
-"""What the second line of a row holds, in this order."""
-KEYS = {*LISTS, *WORDS, *FLAGS, *BODY, "compare", "says", "not"}
-
-
-_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
-"""An escaped character, or a set of characters."""
 
 
 class Row(NamedTuple):
@@ -113,69 +101,12 @@ def faults(table: list[Row], names: set[str], checks: set[str]) -> Iterator[str]
     names = names | {row.id for row in table}
     seen: dict[str, Row] = {}
     for row in table:
-        wrong = [*_shape(row), *_references(row, names, checks)]
+        wrong = [*shape(row), *references(row, names, checks)]
         if row.id in seen:
             wrong.append(f"a row in {seen[row.id].file.name} has the same name")
         seen.setdefault(row.id, row)
         for what in wrong:
             yield f"{row.file.name}:{_line_of(row, what)}: [{row.id}] {what}"
-
-
-def _shape(row: Row) -> Iterator[str]:
-    for key in row.fields.keys() - KEYS:
-        yield f"there is no key {key!r}"
-    for key in ("find", "means", "source", "says"):
-        if not row.fields.get(key):
-            yield f"{key} is missing"
-    for key, kind in (*((k, list) for k in LISTS), *((k, str) for k in WORDS), *((k, bool) for k in FLAGS)):
-        if not isinstance(row.fields.get(key, kind()), kind):
-            yield f"{key}: a {kind.__name__} is expected"
-    for text in row.fields.get("find", []):
-        if text != text.lower() or len(text) < 2:
-            yield f"find: {text!r} is not in lower case, or too short"
-    if row.fields.get("where", "host") not in PLACES:
-        yield f"where: {row.fields['where']!r} is no place"
-    if row.fields.get("decides") and not row.fields.get("fix"):
-        yield "decides: what decides says what to do (fix)"
-    for key in ("happened", "exact"):
-        if row.fields.get(key) and not row.fields.get("decides"):
-            yield f"{key}: the row decides nothing"
-    if row.fields.get("words") and "_" in _CLASS.sub("", row.expression):
-        yield "pattern: an underscore cannot be there, people's words are read with blanks in their place"
-    try:
-        groups = re.compile(row.expression, re.I).groups
-    except re.error as error:
-        yield f"pattern: {error}"
-        return
-    compare = row.fields.get("compare", "")
-    if compare and compare != DIFFER and compare not in COMPARE:
-        yield f"compare: there is no operator {compare!r}"
-    elif compare and groups < (2 if compare == DIFFER else COMPARE[compare].groups):
-        yield f"compare: {compare} needs more groups than the pattern's {groups}"
-    for path, value in row.fields.get("proves", {}).items():
-        if isinstance(value, str) and value.startswith("$"):
-            number, _, kind = value[1:].partition(":")
-            if not number.isdecimal() or not 0 < int(number) <= groups or kind not in CONVERT:
-                yield f"proves: {path}: {value!r} is no group of the pattern with a known kind"
-
-
-def _references(row: Row, names: set[str], checks: set[str]) -> Iterator[str]:
-    for check in row.fields.get("suggests", []):
-        if check not in checks:
-            yield f"suggests: there is no check {check!r}"
-    for key in ("decides", "hints"):
-        for check, when in row.checks(key):
-            if check not in checks:
-                yield f"{key}: there is no check {check!r}"
-            for condition, value in when.items():
-                if wrong := fault(condition, value, names):
-                    yield f"{key}: {wrong}"
-    for path in row.fields.get("proves", {}):
-        try:
-            if not path.startswith("gpu."):
-                Snapshot().fact(path)
-        except KeyError:
-            yield f"proves: the Snapshot has no fact {path!r}"
 
 
 def _line_of(row: Row, what: str) -> int:

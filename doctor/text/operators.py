@@ -1,4 +1,7 @@
-"""What a message may ask of the rest of its text: each condition is an operator, with the argument that it takes."""
+"""What a message may ask of the rest of its text: each condition is an operator with its argument.
+
+`training/conditions.py` says which argument each takes.
+"""
 
 from __future__ import annotations
 
@@ -30,59 +33,6 @@ class Facts(Record):
     def boards(self) -> str:
         """Names of the GPUs."""
         return " ".join(known(g.name) or "" for g in known(self.s.gpus) or ())
-
-
-class Operator(Record):
-    """`holds(argument, facts)`; `takes` says what is wrong with an argument, '' where nothing is."""
-
-    holds: Callable[[Any, Facts], bool]
-    takes: Callable[[Any], str]
-
-
-def _flag(value: Any) -> str:
-    return "" if isinstance(value, bool) else "true or false is expected"
-
-
-def _number(value: Any) -> str:
-    return "" if type(value) is int else "a whole number is expected"
-
-
-def _version(value: Any) -> str:
-    return "" if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)*", value) else "a version is expected: '12.4'"
-
-
-def _word(value: Any) -> str:
-    return "" if isinstance(value, str) and value else "a word is expected"
-
-
-def _list(value: Any) -> str:
-    return "" if isinstance(value, list) and value else "a list is expected"
-
-
-def _words(value: Any) -> str:
-    return _list(value) or ("" if all(isinstance(word, str) for word in value) else "a list of words is expected")
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    return lambda value: "" if value in words else f"one of {', '.join(words)} is expected"
-
-
-def _path(value: Any) -> str:
-    try:
-        Snapshot().fact(value)
-    except (KeyError, AttributeError):
-        return f"the Snapshot has no fact {value!r}"
-    return ""
-
-
-def _two_paths(value: Any) -> str:
-    if not isinstance(value, list) or len(value) != 2:
-        return "two facts are expected"
-    return _path(value[0]) or _path(value[1])
-
-
-def _any(value: Any) -> str:
-    return ""
 
 
 def _versions_differ(value: list[str], f: Facts) -> bool:
@@ -154,42 +104,40 @@ def _set(value: str, f: Facts) -> bool:
     return bool(f.s.host.env(value)) and not isinstance(f.s.host.env(value), Missing)
 
 
-OPERATORS: dict[str, Operator] = {
-    "all": Operator(lambda value, f: all(name in f.names for name in value), _words),
-    "any": Operator(lambda value, f: any(name in f.names for name in value), _words),
-    "none": Operator(lambda value, f: not any(name in f.names for name in value), _words),
-    "container": Operator(_container, _flag),
-    "jetson": Operator(lambda value, f: (is_jetson(f.s) or "jetson" in f.names) is value, _flag),
-    "memory-held": Operator(lambda value, f: memory_held(f.s) is value, _flag),
-    "gpu-below": Operator(lambda value, f: _every_gpu(value, f, lambda cap, limit: cap < limit), _version),
-    "gpu-above": Operator(lambda value, f: _every_gpu(value, f, lambda cap, limit: cap > limit), _version),
-    "gpus-at-least": Operator(lambda value, f: len(known(f.s.gpus) or ()) >= value, _number),
-    "nvswitch": Operator(_nvswitch, _flag),
-    "names": Operator(lambda value, f: any(word in f.boards.lower() for word in value), _words),
-    "names-none": Operator(lambda value, f: not any(re.search(rf"\b{word}", f.boards, re.I) for word in value), _words),
-    "versions-differ": Operator(_versions_differ, _two_paths),
-    "packages": Operator(lambda value, f: set(value) <= f.packages.keys(), _words),
-    "any-package": Operator(lambda value, f: bool(set(value) & f.packages.keys()), _words),
-    "packages-not": Operator(lambda value, f: not set(value) & f.packages.keys(), _words),
-    "two-kinds": Operator(_two_kinds, _word),
-    "two-sources": Operator(lambda value, f: two_sources(f.s, value), _word),
-    "compiler-apart": Operator(lambda value, f: _compiler_apart(f) is value, _flag),
-    "nvjitlink-wheel": Operator(_nvjitlink, _one_of("older", "newer")),
-    "source-build": Operator(
-        lambda value, f: bool(re.search(r"\+git|\da0", known(f.s.torch.version) or "")) is value, _flag
-    ),
-    "set": Operator(_set, _word),
-    "code": Operator(lambda value, f: list_against_gpus(f.s) == value, _one_of("older", "newer")),
-    "list-lacks-gpu": Operator(  # torch.cuda.get_arch_list() against every GPU
-        lambda value, f: lacks(" ".join(known(f.s.torch_run.arch_list) or ()), capabilities(f.s)) is value, _flag
-    ),
-    "group-lacks-gpu": Operator(lambda value, f: lacks(" ".join(f.groups), capabilities(f.s)) is value, _flag),
-    "group-above": Operator(_group_above, _path),
-    "group-at-most": Operator(lambda value, f: bool(f.groups) and numbers(f.groups[0]) <= numbers(value), _version),
-    "group-not-start-of": Operator(_group_not_start_of, _path),
-    "libc-below-group": Operator(_libc_below_group, _flag),
-    "library-of-torch": Operator(lambda value, f: _of_torch(f) is value, _flag),
-    "library-of-torch-or-unknown": Operator(lambda value, f: _of_torch(f) in (value, None), _flag),
+OPERATORS: dict[str, Callable[[Any, Facts], bool]] = {
+    "all": lambda value, f: all(name in f.names for name in value),
+    "any": lambda value, f: any(name in f.names for name in value),
+    "none": lambda value, f: not any(name in f.names for name in value),
+    "container": _container,
+    "jetson": lambda value, f: (is_jetson(f.s) or "jetson" in f.names) is value,
+    "memory-held": lambda value, f: memory_held(f.s) is value,
+    "gpu-below": lambda value, f: _every_gpu(value, f, lambda cap, limit: cap < limit),
+    "gpu-above": lambda value, f: _every_gpu(value, f, lambda cap, limit: cap > limit),
+    "gpus-at-least": lambda value, f: len(known(f.s.gpus) or ()) >= value,
+    "nvswitch": _nvswitch,
+    "names": lambda value, f: any(word in f.boards.lower() for word in value),
+    "names-none": lambda value, f: not any(re.search(rf"\b{word}", f.boards, re.I) for word in value),
+    "versions-differ": _versions_differ,
+    "packages": lambda value, f: set(value) <= f.packages.keys(),
+    "any-package": lambda value, f: bool(set(value) & f.packages.keys()),
+    "packages-not": lambda value, f: not set(value) & f.packages.keys(),
+    "two-kinds": _two_kinds,
+    "two-sources": lambda value, f: two_sources(f.s, value),
+    "compiler-apart": lambda value, f: _compiler_apart(f) is value,
+    "nvjitlink-wheel": _nvjitlink,
+    "source-build": lambda value, f: bool(re.search(r"\+git|\da0", known(f.s.torch.version) or "")) is value,
+    "set": _set,
+    "code": lambda value, f: list_against_gpus(f.s) == value,
+    "list-lacks-gpu": lambda value, f: (
+        lacks(" ".join(known(f.s.torch_run.arch_list) or ()), capabilities(f.s)) is value
+    ),  # torch.cuda.get_arch_list() against every GPU
+    "group-lacks-gpu": lambda value, f: lacks(" ".join(f.groups), capabilities(f.s)) is value,
+    "group-above": _group_above,
+    "group-at-most": lambda value, f: bool(f.groups) and numbers(f.groups[0]) <= numbers(value),
+    "group-not-start-of": _group_not_start_of,
+    "libc-below-group": _libc_below_group,
+    "library-of-torch": lambda value, f: _of_torch(f) is value,
+    "library-of-torch-or-unknown": lambda value, f: _of_torch(f) in (value, None),
 }
 """Conditions with a name of their own; every other is of one fact: its path and one of `OF_A_FACT`."""
 
@@ -202,17 +150,16 @@ def _is_known(fact: Any) -> bool:
     return not isinstance(fact, Missing)
 
 
-OF_A_FACT: dict[str, Operator] = {
-    "": Operator(lambda value, fact: _is_known(fact) and _is(value, fact), _any),
-    "not": Operator(lambda value, fact: _is_known(fact) and not _is(value, fact), _any),
-    "not-now": Operator(lambda value, fact: bool(fact not in value), _list),
-    "known": Operator(lambda value, fact: _is_known(fact) is value, _flag),
-    "conflict": Operator(lambda value, fact: (isinstance(fact, Missing) and fact.reason == "conflict") is value, _flag),
-    "lacks": Operator(  # a list of modules that holds what is beneath this one, and not this
-        lambda value, fact: isinstance(fact, tuple) and "nvidia" in fact and value not in fact, _word
-    ),
-    ">=": Operator(lambda value, fact: _is_known(fact) and numbers(str(fact)) >= numbers(value), _version),
-    "<": Operator(lambda value, fact: _is_known(fact) and numbers(str(fact)) < numbers(value), _version),
+OF_A_FACT: dict[str, Callable[[Any, Any], bool]] = {
+    "": lambda value, fact: _is_known(fact) and _is(value, fact),
+    "not": lambda value, fact: _is_known(fact) and not _is(value, fact),
+    "not-now": lambda value, fact: bool(fact not in value),
+    "known": lambda value, fact: _is_known(fact) is value,
+    "conflict": lambda value, fact: (isinstance(fact, Missing) and fact.reason == "conflict") is value,
+    # a list of modules that holds what is beneath this one, and not this
+    "lacks": lambda value, fact: isinstance(fact, tuple) and "nvidia" in fact and value not in fact,
+    ">=": lambda value, fact: _is_known(fact) and numbers(str(fact)) >= numbers(value),
+    "<": lambda value, fact: _is_known(fact) and numbers(str(fact)) < numbers(value),
 }
 """`host.wsl`: is the value, or one of the list; `host.wsl not-now`: is neither that nor unknown counts against it."""
 
@@ -224,22 +171,6 @@ def holds(when: dict[str, Any], f: Facts) -> bool:
 
 def _one(key: str, value: Any, f: Facts) -> bool:
     if operator := OPERATORS.get(key):
-        return operator.holds(value, f)
+        return operator(value, f)
     path, _, how = key.partition(" ")
-    return OF_A_FACT[how].holds(value, f.s.fact(path))
-
-
-def fault(key: str, value: Any, names: Collection[str]) -> str:
-    """What is wrong with a condition, '' where nothing is. `names`: all messages and topics that there are."""
-    if operator := OPERATORS.get(key):
-        wrong = operator.takes(value)
-        if not wrong and key in ("all", "any", "none"):
-            wrong = "".join(f"nothing is called {name!r}" for name in value if name not in names)
-        return f"{key}: {wrong}" if wrong else ""
-    path, _, how = key.partition(" ")
-    if how not in OF_A_FACT:
-        return f"{key}: there is no operator {how!r}"
-    if "." not in path and path != "gpus":
-        return f"{key}: there is no such operator"
-    wrong = _path(path) or OF_A_FACT[how].takes(value)
-    return f"{key}: {wrong}" if wrong else ""
+    return OF_A_FACT[how](value, f.s.fact(path))
