@@ -20,6 +20,12 @@ _CUDART = lazy(r"libcudart\.so\.(\d+)(\.0)?")
 _COMPANIONS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton")
 SOURCE_ONLY = ("flash-attn", "causal-conv1d", "mamba-ssm", "deepspeed", "apex", "grouped-gemm", "detectron2")
 """Compiled on installation: a wheel, where there is one, is made for one torch and lies with the project's releases."""
+_FORCE_BUILD = {
+    "flash-attn": "FLASH_ATTENTION_FORCE_BUILD",
+    "mamba-ssm": "MAMBA_FORCE_BUILD",
+    "causal-conv1d": "CAUSAL_CONV1D_FORCE_BUILD",
+}
+"""Their setup.py takes the project's published wheel also where pip was told to build, unless this says TRUE."""
 
 
 def gone(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
@@ -97,6 +103,9 @@ def compiled(name: str, archs: Sequence[str] = (), version: str = "", source: bo
 
     Without `source` a wheel that its project has published for this torch does as well.
     """
+    variables = [("TORCH_CUDA_ARCH_LIST", ";".join(archs))] if archs else []
+    if source and name in _FORCE_BUILD:
+        variables.append((_FORCE_BUILD[name], "TRUE"))
     return Install(
         packages=(f"{name}=={version}" if version else name,),
         again=(name,),
@@ -104,7 +113,7 @@ def compiled(name: str, archs: Sequence[str] = (), version: str = "", source: bo
         isolated=False,
         cache=False,
         from_source=(name,) if source else (),
-        variables=(("TORCH_CUDA_ARCH_LIST", ";".join(archs)),) if archs else (),
+        variables=tuple(variables),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from doctor.findings import Fix
+from doctor.fixes.extensions import compiled
 from doctor.fixes.install import Install, conda_line, pip_line, uv_line, ways
 from doctor.fixes.torch import request_for
 from doctor.snapshot import Distribution, EnvVar, Missing, Snapshot, known
@@ -91,6 +92,14 @@ def test_a_line_of_each_kind() -> None:
     )
     assert pip_line(built).startswith("TORCH_CUDA_ARCH_LIST='8.0;9.0' pip install --force-reinstall --no-deps ")
     assert "--no-build-isolation --no-cache --no-binary x x" in uv_line(built)
+
+
+def test_a_build_from_source_takes_no_published_wheel() -> None:
+    """Their setup.py looks for the project's wheel first, whatever pip was told: the one that lacks this GPU's code."""
+    forced = "TORCH_CUDA_ARCH_LIST=12.0 FLASH_ATTENTION_FORCE_BUILD=TRUE pip install "
+    assert pip_line(compiled("flash-attn", ["12.0"], "2.8.3")).startswith(forced)
+    assert "FORCE_BUILD" not in pip_line(compiled("flash-attn", source=False)), "a wheel for this torch does as well"
+    assert "FORCE_BUILD" not in pip_line(compiled("deepspeed", ["12.0"])), "it has no such switch"
 
 
 def test_every_part_is_quoted_for_a_shell() -> None:
