@@ -75,8 +75,43 @@ class Elf(Record):
         return None
 
 
+class Start(Record):
+    """What the first bytes of a file say: its segments, and where its section table lies (0: there is none)."""
+
+    segments: Tuple[Segment, ...]
+    table: int
+    table_bytes: int
+
+
+class _Head(Record):
+    bits: int
+    numbers: Tuple[int, ...]
+
+
 def parse_elf(read: Pread) -> Elf:
     """Read the headers. Raises ElfError on anything that is not little-endian ELF; OSError from ``read``."""
+    bits, numbers = _head(read)
+    kind, machine, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, shstrndx = numbers
+    return Elf(
+        read,
+        bits,
+        MACHINES.get(machine, "machine-%d" % machine),
+        TYPES.get(kind, "type-%d" % kind),
+        _sections(read, bits, shoff, shentsize, shnum, shstrndx),
+        _segments(read, bits, phoff, phentsize, phnum),
+    )
+
+
+def parse_start(read: Pread) -> Start:
+    """What can be known before the section table has come by. Raises as ``parse_elf``."""
+    bits, numbers = _head(read)
+    _, _, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, _ = numbers
+    return Start(
+        _segments(read, bits, phoff, phentsize, phnum), shoff, shentsize * min(shnum or _MAX_HEADERS, _MAX_HEADERS)
+    )
+
+
+def _head(read: Pread) -> _Head:
     ident = read(0, 64)
     if ident[:4] != b"\x7fELF":
         raise ElfError("not an ELF file")
@@ -92,15 +127,7 @@ def parse_elf(read: Pread) -> Elf:
         bits, head = 32, struct.unpack_from("<HHIIIIIHHHHHH", ident, 16)
     else:
         raise ElfError("ELF word size is unknown")
-    kind, machine, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, shstrndx = head
-    return Elf(
-        read,
-        bits,
-        MACHINES.get(machine, "machine-%d" % machine),
-        TYPES.get(kind, "type-%d" % kind),
-        _sections(read, bits, shoff, shentsize, shnum, shstrndx),
-        _segments(read, bits, phoff, phentsize, phnum),
-    )
+    return _Head(bits, head)
 
 
 def _table(read: Pread, what: str, offset: int, entry: int, count: int, smallest: int) -> bytes:

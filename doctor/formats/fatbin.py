@@ -13,7 +13,7 @@ header). Entry: kind u16 (1 PTX, 2 SASS), u16, header size u32, payload size u64
 from __future__ import annotations
 
 import struct
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from .reader import Pread
 from .record import Record
@@ -75,12 +75,14 @@ class Container(Record):
     """One container and its entry headers as numbers (see ``decode``); ``problem``: why not all were read, or "".
 
     ``has_code``: of the small cubins among them that can be read, by their place: whether a section of code is named.
+    ``end``: where the next one would begin.
     """
 
     offset: int
     headers: List[Header]
     problem: str
     has_code: Dict[int, bool]
+    end: int
 
 
 def decode(header: Header) -> Entry:
@@ -101,32 +103,43 @@ def walk(read: Pread, offset: int, size: int) -> Iterator[Container]:
 
     Raises FatbinError at bytes that are no container (after all containers before them), OSError from ``read``.
     """
-    window = _Window(read)
+    window = Window(read)
     position, end = offset, offset + size
     containers = entries = 0
     while position + _CONTAINER.size <= end:
-        at = window.locate(position, _CONTAINER.size)
-        if at < 0:
-            raise FatbinError("file ends inside the section")
-        magic, _, header, length = _CONTAINER.unpack_from(window.data, at)
-        if magic == 0:
+        container = read_container(window, position, end, MAX_ENTRIES - entries)
+        if container is None:
+            if window.data[position - window.base :][:4] != b"\0\0\0\0":
+                raise FatbinError("no container at byte %d of the section" % (position - offset))
             position = _skip_padding(read, position, end)
             continue
-        if magic != MAGIC or header < _CONTAINER.size:
-            raise FatbinError("no container at byte %d of the section" % (position - offset))
-        stop = position + header + length
-        found, problem, has_code = _headers(window, position + header, min(stop, end), MAX_ENTRIES - entries)
-        if stop > end and not problem:
-            problem = "container is longer than its section"
-        yield Container(position, found, problem, has_code)
+        yield container
         containers += 1
-        entries += len(found)
+        entries += len(container.headers)
         if containers >= MAX_CONTAINERS or entries >= MAX_ENTRIES:
             raise FatbinError("more containers than any real library has")
-        position = stop
+        position = container.end
 
 
-def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List[Header], str, Dict[int, bool]]:
+def read_container(window: Window, position: int, end: int, most: int = MAX_ENTRIES) -> Optional[Container]:
+    """The container at ``position`` of a section (or file) that ends at ``end``, None where other bytes are.
+
+    Raises FatbinError where the file ends before, OSError from the window's reader.
+    """
+    at = window.locate(position, _CONTAINER.size)
+    if at < 0:
+        raise FatbinError("file ends inside the section")
+    magic, _, header, length = _CONTAINER.unpack_from(window.data, at)
+    if magic != MAGIC or header < _CONTAINER.size:
+        return None
+    stop = position + header + length
+    found, problem, has_code = _headers(window, position + header, min(stop, end), most)
+    if stop > end and not problem:
+        problem = "container is longer than its section"
+    return Container(position, found, problem, has_code, stop)
+
+
+def _headers(window: Window, position: int, stop: int, most: int) -> Tuple[List[Header], str, Dict[int, bool]]:
     found: List[Header] = []
     has_code: Dict[int, bool] = {}
     unpack, locate, small = _ENTRY.unpack_from, window.locate, _PEEK_BELOW
@@ -148,7 +161,7 @@ def _headers(window: _Window, position: int, stop: int, most: int) -> Tuple[List
     return found, "", has_code
 
 
-class _Window:
+class Window:
     """The last bytes read. Headers far apart cost one small read each; headers close together share a large one."""
 
     __slots__ = ("_read", "_want", "base", "data")

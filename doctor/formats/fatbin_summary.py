@@ -106,12 +106,28 @@ class _Known(Record):
 
 
 Shape = Tuple[_Held, ...]
+Key = Tuple[int, ...]
 _KERNEL = 1  # added to the row of an entry with a kernel: rows are even
 
 
 def summarize_section(read: Pread, name: str, offset: int, size: int) -> SectionSummary:
     """Count one section. Damage is told in ``problem``; what came before it is kept."""
-    shapes, problem = _shapes(read, offset, size)
+    shapes = Shapes()
+    counts: Dict[Key, int] = {}
+    problem = ""
+    try:
+        for raw in walk(read, offset, size):
+            problem = problem or raw.problem
+            key = shapes.key(raw)
+            counts[key] = counts.get(key, 0) + 1
+        if size and not read(offset + size - 1, 1):
+            problem = problem or "file ends inside the section"
+    except FatbinError as error:
+        problem = problem or str(error)
+    return shapes.summary(name, size, counts, problem)
+
+
+def _summary(name: str, size: int, shapes: Dict[Shape, int], problem: str) -> SectionSummary:
     entries: Dict[Target, int] = {}
     patterns: Dict[FrozenSet[Target], int] = {}
     for shape, count in shapes.items():
@@ -137,32 +153,32 @@ def summarize_section(read: Pread, name: str, offset: int, size: int) -> Section
     )
 
 
-def _shapes(read: Pread, offset: int, size: int) -> Tuple[Dict[Shape, int], str]:
-    """Equal containers and how many there are of each: thousands of entries make a few dozen shapes."""
-    counts: Dict[Tuple[int, ...], int] = {}
-    table = _Table({}, [])
-    problem = ""
-    try:
-        for raw in walk(read, offset, size):
-            problem = problem or raw.problem
-            key = _shape(raw, table)
-            counts[key] = counts.get(key, 0) + 1
-        if size and not read(offset + size - 1, 1):
-            problem = problem or "file ends inside the section"
-    except FatbinError as error:
-        problem = problem or str(error)
-    shapes: Dict[Shape, int] = {}
-    for key, count in counts.items():
-        shape = tuple([table.held[row] for row in key])
-        shapes[shape] = shapes.get(shape, 0) + count
-    return shapes, problem
-
-
 class _Table(Record):
     """What entries are like, by kind, architecture and flags; and what each adds without a kernel, then with one."""
 
     known: Dict[Tuple[int, int, int], _Known]
     held: List[_Held]
+
+
+class Shapes:
+    """Equal containers are counted once: thousands of entries make a few dozen shapes."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self) -> None:
+        self._table = _Table({}, [])
+
+    def key(self, container: Container) -> Key:
+        """What the container is counted under; only for ``summary`` of the same object."""
+        return _shape(container, self._table)
+
+    def summary(self, name: str, size: int, counts: Dict[Key, int], problem: str) -> SectionSummary:
+        """The section whose containers have these keys, so many of each; ``problem``: why not all were read, or ""."""
+        shapes: Dict[Shape, int] = {}
+        for key, count in counts.items():
+            shape = tuple([self._table.held[row] for row in key])
+            shapes[shape] = shapes.get(shape, 0) + count
+        return _summary(name, size, shapes, problem)
 
 
 def _shape(raw: Container, table: _Table) -> Tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from doctor.formats import elf as elf_file
 from doctor.formats import elf_dynamic, notes, proc, proc_nvidia, pytorch, require
 from doctor.formats import metadata as dists
 from doctor.formats import versions as spelling
+from doctor.formats.elf_forward import read_library
 from doctor.formats.fatbin_summary import FatbinSummary, summarize
 from doctor.formats.fatbin_support import supported
 from doctor.formats.ldcache import parse_ldcache
@@ -33,7 +35,7 @@ from doctor.snapshot import Snapshot
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import Output
 from doctor.targets.recording import PROOF, RecordingError, read_recording
-from tests.readers import bytes_reader
+from tests.readers import bytes_reader, forward
 
 from ..healthy import healthy
 from ..judging import matrix
@@ -51,6 +53,15 @@ def elf(data: bytes) -> object:
     try:
         found = elf_file.parse_elf(bytes_reader(data))
         return elf_dynamic.read_dynamic(found)
+    except elf_file.ElfError as error:
+        return _one_line(error)
+
+
+def elf_forward(data: bytes) -> object:
+    try:
+        library = read_library(forward(data, 997), re.compile(b"NVIDIA Corporation"))
+        read = library.kept.pread
+        return library.containers.summary(read, library.size), elf_dynamic.read_dynamic(elf_file.parse_elf(read))
     except elf_file.ElfError as error:
         return _one_line(error)
 
