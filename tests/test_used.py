@@ -21,7 +21,7 @@ BY_NAME: dict[str, str] = {
     "doctor/text/grammar/*.py:read_*": "text/text.py names them",
     "doctor/commands/*.py:*": "cli.py imports the file of a subcommand when it is called",
     "doctor/formats/elf_forward.py:read_library": "the door that libraries in the layers of an image will come in by",
-    "doctor/formats/fatbin_places.py:Containers": "what read_library returns is asked for its summary",
+    "doctor/formats/fatbin_containers.py:Containers": "what read_library returns is asked for its summary",
     "doctor/targets/assembled.py:assembled": "the door that an agent leaves by for another machine",
     "doctor/snapshot/snapshot.py:join": "the door that a container image and its host will come in by",
     "doctor/images/layer.py:OpenLayer": "the door that a reader of layers will come in by",

@@ -13,7 +13,7 @@ from typing import List, Optional, Tuple
 
 from .elf import PT_DYNAMIC, PT_LOAD, PT_NOTE, parse_start
 from .fatbin import MAGIC, FatbinError, Window, read_container
-from .fatbin_places import Containers
+from .fatbin_containers import Containers
 from .forward import BEHIND, Forward, Kept
 
 _MAGIC = struct.pack("<I", MAGIC)

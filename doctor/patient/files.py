@@ -80,7 +80,7 @@ class Files:
         """The sorted names in a folder, None where it cannot be listed. Only names that `keep` accepts are emitted."""
         if path not in self._names:
             try:
-                there = sorted(os.listdir(self.on_disk(path)))
+                there = sorted(self.listed(path))
             except OSError as error:
                 self._names[path] = None
                 self.missing(path, error)
@@ -119,7 +119,7 @@ class Files:
     def kind(self, path: str) -> str:
         """`file`, `dir`, `other` or, where there is none or it cannot be looked at, an empty text. Emits nothing."""
         try:
-            mode = os.stat(self.on_disk(path)).st_mode
+            mode = self._stat(path)[0]
         except (OSError, ValueError):
             return ""
         return "file" if stat.S_ISREG(mode) else "dir" if stat.S_ISDIR(mode) else "other"
@@ -127,7 +127,7 @@ class Files:
     def exists(self, path: str) -> bool:
         """Whether it is there; the answer is emitted."""
         try:
-            mode = os.stat(self.on_disk(path)).st_mode
+            mode = self._stat(path)[0]
         except (OSError, ValueError) as error:
             self.missing(path, error)
             return False
@@ -137,7 +137,7 @@ class Files:
     def size(self, path: str) -> int:
         """Bytes, -1 where it cannot be looked at. Emits nothing."""
         try:
-            return os.stat(self.on_disk(path)).st_size
+            return self._stat(path)[1]
         except (OSError, ValueError):
             return -1
 
@@ -145,9 +145,26 @@ class Files:
         """The text of a link, empty where it is none. Emits nothing."""
         try:
             head, tail = os.path.split(path)
-            return os.readlink(os.path.join(self.on_disk(head), tail))
+            return self._link(os.path.join(self.on_disk(head), tail))
         except (OSError, ValueError):
             return ""
+
+    def listed(self, path: str) -> List[str]:
+        """The names in a folder, in any order; emits nothing. Raises OSError."""
+        return os.listdir(self.on_disk(path))
+
+    def listed_kinds(self, path: str) -> List[Tuple[str, bool]]:
+        """(name, whether it is a folder), sorted; emits nothing. Raises OSError."""
+        with os.scandir(self.on_disk(path)) as entries:
+            return sorted((entry.name, entry.is_dir()) for entry in entries)
+
+    def writable(self, path: str) -> bool:
+        """Whether this user may write there."""
+        return os.access(self.on_disk(path), os.W_OK)
+
+    def silent(self) -> "Files":
+        """The same root for a look of which nothing is emitted."""
+        return Files(lambda line: None, self.root or "/")
 
     def missing(self, path: str, error: Exception) -> None:
         """Say that a path could not be looked at, and why."""
@@ -160,6 +177,15 @@ class Files:
         except (OSError, ValueError) as error:
             self.missing(path, error)
             return None
+
+    def _stat(self, path: str) -> Tuple[int, int]:
+        """(mode, bytes) of what the path leads to. Raises OSError, ValueError."""
+        status = os.stat(self.on_disk(path))
+        return status.st_mode, status.st_size
+
+    def _link(self, disk_path: str) -> str:
+        """The text of the link at a path whose folders are resolved. Raises OSError."""
+        return os.readlink(disk_path)
 
     def _bytes(self, path: str, limit: int) -> bytes:
         # O_NONBLOCK: opening a pipe that somebody named like a file must not hang.
@@ -200,7 +226,7 @@ class Files:
                 done = done.rpartition("/")[0]
                 continue
             try:
-                link = os.readlink(self.root + done + "/" + part)
+                link = self._link(self.root + done + "/" + part)
             except OSError:
                 done += "/" + part
                 continue

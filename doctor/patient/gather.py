@@ -36,8 +36,9 @@ def gather(
     env: Optional[Mapping[str, str]] = None,
     tools: Any = None,
     options: Optional[Mapping[str, Any]] = None,
+    files: Optional[Files] = None,
 ) -> None:
-    """Emit all raw lines for the machine (or root folder) at `root`.
+    """Emit all raw lines for the machine (or root folder) at `root`, or for what `files` looks through.
 
     `env`: the patient's environment variables; None where they are not known (a root folder). `tools`: an object with
     elf(path), code(path, ...), ldcache(bytes), note(path), archs(path), libc(path), each returning JSON-able values or
@@ -45,7 +46,7 @@ def gather(
     run already; `live`: whether the root is the running system (default: root is /).
     """
     options = dict(options or {})
-    files = Files(emit, root)
+    files = files or Files(emit, root)
     live = bool(options.get("live", not files.root))
     variables = {clean(k): clean(v) for k, v in (env or {}).items()}
     if options.get("devices", True):

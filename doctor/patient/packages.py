@@ -186,8 +186,7 @@ def _libraries(files: Files, folder: str, depth: int) -> List[str]:
     while todo and len(found) < _MAX_PER_PACKAGE:
         shared_object, left = todo.pop(0)
         try:
-            with os.scandir(files.on_disk(shared_object)) as entries:
-                every = sorted((entry.name, entry.is_dir()) for entry in entries)
+            every = files.listed_kinds(shared_object)
         except OSError:
             continue
         for name, is_dir in files.first(every, 2048, "folder-names", shared_object):

@@ -98,7 +98,7 @@ def _environment(files: Files, prefix: str, executable: str, env: Mapping[str, s
             site += user + _system_site(files, base, _stdlib(files, base, stdlib[1]))
     paths = [p for p in env.get("PYTHONPATH", "").split(":") if p.startswith("/")]
     line["site_packages"] = _with_pth(files, paths, site)
-    line["writable"] = os.access(files.on_disk(stdlib[0] or prefix), os.W_OK)
+    line["writable"] = files.writable(stdlib[0] or prefix)
     return line
 
 
@@ -118,7 +118,7 @@ def _stdlib(files: Files, prefix: str, hint: str) -> Tuple[str, str]:
     found = []
     for lib in libs:
         try:
-            names = os.listdir(files.on_disk(prefix + lib))
+            names = files.listed(prefix + lib)
         except OSError:
             continue
         for name in names:
@@ -218,7 +218,7 @@ def _others(
             base = str(options["cwd"]) + base[1:]
         if base.endswith("/*"):
             try:
-                names = files.first(sorted(os.listdir(files.on_disk(base[:-2]))), 64, "environments", base[:-2])
+                names = files.first(sorted(files.listed(base[:-2])), 64, "environments", base[:-2])
             except OSError:
                 continue
             prefixes += [base[:-1] + name for name in names]
@@ -231,7 +231,7 @@ def _others(
         if real in done:
             continue
         done.add(real)
-        quiet = Files(lambda line: None, files.root or "/")
+        quiet = files.silent()
         line = _environment(quiet, prefix, "", {})
         line["torch"] = _torch(quiet, line)
         if line["torch"]:
