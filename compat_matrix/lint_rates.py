@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _PEAK = {
     "fp32": "fp32_tflops", "tf32": "tf32_tensor_tflops", "fp16": "fp16_tensor_fp32acc_tflops",
     "bf16": "bf16_tensor_tflops", "fp8": "fp8_tensor_fp32acc_tflops", "int8": "int8_tensor_tops",
+    "fp4": "fp4_tensor_tflops",
 }  # fmt: skip
 _PRODUCTS = ("matmul_tflops", "matmul_tflops_best_shape", "gemm_tops")
 _HALF_PERCENT, _ONE_PERCENT = 0.006, 1.0

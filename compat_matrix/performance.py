@@ -39,12 +39,13 @@ _SANE = (60.0, 100.0)
 _PEAK = {
     "fp32": "fp32_tflops", "tf32": "tf32_tensor_tflops", "fp16": "fp16_tensor_fp32acc_tflops",
     "bf16": "bf16_tensor_tflops", "fp8": "fp8_tensor_fp32acc_tflops", "int8": "int8_tensor_tops",
+    "fp4": "fp4_tensor_tflops",
 }  # fmt: skip
 _TORCH = ("matmul_tflops", "matmul_tflops_best_shape")
 _MATMUL = (*_TORCH, "gemm_tops")
 _PLAIN = ("fp32", "tf32", "fp16", "bf16")
 """Data types whose rows are of torch.matmul; those of fp8 and int8 are of the best of many shapes or of another
-library."""
+library, and there are none of fp4."""
 _COPY_LIKE = ("scale (copy-like)", "dcgmproftester 1005")
 """Best first; the second reads more than it writes and stays some percent below a copy."""
 _APART = ("Laptop", "Thor", "Orin")

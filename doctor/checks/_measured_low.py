@@ -19,7 +19,7 @@ BY_CLOCK = 0.9
 """A rate falls as the clock does, and by what two runs differ."""
 FAR_BELOW = 0.66
 """Share of what is usual on this model, below which the power limit is no excuse."""
-_NEW_TYPES = ("fp8", "int8")
+_NEW_TYPES = ("fp8", "int8", "fp4")
 """Their range is a guess from few GPUs."""
 Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
 
@@ -59,7 +59,7 @@ def _finding(
     facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
     excuse = _excuse(s, m, worst)
     if not excuse and all(r.rate.what in _NEW_TYPES for r in low):
-        excuse = "Other products are fast: likeliest this torch has no good kernels for 8 bits on this GPU."
+        excuse = "Other products are fast: likeliest this torch has no good kernels for 8 and 4 bits on this GPU."
     causes, fixes = explain(low)
     free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0
     slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0

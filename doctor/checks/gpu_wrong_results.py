@@ -13,9 +13,10 @@ How to fix it: stop using it. Set clocks and voltages to their defaults, reset i
 still wrong, have the board replaced. On a rented machine, use another host.
 
 How it is judged: float32 is held against float64 on the CPU. Each product that is timed (bf16, fp16, TF32, fp8, int8,
-fp32) is held against float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the format,
-sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are off by
-more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. Copies are compared in bits.
+fp4, fp32) is held against float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the
+format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are
+off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. Copies are compared in
+bits.
 
 Source: results of `gpudoctor prove`; doctor/patient/speed_checks.py derives the bound.
 """

@@ -18,9 +18,10 @@ operations. Every block of every row is looked at. An error of rounding is at mo
 
 int8 is exact: whole numbers must be the same. fp8 on Hopper keeps some 14 bits of its sums (DeepSeek-V3 Technical
 Report, 2024, section 3.5.2): its check takes whole numbers from -2 to 2, whose sums are exact there too, and allows the
-rounding of the result to bf16 alone. A block breaks the bound where the sum over it is off by more than the bounds of
-its elements together; float64's own error is 2^-29 of that. The float64 product is itself checked, by multiplying and
-adding without any product of matrices, so that a library whose products are all zero is not held against itself.
+rounding of the result to bf16 alone; so does that of fp4 (speed_fp4). A block breaks the bound where the sum over it is
+off by more than the bounds of its elements together; float64's own error is 2^-29 of that. The float64 product is
+itself checked, by multiplying and adding without any product of matrices, so that a library whose products are all zero
+is not held against itself.
 
 The same product is then repeated on one stream with the same workspace and compared in bits (cuBLAS promises the same
 bits there). Elements that differ are computed again in float64 one by one and held against the bound of one element.
@@ -32,6 +33,7 @@ from __future__ import annotations
 import math
 import os
 
+from . import speed_fp4
 from .speed_lines import is_out_of_memory, is_refusal, text_of
 from .speed_plan import MIB, NO_TIME
 from .speed_tools import Tools
@@ -46,9 +48,9 @@ LOOKED_AT = 64
 """Elements that differ and are computed again, of each repeat."""
 FEW = 1 << 20
 U_SUM, PARTIAL_SUMS = 2.0**-23, 8.5
-U_OUT = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp8": 2.0**-8}
-"""fp8 products are written as bf16."""
-EXACT = ("int8", "fp8")
+U_OUT = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp8": 2.0**-8, "fp4": 2.0**-8}
+"""fp8 and fp4 products are written as bf16."""
+EXACT = ("int8", "fp8", "fp4")
 WHOLE = 0.25
 """Allowed to a block of whole numbers, which is off by 1 or not at all: for float64 that is itself put together of less
 exact products (newer cuBLAS, where it is told to)."""
@@ -87,9 +89,13 @@ class ProductChecks(Tools):
     def checked(self, what: str, shape: Tuple[int, int, int], transposed: bool) -> Dict[str, Any]:
         """Fields of ProductProof."""
         m, n, k = shape
-        a = self.representable(what, m, k)
-        b = self.representable(what, n, k).t() if transposed else self.representable(what, k, n)
-        multiply = self.multiplier(what, a, b)
+        if what == "fp4":
+            left, right = self.fp4_operands(shape, speed_fp4.whole_operand)
+            a, b, multiply = left.dense(), right.dense().t(), speed_fp4.multiplier(left, right)
+        else:
+            a = self.representable(what, m, k)
+            b = self.representable(what, n, k).t() if transposed else self.representable(what, k, n)
+            multiply = self.multiplier(what, a, b)
         multiply()  # where torch tunes its products, the first call may be another kernel's
         first = multiply().clone()
         chunk = max(1 << 20, min(CHUNK, int(self.processor.free_bytes() / 16)))
@@ -113,6 +119,11 @@ class ProductChecks(Tools):
             "wrong_blocks": wrong_blocks, "over_bound": over, "repeats": REPEATS, "differing_repeats": runs,
             "differing_elements": most, "wrong_elements": wrong,
         }  # fmt: skip
+
+    def fp4_operands(self, shape: Tuple[int, int, int], make: Callable[..., Any]) -> Tuple[Any, Any]:
+        """The two matrices of a product, the second by columns."""
+        m, n, k = shape
+        return make(self.torch, m, k, self.processor.name), make(self.torch, n, k, self.processor.name)
 
     def representable(self, what: str, *shape: int) -> Any:
         """A random tensor whose products are exact: see above."""

@@ -37,7 +37,7 @@ class Measures(Copies):
         add("launch eager", 0.1, self.launch_eager)
         add("training", 0.8, self.training)
         add("memory triad", 0.2, self.memory, "triad")
-        for what in ("tf32", other, "fp8", "int8") if gpu else ():
+        for what in ("tf32", other, "fp8", "int8", "fp4") if gpu else ():
             add("matmul " + what, 0.25, self.matmul, what)
         if gpu:
             add("launch graph", 0.15, self.launch_graph)

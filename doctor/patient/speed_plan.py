@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 NO_TIME = "no time left"
-TENSOR_CORES_FROM = {"fp16": (7, 0), "int8": (7, 2), "tf32": (8, 0), "bf16": (8, 0), "fp8": (8, 9)}
+TENSOR_CORES_FROM = {"fp16": (7, 0), "int8": (7, 2), "tf32": (8, 0), "bf16": (8, 0), "fp8": (8, 9), "fp4": (10, 0)}
 """Compute capability from which a type has tensor cores (CUDA C++ Programming Guide, arithmetic throughput)."""
-NEEDS = {"fp16": (5, 3), "int8": (6, 1), "tf32": (8, 0), "bf16": (8, 0), "fp8": (8, 9)}
+NEEDS = {"fp16": (5, 3), "int8": (6, 1), "tf32": (8, 0), "bf16": (8, 0), "fp8": (8, 9), "fp4": (10, 0)}
 """Compute capability below which there is no such arithmetic; int8 is DP4A on CUDA cores at first."""
 WITHOUT_TENSOR_CORES = re.compile(r"GTX 16\d\d|CMP 30HX|\bMX[45]50\b|\bT(400|500|550|600|1000|1200|2000)\b")
 """Names of GPUs of capability 7.5 without tensor cores (TU116, TU117)."""
-ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1, "fp4": 1}
+"""Rounded up for fp4."""
 TILE_ROWS, TILE_COLUMNS = 128, 256
 """The large tile of cuBLAS's tensor core kernels."""
 

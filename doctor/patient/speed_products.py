@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from . import speed_fp4
 from .figures import median
 from .speed_checks import ProductChecks
 from .speed_lines import NoRoom, is_out_of_memory, is_refusal
@@ -28,6 +29,8 @@ class Products(ProductChecks):
             reason = reason or "this torch has no int8 product (torch._int_mm)"
         if what == "fp8" and not (hasattr(torch, "_scaled_mm") and hasattr(torch, "float8_e4m3fn")):
             reason = reason or "this torch has no fp8 product (torch._scaled_mm)"
+        if what == "fp4" and not (hasattr(torch, "_scaled_mm") and hasattr(torch, "float4_e2m1fn_x2")):
+            reason = reason or speed_fp4.NO_PRODUCT
         if what == "tf32" and os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
             reason = reason or "NVIDIA_TF32_OVERRIDE=0 forbids TF32"
         if reason:
@@ -49,8 +52,8 @@ class Products(ProductChecks):
     def best_product(self, what: str, most: int) -> None:
         """Find a size that takes the wanted time, try the shapes, measure the fastest, write it down."""
         plan, processor = self.plan, self.processor
-        # fp8 products want the second matrix by columns; for the others it is a matter of speed.
-        layouts = (False,) if processor.kind == "cpu" else (True,) if what == "fp8" else (True, False)
+        # fp8 and fp4 products want the second matrix by columns; for the others it is a matter of speed.
+        layouts = (False,) if processor.kind == "cpu" else (True,) if what in ("fp8", "fp4") else (True, False)
         edge = min(plan.edge_probe, most)
         probe = self.products(what, (edge, edge, edge), layouts[0])
         ms = median(self.times_ms(probe, plan.each_s / 10.0, most=5))
@@ -94,8 +97,12 @@ class Products(ProductChecks):
         """
         torch = self.torch
         m, n, k = shape
+        sets = self.sets((m * k + k * n) * ELEMENT_BYTES[what])
+        if what == "fp4":
+            calls = [speed_fp4.multiplier(*self.fp4_operands(shape, speed_fp4.random_operand)) for _ in range(sets)]
+            return lambda number: calls[number % len(calls)]()
         pairs = []
-        for _ in range(self.sets((m * k + k * n) * ELEMENT_BYTES[what])):
+        for _ in range(sets):
             second = self.random(what, n, k).t() if transposed else self.random(what, k, n)
             pairs.append((self.random(what, m, k), second))
         if what == "int8":

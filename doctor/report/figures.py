@@ -6,7 +6,7 @@ from ..judge.report import Report
 from ..snapshot import Missing, known
 from ..snapshot.measured import BatchPoint, Load, Measured, Rate, TrainingStep
 
-PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
 GROUPS = ("contraction", "normalisation", "element-wise")
 STEP_PARTS = ("device", "copy", "making the batch", "host")
 """Parts of a training step in the order of `step_parts`; `host`: the device has nothing to do, the host hands over."""
@@ -63,7 +63,7 @@ def rate(m: Measured, kind: str, device: str, what: str) -> Rate | None:
 
 
 def matmuls(m: Measured, device: str) -> list[Rate]:
-    """Matrix products from fp32 to int8."""
+    """Matrix products from fp32 to fp4."""
     known_ones = {name: index for index, name in enumerate(PRECISIONS)}
     return sorted(rates(m, "matmul", device), key=lambda r: known_ones.get(r.what, len(PRECISIONS)))
 

@@ -45,7 +45,7 @@ class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One measured figure of speed.
 
     kind: what
-      matmul: fp32 (CUDA cores), tf32, fp16, bf16, fp8, int8 (tensor cores); unit TFLOP/s or TOP/s; detail m, n, k,
+      matmul: fp32 (CUDA cores), tf32, fp16, bf16, fp8, int8, fp4 (tensor cores); unit TFLOP/s or TOP/s; detail m, n, k,
         transposed, and shrunk = 1 where too little memory was free for a size that fills the GPU
       memory: copy, triad; unit GB/s (1e9 bytes, read and written); detail mib
       copy: h2d-pinned, h2d-pageable, d2h-pinned, d2h-pageable; h2d-far, d2h-far: pinned memory of the NUMA node that

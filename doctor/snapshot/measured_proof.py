@@ -78,7 +78,7 @@ class ProductProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     device: str
     what: str
-    """As in `Rate`: fp32, tf32, fp16, bf16, fp8, int8."""
+    """As in `Rate`: fp32, tf32, fp16, bf16, fp8, int8, fp4 (NVFP4)."""
     right: bool | Missing = NOT_ASKED
     """Whether all of it is within what rounding can explain: Freivalds' check, see `patient/speed_checks.py`."""
     m: int = 0

@@ -12,7 +12,7 @@ from compat_matrix.expectation import Expectation
 from ..rows import for_each
 from .conftest import Edit
 
-DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
 
 
 def of(m: Matrix, name: str, kind: str = "matmul", what: str = "bf16", **more: object) -> Expectation:

@@ -78,6 +78,32 @@ def sicken(name: str, result: Any, args: Any) -> None:
     bits[place] ^= 1 << (EXPONENT[kind] if sick["how"] == "flip" else 0)
 
 
+def fp4_numbers(packed: Any, scales: Any) -> Any:
+    """What 4-bit floats stand for, rows x k: by the fields of E2M1, and by the formula of cuBLAS's documentation for
+    where the scale of a row and a block of 16 lies."""
+    stored = packed.view(torch.uint8)
+    codes = torch.stack((stored & 15, stored >> 4), -1).flatten(1).int()
+    exponent, mantissa = (codes >> 1) & 3, codes & 1
+    size = torch.where(exponent == 0, mantissa / 2, (1 + mantissa / 2) * 2.0 ** (exponent - 1))
+    row = torch.arange(codes.shape[0])[:, None]
+    column = torch.arange(codes.shape[1] // 16)[None, :]
+    tile = row // 128 * (-(-codes.shape[1] // 64)) + column // 4
+    offset = tile * 512 + row % 32 * 16 + row % 128 // 32 * 4 + column % 4
+    each = scales.view(torch.float8_e4m3fn).float()[offset].repeat_interleave(16, 1)
+    return torch.where(codes >= 8, -size, size) * each
+
+
+def fp4_product(a: Any, b: Any, scale_a: Any, scale_b: Any, out_dtype: Any, use_fast_accum: bool = False) -> Any:
+    """As the CUDA build's, with its conditions; the CPU build has none."""
+    if use_fast_accum or TOLD["capability"][0] < 10:
+        raise RuntimeError("`use_fast_accum` is not supported here, or this is no Blackwell")
+    for scale, rows in ((scale_a, a.shape[0]), (scale_b, b.shape[1])):
+        assert scale.dtype == torch.float8_e4m3fn and scale.is_contiguous(), scale.dtype
+        assert scale.numel() == -(-rows // 128) * 128 * (-(-a.shape[1] * 2 // 64) * 4), "size of the scales"
+    assert a.stride(1) == 1 and b.stride(0) == 1 and a.shape[1] % 16 == 0, "cuBLAS takes one layout"
+    return (fp4_numbers(a, scale_a) @ fp4_numbers(b.t(), scale_b).t()).to(out_dtype)
+
+
 class Counting(TorchDispatchMode):
     """Keeps an eye on every storage that an operation makes, in the backward pass too."""
 
@@ -106,7 +132,8 @@ class OnCpu(TorchFunctionMode):
         if str(kwargs.get("device", "")).startswith("cuda"):
             kwargs["device"] = "cpu"
         kwargs.pop("pin_memory", None)
-        result = func(*args, **kwargs)
+        fp4 = name == "_scaled_mm" and args[0].dtype == torch.float4_e2m1fn_x2
+        result = fp4_product(*args, **kwargs) if fp4 else func(*args, **kwargs)
         if name in SICK:
             sicken(name, result, args)
         return result

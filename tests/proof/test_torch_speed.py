@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from doctor.patient import figures, speed_lines, torch_speed
+from doctor.patient import figures, speed_fp4, speed_lines, torch_speed
 from doctor.patient import speed_plan as plan
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import CopyProof, ProductProof, Rate, StepEnd, TrainingStep
@@ -192,8 +192,9 @@ def test_all_of_it_on_a_gpu_with_little_free_memory(
     found = on_gpu(with_torch, on_machine("healthy-h100"), free_mib=60)
     assert found.begun[:4] == ["import torch", "device", "warm-up", "matmul bf16"]
     assert {end.fault for end in found.ended} == {"skipped"} and all(
-        "made smaller" in end.detail for end in found.ended
+        "made smaller" in end.detail for end in found.ended if end.step != "matmul fp4"
     )
+    assert found.end("matmul fp4") == [("skipped", "fp4 needs compute capability 10.0, this GPU has 9.0")]
     products = {rate.what: rate for rate in found.rates if rate.kind == "matmul"}
     assert {what: (rate.unit, rate.units) for what, rate in products.items()} == {
         "fp32": ("TFLOP/s", "cuda-cores"),
@@ -317,6 +318,45 @@ def test_one_bit_in_a_product_of_8_bits(
     assert products["int8"].differing_repeats > 0
 
 
+B200 = {"name": "NVIDIA B200", "capability": [10, 0], "sms": 4, "l2_mib": 6, "free_mib": 60}
+
+
+@pytest.mark.torch_wheel
+def test_a_product_of_4_bits_on_blackwell(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+    """Timed, and right by a decoder of its own; a product that is zero, or has one exponent bit too many, is wrong."""
+    for sick, right in (({}, True), ({"how": "zeros"}, False), ({"how": "flip", "every": 7}, False)):
+        sickness = {"_scaled_mm": sick} if sick else {}
+        found = on_gpu(with_torch, on_machine("healthy-h100"), "matmul fp4", **B200, sick=sickness)
+        rate = found.rate("matmul", "fp4")
+        assert (rate.unit, rate.units, rate.detail["transposed"]) == ("TFLOP/s", "tensor-cores", 1)
+        (product,) = [convert(row, ProductProof) for row in found.rows("product")]
+        assert (product.what, product.right) == ("fp4", right), (sick, product)
+        assert bool(product.wrong_blocks or product.wrong_elements) is bool(sick)
+        assert sick or (product.over_bound < 1 and product.differing_repeats == 0 and product.blocks > 10000)
+
+
+@pytest.mark.torch_wheel
+def test_a_torch_without_4_bits(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+    """Older than 2.8; and one of an older CUDA, which says so itself."""
+    words = "scaled_gemm with `torch.float8_e4m3fn` scales of 1x16 blocks is only supported for CUDA 12.8 and above"
+    older: dict[str, Any] = {"without": ["float4_e2m1fn_x2"]}
+    for gpu, expected in ((older, "this torch has no fp4 product"), ({"fault": {"_scaled_mm": words}}, words)):
+        found = on_gpu(with_torch, on_machine("healthy-h100"), "matmul fp4,matmul fp16", **B200, **gpu)
+        ((fault, detail),) = [end for end in found.end("matmul fp4") if "made smaller" not in end[1]]
+        assert fault == "skipped" and expected in detail
+        assert [row["what"] for row in found.rows("product")] == ["fp16"]
+
+
+def test_sums_of_the_whole_numbers_of_4_bits_are_exact() -> None:
+    """In the 14 bits that a GPU keeps of them at the least, at the longest sum that is measured."""
+    values = [speed_fp4.VALUES[code] for code in speed_fp4.CODES]
+    assert len(values) == 128 and all(value == int(value) for value in values) and sum(values) == 0
+    assert {bit for code in speed_fp4.CODES for bit in range(4) if code >> bit & 1} == {0, 1, 2, 3}
+    square = sum(value**2 for value in values) / len(values) * (1 + 4) / 2
+    longest = max(one.edge_most for one in plan.PLANS.values())
+    assert 8.5 * square * longest**0.5 < 2**13
+
+
 @pytest.mark.torch_wheel
 def test_copies_that_bring_other_bytes(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
     """One bit in each, inside the device's memory as to and from the host; products have no part in it."""
@@ -351,6 +391,7 @@ def test_copies_that_bring_other_bytes(with_torch: Path, on_machine: Callable[..
         ("fp16", (7, 5), "NVIDIA GeForce MX450", "cuda-cores"),
         ("fp16", (7, 5), "Quadro RTX 4000", "tensor-cores"),
         ("fp8", (8, 9), "NVIDIA L4", "tensor-cores"),
+        ("fp4", (12, 0), "NVIDIA GeForce RTX 5090", "tensor-cores"),
         ("bf16", (12, 0), "NVIDIA GeForce RTX 5090", "tensor-cores"),
     ],
 )
@@ -361,17 +402,17 @@ def test_where_a_product_runs(what: str, capability: tuple[int, int] | None, nam
 @for_each(
     ("capability", "lacking", "mixed"),
     [
-        ((5, 0), {"fp16", "bf16", "tf32", "fp8", "int8"}, "fp32"),
-        ((6, 0), {"bf16", "tf32", "fp8", "int8"}, "fp32"),
-        ((7, 5), {"bf16", "tf32", "fp8"}, "fp16"),
-        ((8, 6), {"fp8"}, "bf16"),
-        ((8, 9), set(), "bf16"),
+        ((5, 0), {"fp16", "bf16", "tf32", "fp8", "int8", "fp4"}, "fp32"),
+        ((6, 0), {"bf16", "tf32", "fp8", "int8", "fp4"}, "fp32"),
+        ((7, 5), {"bf16", "tf32", "fp8", "fp4"}, "fp16"),
+        ((8, 6), {"fp8", "fp4"}, "bf16"),
+        ((8, 9), {"fp4"}, "bf16"),
         ((12, 0), set(), "bf16"),
         (None, set(), "fp32"),
     ],
 )
 def test_what_a_gpu_lacks(capability: tuple[int, int] | None, lacking: set[str], mixed: str) -> None:
-    names = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+    names = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
     assert {what for what in names if plan.lacking(what, capability)} == lacking
     assert plan.mixed_type(capability) == mixed
 
