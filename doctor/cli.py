@@ -18,6 +18,7 @@ COMMANDS = {
     "resolve": "What to install here, or on a machine told in words: the build, the lines, the reasons.",
     "what-if": "Judge this machine (or a report) with another driver, GPU, torch or Python.",
     "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
+    "image": "Will this container image run on that host: read from a registry, nothing is pulled.",
     "record": "Save what was gathered (redacted) to a folder, for check --replay.",
     "list-checks": "List every check.",
     "explain": "Diagnose a pasted text, or print the page of a check or error.",

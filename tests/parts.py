@@ -79,6 +79,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "nvcc": lambda: _tools("nvcc", "fatbinary", "ptxas"),
     "network": _network,
     "buildah": _buildah,
+    "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
     "gpu": _gpu,
     "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",

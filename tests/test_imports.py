@@ -39,6 +39,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "doctor/images": {
         "doctor/formats",
         "doctor/snapshot",
+        "doctor/findings",
+        "doctor/judge",
+        "doctor/resolve",
         "doctor/targets",
         "compat_matrix",
         "packaging",
@@ -61,6 +64,7 @@ ALSO = {
         f"doctor/{name}.py": {"doctor/formats"}  # a tuple with names that a start need not wait for
         for name in ("judge/judge", "report/groups", "report/lines", "report/terminal")
     },
+    "doctor/images/importer.py": {"doctor/patient"},  # which variables of an environment matter
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
     "doctor/findings/__init__.py": {"compat_matrix"},  # for the type checker alone
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses

@@ -23,10 +23,7 @@ BY_NAME: dict[str, str] = {
     "doctor/formats/elf_forward.py:read_library": "the door that libraries in the layers of an image will come in by",
     "doctor/formats/fatbin_containers.py:Containers": "what read_library returns is asked for its summary",
     "doctor/targets/assembled.py:assembled": "the door that an agent leaves by for another machine",
-    "doctor/snapshot/snapshot.py:join": "the door that a container image and its host will come in by",
     "doctor/images/layer.py:OpenLayer": "the door that a reader of layers will come in by",
-    "doctor/images/source.py:Source": "the door that a command will come in by",
-    "doctor/images/layout.py:LayoutSource": "the door that a command will come in by",
     "doctor/text/text.py:heard": "training/ranker_cases.py asks it: the ranker learns from what it is given later",
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
@@ -116,9 +113,9 @@ def test_every_reason_is_needed() -> None:
 
 
 CALLED_BY_OTHERS = {
+    "the reader of layers": ("open_layer",),
     "click": ("list_commands", "get_command", "format_commands"),
     "the import system": ("find_spec", "set_data"),
-    "the command that reads images, and the reader of layers": ("image", "open_layer"),
 }
 """Methods that override those of a library, by who calls them."""
 

@@ -5,13 +5,15 @@ Sources: image-spec, image-layout.md; moby, image/tarexport (manifest.json of `d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from . import manifest as man
 from .blobs import Blobs, FolderBlobs, TarBlobs
+from .descriptor import Descriptor
 from .layer import Layer
 from .source import Image, ImageError
 
@@ -42,26 +44,30 @@ class LayoutSource:
             f"{self._path} holds no image: neither index.json (OCI layout) nor manifest.json (docker save)"
         )
 
+    def statements(self, image: Image) -> Mapping[str, Any]:
+        """See `Source`."""
+        return man.read_statements(image, self)
+
     def open_layer(self, layer: Layer, offset: int = 0) -> Iterator[bytes]:
         """See `Source`."""
         return self._blobs.pieces(layer.name or _blob(layer.digest), offset)
+
+    def manifest(self, one: Descriptor) -> bytes:
+        """See `manifest.Reader`."""
+        return self.blob(one, man.MAX_MANIFEST)
+
+    def blob(self, one: Descriptor, limit: int) -> bytes:
+        """See `manifest.Reader`."""
+        return self._blobs.read(_blob(one.digest), limit)
 
     def _of_layout(self, platform: str) -> Image:
         index = man.parse(self._blobs.read("index.json", man.MAX_MANIFEST), f"index.json of {self._path}")
         if not isinstance(index, man.Index):
             raise ImageError(f"index.json of {self._path} is no index of images")
         one = self._tagged(index)
-        found = self._manifest(one)
-        if isinstance(found, man.Index):
-            one = man.choose(found, platform, self._path)
-            found = self._manifest(one)
-            if isinstance(found, man.Index):
-                raise ImageError(f"{self._path} nests an index in an index")
-        data = self._blob(found.config, man.MAX_CONFIG, "the config")
-        config = man.parse_config(data, f"the config of {self._path}")
-        return Image(self._named(), one.digest, config, man.layers_of(found))
+        return man.read_image(self._named(), self.manifest(one), one.digest, platform, self)
 
-    def _tagged(self, index: man.Index) -> man.Descriptor:
+    def _tagged(self, index: man.Index) -> Descriptor:
         images = [one for one in index.manifests if not man.is_attestation(one)]
         named = {one.note(_REF_NAME) or one.note("io.containerd.image.name"): one for one in images}
         if self._tag:
@@ -75,14 +81,6 @@ class LayoutSource:
             names = ", ".join(name or one.digest[:19] for name, one in named.items())
             raise ImageError(f"{self._path} holds several images ({names}): say which, {self._path}:TAG")
         return images[0]
-
-    def _manifest(self, one: man.Descriptor) -> man.Index | man.Manifest:
-        return man.parse(self._blob(one, man.MAX_MANIFEST, "the manifest"), f"the manifest of {self._path}")
-
-    def _blob(self, one: man.Descriptor, limit: int, what: str) -> bytes:
-        data = self._blobs.read(_blob(one.digest), limit)
-        man.hold_against(data, one.digest, one.size, f"{what} of {self._path}")
-        return data
 
     def _of_archive(self, platform: str) -> Image:
         what = f"manifest.json of {self._path}"

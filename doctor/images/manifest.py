@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct, field
 
+from .descriptor import Descriptor
 from .layer import Layer
-from .source import ImageError
+from .source import Image, ImageError
 
 MAX_MANIFEST = 4 << 20
 """Bytes; what the distribution specification wants registries to take at least."""
@@ -32,29 +33,12 @@ MANIFEST_TYPES = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
-ATTESTATION = "attestation-manifest"
+MAX_STATEMENT = 32 << 20
+_ATTESTATION = "attestation-manifest"
 """Value of the annotation `vnd.docker.reference.type` on BuildKit's attestations."""
-
-
-class Platform(Struct, frozen=True):
-    os: str = "unknown"
-    architecture: str = "unknown"
-    variant: str = ""
-
-    def __str__(self) -> str:
-        return "/".join(filter(None, (self.os, self.architecture, self.variant)))
-
-
-class Descriptor(Struct, frozen=True, rename="camel"):
-    digest: str
-    size: int = -1
-    media_type: str = ""
-    platform: Platform | None = None
-    annotations: dict[str, str] | None = None
-
-    def note(self, name: str) -> str:
-        """The annotation of that name, or ""."""
-        return (self.annotations or {}).get(name, "")
+_OF = "vnd.docker.reference.digest"
+_PREDICATE = "in-toto.io/predicate-type"
+_SPDX, _PROVENANCE = "https://spdx.dev/Document", "https://slsa.dev/provenance/"
 
 
 class Index(Struct, frozen=True, rename="camel"):
@@ -71,6 +55,59 @@ class _Head(Struct, frozen=True, rename="camel"):
     media_type: str = ""
     manifests: msgspec.Raw = field(default_factory=msgspec.Raw)
     config: msgspec.Raw = field(default_factory=msgspec.Raw)
+
+
+class Reader(Protocol):
+    """Where manifests and blobs come from; what is read is held against its descriptor by the caller."""
+
+    def manifest(self, one: Descriptor) -> bytes: ...
+
+    def blob(self, one: Descriptor, limit: int) -> bytes: ...
+
+
+def read_image(name: str, data: bytes, digest: str, platform: str, reader: Reader) -> Image:
+    """The image whose manifest (or index) these bytes are. Raises ImageError."""
+    hold_against(data, digest, -1, f"the manifest of {name}")
+    found = parse(data, f"the manifest of {name}")
+    attestation = None
+    if isinstance(found, Index):
+        one = choose(found, platform, name)
+        attestation = next((a for a in found.manifests if a.note(_OF) == one.digest and is_attestation(a)), None)
+        digest = one.digest
+        data = _checked(reader.manifest(one), one, f"the manifest of {name}")
+        found = parse(data, f"the manifest of {name}")
+        if isinstance(found, Index):
+            raise ImageError(f"{name} nests an index in an index")
+    what = f"the config of {name}"
+    config = parse_config(_checked(reader.blob(found.config, MAX_CONFIG), found.config, what), what)
+    return Image(name, digest, config, layers_of(found), attestation)
+
+
+def read_statements(image: Image, reader: Reader) -> Mapping[str, Any]:
+    """The SPDX statement of an image, else its provenance; empty where BuildKit laid none beside it."""
+    if image.attestation is None:
+        return {}
+    what = f"the attestation of {image.name}"
+    found = parse(_checked(reader.manifest(image.attestation), image.attestation, what), what)
+    layers = found.layers if isinstance(found, Manifest) else ()
+    for kind in (_SPDX, _PROVENANCE):
+        for one in layers:
+            if one.note(_PREDICATE).startswith(kind) and 0 <= one.size <= MAX_STATEMENT:
+                statement: dict[str, Any] = decode(
+                    _checked(reader.blob(one, MAX_STATEMENT), one, what), dict[str, Any], what
+                )
+                return statement
+    return {}
+
+
+def _checked(data: bytes, one: Descriptor, what: str) -> bytes:
+    hold_against(data, one.digest, one.size, what)
+    return data
+
+
+def digest_of(data: bytes) -> str:
+    """As a registry names these bytes."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def parse(data: bytes, what: str) -> Index | Manifest:
@@ -128,7 +165,7 @@ def choose(index: Index, platform: str, what: str) -> Descriptor:
 
 def is_attestation(one: Descriptor) -> bool:
     """Whether an index lists it as BuildKit's statement about an image."""
-    return one.note("vnd.docker.reference.type") == ATTESTATION
+    return one.note("vnd.docker.reference.type") == _ATTESTATION
 
 
 def platform_words(text: str) -> tuple[str, str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .descriptor import Descriptor
 from .layer import Layer
 
 
@@ -28,8 +29,8 @@ class Image:
     config: Mapping[str, Any]
     layers: tuple[Layer, ...]
     """Base first."""
-    attestations: tuple[Mapping[str, Any], ...] = field(default=())
-    """In-toto statements that BuildKit laid beside the image (SPDX, provenance), where they were read."""
+    attestation: Descriptor | None = None
+    """BuildKit's manifest of statements about the image (SPDX, provenance), where the index lists one."""
 
     @property
     def platform(self) -> str:
@@ -44,6 +45,9 @@ class Source(Protocol):
 
     def image(self, platform: str) -> Image:
         """The image for `linux/amd64` or the like; "" takes what is there. Raises ImageError with one line."""
+
+    def statements(self, image: Image) -> Mapping[str, Any]:
+        """The SPDX document (else the provenance) that BuildKit laid beside the image; empty where there is none."""
 
     def open_layer(self, layer: Layer, offset: int = 0) -> Iterator[bytes]:
         """See `OpenLayer`."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from ..judge.preflight import Preflight
 from ..judge.report import Report
 from .clean import json_escaped
 
 
-def render_json(report: Report) -> bytes:
+def render_json(report: Report | Preflight) -> bytes:
     """The report as UTF-8 JSON, indented by two, with a newline at its end."""
     try:
         data = msgspec.json.encode(report)

@@ -50,7 +50,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
 def _causes(report: Report) -> list[str]:
     rows: list[str] = []
     for index, (root, under) in enumerate(families(report.findings)):
-        rows += _head(index) + _cause(root, under, [], own_error(root, under, report.snapshot))
+        rows += _head(index) + cause_rows(root, under, [], own_error(root, under, report.snapshot))
     return rows
 
 
@@ -60,10 +60,10 @@ def _text_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
 
     rows = pasted.answer_markdown(report, escape, fenced)
     if open_ := pasted.leaves_open(report):
-        rows += _cause(first, [], []) if (first := pasted.suspect(report)) else []
+        rows += cause_rows(first, [], []) if (first := pasted.suspect(report)) else []
         rows += pasted.open_markdown(report, titles, escape, fenced)
     for index, (root, under) in enumerate(families(pasted.worth_telling(report)), start=1 if open_ else 0):
-        rows += _head(index) + _cause(root, under, pasted.lines_of(root))
+        rows += _head(index) + cause_rows(root, under, pasted.lines_of(root))
     return rows
 
 
@@ -87,7 +87,8 @@ def fenced(text: str, language: str = "sh") -> list[str]:
     return [fence + language, body, fence]
 
 
-def _cause(finding: Finding, under: list[Finding], lines: Sequence[str], error: str = "") -> list[str]:
+def cause_rows(finding: Finding, under: list[Finding], lines: Sequence[str], error: str = "") -> list[str]:
+    """One cause with its fixes, and what else it shows as."""
     rows = [f"{_SIGN[finding.status]} **{escape(finding.title)}** (`{finding.id}`)", ""]
     rows += [f"PyTorch says: {escape(error)}", ""] if error else []
     if finding.detail:

@@ -1,0 +1,161 @@
+"""What `image` does once its flags are known."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec.structs import replace
+
+from .. import __version__
+from ..findings import Policy
+from ..guard import Refusal
+from ..images.source import Image, ImageError
+from ..judge.preflight import ImageAbout, Preflight, exit_code, preflight
+from ..judge.report import MatrixInfo, Tool
+from ..resolve.machine import Unclear
+from ..snapshot import Snapshot, known
+from .assess import matrix_of
+from .options import make_policy
+from .write import write
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+Host = tuple[str, Snapshot]
+_LEFT_OUT = ("torch_run", "driver.cu_init", "gpus", "torch.sass", "python.distributions")
+"""What nobody can know of an image that was not started."""
+
+
+def run_image(flags: dict[str, Any]) -> int:
+    """Read, judge against each host, print; returns the exit code."""
+    m = matrix_of(flags)
+    try:
+        answer = _answered(flags, m)
+    except (ImageError, Unclear) as error:
+        if not error.unknown:
+            raise Refusal(_masked(str(error), flags)) from None
+        click.echo(f"gpudoctor: {_masked(str(error), flags)}", err=True)
+        return 3
+    except ModuleNotFoundError as error:
+        if error.name not in ("requests", "docker", "zstandard"):
+            raise
+        raise Refusal(f"image needs the package {error.name}: pip install 'gpudoctor[image]'") from None
+    write(_rendered(answer, flags), flags["output"], private=flags["no_redact"])
+    return answer.exit_code
+
+
+def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
+    hosts = _hosts(flags, m)
+    platform = flags["platform"] or _platform_of(hosts)
+    found, about = _image(flags, m, platform)
+    policy = make_policy(saved=Policy(left_out=_LEFT_OUT))
+    answers = tuple(preflight(found, host, name, m, policy)[0] for name, host in hosts)
+    info = MatrixInfo(m.version, m.schema_version, (m.differs,) if m.differs else ())
+    tool = Tool("gpudoctor", __version__)
+    answer = Preflight(tool=tool, matrix=info, image=about, hosts=answers, exit_code=exit_code(answers))
+    if flags["no_redact"]:
+        return answer
+    from ..snapshot.redact import redact
+    from .local_names import local_names
+
+    return redact(answer, local_names())
+
+
+def _hosts(flags: dict[str, Any], m: Matrix) -> list[Host]:
+    """Reports and this machine first, then every driver in words with every GPU."""
+    if flags["gpus"] and not flags["drivers"]:
+        raise Refusal("--gpu needs the driver of that host: --driver 535.183 --gpu 'RTX A5000'")
+    hosts = [_this() if name == "this" else _reported(name) for name in flags["against"]]
+    if flags["drivers"]:
+        from ..images.hosts import described
+
+        arch = "aarch64" if "arm" in (flags["platform"] or "") or "aarch" in (flags["platform"] or "") else "x86_64"
+        hosts += [described(m, driver, gpu, arch) for gpu in flags["gpus"] or ("",) for driver in flags["drivers"]]
+    elif not hosts and any(os.path.exists(path) for path in ("/proc/driver/nvidia/version", "/dev/dxg")):  # noqa: PTH110
+        hosts = [_this()]
+    return hosts
+
+
+def _this() -> Host:
+    from ..report.progress import Progress
+    from .sources import gather
+
+    look = {"no_import": True, "python_": None, "root": None, "replay": None, "from_": None, "timeout": None}
+    with Progress() as progress:
+        return "this machine", gather(look, progress)
+
+
+def _reported(path: str) -> Host:
+    from .saved import read_report
+
+    return path, read_report(path).snapshot
+
+
+def _platform_of(hosts: list[Host]) -> str:
+    """Of the first host that says what it is; x86_64 where none does."""
+    machines = [known(host.host.architecture) for _, host in hosts]
+    return "linux/arm64" if next(filter(None, machines), "") in ("aarch64", "arm64") else "linux/amd64"
+
+
+def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, ImageAbout]:
+    from ..images.opened import open_image
+
+    opened = open_image(
+        flags["reference"], plain_http=flags["plain_http"], ca=flags["ca"] or "", timeout_s=flags["timeout"]
+    )
+    from ..images.about import about, about_root
+
+    if opened.source is None:
+        s = _root(opened.root)
+        return s, about_root(opened.root, s, m)
+    from ..images.evidence import evidence
+    from ..images.importer import snapshot_of
+
+    image = opened.source.image(platform)
+    _of_platform(image, flags["platform"])
+    found = evidence(image, m)
+    if not (found.torch.version and found.torch.build) and image.attestation:
+        found = evidence(image, m, opened.source.statements(image))
+    s = snapshot_of(image, found)
+    return s, about(image, opened.kind, found, s, m)
+
+
+def _of_platform(image: Image, wanted: str | None) -> None:
+    """A single manifest is for one platform, whatever was asked for."""
+    from ..images.manifest import platform_words
+
+    if wanted and platform_words(image.platform)[:2] != platform_words(wanted)[:2]:
+        raise ImageError(f"{image.name} is for {image.platform} alone, not for {wanted}")
+
+
+def _root(folder: str) -> Snapshot:
+    from .sources import gather
+
+    look = {"no_import": True, "python_": None, "root": folder, "replay": None, "from_": None, "timeout": None}
+    s = gather(look)
+    return replace(s, container=replace(s.container, kind="docker"))
+
+
+def _masked(line: str, flags: dict[str, Any]) -> str:
+    if flags["no_redact"]:
+        return line
+    from ..snapshot.mask_secrets import mask_secrets
+
+    return mask_secrets(line)
+
+
+def _rendered(answer: Preflight, flags: dict[str, Any]) -> bytes:
+    if flags["format_"] == "json":
+        from ..report.json import render_json
+
+        return render_json(answer)
+    if flags["format_"] == "markdown":
+        from ..report.image_markdown import render_image_markdown
+
+        return render_image_markdown(answer).encode("utf-8", "backslashreplace")
+    from ..report.image_text import render_image
+    from .display import display
+
+    return render_image(answer, display(flags)).encode("utf-8", "backslashreplace")

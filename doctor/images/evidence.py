@@ -1,0 +1,186 @@
+"""What an image's config (and its SPDX attestation) says of CUDA, torch and Python, each with where it says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from compat_matrix import Matrix
+from compat_matrix.versions import tag_cuda, torch_version
+
+from .history import made_by
+from .installs import TorchInstall, torch_installs
+from .source import Image
+
+_TORCH_VARIABLES = ("PYTORCH_VERSION", "TORCH_VERSION", "PYTORCH_BUILD_VERSION")
+_TORCH_LABELS = ("com.nvidia.pytorch.version",)
+_MADE_BY = (
+    ("NVIDIA PyTorch", "NVIDIA_PYTORCH_VERSION"), ("TensorRT", "TENSORRT_VERSION"), ("TensorRT", "TRT_VERSION"),
+    ("Triton Inference Server", "NVIDIA_TRITON_SERVER_VERSION"),
+    ("Triton Inference Server", "TRITON_SERVER_VERSION"), ("vLLM", "VLLM_VERSION"), ("cuDNN", "CUDNN_VERSION"),
+    ("cuDNN", "NV_CUDNN_VERSION"), ("NCCL", "NCCL_VERSION"), ("NVIDIA TensorFlow", "NVIDIA_TENSORFLOW_VERSION"),
+)  # fmt: skip
+_LABELS = (
+    ("PyTorch", "com.nvidia.pytorch.version"), ("TensorRT", "com.nvidia.tensorrt.version"),
+    ("cuDNN", "com.nvidia.cudnn.version"), ("NCCL", "com.nvidia.nccl.version"),
+    ("built from", "org.opencontainers.image.base.name"), ("title", "org.opencontainers.image.title"),
+    ("version", "org.opencontainers.image.version"), ("source", "org.opencontainers.image.source"),
+)  # fmt: skip
+_PYTHON = re.compile(r"\b(?:PYTHON_VERSION=|PYVER=|conda (?:install|create)[^&;]{0,200}? python=+)(3\.\d{1,2})\b")
+_MAX_TEXT = 300
+
+
+class TorchEvidence(Struct, frozen=True):
+    """What is known of the torch inside. Empty: not told."""
+
+    version: str = ""
+    build: str = ""
+    cuda: str = ""
+    tag: str = ""
+    """cu128, where it is a published build of that tag."""
+    source: str = ""
+    """In words: `PYTORCH_VERSION`, `the build history: pip install ...`, `the SPDX attestation`."""
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """All that is read of the image without its layers."""
+
+    env: dict[str, str]
+    torch: TorchEvidence
+    stated_torch: str = ""
+    """By a variable or label, and where."""
+    stated_torch_source: str = ""
+    python: str = ""
+    arch_list: tuple[str, ...] = ()
+    """TORCH_CUDA_ARCH_LIST, where the image's own torch was built with it (NVIDIA's PyTorch)."""
+    os_id: str = ""
+    os_version: str = ""
+    musl: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
+    """What says who made it and what is in it: (name, value)."""
+
+
+def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> Evidence:
+    """Of the config, and of the SPDX document where one was read."""
+    inner = image.config.get("config") or {}
+    env = environment(inner.get("Env"))
+    labels = {k: v for k, v in (inner.get("Labels") or {}).items() if isinstance(k, str) and isinstance(v, str)}
+    lines = list(made_by(image.config))
+    installs = [one for made in lines if made.instruction == "RUN" for one in torch_installs(made.text)]
+    stated, where = _stated(env, labels)
+    torch = _torch(env, stated, where, installs, image, m)
+    if spdx and not (torch.version and torch.build):
+        torch = _of_spdx(spdx, m, image) or torch
+    own = bool(env.get("PYTORCH_BUILD_VERSION") and env.get("NVIDIA_PYTORCH_VERSION"))
+    return Evidence(
+        env=env,
+        torch=torch,
+        stated_torch=stated,
+        stated_torch_source=where,
+        python=_python(env, [made.text for made in lines]),
+        arch_list=tuple(env.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()) if own else (),
+        os_id=labels.get("org.opencontainers.image.ref.name", "") if _is_os(labels) else "",
+        os_version=labels.get("org.opencontainers.image.version", "") if _is_os(labels) else "",
+        musl=any("alpine-minirootfs" in made.text for made in lines),
+        labels=tuple(_about(env, labels)),
+    )
+
+
+def environment(env: object) -> dict[str, str]:
+    """`["A=1", ...]` as a mapping; what is no variable is left out."""
+    rows = [row.partition("=") for row in env if isinstance(row, str)] if isinstance(env, list) else []
+    return {name: value for name, equals, value in rows if name and equals}
+
+
+def _stated(env: Mapping[str, str], labels: Mapping[str, str]) -> tuple[str, str]:
+    for names, values in ((_TORCH_VARIABLES, env), (_TORCH_LABELS, labels)):
+        for name in names:
+            if torch_version(values.get(name, "")):
+                return values[name], name
+    return "", ""
+
+
+def _torch(
+    env: Mapping[str, str], stated: str, where: str, installs: Sequence[TorchInstall], image: Image, m: Matrix
+) -> TorchEvidence:
+    """The last install of the history counts before what a variable states: the variable may be the base image's."""
+    if installs:
+        last = installs[-1]
+        source = f"the build history: {last.text[:_MAX_TEXT]}"
+        version = last.version or (stated.partition("+")[0] if stated and len(installs) == 1 else "")
+        return _built(version, last.tag, last.build, source, image, m, last.from_pypi and bool(last.version))
+    if not stated:
+        return TorchEvidence()
+    parts = torch_version(stated)
+    if env.get("NVIDIA_PYTORCH_VERSION") and env.get("CUDA_VERSION"):  # built in the image, against its own CUDA
+        cuda = ".".join(env["CUDA_VERSION"].split(".")[:2])
+        return TorchEvidence(stated, "cuda", cuda, "", f"{where}, CUDA by CUDA_VERSION")
+    tag = (parts.tag if parts else "") or _tag_in_name(image.name)
+    build = "" if not tag else "cuda" if tag.startswith("cu") else "cpu"
+    of_name = tag and not (parts and parts.tag)
+    return _built(stated, tag or "", build, where + (", CUDA by the image's tag" if of_name else ""), image, m, False)
+
+
+def _built(version: str, tag: str, build: str, source: str, image: Image, m: Matrix, pypi: bool) -> TorchEvidence:
+    base, _, local = version.partition("+")
+    platform = "linux_aarch64" if image.config.get("architecture") == "arm64" else "linux_x86_64"
+    if pypi and (found := m.pypi_tag(base, platform)):
+        tag = found
+        build = "cuda" if tag.startswith("cu") else "cpu"
+        source += f" (from PyPI: {tag})"
+    tag = tag or local
+    cuda = (tag_cuda(tag) if tag else "") or ""
+    whole = f"{base}+{tag}" if base and tag and not local else version
+    return TorchEvidence(whole, build or ("cuda" if cuda else ""), cuda, tag if cuda else "", source)
+
+
+def _tag_in_name(name: str) -> str:
+    """`cu128` of a tag such as 2.8.0-cuda12.8-cudnn9-runtime."""
+    tag = name.rpartition(":")[2]
+    found = re.search(r"(?:^|[-_.])(?:cuda|cu)[-_]?(\d{2})\.?(\d)(?:\.\d+)?(?=$|[-_.])", tag)
+    return f"cu{found[1]}{found[2]}" if found else "cpu" if re.search(r"(?:^|[-_])cpu(?:$|[-_])", tag) else ""
+
+
+def _of_spdx(spdx: Mapping[str, Any], m: Matrix, image: Image) -> TorchEvidence | None:
+    predicate = spdx.get("predicate")
+    packages = predicate.get("packages") if isinstance(predicate, dict) else None
+    for one in packages if isinstance(packages, list) else ():
+        if isinstance(one, dict) and one.get("name") == "torch" and isinstance(one.get("versionInfo"), str):
+            version = one["versionInfo"]
+            parts = torch_version(version)
+            if parts:
+                tag = parts.tag or ""
+                kind = "cuda" if tag else "cpu" if parts.local.startswith("cpu") else ""
+                source = "the SPDX attestation that was built with it"
+                return _built(version, tag, kind, source, image, m, not parts.local)
+    return None
+
+
+def _python(env: Mapping[str, str], lines: Sequence[str]) -> str:
+    for text in (env.get("PYTHON_VERSION", ""), env.get("PYVER", "")):
+        if re.fullmatch(r"3\.\d{1,2}(\.\d{1,3})?", text):
+            return text
+    for line in reversed(lines):
+        found = re.search(
+            r"\b(?:PYTHON_VERSION=|PYVER=|conda (?:install|create)[^&;]{0,200}? python=+)(3\.\d{1,2})\b", line
+        )
+        if found:
+            return found[1]
+    return ""
+
+
+def _is_os(labels: Mapping[str, str]) -> bool:
+    """Ubuntu's base image has its name and version in these labels; others put their own product there."""
+    return labels.get("org.opencontainers.image.ref.name") in ("ubuntu", "debian", "rockylinux")
+
+
+def _about(env: Mapping[str, str], labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    found: dict[str, str] = {}
+    for names, values in ((_MADE_BY, env), (_LABELS, labels)):
+        for name, key in names:
+            if values.get(key):
+                found.setdefault(name, values[key][:_MAX_TEXT])
+    return list(found.items())

@@ -1,0 +1,88 @@
+"""The build history of a config: which command each layer was made by, with its build arguments filled in.
+
+Sources: moby, builder/dockerfile (`/bin/sh -c #(nop) `, `|2 A=1 B=2 /bin/sh -c ...`); BuildKit (`RUN ... # buildkit`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+_MAX_ENTRIES = 2000
+_ARGUMENTS = re.compile(r"\|(\d{1,3}) ")
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,80})(?::?[-+]([^${}]{0,200})|#{1,2}\.)?\}|([A-Za-z_]\w{0,80}))")
+_CASE = re.compile(r"\bcase\s+[\"']?(linux/\w+|\w+)[\"']?\s+in\b(.*?)\besac\b", re.S)
+
+
+class Made(NamedTuple):
+    """One entry: the instruction (RUN, ENV, ARG ...) and the rest of it, variables filled in."""
+
+    instruction: str
+    text: str
+
+
+def made_by(config: Mapping[str, Any]) -> Iterator[Made]:
+    """Every entry of the history, first to last; what is no entry is left out."""
+    history = config.get("history")
+    variables: dict[str, str] = {"TARGETPLATFORM": _platform(config), "TARGETARCH": str(config.get("architecture", ""))}
+    for entry in (history if isinstance(history, list) else [])[:_MAX_ENTRIES]:
+        line = entry.get("created_by") if isinstance(entry, dict) else None
+        if not isinstance(line, str):
+            continue
+        instruction, text, given = _read(line)
+        if instruction in ("ENV", "ARG"):
+            variables.update(_pairs(filled(text, variables)))
+        yield Made(instruction, _taken(filled(text, {**variables, **given})))
+
+
+def filled(text: str, variables: Mapping[str, str]) -> str:
+    """With `$NAME`, `${NAME}` and `${NAME:-default}` replaced where the name is known; the rest stays."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[3]
+        return variables.get(name) or (found[2] if found[2] is not None else found[0])
+
+    return _VARIABLE.sub(value, text)
+
+
+def _read(line: str) -> tuple[str, str, dict[str, str]]:
+    line = line.strip().removesuffix("# buildkit").strip()
+    instruction, _, rest = line.partition(" ")
+    if not re.fullmatch(r"[A-Z]{2,12}", instruction):
+        instruction, rest = "RUN", line
+    rest = rest.strip()
+    given: dict[str, str] = {}
+    if found := _ARGUMENTS.match(rest):
+        words = rest[found.end() :].partition(" /bin/")
+        given = _pairs(words[0])
+        rest = f"/bin/{words[2]}" if words[1] else rest
+    rest = re.sub(r"^(?:/bin/(?:ba)?sh|/bin/bash|SHELL \[.*?\]) (?:-\w+ )*(?:pipefail )?-\w*c ", "", rest)
+    if rest.startswith("#(nop)"):
+        instruction, _, rest = rest.removeprefix("#(nop)").strip().partition(" ")
+    return instruction, rest.strip(), given
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """`A=1 B=two words C=3` as history has it: without quotes, so a value ends where the next name begins."""
+    found = list(re.finditer(r"(?:^|\s)([A-Za-z_]\w{0,80})=", text))
+    ends = [one.start() for one in found[1:]] + [len(text)]
+    return {one[1]: text[one.end() : end].strip().strip("\"'") for one, end in zip(found, ends, strict=True)}
+
+
+def _platform(config: Mapping[str, Any]) -> str:
+    return f"{config.get('os', 'linux')}/{config.get('architecture', '')}"
+
+
+def _taken(text: str) -> str:
+    """Of `case linux/amd64 in ... esac` the branch that was taken."""
+
+    def branch(found: re.Match[str]) -> str:
+        for one in found[2].split(";;"):
+            pattern, _, body = one.partition(")")
+            words = [word.strip(" \t\n\"'(\\") for word in pattern.split("|")]
+            if found[1] in words or "*" in words:
+                return body
+        return ""
+
+    return _CASE.sub(branch, text)

@@ -1,0 +1,58 @@
+"""Hosts to judge an image against: described by driver and GPU; as the driver and the bus of a sound one would show."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..resolve.changed import in_words, with_driver, with_gpus
+from ..resolve.machine import Unclear, card, driver
+from ..snapshot import DeviceNode, Gpu, Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_BRANDS = (
+    (r"\bGeForce\b", 5), (r"\bTITAN\b", 6), (r"\bQuadro RTX\b", 12), (r"\bQuadro\b", 1), (r"\bTesla\b", 2),
+    (r"\bRTX\b", 13), (r"\b[ABHLGP]B?\d{1,3}\b|\bGH200\b", 14),
+)  # fmt: skip
+"""NVML's number for the brand that a product's name begins with, the first that is found in it."""
+
+
+def described(m: Matrix, version: str, gpu: str, arch: str) -> tuple[str, Snapshot]:
+    """(name, facts) of a Linux host with this driver and GPU ("": any GPU). Raises Unclear."""
+    whole, _ = driver(m, version, "linux")
+    if not whole:
+        raise Unclear("--driver none: an image with CUDA runs on no host without a driver")
+    s = in_words("linux", arch)
+    cards = [card(m, gpu)] if gpu else []
+    if any(one.tegra for one in cards):
+        raise Unclear("a Jetson's driver comes with its JetPack, and its images are for that: not judged", unknown=True)
+    if cards:
+        s = s.replace(with_gpus(s, m, cards))
+    s = s.replace(with_driver(s, m, whole))
+    if cards:
+        count = cards[0].count
+        s = s.replace({"gpus": tuple(_branded(g) for g in known(s.gpus) or ()), "driver.device_nodes": _nodes(count)})
+    s = s.replace({"driver.modules": ("nvidia", "nvidia_uvm"), "driver.nouveau_loaded": False})
+    names = [f"{one.count}x {one.name}" if one.count > 1 else one.name for one in cards]
+    return ", ".join([*names, f"driver {whole}"]), s
+
+
+def _branded(gpu: Gpu) -> Gpu:
+    name = known(gpu.name) or ""
+    brand = next((number for pattern, number in _BRANDS if re.search(pattern, name)), None)
+    return gpu if brand is None else replace(gpu, brand_id=brand)
+
+
+def _nodes(count: int) -> tuple[DeviceNode, ...]:
+    """The nodes that the container toolkit passes into a container."""
+    gpus = [DeviceNode(path=f"/dev/nvidia{i}", kind="gpu", mode=0o666, major=195, minor=i) for i in range(count)]
+    nodes = (
+        *gpus,
+        DeviceNode(path="/dev/nvidiactl", kind="ctl", mode=0o666, major=195, minor=255),
+        DeviceNode(path="/dev/nvidia-uvm", kind="uvm", mode=0o666),
+    )
+    return tuple(replace(node, readable=True, writable=True) for node in nodes)

@@ -1,0 +1,245 @@
+"""One registry over HTTP: every request with its credentials, redirects and deadline, and every failure as one line.
+
+Sources: distribution-spec (pulling, errors); distribution/distribution docs/spec/auth/token.md and oauth.md; RFC 6750.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+import requests
+from requests import Response
+
+from .credentials import Credentials
+from .source import ImageError
+
+_MAX_REDIRECTS = 5
+_MAX_ANSWER = 1 << 20
+_PIECE = 1 << 18
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
+_CHALLENGE = re.compile(r'([a-z_]+)="([^"]{0,4096})"')
+
+
+@dataclass(frozen=True)
+class Access:
+    """How registries are reached. `ca`: a file of certificates; `timeout_s`: for each answer, to its end."""
+
+    plain_http: bool = False
+    ca: str = ""
+    timeout_s: float = 30.0
+
+
+@dataclass
+class Registry:
+    host: str
+    scope: str
+    credentials: Credentials | None = None
+    access: Access = Access()
+    _authorization: str = field(default="", repr=False)
+    _session: requests.Session | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        loopback = _LOOPBACK.fullmatch(self.host.rpartition(":")[0] or self.host) or _LOOPBACK.fullmatch(self.host)
+        plain = self.access.plain_http or (bool(loopback) and not self.access.ca)
+        self.base = f"{'http' if plain else 'https'}://{self.host}/v2/"
+
+    def get(self, path: str, headers: Mapping[str, str], limit: int) -> tuple[bytes, Response]:
+        """The whole answer. Raises ImageError where it fails, or has over `limit` bytes."""
+        response = self.open(path, headers)
+        return _whole(response, limit, f"{self.host} sent", time.monotonic() + self.access.timeout_s), response
+
+    def open(self, path: str, headers: Mapping[str, str]) -> Response:
+        """The answer with its body still to be read; asked again once with what the registry wants to see."""
+        response = self._send(path, headers)
+        if response.status_code == 401 and not self._authorization:
+            challenge = response.headers.get("WWW-Authenticate", "")
+            response.close()
+            self._authorization = self._answer_to(challenge)
+            response = self._send(path, headers)
+        if response.status_code not in (200, 206):
+            raise self._failure(response)
+        return response
+
+    def _send(self, path: str, headers: Mapping[str, str]) -> Response:
+        """Redirects are followed by hand: what proves who we are goes to no other host, and to none in plain text."""
+        url = urljoin(self.base, path)
+        home = _origin(url)
+        for _ in range(_MAX_REDIRECTS + 1):
+            proof = {"Authorization": self._authorization} if self._authorization and _origin(url) == home else {}
+            response = self._request(url, {**headers, **proof})
+            if response.status_code not in (301, 302, 303, 307, 308):
+                return response
+            target = urljoin(url, response.headers.get("Location", ""))
+            response.close()
+            if urlsplit(target).scheme not in ("https", urlsplit(self.base).scheme):
+                raise ImageError(f"{self.host} redirects to a place that is not HTTPS: not followed")
+            url = target
+        raise ImageError(f"{self.host} redirects over {_MAX_REDIRECTS} times: not followed further")
+
+    def _request(self, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None = None) -> Response:
+        if self._session is None:
+            self._session = requests.Session()
+            self._session.auth = _as_given  # else requests takes passwords out of ~/.netrc
+        about = {"Accept-Encoding": "identity", "User-Agent": "gpudoctor", **headers}
+        where = urlsplit(url).netloc.rpartition("@")[2]
+        try:
+            return self._session.request(
+                "POST" if form else "GET",
+                url,
+                headers=about,
+                data=form,
+                stream=True,
+                allow_redirects=False,
+                timeout=(min(10.0, self.access.timeout_s), self.access.timeout_s),
+                verify=self.access.ca or _own_ca(self.host) or True,
+            )
+        except requests.exceptions.SSLError as error:
+            raise ImageError(_tls(where, error), unknown=True) from None
+        except requests.exceptions.Timeout:
+            raise ImageError(f"{where} gives no answer within {self.access.timeout_s:g} s", unknown=True) from None
+        except requests.exceptions.ProxyError:
+            raise ImageError(f"the proxy on the way to {where} does not let this through", unknown=True) from None
+        except requests.exceptions.ConnectionError as error:
+            raise ImageError(f"cannot reach {where}: {_why(error)}", unknown=True) from None
+        except (OSError, ValueError) as error:
+            line = str(error).splitlines()[0] if str(error) and not headers.get("Authorization") else "wrong address"
+            raise ImageError(f"cannot ask {where}: {line[:200]}", unknown=True) from None
+
+    def _answer_to(self, challenge: str) -> str:
+        """The Authorization that a challenge asks for. Raises ImageError where there is none to give."""
+        kind, _, rest = challenge.partition(" ")
+        named = dict(_CHALLENGE.findall(rest))
+        if kind.lower() == "basic":
+            if self.credentials is None or not self.credentials.user:
+                raise ImageError(f"{self.host} wants a login: docker login {self.host}")
+            return _basic(self.credentials)
+        if kind.lower() != "bearer" or not named.get("realm"):
+            raise ImageError(f"{self.host} wants a login of a kind that is not known ({kind[:20] or 'none named'})")
+        return f"Bearer {self._token(named)}"
+
+    def _token(self, named: Mapping[str, str]) -> str:
+        realm = named["realm"]
+        secure = urlsplit(realm).scheme == "https"
+        if not secure and not (urlsplit(realm).scheme == "http" and self.base.startswith("http://")):
+            raise ImageError(f"{self.host} wants its login in plain text: not sent")
+        scope = {"service": named.get("service", ""), "scope": named.get("scope") or self.scope}
+        credentials = self.credentials
+        headers = {"Authorization": _basic(credentials)} if credentials and credentials.user else {}
+        if credentials and credentials.identity_token:
+            form = {"grant_type": "refresh_token", "refresh_token": credentials.identity_token, **scope}
+            response = self._request(realm, {}, {"client_id": "gpudoctor", **form})
+        else:
+            query = "&".join(f"{k}={quote(v, safe='')}" for k, v in scope.items() if v)
+            response = self._request(f"{realm}{'&' if '?' in realm else '?'}{query}", headers)
+        host = urlsplit(realm).hostname or ""
+        if response.status_code != 200:
+            raise self._failure(response, f"{host} (login for {self.host})")
+        body = _whole(response, _MAX_ANSWER, f"{host} sent", time.monotonic() + self.access.timeout_s)
+        try:
+            answer = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            answer = None
+        token = (answer.get("token") or answer.get("access_token")) if isinstance(answer, dict) else None
+        if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,65536}", token):
+            raise ImageError(f"{host} gave no token for {self.host}", unknown=True)
+        return token
+
+    def _failure(self, response: Response, who: str = "") -> ImageError:
+        who, code = who or self.host, response.status_code
+        response.close()
+        if code == 429:
+            wait = response.headers.get("Retry-After", "")
+            later = f" in {wait} s" if wait.isascii() and wait.isdecimal() else " later"
+            return ImageError(f"{who} allows no more requests for now (rate limit): log in, or try again{later}", True)
+        if code in (401, 403):
+            how_known = "with these credentials" if self.credentials else f"without a login (docker login {self.host})"
+            return ImageError(f"{who} does not show this image {how_known}; or there is no such image")
+        if code == 404:
+            return ImageError(f"{who} has no such image")
+        if code in (400, 426) and self.base.startswith("http://"):
+            return ImageError(f"{who} does not answer plain HTTP (it answered {code})", unknown=True)
+        return ImageError(f"{who} answered {code} {_reason(response)}".rstrip(), unknown=True)
+
+
+def pieces(response: Response, skip: int, name: str) -> Iterator[bytes]:
+    """The body as sent, without its first `skip` bytes. Raises ImageError where the connection breaks."""
+    try:
+        while piece := response.raw.read(_PIECE, decode_content=False):
+            kept, skip = piece[skip:], max(0, skip - len(piece))
+            if kept:
+                yield kept
+    except Exception as error:  # urllib3's own errors, and those of sockets and TLS
+        raise ImageError(f"the connection to {name} broke: {_why(error)}", unknown=True) from None
+    finally:
+        response.close()
+
+
+def _whole(response: Response, limit: int, who: str, until: float) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    announced = response.headers.get("Content-Length", "")
+    if announced.isdecimal() and int(announced) > limit:
+        response.close()
+        raise ImageError(f"{who} {int(announced)} bytes where at most {limit >> 20} MiB are sensible")
+    for piece in pieces(response, 0, who.removesuffix(" sent")):
+        parts.append(piece)
+        size += len(piece)
+        if size > limit:
+            raise ImageError(f"{who} over {limit >> 20} MiB where less is sensible")
+        if time.monotonic() > until:
+            raise ImageError(f"{who} its answer too slowly: given up", unknown=True)
+    if announced.isdecimal() and size < int(announced):
+        raise ImageError(f"{who} {size} of {announced} bytes", unknown=True)
+    return b"".join(parts)
+
+
+def _as_given(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _basic(credentials: Credentials) -> str:
+    from requests.auth import _basic_auth_str
+
+    return _basic_auth_str(credentials.user.encode(), credentials.password.encode())
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+
+
+def _own_ca(host: str) -> str:
+    """The certificates that docker was given for this registry."""
+    from pathlib import Path
+
+    path = Path("/etc/docker/certs.d") / host / "ca.crt"
+    return str(path) if path.is_file() else ""
+
+
+def _tls(where: str, error: Exception) -> str:
+    words = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in words:
+        return f"the certificate of {where} is signed by nobody who is trusted here: --ca FILE names its own CA"
+    return f"{where} does not speak TLS: --plain-http is for a registry without it"
+
+
+def _why(error: Exception) -> str:
+    words = str(error)
+    for sign, meaning in (
+        ("Name or service not known", "no such host, or no network"), ("Temporary failure in name", "no network"),
+        ("No address associated", "no such host"), ("refused", "connection refused"),
+        ("unreachable", "no network"), ("timed out", "no answer in time"), ("reset by peer", "connection reset"),
+        ("IncompleteRead", "it ended early"), ("Remote end closed", "connection closed"),
+    ):  # fmt: skip
+        if sign in words:
+            return meaning
+    return type(error).__name__
+
+
+def _reason(response: Response) -> str:
+    return re.sub(r"[^\x20-\x7e]", "", response.reason or "")[:60]

@@ -1,0 +1,102 @@
+"""Which torch a shell command installs: version, index and build, as far as the line itself says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+_ENDS = {"&&", "||", ";", "|", "&", "(", ")", ";;", "\n"}
+_REQUIREMENT = re.compile(r"torch(?:\[[\w,-]*\])?\s*(?:==\s*([0-9][\w.+!-]*?)(?:\.\*)?|[<>=!~].*)?(?:\s*;.*)?")
+_WHEEL = re.compile(r"(?:.*/)?torch-([0-9][^-/]*)-[^/]*\.whl(?:[#?].*)?")
+_CONDA = re.compile(r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cuda|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?")
+_TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)/?$")
+_INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
+
+
+class TorchInstall(Struct, frozen=True):
+    """One install. Empty: the line does not say. `tag`: cu128, cpu, rocm6.4; `build`: cuda, cpu, rocm, xpu."""
+
+    version: str = ""
+    tag: str = ""
+    build: str = ""
+    text: str = ""
+    """The command, as run."""
+
+    @property
+    def from_pypi(self) -> bool:
+        """Named without an index or a local version: what PyPI gives."""
+        return not self.tag and not self.build
+
+
+def torch_installs(shell: str) -> Iterator[TorchInstall]:
+    """Every install of torch in a shell text, in its order."""
+    for words in _commands(shell):
+        while words and re.fullmatch(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{", words[0]):
+            words = words[1:]
+        found = _of_pip(words) or _of_conda(words)
+        if found:
+            yield found
+
+
+def _commands(shell: str) -> Iterator[list[str]]:
+    reader = shlex.shlex(shell.replace("\\\n", " "), posix=True, punctuation_chars=";&|()")
+    reader.whitespace_split, reader.commenters = True, "#"
+    words: list[str] = []
+    try:
+        for word in reader:
+            if word in _ENDS or not word.strip(";&|()"):
+                yield words
+                words = []
+            else:
+                words.append(word)
+    except ValueError:  # a quote that is never closed: what came before it is whole
+        pass
+    yield words
+
+
+def _of_pip(words: list[str]) -> TorchInstall | None:
+    at = next((i for i, word in enumerate(words[:8]) if word == "install"), None)
+    if at is None or not any(re.fullmatch(r"(?:.*/)?(?:-m)?pip[\d.]*", word) for word in words[:at]):
+        return None
+    indexes = [_value(words, i) for i, word in enumerate(words) if word.partition("=")[0] in _INDEX_OPTIONS]
+    backend = next((_value(words, i) for i, w in enumerate(words) if w.partition("=")[0] == "--torch-backend"), "")
+    of_index = next((found[1] for url in indexes if (found := _TAG.search(url.rstrip("/")))), backend)
+    version: str | None = None
+    for word in words[at + 1 :]:
+        if wheel := _WHEEL.fullmatch(word):
+            version = unquote(wheel[1])
+        elif named := _REQUIREMENT.fullmatch(word.strip()):
+            version = named[1] or ""
+    if version is None:
+        return None
+    local = version.partition("+")[2]
+    tag = local or (of_index if of_index != "auto" else "")
+    build = "" if not tag else "cuda" if tag.startswith("cu") else re.sub(r"[\d.]+$", "", tag)
+    return TorchInstall(version, tag, build if build in ("cuda", "cpu", "rocm", "xpu") else "", " ".join(words))
+
+
+def _value(words: list[str], at: int) -> str:
+    """Of `--option value` or `--option=value`."""
+    _, equals, value = words[at].partition("=")
+    return value if equals else words[at + 1] if at + 1 < len(words) else ""
+
+
+def _of_conda(words: list[str]) -> TorchInstall | None:
+    names = [word.rpartition("/")[2] for word in words[:2]]
+    if not names or names[0] not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(words[:6]):
+        return None
+    found = {one[1]: one for word in words if (one := _CONDA.fullmatch(word))}
+    torch = found.get("pytorch") or found.get("pytorch-gpu")
+    if not torch:
+        return None
+    version = (torch[2] or "").rstrip(".*")
+    cuda = found["pytorch-cuda"][2] if "pytorch-cuda" in found else ""
+    in_build = re.search(r"cuda(\d+\.\d+)", torch[3] or "")
+    cuda = cuda or (in_build[1] if in_build else "")
+    cpu = "cpuonly" in found or "cpu" in (torch[3] or "")
+    tag = f"cu{cuda.replace('.', '')}" if cuda else "cpu" if cpu else ""
+    return TorchInstall(version, tag, "cuda" if cuda else "cpu" if cpu else "", " ".join(words))

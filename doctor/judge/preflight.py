@@ -1,0 +1,232 @@
+"""An image against hosts, before it is started: the catalogue's verdict on both together, the matrix's grade."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from compat_matrix.versions import numbers
+
+from ..findings import Finding, Matrix, Policy
+from ..snapshot import Missing, Snapshot, join, known
+from ..snapshot.require import Required, required
+from .judge import judge
+from .report import MatrixInfo, Report, Tool, Verdict
+
+PREFLIGHT_SCHEMA_VERSION = 1
+
+Grade: TypeAlias = Literal["native", "minor-version", "forward-compat", "impossible", "unknown"]
+Label: TypeAlias = Literal["none", "agrees", "stricter", "looser", "unknown"]
+
+_NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-gpu", "driver-dropped-gpu",
+            "open-kernel-module-required", "cpu-only-torch", "torch-build-for-other-vendor")  # fmt: skip
+"""Findings after which no driver version helps, or none of this torch's code runs."""
+_REQUIRE = "container-require-cuda-unsatisfied"
+
+
+class ImageAbout(Struct, frozen=True, kw_only=True):
+    """What was read of the image. Empty: it does not say."""
+
+    name: str
+    source: str
+    """registry, docker, podman, archive or folder."""
+    digest: str = ""
+    platform: str = ""
+    cuda: str = ""
+    torch: str = ""
+    torch_cuda: str = ""
+    torch_source: str = ""
+    python: str = ""
+    requires: tuple[tuple[str, str], ...] = ()
+    """NVIDIA_REQUIRE_* (or what CUDA_VERSION stands for): variable and expression."""
+    visible_devices: str | None = None
+    driver_capabilities: str | None = None
+    entrypoint: tuple[str, ...] = ()
+    user: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    layers: int = 0
+    bytes: int | None = None
+    """Of all layers as stored; None where the source does not say."""
+    lowest_driver: str = ""
+    """That runs what the image really holds (its torch, else its CUDA), on any GPU."""
+    lowest_driver_for: str = ""
+    """`torch 2.8.0+cu128, built with CUDA 12.8`; `CUDA 12.8 of the image`."""
+
+
+class HostAnswer(Struct, frozen=True, kw_only=True):
+    """One host."""
+
+    host: str
+    driver: str
+    gpus: tuple[str, ...]
+    verdict: Verdict
+    grade: Grade
+    forward_compat: str = ""
+    """Where the driver is too old by itself: possible, not-on-this-gpu, not-on-this-driver, unknown."""
+    why: str
+    lowest_driver: str = ""
+    """For this image on these GPUs."""
+    label: Label = "none"
+    """What the image asks of the driver against what it needs: stricter, looser, or the same here."""
+    label_words: str = ""
+    hook: bool | None = None
+    """Whether the legacy hook would start it; None where nothing is asked, or a fact is missing."""
+    toolkit: bool | None = None
+    """The same of the container toolkit's own evaluator, which only Jetson's mode uses."""
+    findings: tuple[Finding, ...] = ()
+
+
+class Preflight(Struct, frozen=True, kw_only=True):
+    """What `gpudoctor image --format json` prints."""
+
+    schema_version: int = PREFLIGHT_SCHEMA_VERSION
+    tool: Tool
+    matrix: MatrixInfo
+    image: ImageAbout
+    hosts: tuple[HostAnswer, ...] = ()
+    exit_code: int = 0
+
+
+def needed(image: Snapshot) -> tuple[str, str]:
+    """(CUDA version, what asks for it) of what the image really holds: its torch's before its own; empty: unknown."""
+    cuda, version = known(image.torch.cuda), known(image.torch.version)
+    if cuda:
+        return cuda, f"torch {version or ''}".rstrip() + f", built with CUDA {cuda}"
+    base = known(image.container.image_cuda)
+    if base and known(image.torch.build) in (None, "cuda"):
+        short = ".".join(base.split(".")[:2])
+        return short, f"CUDA {short} of the image"
+    return "", ""
+
+
+def lowest_driver(m: Matrix, cuda: str) -> str:
+    """The lowest Linux driver that runs programs of this CUDA version; empty where the matrix does not say."""
+    grade = m.driver_for_cuda("1", cuda)
+    return grade.floor_minor or grade.floor_full
+
+
+def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Policy) -> tuple[HostAnswer, Report]:
+    """The answer for one host, and the whole report of both together."""
+    both = with_compat(join(image, host), m)
+    report = judge(both, m, policy)
+    gpus = tuple(known(g.name) or f"compute capability {known(g.compute_capability)}" for g in known(both.gpus) or ())
+    cuda, what = needed(image)
+    grade, forward, why = _graded(both, m, cuda, what, report)
+    answer, lowest = _requirement(both, m), _lowest_here(both, m, cuda)
+    label, words = _label(answer, grade, what, lowest)
+    open_ = grade == "forward-compat" and report.verdict != "fail" and not _compat_loads(both)
+    return (
+        HostAnswer(
+            host=name,
+            driver=known(both.driver.version) or "",
+            gpus=gpus,
+            verdict=_verdict(report, grade, open_),
+            grade=grade,
+            forward_compat=forward,
+            why=why,
+            lowest_driver=lowest,
+            label=label,
+            label_words=words,
+            hook=answer.hook.satisfied if answer else None,
+            toolkit=answer.toolkit.satisfied if answer else None,
+            findings=report.findings,
+        ),
+        report,
+    )
+
+
+def exit_code(hosts: tuple[HostAnswer, ...]) -> int:
+    """1 where the image does not run on some host, 3 where that is not known of one, else 0."""
+    verdicts = {one.verdict for one in hosts}
+    return 1 if "fail" in verdicts else 3 if "unknown" in verdicts else 0
+
+
+def with_compat(both: Snapshot, m: Matrix) -> Snapshot:
+    """Which libcuda loads: the container toolkit puts an image's cuda-compat before the host's where it is newer."""
+    driver = numbers(known(both.driver.version) or "")
+    for library in known(both.container.compat) or ():
+        brought = numbers(known(library.version) or "") or _branch_of(m, known(library.cuda_version) or "")
+        if driver and brought and brought[0] > driver[0] and isinstance(library.loads, Missing):
+            loads = tuple(replace(one, loads=one == library) for one in known(both.container.compat) or ())
+            return both.replace({"container.compat": loads, "driver.libcuda_path": library.path})
+    return both
+
+
+def _branch_of(m: Matrix, cuda: str) -> tuple[int, ...]:
+    row = next((row for row in m.compat_packages if row.cuda == cuda), None)
+    return (row.from_branch,) if row else ()
+
+
+def _compat_loads(s: Snapshot) -> bool:
+    return any(one.loads is True for one in known(s.container.compat) or ())
+
+
+def _verdict(report: Report, grade: Grade, why_unknown: bool) -> Verdict:
+    if report.verdict == "fail" or grade == "impossible":
+        return "fail"
+    if report.verdict == "unknown" or grade == "unknown" or why_unknown:
+        return "unknown"
+    return report.verdict
+
+
+def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tuple[Grade, str, str]:
+    """(grade, whether forward compatibility is for it, why)."""
+    driver = known(s.driver.version)
+    stopped = next((f for f in report.findings if f.status == "fail" and f.id in _NO_CODE), None)
+    if stopped:
+        return "impossible", "", stopped.title
+    if not cuda:
+        return "unknown", "", "nothing in the image's config says which CUDA it needs"
+    if not driver:
+        return "unknown", "", "the host's driver is not known"
+    grade = m.driver_for_cuda(driver, cuda)
+    why = f"{what}: {grade.reason}"
+    if grade.grade == "native":
+        return "native", "", why
+    if grade.grade == "minor-version":
+        return "minor-version", "", why
+    if grade.grade == "unknown":
+        return "unknown", "", grade.reason
+    if grade.grade != "needs-forward-compat":
+        return "impossible", "", why
+    cards = known(s.gpus) or ()
+    grades = [m.forward_compat(cuda, driver, gpu_name=known(g.name), brand_id=known(g.brand_id)) for g in cards]
+    worst = next((one for one in grades if one.grade != "possible"), grades[0] if grades else None)
+    if worst is None:
+        return "forward-compat", "unknown", why
+    return "forward-compat", worst.grade, f"{why}; {worst.reason}"
+
+
+def _lowest_here(s: Snapshot, m: Matrix, cuda: str) -> str:
+    """Of the image and of these GPUs, whichever is the newer."""
+    rows = [m.compute_capability(known(g.compute_capability) or "") for g in known(s.gpus) or ()]
+    of_gpus = [str(row.first_driver) for row in rows if row and row.first_driver]
+    return max([lowest_driver(m, cuda) if cuda else "", *of_gpus], key=numbers)
+
+
+def _requirement(s: Snapshot, m: Matrix) -> Required | None:
+    """Both evaluators' answers to what the image requires; None where it requires nothing."""
+    cuda = known(s.driver.nvml_cuda_version)
+    if cuda is None and (version := known(s.driver.version)):
+        row = m.driver_branch(version).row
+        cuda = row.cuda if row else None
+    answer = required(s, cuda)
+    return None if isinstance(answer, Missing) else answer
+
+
+def _label(answer: Required | None, grade: Grade, what: str, lowest: str) -> tuple[Label, str]:
+    """What the image asks of the driver against what it really needs, on this host."""
+    if answer is None:
+        return "none", ""
+    if answer.hook.satisfied is None or grade == "unknown":
+        return "unknown", ""
+    runs = grade in ("native", "minor-version")
+    if answer.hook.satisfied is False and runs:
+        term = answer.hook.term or answer.hook.error or answer.hook.variable
+        text = f"{answer.hook.variable} asks for {term}, which is more than what is inside needs: {what}"
+        return "stricter", text + (f" runs from driver {lowest} on" if lowest else "")
+    if answer.hook.satisfied and not runs:
+        return "looser", f"the image's own requirement ({answer.requested[0][0]}) lets it start all the same"
+    return "agrees", ""

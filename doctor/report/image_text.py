@@ -1,0 +1,150 @@
+"""An image against hosts for a terminal: what it is, the table of hosts, and what is wrong where it does not run."""
+
+from __future__ import annotations
+
+from ..judge.preflight import HostAnswer, ImageAbout, Preflight
+from .blocks import cause, families
+from .clean import printable
+from .lines import BLANK, Line, Span, Style, coloured, command, line, plain, wrap
+from .terminal import Display, packed
+
+GRADES = {
+    "native": "native", "minor-version": "minor-version compatibility", "forward-compat": "needs cuda-compat",
+    "impossible": "impossible", "unknown": "unknown",
+}  # fmt: skip
+RUNS: dict[str, tuple[str, Style]] = {
+    "pass": ("yes", "pass"), "warn": ("yes, but", "warn"), "fail": ("no", "fail"), "unknown": ("unknown", "unknown"),
+}  # fmt: skip
+_FORWARD = {
+    "possible": "allowed on this GPU", "not-on-this-gpu": "not allowed on this GPU",
+    "not-on-this-driver": "not for this driver branch", "unknown": "not known whether allowed",
+}  # fmt: skip
+
+
+_COUNTED = {
+    "fail": "does not run on", "unknown": "not known on", "warn": "runs, with a warning, on", "pass": "runs on",
+}  # fmt: skip
+_IN_FULL = 2
+"""Hosts up to which every finding is shown with its fixes; past that -v shows them."""
+
+
+def render_image(answer: Preflight, display: Display = Display()) -> str:  # noqa: B008
+    """The whole answer."""
+    width = max(40, min(display.width, 110))
+    rows = [*image_lines(answer, width), BLANK]
+    if answer.hosts:
+        rows += [*_table(answer.hosts, width), BLANK]
+    short = len(answer.hosts) > _IN_FULL and not display.verbose
+    for host in answer.hosts:
+        found = _causes(host, width, display.verbose, short)
+        if found and len(answer.hosts) > 1:
+            rows += [*wrap(host.host, width, style="bold"), *([] if short else [BLANK])]
+        rows += [*found, *([BLANK] if found and short else [])]
+    for note in answer.matrix.notes:
+        rows += wrap(note, width, first=Span("i ", "dim"), style="dim")
+    rows += _ending(answer, width)
+    return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
+
+
+def image_lines(answer: Preflight, width: int) -> list[Line]:
+    """What the image is, and what it needs."""
+    image = answer.image
+    versions = [f"gpudoctor {answer.tool.version}", f"matrix {answer.matrix.version}"]
+    rows = packed([printable(image.name), *versions], width, "dim")
+    rows += packed(summary(image), width, "bold")
+    for label, text in details(image):
+        rows += wrap(text, width, indent="  ", first=Span(f"{label}: ", "dim"), hang=4)
+    return rows
+
+
+def summary(image: ImageAbout) -> list[str]:
+    """In a few words each: CUDA, torch, Python, platform, size."""
+    torch = f"torch {image.torch}" if image.torch else "torch not named"
+    parts = [f"CUDA {image.cuda}" if image.cuda else "no CUDA_VERSION", torch]
+    parts += [f"Python {image.python}"] if image.python else []
+    parts += [image.platform] if image.platform else []
+    if image.bytes is not None and image.layers:
+        several = f"{image.layers} layers" if image.layers > 1 else "one layer"
+        parts.append(f"{amount(image.bytes)} in {several}")
+    return parts
+
+
+def amount(count: int) -> str:
+    """`3.21 GB`, `12.0 MB`, `900 bytes`: powers of ten, as registries show them."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def details(image: ImageAbout) -> list[tuple[str, str]]:
+    """Label and text of what decides."""
+    rows = []
+    if image.torch_source:
+        rows.append(("torch by", image.torch_source))
+    for variable, expression in image.requires:
+        first, *rest = expression.split() or [""]
+        more = f", or one of {len(rest)} alternatives" if rest else ""
+        rows.append((f"{variable} asks for", f"{first}{more}"))
+    if image.lowest_driver:
+        rows.append(("needs", f"driver {image.lowest_driver} or newer ({image.lowest_driver_for})"))
+    for name in ("visible_devices", "driver_capabilities"):
+        value = getattr(image, name)
+        rows += [(f"NVIDIA_{name.upper()}", value or "(empty)")] if value is not None else []
+    rows += [(name, value) for name, value in image.labels if name != "version"]
+    if image.entrypoint:
+        rows.append(("starts", " ".join(image.entrypoint)))
+    rows += [("user", image.user)] if image.user else []
+    return rows
+
+
+def how(host: HostAnswer) -> str:
+    """The grade in words."""
+    words = GRADES[host.grade]
+    return f"{words}, {_FORWARD[host.forward_compat]}" if host.forward_compat in _FORWARD else words
+
+
+def _table(hosts: tuple[HostAnswer, ...], width: int) -> list[Line]:
+    names = min(max(len(printable(one.host)) for one in hosts), max(20, width - 42))
+    rows: list[Line] = [line(Span(f"  {'Host':<{names}}  Runs      How", "bold"))]
+    for one in hosts:
+        word, style = RUNS[one.verdict]
+        name = printable(one.host)
+        if len(name) > names:
+            rows += wrap(name, width, indent="  ")
+            name = ""
+        rows.append(line(f"  {name:<{names}}  ", Span(f"{word:<8}", style), f"  {how(one)}"))
+        for text in filter(None, (one.why, one.label_words)):
+            rows += wrap(
+                text[0].upper() + text[1:] if text[:5] != "torch" else text, width, indent="      ", style="dim"
+            )
+    return rows
+
+
+def _causes(host: HostAnswer, width: int, verbose: int, short: bool) -> list[Line]:
+    """What is wrong there, with its fixes; `short`: a line for each, and its first fix."""
+    rows: list[Line] = []
+    for root, under in families(host.findings):
+        if not short:
+            rows += [*cause(root, under, width, verbose), BLANK]
+            continue
+        rows += wrap(f"{root.title} ({root.id})", width, indent="  ")
+        for fix in root.fixes[:1]:
+            rows += wrap(fix.title, width, indent="    ", first="Fix: ")
+            for step in fix.steps:
+                rows += command(step.command, "      ") if step.command else []
+    return rows
+
+
+def _ending(answer: Preflight, width: int) -> list[Line]:
+    if not answer.hosts:
+        text = "Judged against no host: name one with --driver 535.183 --gpu 'RTX A5000', or --against report.json."
+        return wrap(text, width)
+    counts = [(word, sum(one.verdict == verdict for one in answer.hosts)) for verdict, word in _COUNTED.items()]
+    total = len(answer.hosts)
+    if total == 1:
+        verdict = answer.hosts[0].verdict
+        words = f"{_COUNTED[verdict].capitalize()} this host (exit {answer.exit_code})"
+        return wrap(words, width, style=RUNS[verdict][1])
+    text = ", ".join(f"{word} {count} of {total}" for word, count in counts if count)
+    return wrap(f"{text[0].upper()}{text[1:]} hosts (exit {answer.exit_code})", width, style="bold")

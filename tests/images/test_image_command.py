@@ -1,0 +1,116 @@
+"""`gpudoctor image` on layouts: the verdict for described hosts, in every format, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ..cli.command import gpudoctor, one_line
+from .layouts import SPDX, Layout, config
+
+TORCH_26 = config(
+    env={"PYTORCH_VERSION": "2.6.0", "NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
+    history=[
+        (
+            "RUN |2 CUDA_PATH=cu124 TARGETPLATFORM=linux/amd64 /bin/sh -c case ${TARGETPLATFORM} in "
+            '"linux/arm64") pip install --index-url https://download.pytorch.org/whl/cpu/ torch ;; '
+            "*) pip install --index-url https://download.pytorch.org/whl/${CUDA_PATH#.}/ torch torchvision ;; esac # buildkit"
+        )
+    ],
+)
+
+
+@pytest.fixture
+def torch_26(tmp_path: Path) -> Path:
+    layout = Layout(tmp_path / "image")
+    layout.tag("latest", layout.image(TORCH_26))
+    return layout.folder
+
+
+def answer(*arguments: str | Path, code: int) -> dict[str, object]:
+    done = gpudoctor("image", *arguments, "--format", "json")
+    assert done.returncode == code, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+def test_each_described_host_gets_its_grade(torch_26: Path) -> None:
+    hosts = ["--driver", "535.183.01", "--driver", "580", "--gpu", "RTX A5000", "--gpu", "RTX 5090"]
+    found = answer(torch_26, *hosts, code=1)
+    assert found["image"]["torch"] == "2.6.0+cu124" and found["image"]["lowest_driver"] == "525.60.13"
+    rows = {
+        (one["gpus"][0].removeprefix("NVIDIA "), one["driver"][:3]): (one["verdict"], one["grade"])
+        for one in found["hosts"]
+    }
+    assert rows == {
+        ("RTX A5000", "535"): ("pass", "minor-version"),
+        ("RTX A5000", "580"): ("pass", "native"),
+        ("GeForce RTX 5090", "535"): ("fail", "impossible"),
+        ("GeForce RTX 5090", "580"): ("fail", "impossible"),
+    }
+    assert found["hosts"][3]["findings"][0]["id"] == "torch-lacks-new-gpu-sm"
+
+
+def test_text_and_markdown_tell_the_same(torch_26: Path) -> None:
+    host = ["--driver", "580", "--gpu", "RTX 5090"]
+    text = gpudoctor("image", torch_26, *host)
+    markdown = gpudoctor("image", torch_26, *host, "--format", "markdown")
+    assert text.returncode == markdown.returncode == 1
+    for words in (b"2.6.0+cu124", b"PyTorch 2.6.0+cu124 does not support your RTX 5090", b"--index-url", b"impossible"):
+        assert words in text.stdout.replace(b"\n    ", b" ")
+    assert b"does not support your RTX 5090" in markdown.stdout
+
+
+def test_without_a_host_it_says_what_the_image_needs(torch_26: Path) -> None:
+    done = gpudoctor("image", torch_26)
+    assert done.returncode == 0
+    assert b"needs: driver 525.60.13 or newer (torch 2.6.0+cu124, built with CUDA 12.4)" in done.stdout
+    assert b"Judged against no host" in done.stdout
+
+
+def test_an_attestation_decides_where_the_config_does_not(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    one = layout.image(config(env={"CUDA_VERSION": "12.8.0"}))
+    spdx = {"packages": [{"name": "numpy", "versionInfo": "2.0"}, {"name": "torch", "versionInfo": "2.8.0+cu128"}]}
+    layout.tag("latest", layout.index([one, layout.attestation(one, {SPDX: spdx})]))
+    image = answer(layout.folder, "--driver", "580", "--gpu", "H100", code=0)["image"]
+    assert (image["torch"], image["torch_source"]) == ("2.8.0+cu128", "the SPDX attestation that was built with it")
+
+
+def test_a_requirement_that_is_stricter_than_the_truth_is_named(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    layout.tag("latest", layout.image(config(env={"CUDA_VERSION": "12.8.0", "NVIDIA_REQUIRE_CUDA": "cuda>=12.8"})))
+    (host,) = answer(layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090", code=1)["hosts"]
+    assert (host["grade"], host["label"], host["hook"]) == ("minor-version", "stricter", False)
+    assert [one["id"] for one in host["findings"]] == ["container-require-cuda-unsatisfied"]
+
+
+def test_secrets_of_the_history_are_masked(tmp_path: Path) -> None:
+    line = "RUN /bin/sh -c pip install torch==2.8.0 --index-url https://ann:hunter2secret@pypi.example.com/whl/cu128"
+    layout = Layout(tmp_path / "image")
+    layout.tag("latest", layout.image(config(history=[line])))
+    for arguments in ([], ["--format", "json"], ["--format", "markdown"]):
+        done = gpudoctor("image", layout.folder, "--driver", "580", "--gpu", "H100", *arguments)
+        assert done.returncode == 0 and b"2.8.0+cu128" in done.stdout
+        assert b"hunter2secret" not in done.stdout
+
+
+def test_what_cannot_be_judged_is_refused_in_one_line(torch_26: Path, tmp_path: Path) -> None:
+    for arguments, words in (
+        ([torch_26, "--gpu", "H100"], "--gpu needs the driver of that host"),
+        ([torch_26, "--driver", "580", "--gpu", "RX 7900"], "is not listed in this matrix"),
+        ([torch_26, "--driver", "none", "--gpu", "H100"], "runs on no host without a driver"),
+        ([torch_26, "--platform", "linux/s390x"], "is for linux/amd64 alone"),
+        ([f"{torch_26}:nope"], "holds no image named nope"),
+        ([tmp_path / "absent"], "no such file or folder"),
+        (["bad-.example/x:1"], "is no registry"),
+        (["nvidia/CUDA:12"], "lower case"),
+        (["a b"], "is no name of an image"),
+        (["x@sha256:12"], "is no digest"),
+        ([""], "is no name of an image"),
+        ([torch_26, "--against", tmp_path / "none.json"], "cannot read"),
+        (["127.0.0.1:9/a", "--ca", tmp_path / "none.pem"], "there is no such file"),
+    ):
+        assert words in one_line(gpudoctor("image", *arguments)), arguments
+    assert "connection refused" in one_line(gpudoctor("image", "127.0.0.1:9/a/b:1"), code=3)
