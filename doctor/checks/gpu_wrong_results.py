@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
-from ..snapshot import Gpu, Measured, Missing, Snapshot, known
+from ..snapshot import Gpu, Measured, Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._readings import name_of
 
@@ -44,11 +44,14 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each device with a wrong result, through libcuda alone or through torch."""
+    from ..findings.measured_results import not_compared
+
     found_by = measured(s)
     drivers, proofs = known(found_by.driver) or (), known(found_by.torch) or ()
     pairs = known(found_by.pairs) or ()
     done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
-    if all(right is None for right in done):
+    left = not_compared(s)
+    if all(right is None for right in done) and not left:
         raise Skip("nothing was computed to be compared")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_path import paths
@@ -83,6 +86,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 subject="cpu",
                 fixes=_cpu(),
             )
+    if left:
+        raise NeedsFact("measured", left)
     if all(known(right) is None for right in (*gpus, *(pair.right for pair in pairs))):
         raise Skip("only the CPU was measured, and no GPU")
 

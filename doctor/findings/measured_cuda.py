@@ -43,7 +43,8 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     products = [r for r in ranged(s, m, "matmul") if r.band.basis != "unknown" and r.rate.what in _PLAIN]
     low = [r for r in products if r.low and r.rate.value < _FAR * r.band.typical and not r.busy]
     if low:
-        return Compatibility("unknown", f"large products are slower than they should be: {low[0].figures()}")
+        where = f" on {low[0].rate.device}" if len({r.rate.device for r in products}) > 1 else ""
+        return Compatibility("unknown", f"large products are slower than they should be{where}: {low[0].figures()}")
     words = [native, "the results are right"] if proofs else [native]
     if products:
         words.append(_speed(products))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, known
+from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, Snapshot, known
+from ..snapshot.device_names import in_short
+from ..snapshot.measured_proof import PROVES_NOTHING
 
 WAYS = {
     "d2d": "inside the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
@@ -72,6 +74,28 @@ def seen_again(m: Measured, product: ProductProof) -> bool | None:
     """Whether a second process on the same GPU saw other bits too; None where there was none."""
     same = [p for p in known(m.products) or () if (p.device, p.what) == (product.device, product.what)]
     return all(p.differing_repeats for p in same) if len(same) > 1 else None
+
+
+def not_compared(s: Snapshot) -> Missing | None:
+    """The GPUs that were to be measured and of which no result was compared, and why; None where there is none.
+
+    Asked for are those of `--device`, without it all that torch or libcuda lists."""
+    m, device = s.measured, known(s.measured.device) or "cpu"
+    wanted = [] if device == "cpu" else device.split(",")
+    if device == "cuda":
+        listed = (f"cuda:{gpu.ordinal}" for gpu in known(s.driver.cuda_devices) or ())
+        wanted = list(dict.fromkeys((*(known(m.torch_devices) or ()), *listed)))
+    proofs = {proof.device: proof.right for proof in known(m.torch) or ()}
+    done = {name for name, right in proofs.items() if known(right) is not None}
+    done |= {f"cuda:{proof.device}" for proof in known(m.driver) or () if known(proof.right) is not None}
+    left = [name for name in wanted if name not in done]
+    if not left:
+        return None
+    about = proofs.get(left[0])
+    reason: Missing = about if isinstance(about, Missing) else Missing("not-asked")
+    ends = [end for end in m.ended if end.agent == "torch_proof"]
+    words = next((end.detail for end in ends if end.device == left[0] or end.fault in PROVES_NOTHING), reason.detail)
+    return Missing(reason.reason, f"no result of {in_short(left)} was compared" + (f": {words}" if words else ""))
 
 
 def damaged(m: Measured) -> list[PairProof]:

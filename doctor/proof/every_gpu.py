@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from time import monotonic
 
+from ..snapshot.device_names import in_short
 from ..snapshot.siblings import below_siblings
 from ..targets.agent import AgentResult
 from .gpu_children import GpuChild, GpuChildren, Say
-from .plan import IMPORT_MIB, LEAST_S, SPEED, Plan, in_short
+from .plan import IMPORT_MIB, LEAST_S, SPEED, Plan
 
 AT_ONCE = ("warm-up", "matmul", "memory copy")
 """How the names of the steps begin that all GPUs do at the same time."""

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from ..snapshot.device_names import in_short
 from ..targets.agent import AgentResult
 from ..targets.process_posix import Agent, go_on, start_agent
-from .plan import IMPORT_MIB, Plan, in_short
+from .plan import IMPORT_MIB, Plan
 
 Say = Callable[[str], None]
 

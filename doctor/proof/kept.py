@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..snapshot.device_names import in_short
 from ..targets.agent import AgentResult
 from ..targets.process import Agent
-from .plan import SPEED, TRAINING, Plan, in_short
+from .plan import SPEED, TRAINING, Plan
 
 Proof = dict[str, list[AgentResult]]
 SOAK = "torch_soak"

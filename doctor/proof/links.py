@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..snapshot.device_names import ordinal_of
 from ..snapshot.siblings import below_siblings
 from ..targets.agent import AgentResult
-from .plan import ordinal_of
 
 AGENT = "collective_proof"
 STANDS_OUT = 0.6

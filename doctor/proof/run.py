@@ -8,11 +8,12 @@ from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ..snapshot.device_names import ordinal_of
 from ..targets.agent import AgentResult
 from ..targets.interrupts import forget
 from ..targets.process import Agent, start_agent, wait_agents
 from .kept import LEVELS, SOAK, WORDS, Kept, Proof
-from .plan import LEAST_S, SPEED, Plan, names_of, ordinal_of, ordinals_of
+from .plan import LEAST_S, SPEED, Plan, names_of, ordinals_of
 from .sampler import Sampler
 
 if TYPE_CHECKING:

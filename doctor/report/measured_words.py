@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..findings.measured_siblings import at_once
 from ..judge.report import Report
 from ..snapshot import Missing, known
+from ..snapshot.device_names import in_short
 from ..snapshot.measured import (
     CollectiveProof,
     DriverProof,
@@ -39,12 +40,21 @@ def headed(head: Span, text: str, width: int) -> list[Line]:
 def about(m: Measured) -> str:
     """`full run on cuda, torch imported in 2.3 s`."""
     level, device = known(m.level), known(m.device)
-    words = "a watched run" if level == "watch" else f"{level} run" + (f" on {device}" if device else "")
+    words = "a watched run" if level == "watch" else f"{level} run" + (f" on {_devices(m, device)}" if device else "")
     words += ", interrupted" if m.interrupted else ""
     seconds = known(m.import_seconds)
     words += f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else ""
     together = at_once(known(m.rates) or ())
     return words + (f", products and memory on {together} GPUs all at once" if together > 1 else "")
+
+
+def _devices(m: Measured, device: str) -> str:
+    """`cuda`, `cpu`; `cuda:0, cuda:2, as asked, and not on cuda:1, cuda:3`."""
+    if "," not in device and ":" not in device:
+        return device
+    wanted = device.split(",")
+    others = [name for name in known(m.torch_devices) or () if name not in wanted]
+    return in_short(wanted) + (f", as asked, and not on {in_short(others)}" if others else "")
 
 
 def evidence(proof: TorchProof) -> str:
@@ -94,10 +104,13 @@ def ended(m: Measured) -> list[tuple[StepEnd, str]]:
     groups: dict[tuple[str, str, str, str], list[StepEnd]] = {}
     for end in sorted(m.ended, key=lambda e: order.index(e.fault)):
         groups.setdefault((end.agent, end.device, end.fault, end.detail), []).append(end)
+    alike: dict[tuple[str, str, str, str], list[str]] = {}
+    for (agent, device, fault, detail), ends in groups.items():
+        alike.setdefault((agent, fault, detail, ", ".join(e.step for e in ends)), []).append(device)
     found = []
-    for (_, device, fault, detail), ends in groups.items():
-        steps = ", ".join(e.step for e in ends)
-        where = f" on {device}" if device else ""
+    for (agent, fault, detail, steps), names in alike.items():
+        device, ends = names[0], groups[agent, names[0], fault, detail]
+        where = f" on {in_short(names) if len(names) > 1 else device}" if device else ""
         if fault == "skipped" and device.startswith("cuda:") and ends[0].agent in _ALONE and detail.endswith(" alone"):
             found.append((ends[0], f"{steps}: {detail}; left out: {device}"))
             continue

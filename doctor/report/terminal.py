@@ -51,8 +51,7 @@ def render_terminal(
     remarks = _smi_note(report, width)
     for note in report.matrix.notes:
         remarks += wrap(note, width, first=Span("i ", "dim"), style="dim")
-    for remark in report.remarks:
-        text = f"{remark.title}. {remark.detail}" if remark.detail else remark.title
+    for text in dict.fromkeys(f"{r.title}. {r.detail}" if r.detail else r.title for r in report.remarks):  # GPUs alike
         remarks += wrap(text, width, first=Span("i ", "dim"), style="dim")
     rows += [*remarks, BLANK] if remarks else []
     if display.verbose > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doctor.snapshot import NOT_ASKED, CopyProof, Missing, PairProof, ProductProof
+from doctor.snapshot import NOT_ASKED, CopyProof, Missing, PairProof, ProductProof, StepEnd
 
 from ..judging import ids, report, run
 from ..proof.stories import BOARDS, KEY, assert_every_fix_is_looked_at_again, driver_proof, proven, torch_proof
@@ -70,11 +70,34 @@ def test_the_cpu_too() -> None:
 def test_right_or_not_known() -> None:
     assert run(ID, proven(B)) == ("pass", "", [])
     nothing = proven(B, driver=NOT_ASKED, torch=(torch_proof(B, right=Missing("timeout")),))
-    assert run(ID, nothing)[0] == "skipped"
+    status, why, _ = run(ID, nothing)
+    assert status == "unknown" and "no result of cuda:0 was compared" in why
     unlisted = proven(B, **WRONG["torch"]).replace({"gpus": Missing("denied")})
     finding = run(ID, unlisted)[2][0]
     assert finding.subject == "cuda:0"
     assert_every_fix_is_looked_at_again(unlisted, finding)
+
+
+def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
+    """Of two, one. That --device left the other out is no gap: the report says so."""
+    gap = Missing("timeout", "convolution was not over")
+    late = StepEnd(agent="torch_proof", step="device", fault="skipped", detail="the 60 s for the proof were over")
+    both = ("cuda:0", "cuda:1")
+    second = torch_proof(B, device="cuda:1", tensor_device="cuda:1", key="GPU-1", right=gap, fault="slow")
+    for more, words in (
+        ({"torch": (torch_proof(B), second)}, "no result of cuda:1 was compared: convolution was not over"),
+        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s for the proof were over"),
+        ({"torch_devices": (*both, "cuda:2", "cuda:3")}, "no result of cuda:1-3 was compared"),
+    ):
+        s = proven(B, **{"torch_devices": both, **more})
+        status, why, findings = run(ID, s)
+        assert (status, findings) == ("unknown", []) and why.endswith(words), why
+        wrong = proven(B, **{"torch_devices": both, **more}, driver=(driver_proof(B, right=False, wrong_elements=3),))
+        assert run(ID, wrong)[0] == "fail"
+    assert run(ID, proven(B, torch_devices=both, device="cuda:0"))[0] == "pass"
+    assert run(ID, proven(B, torch_devices=both, device="cuda:0,cuda:1"))[0] == "unknown"
+    alone = driver_proof(B, device=1, key="GPU-1")
+    assert run(ID, proven(B, torch_devices=both, driver=(driver_proof(B), alone)))[0] == "pass"
 
 
 def test_of_a_gpu_that_nobody_asked_nothing_is_said() -> None:

@@ -20,7 +20,7 @@ import os
 import random
 import signal
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 _told = json.loads(os.environ.get("FAKE_TORCH", "{}"))
 _faults = _told.get("faults", {})
@@ -247,11 +247,19 @@ class _Backend:
             object.__setattr__(self, name, value)
 
 
-nn = SimpleNamespace(functional=SimpleNamespace(conv2d=_conv2d))
+def _module(name, **members):
+    """As torch's own: what it has not is an attribute that a module lacks."""
+    found = ModuleType("torch." + name)
+    vars(found).update(members)
+    return found
+
+
+nn = _module("nn", functional=_module("nn.functional", conv2d=_conv2d))
 _C = SimpleNamespace(_cuda_getArchFlags=lambda: " ".join(_told.get("archs", ["sm_80", "sm_90"])))
-backends = SimpleNamespace(cuda=SimpleNamespace(matmul=_Backend()), cudnn=_Backend())
+backends = _module("backends", cuda=_module("backends.cuda", matmul=_Backend()), cudnn=_Backend())
 backends.cudnn.conv = _Backend()
-cuda = SimpleNamespace(
+cuda = _module(
+    "cuda",
     OutOfMemoryError=OutOfMemoryError,
     Event=_Event,
     device=_On,

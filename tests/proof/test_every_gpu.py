@@ -14,7 +14,8 @@ import pytest
 from doctor.patient import torch_speed
 from doctor.probes.measured import parse_measured
 from doctor.proof.every_gpu import EveryGpu
-from doctor.proof.plan import Plan, device_of, in_short, ordinals_of
+from doctor.proof.plan import Plan, device_of, ordinals_of
+from doctor.snapshot.device_names import in_short
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import script_argv
 
@@ -120,6 +121,13 @@ def test_a_list_of_gpus(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     assert [p["device"] for p in measured["driver"]] == [1, 3]
     assert [p["device"] for p in measured["torch"]] == ["cuda:1", "cuda:3"] == list(rates(found, "bf16"))
     assert not [f for f in found["findings"] if f["status"] == "fail"]
+    (wrong,) = [check for check in found["checks"] if check["id"] == "gpu-wrong-results"]
+    assert wrong["status"] == "pass", "the others were left out on purpose"
+    saved = tmp_path / "report.json"
+    saved.write_text(json.dumps(found))
+    text = " ".join(run(["prove", "--from", str(saved)]).stdout.split())
+    assert "quick run on cuda:1, cuda:3, as asked, and not on cuda:0, cuda:2" in text
+    assert "matmul fp4 on cuda:1, cuda:3: left out (fp4 needs compute capability 10.0" in text
 
 
 @pytest.mark.slow

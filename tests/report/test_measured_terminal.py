@@ -232,6 +232,29 @@ def test_every_step_that_did_not_end_well_is_told(verbose: int) -> None:
     assert text.index("✗ loader") < text.index("✗ conv on cuda:0") < text.index("- matmul fp8")
 
 
+def test_what_is_alike_on_several_gpus_is_told_once() -> None:
+    """And which GPUs were not asked for."""
+    words = "fp4 needs compute capability 10.0, this GPU has 9.0"
+    ends = tuple(
+        StepEnd(agent="torch_speed", step="matmul fp4", device=f"cuda:{n}", fault="skipped", detail=words)
+        for n in range(4)
+    )
+    other = StepEnd(agent="torch_speed", step="launch graph", device="cuda:2", fault="skipped", detail=words)
+    text = flat(replace(full_measured(), ended=(*ends, other)))
+    assert text.count("matmul fp4") == 2 and "- matmul fp4 on cuda:0-1, cuda:3: left out (fp4 needs" in text
+    assert "- matmul fp4, launch graph on cuda:2: left out (fp4 needs" in text
+    both = replace(full_measured(), device="cuda:0,cuda:2", torch_devices=tuple(f"cuda:{n}" for n in range(5)))
+    assert "full run on cuda:0, cuda:2, as asked, and not on cuda:1, cuda:3-4" in flat(both)
+    assert "full run on cuda, torch" in flat(full_measured())
+
+
+def test_a_remark_of_many_gpus_is_told_once() -> None:
+    one = replace(finding("x"), status="pass", severity="info", title="A remark", detail="As it is.", subject="GPU-1")
+    with_both = replace(told(full_measured()), remarks=(one, replace(one, subject="GPU-2")))
+    text = render_terminal(with_both, LAYERS, Display(width=100))
+    assert text.count("A remark. As it is.") == 1
+
+
 def test_measured_on_the_cpu_as_asked_is_no_failure() -> None:
     lines = block(cpu_measured())
     assert any(row.startswith("- GPU path not used  measured on the CPU, as asked") for row in lines)
