@@ -7,9 +7,8 @@ a search path, since the table that points to them comes after them as well.
 
 from __future__ import annotations
 
-import re
 import struct
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
 from .elf import PT_DYNAMIC, PT_LOAD, PT_NOTE, parse_start
 from .fatbin import MAGIC, FatbinError, Window, read_container
@@ -29,6 +28,7 @@ _MAX_TEXT = 4096
 _AHEAD = 1 << 14
 """Bytes behind the current ones that are here as well, for what begins in these."""
 _MARK_BEHIND = 12
+_MAX_MARKED = 256
 
 Range = Tuple[int, int]
 
@@ -36,10 +36,11 @@ Range = Tuple[int, int]
 class Library:
     """What was seen of one file. ``kept.pread`` serves the readers of headers, needs and notes (``parse_elf`` ...)."""
 
-    __slots__ = ("containers", "kept", "size", "zeros_from")
+    __slots__ = ("containers", "kept", "marked", "size", "zeros_from")
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.marked: List[Tuple[int, bytes]] = []
         self.zeros_from = 0
         """From there to the current byte there are zeros only."""
         self.kept = Kept()
@@ -51,7 +52,7 @@ class _Wanted:
 
     __slots__ = ("areas", "marks", "texts")
 
-    def __init__(self, head: bytes, size: int, marks: "Optional[re.Pattern[bytes]]") -> None:
+    def __init__(self, head: bytes, size: int, marks: Tuple[bytes, ...]) -> None:
         start = parse_start(lambda offset, count: head[offset : offset + count])
         areas: List[Range] = []
         if start.table:
@@ -68,10 +69,10 @@ class _Wanted:
         self.marks = marks
 
 
-def read_library(source: Forward, marks: "Optional[re.Pattern[bytes]]" = None) -> Library:
+def read_library(source: Forward, marks: Tuple[bytes, ...] = ()) -> Library:
     """Go through a file once, from its start to its end.
 
-    ``marks``: where it matches, 16 KiB from 12 bytes before the match on are kept too.
+    ``marks``: where one of them stands, 16 KiB from 12 bytes before it on are kept too, in ``marked`` as well.
     Raises ElfError where it is no ELF file.
     """
     library = Library(source.size)
@@ -144,11 +145,13 @@ def _keep(source: Forward, library: Library, start: int, stop: int, wanted: _Wan
         if first < stop and start < last:
             first, last = max(first, start), min(last, stop)
             kept.area(first, data[first - base : last - base])
-    if wanted.marks is not None:
-        for match in wanted.marks.finditer(data, start - base, min(stop - base + 256, len(data))):
-            if match.start() < stop - base:
-                at = max(match.start() - _MARK_BEHIND, 0)
-                kept.area(base + at, data[at : at + _AHEAD])
+    for mark in wanted.marks:
+        at = data.find(mark, start - base, stop - base)
+        while at >= 0 and len(library.marked) < _MAX_MARKED:
+            first = max(at - _MARK_BEHIND, 0)
+            library.marked.append((base + at, data[first : first + _AHEAD]))
+            kept.area(base + first, library.marked[-1][1])
+            at = data.find(mark, first + _AHEAD, stop - base)
     if any(first < stop and start < last for first, last in wanted.texts):
         _texts(data, base, start - base, stop - base, kept)
 

@@ -18,6 +18,8 @@ _ASSIGNMENT = (  # compiled where there is a torch: that takes milliseconds
     r"^(__version__|cuda|hip|rocm|xpu|git_version|debug)[ \t]*(?::[^=\n]*)?="
     r"[ \t]*(None|True|False|'[^'\\\n]*'|\"[^\"\\\n]*\")[ \t]*(?:\#.*)?\r?$"
 )
+ARCH_MARKS = (b"\0sm_", b"\0compute_", b"\0gfx")
+"""One of these begins such a list."""
 _SM, _GFX = rb"(?:sm_|compute_)\d{2,3}[af]?", rb"gfx[0-9a-f]{3,5}"
 _ARCH_LIST = lazy(rb"(?<=\0)(%b(?: %b)*|%b(?: %b)*)(?=\0)" % (_SM, _SM, _GFX, _GFX))
 
@@ -79,9 +81,13 @@ def find_arch_list(read: Pread) -> Optional[Tuple[str, ...]]:
         tail = b"\0"
         for start in range(0, min(section.size, _MAX_SCAN), _CHUNK):
             piece = read(section.offset + start, min(_CHUNK, section.size - start))
-            for match in _ARCH_LIST.finditer(tail + piece):
-                best = max(best, match.group(1), key=len)
+            best = max(best, longest_list(tail + piece), key=len)
             if not piece:
                 break
             tail = (tail + piece)[-_OVERLAP:]
     return tuple(best.decode("ascii").split()) or None
+
+
+def longest_list(data: bytes) -> bytes:
+    """The longest list of targets between two zeros, b"" where there is none."""
+    return max((match.group(1) for match in _ARCH_LIST.finditer(data)), key=len, default=b"")

@@ -5,19 +5,34 @@ Each imports its reader when it is called: a machine without CUDA libraries need
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..formats.fatbin_summary import FatbinSummary
+    from ..formats.reader import Pread
+
+GLIBC_BYTES = 4 << 20
 
 
 def elf(path: str) -> dict[str, Any] | None:
     """{machine, soname, needed, rpath, runpath}, or {problem}."""
-    from ..formats.elf import ElfError, parse_elf
-    from ..formats.elf_dynamic import read_dynamic
     from ..formats.reader import FileReader
 
     try:
         with FileReader(path) as reader:
-            headers = parse_elf(reader.pread)
-            dynamic = read_dynamic(headers)
+            return elf_line(reader.pread)
+    except OSError as error:
+        return {"problem": str(error)}
+
+
+def elf_line(read: Pread) -> dict[str, Any]:
+    """The line of `elf` for what `read` reads."""
+    from ..formats.elf import ElfError, parse_elf
+    from ..formats.elf_dynamic import read_dynamic
+
+    try:
+        headers = parse_elf(read)
+        dynamic = read_dynamic(headers)
     except (ElfError, OSError) as error:
         return {"problem": str(error)}
     if dynamic is None:
@@ -39,9 +54,13 @@ def code(path: str) -> dict[str, Any] | None:
 
     try:
         with FileReader(path) as reader:
-            summary = summarize(reader.pread)
+            return code_line(summarize(reader.pread))
     except (ElfError, OSError) as error:
         return {"sections": [], "problem": str(error)}
+
+
+def code_line(summary: FatbinSummary) -> dict[str, Any]:
+    """The line of `code` for what was counted."""
     sections = []
     for section in summary.sections:
         index = {count.target: at for at, count in enumerate(section.targets)}
@@ -76,13 +95,22 @@ def ldcache(path: str, machine: str) -> dict[str, list[str]] | None:
 
 def note(path: str) -> dict[str, Any] | None:
     """The forward-compatibility note of a compat libcuda, None where it has none."""
-    from ..formats.elf import ElfError, parse_elf
-    from ..formats.notes import NoteError, forward_compatibility
     from ..formats.reader import FileReader
 
     try:
         with FileReader(path) as reader:
-            found = forward_compatibility(parse_elf(reader.pread))
+            return note_line(reader.pread)
+    except OSError as error:
+        return {"problem": str(error)}
+
+
+def note_line(read: Pread) -> dict[str, Any] | None:
+    """The line of `note` for what `read` reads."""
+    from ..formats.elf import ElfError, parse_elf
+    from ..formats.notes import NoteError, forward_compatibility
+
+    try:
+        found = forward_compatibility(parse_elf(read))
     except (ElfError, OSError, NoteError) as error:
         return {"problem": str(error)}
     if found is None:
@@ -110,12 +138,16 @@ def libc(path: str) -> str | None:
     """`2.36` of a glibc that is not this process's, from the words inside libc.so.6."""
     from ..formats.reader import FileReader
 
-    marks = b"stable release version "
     try:
         with FileReader(path) as reader:
-            data = reader.pread(0, 4 << 20)
+            return glibc_version(reader.pread(0, GLIBC_BYTES))
     except OSError:
         return None
+
+
+def glibc_version(data: bytes) -> str | None:
+    """The version in the words of libc.so.6, None where there are no such words."""
+    marks = b"stable release version "
     at = data.find(marks)
     text = data[at + len(marks) : at + len(marks) + 8].decode("ascii", "replace") if at >= 0 else ""
     version = text.split(".")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,12 @@ from ..fixtures.fatbins import synthetic
 from ..rows import for_each
 from .test_fatbin import FATBINS
 
-ELF = Path(__file__).parent.parent / "fuzz" / "elf"
+ELF = Path(__file__).parent.parent / "fuzz" / "seeds" / "elf"
 MAGIC = b"P\xedU\xba"
 
 
 def read(data: bytes, piece: int = 1000) -> Library:
-    return read_library(forward(data, piece), re.compile(rb"NVIDIA Corporation\0"))
+    return read_library(forward(data, piece), (b"NVIDIA Corporation\0",))
 
 
 def code(library: Library) -> FatbinSummary:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -59,7 +58,7 @@ def elf(data: bytes) -> object:
 
 def elf_forward(data: bytes) -> object:
     try:
-        library = read_library(forward(data, 997), re.compile(b"NVIDIA Corporation"))
+        library = read_library(forward(data, 997), (b"NVIDIA Corporation",))
         read = library.kept.pread
         return library.containers.summary(read, library.size), elf_dynamic.read_dynamic(elf_file.parse_elf(read))
     except elf_file.ElfError as error:

@@ -1,0 +1,198 @@
+"""One forward pass over the layers of an image, the newest first, until all that is wanted has been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...formats.tar_stream import FILE, FOLDER, HARD_LINK, SYMBOLIC_LINK, Member, TarError, TarStream
+from ..layer import Layer, OpenLayer
+from ..source import ImageError
+from .contents import Content, read_content
+from .download import Download, words
+from .overlay import Node, Overlay, clean
+from .unpack import Unpacked
+from .wanted import GLIBC, LISTED, NOTHING, PACKAGES_FILE, driver_library, site_of, wanted
+
+_NO_LINKS = ("usr/share/", "etc/ssl/", "usr/lib/firmware/", "proc/", "sys/", "dev/")
+"""Thousands of links, and none of them on the way to anything here."""
+
+
+@dataclass(frozen=True)
+class LayerRead:
+    """How far a layer was read, in bytes as stored."""
+
+    layer: Layer
+    read: int
+    whole: bool
+    checked: bool
+    """It was read to its end and agrees with its digest."""
+
+
+@dataclass
+class LayerFacts:
+    """What the layers hold of what matters. `nodes`: path without leading slash to what a container would see."""
+
+    nodes: dict[str, Node]
+    layers: tuple[LayerRead, ...]
+    """Newest first, those that were looked at; the others were not needed."""
+    unread: int
+    """Layers that were not looked at."""
+    torch_site: str = ""
+    """The site-packages folder of the newest torch, without leading slash."""
+    packages: dict[str, str] = field(default_factory=dict)
+    """Of dpkg's newest list: glibc's and NVIDIA's compat packages, with their versions."""
+    driver_libraries: tuple[str, ...] = ()
+    """Libraries of a driver under their version that lie in the image itself."""
+    remarks: tuple[str, ...] = ()
+    """What was strange, a line each."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every layer was read to its end: only then is what was not seen not there."""
+        return not self.unread and all(one.whole for one in self.layers)
+
+
+def scan(
+    layers: Sequence[Layer],
+    open_layer: OpenLayer,
+    progress: Callable[[int], None] = lambda count: None,
+    env: Mapping[str, str] | None = None,
+    whole: bool = False,
+) -> LayerFacts:
+    """Read `layers` (base first). `progress`: told the bytes of each piece; `env`: the variables of the image's config;
+    `whole`: read everything, so that what is not seen is not there. Raises ImageError with one line."""
+    run = _Scan(open_layer, progress, env or {}, whole)
+    for layer in reversed(layers):
+        run.layer(layer)
+        if run.ended:
+            break
+    run.overlay.finish()
+    return LayerFacts(
+        nodes=run.overlay.nodes,
+        layers=tuple(run.reads),
+        unread=len(layers) - len(run.reads),
+        torch_site=run.torch_site,
+        packages=run.packages or {},
+        driver_libraries=tuple(sorted("/" + path for path in run.overlay.nodes if driver_library(path))),
+        remarks=run.remarks(),
+    )
+
+
+class _Scan:
+    def __init__(
+        self, open_layer: OpenLayer, progress: Callable[[int], None], env: Mapping[str, str], whole: bool
+    ) -> None:
+        self.open, self.progress, self.env, self.whole = open_layer, progress, env, whole
+        self.overlay = Overlay()
+        self.reads: list[LayerRead] = []
+        self.packages: dict[str, str] | None = None
+        self.torch_site = ""
+        self.ended = False
+        self._libc = self._compat = self._site_done = False
+        self._outside = self._sparse = 0
+        self._last_child = ""
+
+    def layer(self, layer: Layer) -> None:
+        """Read one layer, to its end or until all is seen."""
+        download = Download(layer, self.open, self.progress)
+        try:
+            whole = self._entries(TarStream(Unpacked(download)))
+            checked = whole and download.rest()
+        except TarError as error:
+            raise ImageError(f"{words(layer)} is no tar archive that can be read: {error}") from None
+        finally:
+            download.close()
+        self.reads.append(LayerRead(layer, download.count, whole, checked))
+        self.overlay.next_layer()
+        self._site_done = bool(self.torch_site)
+        self.ended = self._all_seen()
+
+    def _entries(self, tar: TarStream) -> bool:
+        """Whether the archive was read to its end."""
+        previous, in_order = "", True
+        while (member := tar.next()) is not None:
+            path = clean(member.name)
+            if not path or (".." in member.name and ".." in member.name.split("/")):
+                self._outside += bool(path)
+                continue
+            hides = self.overlay.whiteout(path)
+            # Engines write a folder's names in order, with all that is below a name before the next.
+            order = path.replace("/.wh.", "/").replace("/", "\0") if hides else path.replace("/", "\0")
+            in_order = in_order and (previous <= order or hides)
+            previous = order
+            if in_order and self.torch_site and not path.startswith(self.torch_site):
+                self._site_done = True
+            if not hides:
+                self._entry(tar, member, path)
+            if self._all_seen():
+                return False
+        return True
+
+    def _entry(self, tar: TarStream, member: Member, path: str) -> None:
+        site, below = site_of(path)
+        what = wanted(path, site, below) if member.kind != FOLDER else NOTHING
+        if member.kind == SYMBOLIC_LINK and not what:
+            what = NOTHING if path.startswith(_NO_LINKS) else LISTED
+        if site:
+            self._child(site, below)
+        if not what:
+            self.overlay.passed(path, member.kind)
+            return
+        node = self.overlay.add(path, member.kind, member.size, member.target)
+        if node is None or member.kind not in (FILE, HARD_LINK):
+            return
+        if member.kind == FILE and what != LISTED:
+            if member.sparse:
+                self._sparse += 1
+                return
+            node.content = read_content(tar, member.size, what)
+            self._note(path, site, below, what, node.content)
+        elif what == GLIBC:
+            self._libc = True
+        if below == "torch/version.py" and site and not self.torch_site:
+            self.torch_site = site
+
+    def _child(self, site: str, below: str) -> None:
+        """Each name that lies directly in a site-packages folder, for the list of what is installed."""
+        child = f"{site}/{below.partition('/')[0]}"
+        if child == self._last_child:
+            return
+        self._last_child = child
+        if "/" in below or child.endswith((".dist-info", ".egg-info")):
+            self.overlay.add(child, FOLDER, 0, "")
+
+    def _note(self, path: str, site: str, below: str, what: str, content: Content) -> None:
+        if (what == GLIBC and content.glibc) or path.endswith("apk/db/installed"):
+            self._libc = True
+        elif what == PACKAGES_FILE and self.packages is None:
+            self.packages = content.packages
+            self._libc = self._libc or "libc6" in content.packages
+        elif content.elf is not None and "compat" in path:
+            self._compat = True
+
+    def _all_seen(self) -> bool:
+        if self.whole or not (self._site_done and self._libc and self._torch_is_the_patients()):
+            return False
+        announced = any(name.startswith("cuda-compat") for name in self.packages or ())
+        by_env = self.env.get("NV_CUDA_COMPAT_PACKAGE") or self.env.get("_CUDA_COMPAT_PATH")
+        return self._compat or not (announced or by_env)
+
+    def _torch_is_the_patients(self) -> bool:
+        """Whether the image's own variables lead to the environment that holds this torch."""
+        prefix = "/" + self.torch_site.partition("/lib")[0]
+        for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+            if self.env.get(name):
+                return self.env[name].rstrip("/") == prefix
+        return "PATH" not in self.env or prefix + "/bin" in self.env["PATH"].split(":")
+
+    def remarks(self) -> tuple[str, ...]:
+        """What was strange, a line each."""
+        found = []
+        if self._outside:
+            found.append(f"{self._outside} names that lead out of the image were left out")
+        if self._sparse:
+            found.append(f"{self._sparse} sparse files were not read")
+        if self.overlay.full:
+            found.append(f"only the first {len(self.overlay.nodes):,} files that matter were looked at")
+        return tuple(found)

@@ -1,0 +1,176 @@
+"""A compressed layer as the bytes of its archive: gzip, zstd or plain, by its first bytes, never much of it at once."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from ..source import ImageError
+from .download import Download, words
+
+PIECE = 1 << 18
+_MAX_TIMES = 200
+"""A layer may unpack to so many times its own size. Files of zeros reach it: gzip by 1000, zstd by 10,000."""
+_FREE = 1 << 30
+"""The first gibibyte is not held against it: that is a few seconds."""
+_MAX_WINDOW_LOG = 27  # what the zstd command takes without being told
+_GZIP, _ZSTD = b"\x1f\x8b", (b"\x28\xb5\x2f\xfd",)
+_SKIPPABLE = b"\x2a\x4d\x18"  # behind 50 to 5f: a zstd frame without content, as zstd:chunked and eStargz put in
+
+
+class Unpacked:
+    """The archive's bytes in order (a `Source` of tar_stream). Raises ImageError."""
+
+    def __init__(self, download: Download) -> None:
+        self._download = download
+        self._pieces = _pieces(download)
+        self._data, self._at = b"", 0
+        self.total = 0
+
+    def take(self, size: int) -> bytes:
+        """The next `size` bytes, fewer only at the end."""
+        data = self._data[self._at : self._at + size]
+        self._at += len(data)
+        if len(data) == size:
+            return data
+        parts, left = [data], size - len(data)
+        while left and (data := self.piece(left)):
+            parts.append(data)
+            left -= len(data)
+        return b"".join(parts)
+
+    def piece(self, most: int) -> bytes:
+        """Some of the next bytes, b"" only at the end."""
+        if self._at >= len(self._data) and not self._fill():
+            return b""
+        start, self._at = self._at, min(self._at + most, len(self._data))
+        return self._data[start : self._at]
+
+    def skip(self, size: int) -> int:
+        """Pass bytes; how many there were."""
+        left = size
+        while left:
+            here = min(len(self._data) - self._at, left)
+            self._at += here
+            left -= here
+            if left and not self._fill():
+                break
+        return size - left
+
+    def _fill(self) -> bool:
+        for data in self._pieces:
+            if not data:
+                continue
+            self._data, self._at = data, 0
+            self.total += len(data)
+            if self.total > _FREE and self.total > _MAX_TIMES * self._download.count:
+                raise ImageError(
+                    f"{words(self._download.layer)} unpacks to over {_MAX_TIMES} times its size: not read any further"
+                )
+            return True
+        self._data, self._at = b"", 0
+        return False
+
+
+def _pieces(download: Download) -> Iterator[bytes]:
+    raw = iter(download)
+    head = b""
+    while len(head) < 4 and (more := next(raw, b"")):
+        head += more
+    # Not a generator: one that is dropped would close what it reads from, and the digest still needs the rest.
+    raw = chain([head] if head else [], raw)
+    if head.startswith(_GZIP):
+        return _gzip(raw, download)
+    if head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and head[0] & 0xF0 == 0x50):
+        return _zstd(raw, download)
+    return raw
+
+
+def _gzip(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
+    """One member after the other: pigz and eStargz write many."""
+    decoder = zlib.decompressobj(wbits=31)
+    inside = False
+    for piece in raw:
+        data = piece
+        while True:
+            if decoder.eof:
+                data = data.lstrip(b"\0")  # padding is allowed behind a member
+                if not data:
+                    break
+                decoder = zlib.decompressobj(wbits=31)
+            inside = True
+            try:
+                out = decoder.decompress(data, PIECE)
+            except zlib.error as error:
+                raise _damaged(download, "gzip", str(error)) from None
+            yield out
+            data = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+            if not data and len(out) < PIECE:
+                break
+    if inside and not decoder.eof:
+        raise _damaged(download, "gzip", "it ends too early")
+
+
+def _zstd(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        yield from _zstandard(raw, download)
+        return
+    options = {zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG}
+    decoder = zstd.ZstdDecompressor(options=options)
+    for piece in raw:
+        data = piece
+        while data or not (decoder.needs_input or decoder.eof):
+            if decoder.eof:
+                decoder = zstd.ZstdDecompressor(options=options)
+            try:
+                out = decoder.decompress(data, PIECE)
+            except zstd.ZstdError as error:
+                raise _damaged(download, "zstd", str(error)) from None
+            data = decoder.unused_data if decoder.eof else b""
+            yield out
+    if not decoder.eof:
+        raise _damaged(download, "zstd", "it ends too early")
+
+
+def _zstandard(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
+    try:
+        import zstandard
+    except ImportError:
+        raise ImageError(
+            f"{words(download.layer)} is compressed with zstd; to read it: pip install 'gpudoctor[image]'"
+        ) from None
+    decoder = zstandard.ZstdDecompressor(max_window_size=1 << _MAX_WINDOW_LOG)
+    source: Any = _File(raw)
+    reader = decoder.stream_reader(source, read_size=PIECE, read_across_frames=True)
+    while True:
+        try:
+            out = reader.read(PIECE)
+        except zstandard.ZstdError as error:
+            raise _damaged(download, "zstd", str(error)) from None
+        if not out:
+            return
+        yield out
+
+
+class _File:
+    """An iterator of pieces with the one method that zstandard asks for."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, b""
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._rest or next(self._pieces, b"")
+        if size < 0:
+            return data + b"".join(self._pieces)
+        self._rest = data[size:]
+        return data[:size]
+
+
+def _damaged(download: Download, kind: str, why: str) -> ImageError:
+    return ImageError(
+        f"{words(download.layer)} is damaged {kind} data: {why.splitlines()[0][:120] if why else 'no reason given'}"
+    )
