@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "msgspec",
     },
     "doctor/resolve": {"doctor/fixes", "doctor/snapshot", "compat_matrix", "packaging", "msgspec"},
+    "doctor/fit": {"doctor/snapshot", "compat_matrix", "msgspec"},
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
     "doctor/images": {
         "doctor/formats",
@@ -49,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "requests",
         "docker",
     },
-    "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "msgspec", "rich"},
+    "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "doctor/fit", "msgspec", "rich"},
 }
 """Room to the rooms and distributions that it may import beside itself and the standard library."""
 ALSO = {

@@ -37,7 +37,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
         if flags["keep"]:
             from .run_keep import run_keep
 
-            return run_keep(m, flags, _looked_at(flags))
+            return run_keep(m, flags, looked_at(flags))
         machine = machine_of(m, flags)
         if flags["requirements"]:
             from .run_dead_lines import run_dead_lines
@@ -69,7 +69,7 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     if flags["gpus"]:
         base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]))
     else:
-        base = of_snapshot(_looked_at(flags), m)
+        base = of_snapshot(looked_at(flags), m)
     notes = list(base.notes)
     system = flags["os_"] or base.os
     version = base.driver
@@ -95,7 +95,7 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     return replace(machine, notes=tuple(notes))
 
 
-def _looked_at(flags: dict[str, Any]) -> Snapshot:
+def looked_at(flags: dict[str, Any]) -> Snapshot:
     """The facts of the report, else of this machine."""
     if flags["from_"]:
         from .saved import read_report

@@ -1,0 +1,51 @@
+"""`gpudoctor fit`: does the model fit on these GPUs, and if not, how to split it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+TYPES = ("mixed", "fp32", "fp16", "bf16", "fp8", "int8", "int4", "nf4", "awq", "gptq", "q8_0", "q6_k", "q5_k_m",
+         "q5_k_s", "q4_k_m", "q4_k_s", "iq4_xs", "q3_k_l", "q3_k_s", "q2_k", "iq2_m")  # fmt: skip
+OPTIMIZERS = ("adamw", "adamw-8bit", "sgd-momentum", "sgd")
+RULES = ("zero", "megatron", "hugging-face", "sagemaker")
+COUNT = click.IntRange(1, 1 << 30)
+
+
+@click.command()
+@click.argument("model", required=False, metavar="[FOLDER|FILE]")
+@click.option("--params", metavar="N", help="Parameters, such as 10e9, 7B or 350M: a typical decoder of that size.")
+@click.option("--gpus", metavar="GPUS", help="Such as 8xA100-40GB, 'RTX 4090' or A100-40GB:1g.5gb.")
+@click.option("--from", "from_", metavar="REPORT", help="The GPUs of a saved JSON report ('-': stdin).")
+@click.option("--task", type=click.Choice(("training", "inference")), default="training", help="Default: training.")
+@click.option("--dtype", type=click.Choice(TYPES), help="Default: mixed precision, or bf16 for inference.")
+@click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adamw", help="Default: adamw.")
+@click.option("--seq", type=COUNT, default=2048, help="Tokens of a sequence, or of a whole request. Default: 2048.")
+@click.option("--batch", type=COUNT, default=1, help="Sequences on each GPU at once, or requests at once. Default: 1.")
+@click.option("--checkpointing", is_flag=True, help="Keep each layer's input, compute the rest again.")
+@click.option("--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train adapters of this rank on all layers.")
+@click.option("--base", type=click.Choice(TYPES[2:]), help="Type of the frozen weights (nf4 for QLoRA). Default: bf16.")
+@click.option("--kv-dtype", type=click.Choice(("fp32", "bf16", "fp8", "int8")), default="bf16", help="Default: bf16.")
+@click.option("--rules", type=click.Choice(RULES), help="One school's bytes per parameter. Default: all of them.")
+@click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="The largest that fits.")
+@click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",
+              help="Of the GPU's memory, as vLLM takes it. Default: 0.9 for inference, else all.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
+@click.option("--matrix", metavar="PATH", help="Take GPUs from this matrix (see matrix export).")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")
+def fit(**flags: Any) -> int:
+    """Say whether a model fits on GPUs, part by part, and the first way to split it that does.
+
+    \b
+    gpudoctor fit --params 10e9 --gpus 8xA100-40GB                      a training with AdamW in mixed precision
+    gpudoctor fit ./Llama-3.1-8B --gpus 'RTX 4090' --lora 16 --base nf4     config.json and safetensors headers
+    gpudoctor fit --params 70B --task inference --dtype awq --gpus 2xH100-80GB --solve concurrency
+
+    No weights are read and nobody is asked. Every part is a range. Exit codes: 0 it fits, as it is or in a way
+    that is named, 1 it does not, 2 wrong usage, 3 it may fit, or the model's family or the GPU is not known.
+    """
+    from .run_fit import run_fit
+
+    return run_fit(flags)

@@ -1,0 +1,141 @@
+"""What `fit` does once its flags are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec.structs import replace
+
+from ..fit import Board, Unbuildable, Unclear, Unreadable, Work, boards, of_snapshot, read_model, typical
+from ..fit.question import Answer, Question, answer
+from ..guard import Refusal
+from .assess import matrix_of
+from .run_resolve import looked_at
+from .write import write
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+_FEWEST, _MOST = 1e5, 1e16
+_INFERENCE_SHARE = 0.9
+"""What vLLM takes of a GPU by default."""
+
+
+def run_fit(flags: dict[str, Any]) -> int:
+    """Work it out and print; returns the exit code."""
+    m = matrix_of(flags)
+    try:
+        question = _question(m, flags)
+    except (Unbuildable, Unclear) as unclear:
+        if not getattr(unclear, "unknown", True):
+            raise Refusal(str(unclear)) from None
+        click.echo(f"gpudoctor: {unclear}", err=True)
+        return 3
+    except Unreadable as error:
+        raise Refusal(str(error)) from None
+    found = answer(question)
+    write(_rendered(question, found, flags), flags["output"])
+    return found.exit_code
+
+
+def _rendered(question: Question, found: Answer, flags: dict[str, Any]) -> bytes:
+    if flags["format_"] == "json":
+        import msgspec
+
+        return msgspec.json.format(msgspec.json.encode(found.plain(question)), indent=2) + b"\n"
+    from ..report.fit import fit_lines
+    from ..report.lines import coloured, plain
+    from .display import colour, width
+
+    lines = fit_lines(question, found, width() if not flags["output"] else 80)
+    shown = coloured(lines) if not flags["output"] and colour(False) else plain(lines)
+    return shown.encode("utf-8", "backslashreplace")
+
+
+def _question(m: Matrix, flags: dict[str, Any]) -> Question:
+    task = flags["task"]
+    _refuse_contradictions(flags)
+    if flags["model"]:
+        path = Path(flags["model"])
+        if not path.exists():
+            raise Refusal(f"{path}: there is no such file or folder; models of a hub are not asked for")
+        model = read_model(path)
+        shape, count, name, notes = model.shape, float(model.count), model.name, model.notes
+        fewest = float(model.fewest or model.count)
+        if flags["params"]:
+            count = fewest = _count(flags["params"])
+        dtype = model.dtype
+    else:
+        count = fewest = _count(flags["params"])
+        shape, dtype, notes = typical(count), "", ()
+        name = f"a typical decoder of that size: {shape.layers} layers, {shape.hidden} wide, {shape.heads} heads"
+    work = Work(
+        task=task,
+        dtype=flags["dtype"] or ("mixed" if task == "training" else dtype or "bf16"),
+        optimizer=flags["optimizer"],
+        sequence=flags["seq"],
+        batch=flags["batch"],
+        checkpointing=flags["checkpointing"],
+        lora=flags["lora"] or 0,
+        base=flags["base"] or "",
+        kv_dtype=flags["kv_dtype"],
+        rule=flags["rules"] or "",
+    )
+    board = _board(m, flags)
+    share = flags["share"] or (_INFERENCE_SHARE if task == "inference" else 1.0)
+    board = replace(board, memory=board.memory * share)
+    guessed = not flags["model"]
+    return Question(
+        shape=shape, count=count, fewest=fewest, name=name, work=work, board=board, share=share, notes=notes,
+        guessed=guessed, solve=flags["solve"] or "",
+    )  # fmt: skip
+
+
+def _refuse_contradictions(flags: dict[str, Any]) -> None:
+    training, dtype = flags["task"] == "training", flags["dtype"]
+    wrong = ""
+    if not flags["model"] and not flags["params"]:
+        wrong = "say which model: a folder with its config.json, or --params 7B"
+    elif flags["gpus"] and flags["from_"]:
+        wrong = "--gpus and --from both name GPUs"
+    elif training and dtype not in (None, "mixed", "fp32", "bf16", "fp16"):
+        wrong = f"--dtype {dtype} is for inference; frozen weights beside adapters have theirs by --lora and --base"
+    elif not training and dtype == "mixed":
+        wrong = "--dtype mixed is for a training"
+    elif not training and (flags["lora"] or flags["checkpointing"] or flags["base"] or flags["rules"]):
+        wrong = "--lora, --base, --checkpointing and --rules are for a training"
+    elif flags["base"] and not flags["lora"]:
+        wrong = "--base is the type of weights that --lora leaves as they are"
+    elif flags["rules"] and dtype not in (None, "mixed"):
+        wrong = "--rules tells of mixed precision"
+    elif flags["solve"] == "concurrency" and training:
+        wrong = "--solve concurrency is for --task inference"
+    if wrong:
+        raise Refusal(wrong)
+
+
+def _count(text: str) -> float:
+    """Parameters: 10e9, 7B, 1.3b, 350M."""
+    found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,6})?(?:e\+?\d{1,2})?)\s*([kmbt]?)\s*", text, re.I)
+    count = float(found[1]) * _UNITS[found[2].lower()] if found else 0.0
+    if not _FEWEST <= count <= _MOST:
+        raise Refusal(f"--params {text!r}: a number of parameters is expected, such as 7B or 10e9")
+    return count
+
+
+def _board(m: Matrix, flags: dict[str, Any]) -> Board:
+    if flags["gpus"]:
+        return boards(m, flags["gpus"])
+    snapshot = looked_at(flags)
+    kinds = of_snapshot(m, snapshot)
+    if not kinds:
+        where = "The report has" if flags["from_"] else "This machine has"
+        raise Unclear(f"{where} no GPU whose memory is known: name GPUs, such as --gpus 8xA100-40GB")
+    if len(kinds) > 1:
+        names = ", ".join(f"{board.count}x{board.name}" for board in kinds)
+        raise Unclear(f"GPUs of several kinds are there ({names}): say which with --gpus")
+    return kinds[0]

@@ -1,0 +1,19 @@
+"""Whether a model fits on GPUs: rule tables as data, pure formulas, and readers of a model's own numbers."""
+
+from .cards import Board, Unclear, boards, of_snapshot
+from .config import Unbuildable, read_model
+from .memory import Work
+from .safetensors import Unreadable
+from .shape import typical
+
+__all__ = [
+    "Board",
+    "Unbuildable",
+    "Unclear",
+    "Unreadable",
+    "Work",
+    "boards",
+    "of_snapshot",
+    "read_model",
+    "typical",
+]

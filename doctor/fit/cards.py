@@ -1,0 +1,116 @@
+"""The GPUs that a model is to fit on: in words (`8xA100-40GB`, `H100:1g.10gb`), or those of a Snapshot."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ..snapshot import Snapshot, known
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_SWITCHED = re.compile(r"SXM|HGX|HBM3e?$|\bG?B[23]00\b|GH200|\bH20\b|\b[AH][128]00$")
+"""Boards whose NVLinks join all GPUs of a node; others have a bridge for two."""
+_LEFT = 0.985
+"""Of the listed memory, where no board's own figure is listed: firmware and driver hold some."""
+
+
+class Unclear(Exception):
+    """GPUs that the words do not name: one line; `unknown`: not in the matrix (exit 3), else wrong usage (2)."""
+
+    def __init__(self, text: str, unknown: bool = False) -> None:
+        super().__init__(text)
+        self.unknown = unknown
+
+
+class Board(Struct, frozen=True, kw_only=True):
+    """So many GPUs of one kind. memory: bytes of one that can be had; rates one way, GB/s, 0 where not known."""
+
+    name: str
+    count: int
+    memory: float
+    nvlink_gb_s: float = 0.0
+    pcie_gb_s: float = 0.0
+    pairs_only: bool = False
+    """NVLink joins two boards at most."""
+
+    @property
+    def link_gb_s(self) -> float:
+        """Of the link that joins all of them."""
+        return self.nvlink_gb_s if self.nvlink_gb_s and (not self.pairs_only or self.count <= 2) else self.pcie_gb_s
+
+
+def boards(m: Matrix, text: str) -> Board:
+    """A kind of GPU in words. Raises Unclear."""
+    times = re.match(r"\s*(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})", text)
+    count, name = (int(times[1]), text[times.end() :].strip()) if times else (1, text.strip())
+    name, _, profile = name.partition(":")
+    if not name or not count:
+        raise Unclear(f"--gpus {text!r}: name GPUs, such as 8xA100-40GB or 'RTX 4090'")
+    bare = re.fullmatch(r"(?i)(?:nvidia |tesla )?[a-z]{1,2}\d{2,3}[a-z]?", name)  # a chip, of which there are boards
+    rows = m.gpus_like(name).rows if bare else m.gpu(name).rows
+    rows = rows or m.gpu(name).rows or m.gpus_like(name).rows
+    if not re.search(r"(?i)laptop|mobile|max-q", name):
+        rows = tuple(row for row in rows if "Laptop" not in row.name) or rows
+    if not rows:
+        raise Unclear(f"GPU {name!r} is not listed in this matrix: say its memory, such as {name}=24GB", unknown=True)
+    wanted = re.search(r"(?i)(\d{1,3})\s?GI?B", name)
+    sizes = {row.memory_gib for row in rows if row.memory_gib}
+    if wanted and float(wanted[1]) in sizes:
+        sizes = {float(wanted[1])}
+    if len(sizes) > 1:
+        several = ", ".join(f"{name}-{size:g}GB" for size in sorted(sizes))
+        raise Unclear(f"--gpus {text!r}: there are {several}: say which")
+    rows = tuple(row for row in rows if row.memory_gib in sizes)
+    if not rows or not rows[0].memory_gib:
+        raise Unclear(f"the memory of {name!r} is not listed in this matrix", unknown=True)
+    row = rows[0]
+    if profile:
+        return _slice(m, row, name, profile, count)
+    listed = [mib for each in rows for mib in each.memory_mib]
+    memory = min(listed) * (1 << 20) if listed else (row.memory_gib or 0.0) * _LEFT * (1 << 30)
+    return _linked(m, row.id, Board(name=row.name.removeprefix("NVIDIA "), count=count, memory=memory))
+
+
+def _slice(m: Matrix, row: object, name: str, profile: str, count: int) -> Board:
+    named = getattr(row, "name", name)
+    own = [r for r in m.mig_profiles if r.profile == profile and named in re.split(r" / |, ", r.gpu)]
+    if not own or not own[0].memory_gib:
+        have = sorted({r.profile for r in m.mig_profiles if named in re.split(r" / |, ", r.gpu)})
+        raise Unclear(f"{named} has no MIG profile {profile!r}" + (f": there are {', '.join(have)}" if have else ""))
+    return Board(name=f"{named.removeprefix('NVIDIA ')} {profile}", count=count, memory=own[0].memory_gib * (1 << 30))
+
+
+def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:
+    """The GPUs of a Snapshot by kind: with what is free of each where others hold memory. Empty where there is none."""
+    found: dict[str, list[float]] = {}
+    ids: dict[str, str] = {}
+    for gpu in known(s.gpus) or ():
+        total = known(gpu.memory_total_mib)
+        if not total:
+            continue
+        free = total - (known(gpu.memory_used_mib) or 0)
+        match = m.gpu(known(gpu.name), known(gpu.pci_device_id), known(gpu.pci_subsystem_id), total)
+        name = known(gpu.name) or "GPU"
+        found.setdefault(name, []).append(free * (1 << 20))
+        ids[name] = match.rows[0].id if match.rows else ""
+    kinds = [Board(name=name.removeprefix("NVIDIA "), count=len(f), memory=min(f)) for name, f in found.items()]
+    return [_linked(m, ids[name], board) for name, board in zip(found, kinds, strict=True)]
+
+
+def _linked(m: Matrix, id: str, board: Board) -> Board:
+    from msgspec.structs import replace
+
+    spec = next((spec for spec in m.gpu_specs if spec.id == id), None)
+    if spec is None:
+        return board
+    rate = next((r for r in m.pcie if spec.pcie_gen and r.gen == f"{spec.pcie_gen:g}"), None)
+    lanes = (spec.pcie_lanes or 16) / 16
+    joined = (spec.nvlink_total_gb_s or 0.0) / 2
+    pcie = (rate.x16_gb_s or 0.0) * lanes if rate else 0.0
+    return replace(
+        board, nvlink_gb_s=joined, pcie_gb_s=pcie, pairs_only=bool(joined) and not _SWITCHED.search(board.name)
+    )

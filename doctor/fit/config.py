@@ -1,0 +1,155 @@
+"""A model's own numbers: config.json and the headers of its safetensors files; no weight is read, nobody is asked."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from pkgutil import get_data
+from typing import Any
+
+from msgspec import Struct
+
+from .safetensors import Header, Unreadable, headers
+from .shape import Shape, parameters
+
+_MOST_BYTES = 16 << 20
+_OTHER_KINDS = {
+    "state space": ("mamba", "mamba2", "rwkv", "falcon_mamba", "jamba", "recurrent_gemma", "zamba", "bamba"),
+    "encoder-decoder": ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "nllb"),
+    "vision": ("vit", "clip", "siglip", "swin", "dinov2", "convnext", "deit", "beit", "sam", "llava", "detr"),
+    "diffusion": ("unet", "stable-diffusion", "flux", "dit"),
+    "latent attention": ("deepseek_v2", "deepseek_v3", "kimi_k2"),
+}
+
+
+class Unbuildable(Exception):
+    """The file says what the model is, and this family is not one whose memory the formulas give: one line, exit 3."""
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """A model as its files tell it. count: parameters; fewest, most: where the family is not known."""
+
+    name: str
+    shape: Shape
+    count: int
+    dtype: str = ""
+    exact: bool = False
+    """Counted in the headers of its weights."""
+    family: str = ""
+    notes: tuple[str, ...] = ()
+    fewest: int = 0
+
+
+def read_model(path: Path) -> Model:
+    """The model of a folder, a config.json or a safetensors file (its config beside it).
+
+    Raises Unreadable (one line) for what cannot be read and Unbuildable for a family without formulas.
+    """
+    folder = path if path.is_dir() else path.parent
+    config_path = path if path.suffix == ".json" and not path.name.endswith(".index.json") else folder / "config.json"
+    found = headers(folder if path.is_dir() or path.suffix == ".json" else path)
+    if not config_path.is_file():
+        what = "no config.json beside it: the widths of the model are not known" if found else "no config.json there"
+        raise Unreadable(f"{path}: {what}")
+    return _model(_config(config_path), folder.name or str(folder), found)
+
+
+def _config(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise Unreadable(f"{path}: {path.stat().st_size >> 20} MiB are too much for a config")
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise Unreadable(f"{path}: this is no JSON") from None
+    if not isinstance(found, dict):
+        raise Unreadable(f"{path}: an object is expected, not {type(found).__name__}")
+    text = found.get("text_config")
+    return {**found, **text} if isinstance(text, dict) and "hidden_size" not in found else found
+
+
+def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
+    family = str(config.get("model_type", ""))
+    kind = next((kind for kind, names in _OTHER_KINDS.items() if family.lower() in names), "")
+    if kind:
+        raise Unbuildable(f"{family}: {kind} models have no formula here; parameters and a measured run decide")
+    known = _families().get(family)
+    shape = _shape(config, known or {})
+    count = found.count if found else parameters(shape)
+    fewest, notes = 0, []
+    if known is None:
+        notes.append(f"the family {family or 'without a name'} is not known: a decoder of these widths is assumed")
+        other = _shape(config, {"gated": False, "tied": True})
+        fewest = 0 if found else parameters(other)
+    if found and not 0.8 <= count / max(1, parameters(shape)) <= 1.25:
+        notes.append(f"its widths make {parameters(shape) / 1e9:.3g} billion parameters, its weights {count / 1e9:.3g}")
+    dtype = str(config.get("torch_dtype") or config.get("dtype") or "").removeprefix("torch.")
+    return Model(
+        name=name,
+        shape=shape,
+        count=count,
+        dtype={"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, ""),
+        exact=found is not None,
+        family=family,
+        notes=tuple(notes),
+        fewest=fewest,
+    )
+
+
+def _shape(c: dict[str, Any], family: dict[str, bool]) -> Shape:
+    hidden = _number(c, "hidden_size", "n_embd", "d_model", "dim")
+    layers = _number(c, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    heads = _number(c, "num_attention_heads", "n_head", "num_heads", "n_heads")
+    kv = _number(c, "num_key_value_heads", "num_kv_heads", default=1 if c.get("multi_query") else heads)
+    encoder = family.get("encoder", False)
+    experts = _number(c, "num_local_experts", "num_experts", "n_routed_experts", default=0)
+    tied = c.get("tie_word_embeddings")
+    return Shape(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv,
+        head_dim=_number(c, "head_dim", default=0),
+        ffn=_number(c, "intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim", default=4 * hidden),
+        vocab=_number(c, "vocab_size"),
+        gated=family.get("gated", True),
+        tied=bool(family.get("tied", False) if tied is None else tied),
+        head=not encoder,
+        bias=family.get("bias", False),
+        positions=_number(c, "max_position_embeddings", "n_positions", default=0) if family.get("learned") else 0,
+        kinds=_number(c, "type_vocab_size", default=0) if encoder else 0,
+        pooler=encoder,
+        dropout=family.get("dropout", False),
+        experts=experts,
+        active_experts=_number(c, "num_experts_per_tok", "moe_top_k", default=2) if experts else 0,
+        expert_ffn=_number(c, "moe_intermediate_size", default=0) if experts else 0,
+        shared_ffn=_number(c, "shared_expert_intermediate_size", default=0) if experts else 0,
+        dense_layers=_number(c, "first_k_dense_replace", default=0) if experts else 0,
+        post_norms=family.get("post_norms", False),
+    )
+
+
+_MOST = {"vocab": 10_000_000}
+
+
+def _number(config: dict[str, Any], *keys: str, default: int | None = None) -> int:
+    """The first of these keys that is there, as a whole number that a model can have."""
+    for key in keys:
+        value = config.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 100_000_000:
+            raise Unreadable(f"config.json: {key} is {str(value)[:40]!r}, a whole number is expected")
+        if value or default is not None:
+            return value
+    if default is None:
+        raise Unreadable(f"config.json: {keys[0]} is not there; without it nothing can be worked out")
+    return default
+
+
+@lru_cache(maxsize=1)
+def _families() -> dict[str, dict[str, bool]]:
+    found: dict[str, dict[str, bool]] = json.loads(get_data(__package__, "families.json") or b"{}")
+    return found

@@ -1,0 +1,157 @@
+"""The rungs from one plain copy to many GPUs: memory of each GPU, bytes that it sends per step, the time on the link.
+
+Bytes per step and GPU: all-reduce of the gradients 2(n-1)/n of them; ZeRO 1 and 2 the same, ZeRO 3 (FSDP) half as much
+again (arxiv.org/abs/1910.02054 section 7); tensor parallelism four all-reduces of the activations per layer
+(arxiv.org/abs/1909.08053 section 3); a pipeline's stage its activations and their gradients per micro-batch. Offload
+moves gradients down and weights up over PCIe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .cards import Board
+from .memory import STATES, Estimate, Part, Work, activations, adapters, beside, estimate
+from .shape import Shape
+
+_NODE = 8
+"""GPUs that a tensor is split over at most: those of one node."""
+
+
+class Rung(Struct, frozen=True):
+    """One way to split or spare. sent: bytes per step and GPU over `link_gb_s`; kept: what it changes, in words."""
+
+    name: str
+    held: Estimate
+    sent: float
+    link_gb_s: float
+    words: str
+
+    @property
+    def ms(self) -> float | None:
+        """Time of the bytes on the link at its full rate; None where nothing is sent or the rate is not known."""
+        return self.sent / (self.link_gb_s * 1e9) * 1e3 if self.sent and self.link_gb_s else None
+
+    def within(self, memory: float) -> bool | None:
+        """None: by the low ends only."""
+        return True if self.held.high <= memory else None if self.held.low <= memory else False
+
+
+def ladder(shape: Shape, count: float, work: Work, board: Board) -> list[Rung]:
+    """Every rung that these GPUs allow, the one that costs least first."""
+    ways = _inference if work.task == "inference" else _training
+    return list(ways(shape, count, work, board))
+
+
+def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[Rung]:
+    trained = adapters(shape, work.lora) if work.lora else count
+    n, gradients = board.count, trained * (4 if work.dtype == "fp32" else 2)
+    reduce = 2 * (n - 1) / n * gradients
+    link = board.link_gb_s
+    copy = "one copy on each GPU, gradients summed" if n > 1 else "as it is"
+    yield Rung("none", estimate(shape, count, work), reduce, link, copy)
+    if work.batch > 1:
+        one = replace(work, batch=1)
+        yield Rung(
+            "accumulation", estimate(shape, count, one), reduce, link, f"{work.batch} steps of one sequence each"
+        )
+    small = replace(work, batch=1, checkpointing=True)
+    yield Rung("checkpointing", estimate(shape, count, small), reduce, link, "one forward pass more, about a third")
+    if work.lora:
+        return
+    if work.optimizer == "adamw":
+        eight = replace(small, optimizer="adamw-8bit")
+        yield Rung("8-bit optimizer", estimate(shape, count, eight), reduce, link, "states of AdamW in 8 bits")
+    moved = _without(estimate(shape, count, small), "optimizer", "master", "master gradients")
+    yield Rung("offload", moved, 2 * gradients, board.pcie_gb_s, "optimizer and fp32 copies in the host's memory")
+    if n == 1:
+        return
+    whole = estimate(shape, count, small)
+    for stage, names, factor, words in (
+        ("ZeRO 1", ("optimizer", "master"), 1.0, "optimizer states"),
+        ("ZeRO 2", ("optimizer", "master", "gradients", "master gradients"), 1.0, "optimizer states and gradients"),
+        ("ZeRO 3 / FSDP", STATES, 1.5, "weights, gradients and optimizer states"),
+    ):
+        yield Rung(stage, _split(whole, names, n), factor * reduce, link, f"{words} split over {n} GPUs")
+    width = min(n, _NODE)
+    while width > 1 and shape.heads % width:
+        width -= 1
+    tokens = small.sequence * small.batch
+    if width > 1:
+        sent = 4 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
+        words = f"each matrix over {width} GPUs"
+        yield Rung(f"tensor parallel {width}", estimate(shape, count, small, width), sent, link, words)
+        both = _split(estimate(shape, count, small, width), STATES, n // width)
+        if n // width > 1:
+            more = 1.5 * 2 * (n // width - 1) / (n // width) * gradients / width
+            words = f"each matrix over {width} GPUs, all states over {n // width} groups"
+            yield Rung(f"tensor parallel {width} and ZeRO 3", both, sent + more, link, words)
+    stages = min(n, shape.layers)
+    held = beside(_shared(shape, count, small, stages), _states(whole, stages))
+    words = f"{stages} stages; idle while it fills"
+    yield Rung(f"pipeline {stages}", held, 2 * 2 * tokens * shape.hidden, link, words)
+    if shape.experts:
+        ways = max(w for w in range(1, n + 1) if shape.experts % w == 0 and w <= n)
+        part = _experts(shape)
+        share = (1 - part) + part / ways
+        sent = 4 * tokens * shape.hidden * 2 * max(1, shape.active_experts) * shape.layers * (ways - 1) / ways
+        held = _split(whole, STATES, 1 / share)
+        yield Rung(f"expert parallel {ways}", held, sent + reduce, link, f"experts over {ways} GPUs")
+
+
+def _inference(shape: Shape, count: float, work: Work, board: Board) -> Iterator[Rung]:
+    yield Rung("none", estimate(shape, count, work), 0.0, board.link_gb_s, "a whole copy on each GPU")
+    width = board.count
+    while width > 1 and shape.heads % width:
+        width -= 1
+    if width > 1:
+        tokens = work.batch
+        sent = 2 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
+        words = f"each matrix over {width} GPUs; bytes per generated token"
+        yield Rung(f"tensor parallel {width}", estimate(shape, count, work, width), sent, board.link_gb_s, words)
+
+
+def _split(whole: Estimate, names: tuple[str, ...], by: float) -> Estimate:
+    """The estimate with these parts shared by so many GPUs."""
+    parts = tuple(Part(p.name, p.low / by, p.high / by, p.note) if p.name in names else p for p in whole.parts)
+    return Estimate(parts, _scaled(whole, parts))
+
+
+def _scaled(whole: Estimate, parts: tuple[Part, ...]) -> tuple[float, float]:
+    """The states of both ends after their parts have changed, in the proportion of the parts."""
+    ends = []
+    for end, total in zip(("low", "high"), whole.states, strict=True):
+        before = sum(getattr(part, end) for part in whole.parts if part.name in STATES)
+        after = sum(getattr(part, end) for part in parts if part.name in STATES)
+        ends.append(total * after / before if before else 0.0)
+    return ends[0], ends[1]
+
+
+def _without(whole: Estimate, *names: str) -> Estimate:
+    parts = tuple(part for part in whole.parts if part.name not in names)
+    return Estimate(parts, _scaled(whole, parts))
+
+
+def _states(whole: Estimate, by: int) -> tuple[float, float]:
+    return whole.states[0] / by, whole.states[1] / by
+
+
+def _shared(shape: Shape, count: float, work: Work, stages: int) -> list[Part]:
+    """Parts of one stage of a pipeline: its share of the states; its layers' activations, of as many micro-batches."""
+    found = [p for p in estimate(shape, count, work).parts if p.name in STATES]
+    return [
+        *(Part(p.name, p.low / stages, p.high / stages, p.note) for p in found),
+        *(p for p in activations(shape, work)),
+    ]
+
+
+def _experts(shape: Shape) -> float:
+    """Share of the parameters that are experts."""
+    from .shape import parameters
+
+    without = parameters(replace(shape, experts=0, ffn=0, dense_layers=0)) if shape.experts else 0
+    whole = parameters(shape)
+    return max(0.0, 1 - without / whole) if whole else 0.0

@@ -1,0 +1,192 @@
+"""Memory of a training or of inference on one GPU, by part, as a range.
+
+Activations by the closed form of Korthikanti et al. 2022 (arxiv.org/abs/2205.05198): each layer keeps the inputs of its
+products, softmax and dropout; 34 s b h + 5 a s^2 b bytes for GPT in half precision. The same terms by width give any
+encoder or decoder. Attention without the s^2 term (FlashAttention, scaled_dot_product_attention) is the low end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from .rules import Rule, rules, size_of, states
+from .shape import Shape
+
+GIB, MIB = 1 << 30, 1 << 20
+Task: TypeAlias = Literal["training", "inference"]
+
+
+class Work(Struct, frozen=True, kw_only=True):
+    """What is to be done. batch: sequences per GPU at once; sequence: tokens of each."""
+
+    task: Task = "training"
+    dtype: str = "mixed"
+    """Training: mixed, fp32, bf16. Inference: a type of `rules.json`."""
+    optimizer: str = "adamw"
+    sequence: int = 2048
+    batch: int = 1
+    checkpointing: bool = False
+    lora: int = 0
+    """Rank of the adapters on all linear layers; 0: all weights are trained."""
+    base: str = ""
+    """Type of the frozen weights beside adapters (nf4 for QLoRA); '': bf16."""
+    kv_dtype: str = "bf16"
+    rule: str = ""
+    """Name of the one rule table; '': all of them."""
+
+
+class Part(Struct, frozen=True):
+    """One part of the memory, in bytes."""
+
+    name: str
+    low: float
+    high: float
+    note: str = ""
+
+
+class Estimate(Struct, frozen=True):
+    """All parts, for one GPU that holds everything."""
+
+    parts: tuple[Part, ...]
+    states: tuple[float, float] = (0.0, 0.0)
+    """Of the parts in `STATES` together: whole rule tables disagree less than their parts do."""
+
+    @property
+    def low(self) -> float:
+        """Bytes."""
+        return self.states[0] + sum(part.low for part in self.parts if part.name not in STATES)
+
+    @property
+    def high(self) -> float:
+        """Bytes."""
+        return self.states[1] + sum(part.high for part in self.parts if part.name not in STATES)
+
+
+_MOVING = ("gradients", "activations", "logits")
+"""What is made and freed in every step."""
+STATES = ("weights", "gradients", "master", "master gradients", "optimizer")
+
+
+def estimate(shape: Shape, count: float, work: Work, parts: float = 1.0) -> Estimate:
+    """Of a model of this shape with `count` parameters; `parts`: how many GPUs share each layer evenly."""
+    if work.task == "inference":
+        held = _inference(shape, count, work)
+        states = held[0].low, held[0].high
+    else:
+        held, states = _training(shape, count, work)
+    return beside(held, states, parts)
+
+
+def beside(held: Sequence[Part], states: tuple[float, float], parts: float = 1.0) -> Estimate:
+    """These parts, shared by `parts` GPUs, with what each process takes beside them."""
+    shared = [Part(p.name, p.low / parts, p.high / parts, p.note) for p in held if p.high]
+    moving = [p for p in shared if p.name in _MOVING]
+    slack, workspace, context = rules().fragmentation_percent, rules().workspace_mib, rules().context_mib
+    own = (
+        Part("fragmentation", *(sum(getattr(p, e) for p in moving) * getattr(slack, e) / 100 for e in ("low", "high"))),
+        Part("workspace", workspace.low * MIB, workspace.high * MIB),
+        Part("CUDA context", context.low * MIB, context.high * MIB),
+    )
+    return Estimate((*shared, *own), (states[0] / parts, states[1] / parts))
+
+
+def chosen(work: Work) -> tuple[Rule, ...]:
+    """The rule tables that apply. Raises KeyError for one that there is none of."""
+    found = tuple(rule for rule in rules().rules if work.rule in ("", rule.name))
+    if not found:
+        raise KeyError(work.rule)
+    return found
+
+
+def _training(shape: Shape, count: float, work: Work) -> tuple[list[Part], tuple[float, float]]:
+    trained = adapters(shape, work.lora) if work.lora else count
+    found = []
+    if work.lora:
+        found.append(_weights("frozen weights", shape, count, work.base or "bf16"))
+    for name in STATES:
+        each = [per_parameter(rule, work).get(name, 0.0) for rule in chosen(work)]
+        span = f"{min(each):g} to {max(each):g}" if min(each) != max(each) else f"{each[0]:g}"
+        found.append(Part(name, trained * min(each), trained * max(each), f"{span} bytes each"))
+    sums = [trained * sum(per_parameter(rule, work).values()) for rule in chosen(work)]
+    return [*found, *activations(shape, work)], (min(sums), max(sums))
+
+
+_LINEAR_ALONE = ("fp8", "int8", "int4", "nf4", "awq", "gptq")
+"""Types that only linear layers have: embeddings and the output stay in half precision."""
+
+
+def _weights(name: str, shape: Shape, count: float, dtype: str) -> Part:
+    size = size_of(dtype)
+    outer = shape.hidden * shape.vocab * (2 if shape.head and not shape.tied else 1)
+    kept = min(float(outer), count) if dtype in _LINEAR_ALONE else 0.0
+    held = (count - kept) * size + kept * 2
+    note = f"{8 * size:.4g} bits each" + (", embeddings in 16" if kept else "")
+    return Part(name, held, held, note)
+
+
+def per_parameter(rule: Rule, work: Work) -> dict[str, float]:
+    """Bytes per trained parameter by part, for the precision and the optimizer."""
+    own = states(rule, work.optimizer)
+    if work.dtype == "mixed":
+        return own
+    size = size_of(work.dtype)
+    of_states = own["optimizer"] * (size / 4 if work.optimizer != "adamw-8bit" else 1)
+    return {"weights": size, "gradients": size, "optimizer": of_states}
+
+
+def adapters(shape: Shape, rank: int) -> int:
+    """Parameters of LoRA's two matrices of this rank on each linear layer: rank x (inputs + outputs)."""
+    s = shape
+    attention = 2 * (s.hidden + s.query) + 2 * (s.hidden + s.key)
+    width = s.expert_ffn or s.ffn
+    forward = s.matrices * (s.hidden + width) * max(1, s.experts)
+    return rank * s.layers * (attention + forward)
+
+
+def activations(shape: Shape, work: Work) -> list[Part]:
+    """What the backward pass needs: of all layers, or with checkpointing their inputs and one layer."""
+    size = 4 if work.dtype == "fp32" else 2
+    tokens = work.sequence * work.batch
+    low, high = (tokens * of_layer(shape, work.sequence, size, flash) for flash in (True, False))
+    if work.checkpointing:
+        kept = tokens * shape.hidden * size * shape.layers
+        low, high = kept + low, kept + high
+    else:
+        low, high = low * shape.layers, high * shape.layers
+    rows = [Part("activations", low, high, "checkpointed" if work.checkpointing else "")]
+    if shape.head:
+        logits = tokens * shape.vocab
+        rows.append(Part("logits", logits * (size + 4), logits * (2 * size + 8), f"over {shape.vocab} tokens"))
+    return rows
+
+
+def of_layer(shape: Shape, sequence: int, size: int, flash: bool = False) -> float:
+    """Bytes per token that one layer keeps for the backward pass; `size`: bytes of an element."""
+    s, mask = shape, int(shape.dropout)
+    width = (s.expert_ffn or s.ffn) * max(1, s.active_experts) + s.shared_ffn
+    norms = 2 * s.hidden * size
+    attention = (s.hidden + s.query + 2 * s.key + s.query) * size + mask * s.hidden
+    scores = s.heads * 4 if flash else s.heads * sequence * (size + mask * (size + 1))
+    middle = (4 if s.gated else 2) * width * size
+    return norms + attention + scores + s.hidden * size + middle + mask * s.hidden
+
+
+def kv_bytes(shape: Shape, kv_dtype: str) -> float:
+    """Bytes of keys and values per token, of all layers."""
+    return 2 * shape.layers * shape.key * size_of(kv_dtype)
+
+
+def _inference(shape: Shape, count: float, work: Work) -> list[Part]:
+    tokens = work.batch * work.sequence
+    cache = tokens * kv_bytes(shape, work.kv_dtype)
+    widest = max(shape.hidden * 4, (shape.expert_ffn or shape.ffn) * (2 if shape.gated else 1))
+    step = 2 * work.batch, 2 * tokens  # one token of each request, or all of their prompts at once
+    low, high = (x * widest + work.batch * shape.vocab * 4 for x in step)
+    return [
+        _weights("weights", shape, count, work.dtype),
+        Part("KV cache", cache, cache, f"{tokens} tokens of {kv_bytes(shape, work.kv_dtype) / 1024:.0f} KiB"),
+        Part("activations", low, min(high, low + 2 * GIB), "of one step"),
+    ]

@@ -1,0 +1,114 @@
+"""What was asked, and the whole answer: the parts, the ladder, the largest that fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from .cards import Board
+from .ladder import Rung, ladder
+from .memory import Estimate, Part, Work, chosen, estimate, per_parameter
+from .shape import Shape
+from .solve import Solved, largest
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """count: parameters; fewest: the least there can be where the family is not known; guessed: the shape is a typical
+    one; board.memory: bytes, the share that may be used already taken."""
+
+    shape: Shape
+    count: float
+    fewest: float
+    name: str
+    work: Work
+    board: Board
+    share: float = 1.0
+    notes: tuple[str, ...] = ()
+    guessed: bool = False
+    solve: str = ""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """whole: all on one GPU; within: None where only the low ends do; first: the first rung that does for sure."""
+
+    whole: Estimate
+    within: bool | None
+    rungs: tuple[Rung, ...]
+    first: Rung | None
+    perhaps: Rung | None
+    solved: Solved | None
+
+    @property
+    def exit_code(self) -> int:
+        """0 it fits, as it is or in a way that is named (with --solve: some value does), 1 it does not, 3 it may."""
+        if self.solved is not None:
+            return 0 if self.solved.sure else 3 if self.solved.perhaps else 1
+        return 0 if self.first else 3 if self.perhaps else 1
+
+    def plain(self, q: Question) -> dict[str, Any]:
+        """For JSON: bytes, milliseconds, and the question."""
+        return {
+            "parameters": q.count,
+            "model": q.name,
+            "shape": q.shape,
+            "shape_guessed": q.guessed,
+            "work": q.work,
+            "gpus": q.board,
+            "fits": self.within,
+            "exit_code": self.exit_code,
+            "memory": {"low": self.whole.low, "high": self.whole.high, "parts": self.whole.parts},
+            "ways": [
+                {
+                    "name": rung.name,
+                    "low": rung.held.low,
+                    "high": rung.held.high,
+                    "fits": rung.within(q.board.memory),
+                    "sent_per_step": rung.sent,
+                    "link_gb_s": rung.link_gb_s,
+                    "ms_on_the_link": rung.ms,
+                    "what": rung.words,
+                }
+                for rung in self.rungs
+            ],
+            "first_that_fits": self.first.name if self.first else None,
+            "solved": self._solved(q),
+            "notes": q.notes,
+        }
+
+    def _solved(self, q: Question) -> dict[str, Any] | None:
+        if self.solved is None:
+            return None
+        return {"for": q.solve, "sure": self.solved.sure, "perhaps": self.solved.perhaps, "ended_by": self.solved.part}
+
+
+def answer(q: Question) -> Answer:
+    """Everything that the command prints."""
+    whole = estimate(q.shape, q.count, q.work)
+    if q.fewest < q.count:
+        few = estimate(q.shape, q.fewest, q.work)
+        both = zip(few.parts, whole.parts, strict=True)
+        parts = tuple(Part(most.name, min(least.low, most.low), most.high, most.note) for least, most in both)
+        whole = Estimate(parts, (few.states[0], whole.states[1]))
+    rungs = tuple(ladder(q.shape, q.count, q.work, q.board))
+    memory = q.board.memory
+    within = True if whole.high <= memory else None if whole.low <= memory else False
+    solved = None
+    if q.solve:
+        split = q.work.task == "inference" and q.shape.heads % q.board.count == 0
+        solved = largest(q.shape, q.count, q.work, memory, q.solve == "seq", q.board.count if split else 1)
+    return Answer(
+        whole=whole,
+        within=within,
+        rungs=rungs,
+        first=next((rung for rung in rungs if rung.within(memory)), None),
+        perhaps=next((rung for rung in rungs if rung.within(memory) is None), None),
+        solved=solved,
+    )
+
+
+def tables(q: Question) -> list[tuple[str, float, str]]:
+    """(school, bytes per trained parameter, why) of each rule table that applies; none for inference."""
+    if q.work.task == "inference":
+        return []
+    return [(rule.title, sum(per_parameter(rule, q.work).values()), rule.why) for rule in chosen(q.work)]

@@ -1,0 +1,77 @@
+"""Parameters counted in the headers of safetensors files: eight bytes of length, then JSON; the weights stay unread.
+
+Source: github.com/huggingface/safetensors, README, "Format": the header is at most 100 MB.
+"""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+_MOST_HEADER = 100_000_000
+_MOST_FILES = 2000
+_PACKED = ("qweight", "qzeros", "scales", "g_idx", "weight_scale", "absmax", "quant_map")
+
+
+class Unreadable(Exception):
+    """A file that cannot be read: one line that names it, exit 2."""
+
+
+class Header(Struct, frozen=True):
+    """What the files hold. dtypes: elements by type as the files name it."""
+
+    count: int
+    dtypes: dict[str, int]
+
+
+def headers(path: Path) -> Header | None:
+    """Elements of one safetensors file, or of all in a folder; None where there is none.
+
+    Raises Unreadable for a header that is cut, too long or no JSON, and for quantised weights: they are packed.
+    """
+    files = sorted(path.glob("*.safetensors"))[:_MOST_FILES] if path.is_dir() else [path]
+    if not files:
+        return None
+    sizes: dict[str, int] = {}
+    names: set[str] = set()
+    for file in files:
+        for name, entry in _header(file).items():
+            if name == "__metadata__":
+                continue
+            if name in names:  # a file of all weights beside its parts
+                continue
+            names.add(name)
+            if name.rpartition(".")[2] in _PACKED:
+                raise Unreadable(f"{file}: its weights are quantised and packed ({name}); give --params and --dtype")
+            dtype, size = _elements(file, name, entry)
+            sizes[dtype] = sizes.get(dtype, 0) + size
+    return Header(sum(sizes.values()), sizes)
+
+
+def _header(file: Path) -> dict[str, Any]:
+    try:
+        whole = file.stat().st_size
+        with file.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            if whole < 8 or length > min(_MOST_HEADER, whole - 8):
+                raise Unreadable(f"{file}: the header says {length} bytes, the file has {max(0, whole - 8)}")
+            found = json.loads(opened.read(length))
+    except OSError as error:
+        raise Unreadable(f"{file}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise Unreadable(f"{file}: its header is no JSON") from None
+    if not isinstance(found, dict):
+        raise Unreadable(f"{file}: its header is no object")
+    return found
+
+
+def _elements(file: Path, name: str, entry: Any) -> tuple[str, int]:
+    shape = entry.get("shape") if isinstance(entry, dict) else None
+    whole = isinstance(shape, list) and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
+    if not isinstance(shape, list) or not whole or len(shape) > 16 or not isinstance(entry.get("dtype"), str):
+        raise Unreadable(f"{file}: {name[:60]!r} has no shape")
+    return entry["dtype"], prod(shape)

@@ -1,0 +1,144 @@
+"""The answer of `gpudoctor fit` as lines: the verdict first, the parts, the ways, the largest that fits."""
+
+from __future__ import annotations
+
+from ..fit.memory import GIB
+from ..fit.question import Answer, Question, tables
+from .amounts import several
+from .lines import BLANK, Line, Span, line, wrap
+
+_TITLES = {"master": "fp32 copy of the weights", "master gradients": "fp32 copy of the gradients",
+           "optimizer": "optimizer states"}  # fmt: skip
+
+
+def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
+    """All of it, at most `width` columns."""
+    width = max(60, min(width, 100))
+    rows = wrap(f"{_amount(q.count)} parameters ({q.name})", width, style="bold")
+    rows += wrap(_work_words(q), width)
+    share = f", {100 * q.share:.0f} % of it to be used" if q.share < 1 else ""
+    memory = q.board.memory / q.share
+    rows += wrap(f"{q.board.count}x {q.board.name}: {_gib(memory)} each{share}", width)
+    rows += [row for note in q.notes for row in wrap(note, width, style="dim")]
+    rows += [BLANK, *_verdict(q, found, width), BLANK]
+    rows += [line(Span("Memory of one GPU that holds everything", "bold"))]
+    for part in found.whole.parts:
+        rows.append(_row(_TITLES.get(part.name, part.name), _range(part.low, part.high), part.note))
+    rows.append(_row("together", _range(found.whole.low, found.whole.high), _schools(q)))
+    if len(found.rungs) > 1:
+        rows += [BLANK, line(Span("Ways, the plainest first", "bold")), _way("", "each GPU", "sent", "time", "")]
+        for rung in found.rungs:
+            how = {True: "fits", None: "may fit", False: ""}[rung.within(q.board.memory)]
+            sent = _bytes(rung.sent) if rung.sent else ""
+            time = f"{_short(rung.ms)} ms" if rung.ms is not None else ""
+            rows.append(_way(rung.name, _range(rung.held.low, rung.held.high), sent, time, how))
+            rows += wrap(rung.words, width, "      ", style="dim")
+        per = "generated token" if q.work.task == "inference" else "step"
+        rows += wrap(
+            f"sent: bytes per {per} and GPU; time: of these bytes on the link at its full rate "
+            f"({_short(q.board.link_gb_s)} GB/s one way{_link_name(q)}), without what overlaps with computing.",
+            width,
+            style="dim",
+        )
+    return rows
+
+
+def _verdict(q: Question, found: Answer, width: int) -> list[Line]:
+    if found.solved is not None:
+        return _solved(q, found, width)
+    need = _range(found.whole.low, found.whole.high)
+    have = _gib(q.board.memory)
+    if found.within:
+        return wrap(f"It fits on one GPU: {need} of {have}.", width, first=Span("✓ ", "pass"), style="title")
+    if found.within is None:
+        rows = wrap(f"It may fit on one GPU: {need} of {have}.", width, first=Span("? ", "unknown"), style="title")
+    else:
+        rows = wrap(f"It does not fit on one GPU: {need} of {have}.", width, first=Span("✗ ", "fail"), style="title")
+    if found.first is not None:
+        held = _range(found.first.held.low, found.first.held.high)
+        words = f"The first way that fits: {found.first.name}, {held} on each GPU ({found.first.words})."
+        rows += wrap(words, width, "  ", first=Span("✓ ", "pass"))
+    elif found.perhaps is not None:
+        held = _range(found.perhaps.held.low, found.perhaps.held.high)
+        rows += wrap(f"Nothing here fits for sure; {found.perhaps.name} may: {held} on each GPU.", width, "  ")
+    elif found.within is False:
+        least = min(found.rungs, key=lambda rung: rung.held.low)
+        count = -(-least.held.low * q.board.count // q.board.memory) if least.name != "none" else 0
+        more = f" About {count:.0f} such GPUs would hold it." if count > q.board.count else ""
+        words = f"No way here fits: the least is {least.name} with {_gib(least.held.low)} on each GPU.{more}"
+        rows += wrap(words, width, "  ")
+    return rows
+
+
+def _solved(q: Question, found: Answer, width: int) -> list[Line]:
+    solved = found.solved
+    assert solved is not None
+    what = {"batch": "sequences on each GPU", "seq": "tokens in a sequence", "concurrency": "requests at once"}[q.solve]
+    spread = f"{solved.sure}" if solved.sure == solved.perhaps else f"{solved.sure} to {solved.perhaps}"
+    if not solved.perhaps:
+        words = f"Not even one fits: {_gib(solved.at.low)} of {_gib(q.board.memory)}."
+        return wrap(words, width, first=Span("✗ ", "fail"), style="title")
+    words = f"{spread} {what}; what ends it: {_TITLES.get(solved.part, solved.part)}."
+    return wrap(words, width, first=Span("✓ ", "pass"), style="title")
+
+
+def _work_words(q: Question) -> str:
+    w = q.work
+    if w.task == "inference":
+        requests = several(w.batch, "request")
+        return f"inference, weights in {w.dtype}, {requests} of {w.sequence} tokens, KV cache in {w.kv_dtype}"
+    how = f"adapters of rank {w.lora} on weights in {w.base or 'bf16'}, " if w.lora else ""
+    kind = "mixed precision" if w.dtype == "mixed" else w.dtype
+    spare = ", checkpointing" if w.checkpointing else ""
+    return f"training, {how}{kind}, {w.optimizer}, {w.batch} x {w.sequence} tokens on each GPU{spare}"
+
+
+def _schools(q: Question) -> str:
+    found = sorted(tables(q), key=lambda row: row[1])
+    if not found or q.work.dtype != "mixed":
+        return ""
+    low, high = found[0], found[-1]
+    if low[1] == high[1]:
+        return f"{low[1]:g} bytes a parameter ({low[0]})"
+    return f"{low[1]:g} ({low[0]}) to {high[1]:g} ({high[0]}) bytes a parameter"
+
+
+def _link_name(q: Question) -> str:
+    board = q.board
+    return ", NVLink" if board.nvlink_gb_s and board.link_gb_s == board.nvlink_gb_s else ", PCIe"
+
+
+def _row(name: str, amount: str, note: str) -> Line:
+    return line(f"  {name:<28}{amount:>20}", Span(f"   {note}" if note else "", "dim"))
+
+
+def _way(name: str, each: str, sent: str, time: str, how: str) -> Line:
+    return line(f"  {name:<28}{each:>20}{sent:>10}{time:>12}  ", Span(how, "pass" if how == "fits" else "unknown"))
+
+
+def _amount(count: float) -> str:
+    for size, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if count >= size:
+            return f"{count / size:.4g} {name}"
+    return f"{count:.0f}"
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def _gib(size: float) -> str:
+    return f"{_figures(size / GIB)} GiB"
+
+
+def _figures(gib: float) -> str:
+    return f"{gib:.0f}" if gib >= 100 else f"{gib:.1f}" if gib >= 0.95 else f"{gib:.2f}"
+
+
+def _range(low: float, high: float) -> str:
+    one, two = _figures(low / GIB), _figures(high / GIB)
+    return f"{one} GiB" if one == two else f"{one} to {two} GiB"
+
+
+def _bytes(size: float) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"

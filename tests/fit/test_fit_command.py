@@ -1,0 +1,164 @@
+"""`gpudoctor fit` as a user calls it: real files, real exit codes, one clear line for what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from doctor.fit.shape import parameters
+
+from ..cli.command import gpudoctor, save
+from ..healthy import healthy
+from ..rows import for_each
+from .test_published_numbers import LLAMA_31_8B
+
+CONFIG = {
+    "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "torch_dtype": "bfloat16",
+    "tie_word_embeddings": False, "max_position_embeddings": 131072,
+}  # fmt: skip
+
+
+def model(folder: Path, config: Any = CONFIG, weights: bytes | None = None) -> Path:
+    """A model's folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    if weights is not None:
+        (folder / "model.safetensors").write_bytes(weights)
+    return folder
+
+
+def header(tensors: dict[str, Any], length: int | None = None) -> bytes:
+    """A safetensors file without its weights."""
+    text = json.dumps(tensors).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text
+
+
+def asked(*arguments: object) -> dict[str, Any]:
+    """The answer in JSON."""
+    done = gpudoctor("fit", *map(str, arguments), "--format", "json")
+    assert done.returncode in (0, 1, 3), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["exit_code"] == done.returncode
+    return found
+
+
+def refused(code: int, *arguments: object) -> str:
+    """The one line of a refusal."""
+    done = gpudoctor("fit", *map(str, arguments))
+    assert done.returncode == code and not done.stdout, done.stdout
+    (line,) = done.stderr.decode().splitlines()
+    return line
+
+
+def test_a_config_gives_the_model_to_the_last_parameter(tmp_path: Path) -> None:
+    found = asked(model(tmp_path / "m"), "--gpus", "H200")
+    assert found["parameters"] == parameters(LLAMA_31_8B) and not found["notes"]
+    assert found["shape"]["kv_heads"] == 8
+
+
+def test_headers_of_weights_are_counted_and_beat_the_config(tmp_path: Path) -> None:
+    tensors = {"a": {"dtype": "BF16", "shape": [1000, 3000], "data_offsets": [0, 6_000_000]}, "__metadata__": {}}
+    found = asked(model(tmp_path / "m", weights=header(tensors) + b"\0" * 8), "--gpus", "H200")
+    assert found["parameters"] == 3_000_000
+    assert "its weights" in found["notes"][0], "and the difference is shown"
+
+
+def test_the_first_way_that_fits_is_named_and_decides_the_exit_code() -> None:
+    found = asked("--params", "10e9", "--gpus", "8xA100-40GB")
+    assert found["fits"] is False and found["first_that_fits"] == "ZeRO 3 / FSDP" and found["exit_code"] == 0
+    assert asked("--params", "175e9", "--gpus", "8xA100-40GB")["exit_code"] == 1
+    assert asked("--params", "125M", "--gpus", "T4")["fits"] is True
+
+
+def test_the_largest_batch_fits_and_one_more_does_not() -> None:
+    words = ("--params", "1.3B", "--gpus", "A100-80GB", "--seq", 1024)
+    most = asked(*words, "--solve", "batch")["solved"]
+    assert most["ended_by"] == "activations" and 0 < most["sure"] <= most["perhaps"]
+    assert asked(*words, "--batch", most["sure"])["fits"] is True
+    assert asked(*words, "--batch", most["sure"] + 1)["fits"] is not True
+    assert asked(*words, "--batch", most["perhaps"] + 1)["fits"] is False
+
+
+def test_requests_at_once_end_with_the_kv_cache_and_more_memory_may_be_used() -> None:
+    words = ("--params", "7B", "--task", "inference", "--gpus", "A10", "--solve", "concurrency")
+    some, more = (asked(*words, *share)["solved"] for share in ((), ("--gpu-memory-utilization", "0.95")))
+    assert some["ended_by"] == "KV cache" and 0 < some["sure"] < more["sure"]
+
+
+def test_the_gpus_of_a_report_are_taken_with_what_is_free(tmp_path: Path) -> None:
+    found = asked("--params", "1B", "--from", save(tmp_path, healthy()))
+    assert found["gpus"]["count"] == 1 and found["gpus"]["memory"] > 1 << 33
+
+
+def test_the_page_says_each_part_and_never_a_bare_number() -> None:
+    text = gpudoctor("fit", "--params", "7B", "--gpus", "A100-80GB").stdout.decode()
+    for words in ("does not fit on one GPU", "optimizer states", "16 (ZeRO) to 20 (SageMaker)", "CUDA context", "GiB"):
+        assert words in text, words
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@for_each(
+    ("config", "code", "words"),
+    [
+        ({**CONFIG, "model_type": "mamba"}, 3, "state space models have no formula"),
+        ({**CONFIG, "hidden_size": "wide"}, 2, "hidden_size is 'wide', a whole number is expected"),
+        ({**CONFIG, "hidden_size": None}, 2, "hidden_size is not there"),
+        ({**CONFIG, "num_hidden_layers": 10**15}, 2, "a whole number is expected"),
+        ({**CONFIG, "num_attention_heads": 0}, 2, "num_attention_heads is not there"),
+        ([], 2, "an object is expected"),
+    ],
+)
+def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, words: str) -> None:
+    assert words in refused(code, model(tmp_path / "m", config), "--gpus", "H200")
+
+
+@for_each(
+    ("weights", "words"),
+    [
+        (b"\xff" * 7 + b"\x7f" + b"{}", "the header says"),
+        (b"\0\0", "the header says"),
+        (header({}, length=1 << 63), "the header says"),
+        (header({"a": {"dtype": "F32", "shape": [-1]}}), "has no shape"),
+        (header({"a": 3}), "has no shape"),
+        (header({"x.qweight": {"dtype": "I32", "shape": [8, 8]}}), "quantised and packed"),
+        ((5).to_bytes(8, "little") + b"[1,2]", "is no object"),
+        ((5).to_bytes(8, "little") + b"{{{{{", "is no JSON"),
+    ],
+)
+def test_a_header_that_cannot_be_used(tmp_path: Path, weights: bytes, words: str) -> None:
+    assert words in refused(2, model(tmp_path / "m", weights=weights), "--gpus", "H200")
+
+
+def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: Path) -> None:
+    plain = asked(model(tmp_path / "a"), "--gpus", "H200")
+    other = asked(model(tmp_path / "b", {**CONFIG, "model_type": "newest"}), "--gpus", "H200")
+    assert "is not known" in other["notes"][0]
+    assert other["memory"]["low"] < plain["memory"]["low"] and other["memory"]["high"] >= plain["memory"]["high"]
+
+
+@for_each(
+    ("arguments", "code", "words"),
+    [
+        ("--gpus H200", 2, "say which model"),
+        ("--params 7B --gpus H100", 2, "say which"),
+        ("--params 7B --gpus MI300X", 3, "is not listed"),
+        ("--params 7B --gpus 0xH200", 2, "name GPUs"),
+        ("--params 7B --gpus A100-SXM4-40GB:9g.9gb", 2, "has no MIG profile"),
+        ("--params many --gpus H200", 2, "a number of parameters is expected"),
+        ("--params 1e30 --gpus H200", 2, "a number of parameters is expected"),
+        ("/nowhere/at/all --gpus H200", 2, "there is no such file"),
+        ("--params 7B --gpus H200 --dtype q4_k_m", 2, "is for inference"),
+        ("--params 7B --gpus H200 --base nf4", 2, "--lora"),
+        ("--params 7B --gpus H200 --task inference --lora 8", 2, "are for a training"),
+        ("--params 7B --gpus H200 --solve concurrency", 2, "is for --task inference"),
+    ],
+)
+def test_what_contradicts_itself_or_is_not_known(arguments: str, code: int, words: str) -> None:
+    assert words in refused(code, *arguments.split())
+
+
+def test_a_model_of_1e15_parameters_has_an_answer() -> None:
+    found = asked("--params", "1e15", "--gpus", "8xH200")
+    assert found["exit_code"] == 1 and found["first_that_fits"] is None
