@@ -44,9 +44,9 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each device with a wrong result, through libcuda alone or through torch."""
+    found_by = measured(s)
     from ..findings.measured_results import not_compared
 
-    found_by = measured(s)
     drivers, proofs = known(found_by.driver) or (), known(found_by.torch) or ()
     pairs = known(found_by.pairs) or ()
     done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
