@@ -87,7 +87,7 @@ PROVE = (
     Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
     Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=(*_FORMATS, "html", "svg")),
-    Flag(("--plot",), "plot", "text", "Also draw roofline and batch sweep into this .svg or .html file.", "FILE"),
+    Flag(("--plot",), "plot", "text", "Also draw what was measured into this .svg or .html file.", "FILE"),
     _OUTPUT,
     _VERBOSE,
     _ASCII,

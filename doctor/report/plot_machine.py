@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..findings.measured_siblings import slower
 from ..judge.report import Report
 from ..snapshot import known
@@ -41,26 +43,32 @@ def speeds(report: Report) -> dict[tuple[str, str], float]:
     return {(p.source, p.target): gb_s for p in pairs if (gb_s := known(p.gb_s)) and 0 < gb_s < 1e6}
 
 
-def render_machine(report: Report) -> str:
-    """The picture; empty where fewer than two GPUs were measured."""
+def machine_parts(report: Report) -> list[tuple[Callable[[Drawing], None], float]]:
+    """What draws each part, 1104 pixels wide, and its height; none where fewer than two GPUs were measured."""
     names, found, between = gpus(report), columns(report), speeds(report)
-    if len(names) < 2 or not (found or between):
-        return ""
-    d = Drawing("machine")
-    y = 8.0
+    if len(names) < 2:
+        return []
+    parts: list[tuple[Callable[[Drawing], None], float]] = []
     if found:
-        tall = _TOP + _ROW * len(names) + 40
-        d.move(_MARGIN, y)
-        _siblings(d, report, names, found)
-        d.end()
-        y += tall
+        parts.append((lambda d: _siblings(d, report, names, found), _TOP + _ROW * len(names) + 40))
     if between:
         ends = [name for name in names if any(name in pair for pair in between)]
+        parts.append((lambda d: _links(d, report, ends, between), 96 + _CELL * 0.6 * len(ends) + 20))
+    return parts
+
+
+def render_machine(report: Report) -> str:
+    """The picture; empty where there is none."""
+    d, y = Drawing("machine"), 8.0
+    parts = machine_parts(report)
+    for index, (draw, tall) in enumerate(parts):
         d.move(_MARGIN, y)
-        _links(d, report, ends, between)
+        if index:
+            d.line(0, 0, WIDTH - 2 * _MARGIN, 0, GRID)
+        draw(d)
         d.end()
-        y += 96 + _CELL * 0.6 * len(ends) + 20
-    return d.svg(WIDTH, y, f"{len(names)} GPUs side by side")
+        y += tall
+    return d.svg(WIDTH, y, f"{len(gpus(report))} GPUs side by side") if parts else ""
 
 
 def _siblings(d: Drawing, report: Report, names: list[str], found: list[list[Rate]]) -> None:
@@ -102,7 +110,6 @@ def _links(d: Drawing, report: Report, names: list[str], between: dict[tuple[str
         if finding.id == "gpu-link-slow"
         for pair in finding.facts.get("pairs", ())
     }
-    d.line(0, 0, WIDTH - 2 * _MARGIN, 0, GRID)
     d.text(0, 26, "Copies between GPUs, GB/s", 15, bold=True)
     d.text(
         0,

@@ -13,6 +13,7 @@ from .plot_matmul import LOW
 from .svg import AXIS, GRID, INK, MUTED, Drawing, shorten, text_width
 
 WIDTH, _MARGIN, _TOP, _TALL, _FOOT, _BETWEEN = 1160.0, 28.0, 92.0, 190.0, 50.0, 34.0
+HEIGHT = _TOP + _TALL + _FOOT + 8
 _COLOURS = ("#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#999933", "#7a5195", "#8c6d1f", "#5b7f95")
 """Of GPUs that keep their speed; one that does not is drawn in the colour of what is low."""
 _FALLS = -10.0
@@ -32,16 +33,33 @@ _PANELS: tuple[tuple[str, Callable[[SoakPoint], float | None], bool], ...] = (
 
 
 def render_soak(report: Report) -> str:
-    """The picture; empty where no load was sustained for two points or more."""
-    points = [p for p in known(report.snapshot.measured.soak) or () if 0 < p.rate < 1e9 and 0 <= p.at_s < 1e7]
-    names = [name for name in dict.fromkeys(p.device for p in points) if sum(p.device == name for p in points) > 1]
-    if not names:
+    """The picture; empty where there is none."""
+    if not has_soak(report):
         return ""
+    d = Drawing("soak")
+    d.move(_MARGIN, 8)
+    draw_soak(d, report)
+    d.end()
+    return d.svg(WIDTH, HEIGHT, "Sustained load")
+
+
+def has_soak(report: Report) -> bool:
+    """Whether some load was sustained for two points or more."""
+    return bool(_loaded(report)[1])
+
+
+def _loaded(report: Report) -> tuple[list[SoakPoint], list[str]]:
+    """All points, and the devices that have two or more."""
+    points = [p for p in known(report.snapshot.measured.soak) or () if 0 < p.rate < 1e9 and 0 <= p.at_s < 1e7]
+    return points, [n for n in dict.fromkeys(p.device for p in points) if sum(p.device == n for p in points) > 1]
+
+
+def draw_soak(d: Drawing, report: Report) -> None:
+    """Draws 1104 pixels wide and HEIGHT tall, from the origin on."""
+    points, names = _loaded(report)
     falling = {course.device for course in courses(report.snapshot.measured) if course.percent <= _FALLS}
     shades = {n: LOW if n in falling else _COLOURS[i % len(_COLOURS)] for i, n in enumerate(names)}
     seconds = max(p.at_s + p.seconds for p in points)
-    d = Drawing("soak")
-    d.move(_MARGIN, 8)
     d.text(0, 22, f"Sustained load, {number(seconds)} s", 15, bold=True)
     d.text(0, 40, "A line for each GPU; orange: more than 10 % slower at the end than at first.", 11, MUTED)
     at = 0.0
@@ -59,8 +77,6 @@ def render_soak(report: Report) -> str:
         unit = f", {points[0].what} {points[0].unit}" if title == "Rate" else ""
         _panel(d, title + unit, [p for p in points if p.device in shades], value, from_zero, seconds, wide, shades)
         d.end()
-    d.end()
-    return d.svg(WIDTH, _TOP + _TALL + _FOOT + 8, "Sustained load")
 
 
 def _panel(

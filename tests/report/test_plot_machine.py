@@ -29,7 +29,7 @@ from ..proof.stories import BOARDS, changed, proven, rates
 from .measured_mutants import by_an_enemy, with_holes
 from .measured_samples import told, two_gpus
 from .samples import LAYERS
-from .test_plot_svg import SVG, texts
+from .test_plot_svg import SVG, stand_apart, texts
 
 BAR = f'stroke="{INK}" stroke-width="1.2"'
 
@@ -133,6 +133,23 @@ def test_the_course_of_a_load_is_drawn_for_each_gpu() -> None:
     page = render_html(soaked())
     assert "Sustained load, 600 s" in page and "518 TFLOP/s at last (-30 %)" in page
     assert "Sustained load" in render_terminal(soaked(), LAYERS, Display()) and render_soak(sick()) == ""
+
+
+def test_one_file_draws_every_gpu() -> None:
+    """`--plot figures.svg`: side by side, the load, the first as it is alone, and the products of all others."""
+    shown = report(sick().snapshot.replace({"measured.soak": soaked().snapshot.measured.soak}))
+    root = ElementTree.fromstring(render_svg(shown))
+    labels = texts(root)
+    stand_apart(labels)
+    words = [t.words for t in labels]
+    assert {"GPUs side by side", "Copies between GPUs, GB/s", "Sustained load, 600 s", "Roofline"} <= set(words)
+    names = [t for t in labels if t.words.startswith("cuda:") and "H200" in t.words]
+    assert [t.words for t in names] == [f"cuda:{n}, NVIDIA H200" for n in range(8)]
+    assert len({round(t.left) for t in names[1:]}) == 2 and words.count("Matrix product") == 8
+    bars = [r for r in root.iter(f"{SVG}rect") if (r.findtext(f"{SVG}title") or "").startswith("bf16: 379 TFLOP/s")]
+    assert [bar.get("fill") for bar in bars] == [LOW], "cuda:5 alone is at half speed"
+    alone = texts(ElementTree.fromstring(render_svg(shown, "cuda:5")))
+    assert "GPUs side by side" not in {t.words for t in alone} and "NVIDIA H200" in {t.words for t in alone}
 
 
 def test_two_gpus_of_a_sample() -> None:
