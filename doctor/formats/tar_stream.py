@@ -147,7 +147,12 @@ def _fields(block: bytes) -> _Fields:
     if len(block) < _BLOCK:
         raise TarError("it ends inside a header")
     name, size, check, kind, target, magic, prefix = _HEADER.unpack_from(block)
-    if sum(block) - sum(check) + 256 != _number(check) and not _signed(block, _number(check)):
+    total = sum(block) - sum(check) + 256
+    try:
+        expected = _number(check)
+    except TarError:
+        expected = -1
+    if total != expected and not _signed(block, expected):
         raise TarError("a header does not agree with its check sum")
     folder = prefix.split(b"\0", 1)[0] if magic[:6] == b"ustar\0" else b""
     full = name.split(b"\0", 1)[0]

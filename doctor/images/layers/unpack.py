@@ -146,12 +146,16 @@ def _zstandard(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
     decoder = zstandard.ZstdDecompressor(max_window_size=1 << _MAX_WINDOW_LOG)
     source: Any = _File(raw)
     reader = decoder.stream_reader(source, read_size=PIECE, read_across_frames=True)
+    out = b""
     while True:
+        before = out
         try:
             out = reader.read(PIECE)
         except zstandard.ZstdError as error:
             raise _damaged(download, "zstd", str(error)) from None
         if not out:
+            if not before:
+                raise _damaged(download, "zstd", "it ends too early")
             return
         yield out
 
