@@ -76,7 +76,11 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
     found = []
     sass, ptx = known(s.torch.sass), known(s.torch.ptx)
     if sass is not None and (sass or ptx):
-        found.append(Code("machine code in torch's libraries", sass, ptx or (), True))
+        listed = s.witnesses.get("torch.sass", ()) == ("TORCH_CUDA_ARCH_LIST",)
+        words = (
+            "the list that it was built with (TORCH_CUDA_ARCH_LIST)" if listed else "machine code in torch's libraries"
+        )
+        found.append(Code(words, sass, ptx or (), not listed, "list" if listed else "bytes"))
     for witness, names in (
         ("torch.cuda.get_arch_list()", known(s.torch_run.arch_list)),
         ("the list in libtorch_python.so", known(s.torch.arch_text)),

@@ -17,6 +17,8 @@ from .record import Record
 
 PREFIX = "NVIDIA_REQUIRE_"
 _MAX_LENGTH = 1 << 16
+_MOST = 32
+"""Requirements that libnvidia-container takes."""
 
 
 class RequireGpu(Record):
@@ -67,6 +69,8 @@ def requirements(environment: Mapping[str, str]) -> List[Tuple[str, str]]:
 
 def evaluate_libnvidia_container(found: Sequence[Tuple[str, str]], host: RequireHost) -> RequireResult:
     """As ``nvidia-container-cli configure --require`` answers."""
+    if len(found) > _MOST:
+        return RequireResult(False, found[_MOST][0], "", "too many requirements: over %d" % _MOST)
     if host.gpus is None:
         gpus: Sequence[Optional[RequireGpu]] = (RequireGpu(None, None),)
     else:
@@ -110,6 +114,8 @@ def _alternatives(name: str, text: str, host: RequireHost, gpu: Optional[Require
                 return RequireResult(None if is_open else False, name, term, "" if is_open else str(error))
             if seen[-1] is False:
                 break
+        if term and not seen:  # commas alone: the hook stops here, with what it found before
+            break
         if seen:
             answers.append((term, _conjunction(seen)))
         if answers and answers[-1][1] is True:

@@ -6,10 +6,13 @@ Facts are None where we do not know them; the answer is then None.
 from __future__ import annotations
 
 import re
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from .lazy import lazy
 
+_BUFFER = 128
+_TOO_LARGE = (1 << 64) - 1
+_NO_VERSION = lazy(r"[^0-9.]")
 _OPERATOR_CHARACTERS = "<>=!"
 _HOOK_OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 _TOOLKIT_OPERATORS = ("!=", "<=", ">=", "=", "<", ">")
@@ -44,13 +47,21 @@ def hook_condition(
     if name == "brand":
         if operator not in ("=", "!="):
             raise RequireError("a brand can only be = or !=")
-        return None if brand is None else (brand.lower() == value.lower()) == (operator == "=")
+        if brand is None:
+            return None
+        return _reported((brand.lower() == value.lower()) == (operator == "="), name, operator, value)
     fact = {"cuda": cuda, "driver": driver, "arch": arch}[name]
     if fact is None:
         return None
-    left, right = _dotted(fact), _dotted(value)
-    width = max(len(left), len(right))
-    return _compare(_sign(left + [0] * (width - len(left)), right + [0] * (width - len(right))), operator)
+    answer = _compare(_dotted_sign(fact, value), operator)
+    return _reported(answer, condition[: len(condition) - len(rest)], operator, value)
+
+
+def _reported(answer: bool, name: str, operator: str, value: str) -> bool:
+    """The tool writes a condition that does not hold into 128 characters, and refuses one that is longer."""
+    if not answer and len("%s %s %s" % (name, operator, value)) >= _BUFFER:
+        raise RequireError("over %d characters: %s" % (_BUFFER - 1, name[:80]))
+    return answer
 
 
 def toolkit_error(expression: str) -> str:
@@ -110,11 +121,22 @@ def _toolkit_operator(rest: str) -> Tuple[str, str]:
     return operator, rest[len(operator) :]
 
 
-def _dotted(text: str) -> List[int]:
-    parts = [part for part in text.split(".") if part]
-    if not parts or text.startswith(".") or not all(p.isascii() and p.isdecimal() and len(p) < 19 for p in parts):
-        raise RequireError("invalid version: %s" % text[:80])
-    return [int(part) for part in parts]
+def _dotted_sign(left: str, right: str) -> int:
+    """-1, 0 or 1 of two dotted numbers, field by field until they differ: what stands behind is not read."""
+    for text in (left, right):
+        if _NO_VERSION.search(text):
+            raise RequireError("invalid version: %s" % text[:80])
+    while left and right:
+        pair = []
+        for text in (left, right):
+            digits = text[: len(text) - len(text.lstrip("0123456789"))]
+            if not digits or int(digits.lstrip("0")[:40] or "0") >= _TOO_LARGE:
+                raise RequireError("invalid version: %s" % text[:80])
+            pair.append(int(digits.lstrip("0") or "0"))
+        if pair[0] != pair[1]:
+            return _sign(pair[0], pair[1])
+        left, right = (text.lstrip("0123456789").lstrip(".") for text in (left, right))
+    return int(left.strip(".0") != "") - int(right.strip(".0") != "")
 
 
 def _sign(left: Any, right: Any) -> int:

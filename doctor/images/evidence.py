@@ -56,6 +56,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     python: str = ""
     arch_list: tuple[str, ...] = ()
     """TORCH_CUDA_ARCH_LIST, where the image's own torch was built with it (NVIDIA's PyTorch)."""
+    compat: tuple[str, str, str] | None = None
+    """A cuda-compat that is inside: path of its libcuda, its driver version ("": not told), its CUDA version."""
     os_id: str = ""
     os_version: str = ""
     musl: bool = False
@@ -82,6 +84,7 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> 
         stated_torch_source=where,
         python=_python(env, [made.text for made in lines]),
         arch_list=tuple(env.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()) if own else (),
+        compat=_compat(env, [made.text for made in lines if made.instruction == "RUN"]),
         os_id=labels.get("org.opencontainers.image.ref.name", "") if _is_os(labels) else "",
         os_version=labels.get("org.opencontainers.image.version", "") if _is_os(labels) else "",
         musl=any("alpine-minirootfs" in made.text for made in lines),
@@ -156,6 +159,18 @@ def _of_spdx(spdx: Mapping[str, Any], m: Matrix, image: Image) -> TorchEvidence 
                 kind = "cuda" if tag else "cpu" if parts.local.startswith("cpu") else ""
                 source = "the SPDX attestation that was built with it"
                 return _built(version, tag, kind, source, image, m, not parts.local)
+    return None
+
+
+def _compat(env: Mapping[str, str], lines: Sequence[str]) -> tuple[str, str, str] | None:
+    """NVIDIA's own images name its folder and driver; those of nvidia/cuda its package, in a variable or a command."""
+    if env.get("_CUDA_COMPAT_PATH") and env.get("CUDA_VERSION"):
+        cuda = ".".join(env["CUDA_VERSION"].split(".")[:2])
+        return f"{env['_CUDA_COMPAT_PATH']}/lib/libcuda.so.1", env.get("CUDA_DRIVER_VERSION", ""), cuda
+    for text in (env.get("NV_CUDA_COMPAT_PACKAGE", ""), *reversed(lines)):
+        if found := re.search(r"\bcuda-compat-(\d{2})-(\d)\b", text):
+            cuda = f"{found[1]}.{found[2]}"
+            return f"/usr/local/cuda-{cuda}/compat/libcuda.so.1", "", cuda
     return None
 
 

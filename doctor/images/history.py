@@ -66,7 +66,9 @@ def _read(line: str) -> tuple[str, str, dict[str, str]]:
 def _pairs(text: str) -> dict[str, str]:
     """`A=1 B=two words C=3` as history has it: without quotes, so a value ends where the next name begins."""
     found = list(re.finditer(r"(?:^|\s)([A-Za-z_]\w{0,80})=", text))
-    ends = [one.start() for one in found[1:]] + [len(text)]
+    if not found:
+        return {}
+    ends = [*(one.start() for one in found[1:]), len(text)]
     return {one[1]: text[one.end() : end].strip().strip("\"'") for one, end in zip(found, ends, strict=True)}
 
 

@@ -8,6 +8,7 @@ from ..patient.env_names import pick
 from ..snapshot import (
     ABSENT,
     NOT_ASKED,
+    CompatLibrary,
     Container,
     Environment,
     EnvVar,
@@ -51,11 +52,27 @@ def snapshot_of(image: Image, found: Evidence, kind: ContainerKind = "docker") -
             image_cuda=found.env.get("CUDA_VERSION"),
             image_torch=found.stated_torch or None,
             image_torch_source=found.stated_torch_source or ABSENT,
-            compat=_NO_LAYER,
+            compat=_compat(found),
         ),
         python=Python(patient=Environment(version=found.python or _NO_LAYER)),
         torch=_torch(found),
         witnesses=_witnesses(found),
+    )
+
+
+def _compat(found: Evidence) -> tuple[CompatLibrary, ...] | Missing:
+    if found.compat is None:
+        return _NO_LAYER
+    path, version, cuda = found.compat
+    return (
+        CompatLibrary(
+            path=path,
+            version=version or _NO_LAYER,
+            cuda_version=cuda,
+            host_branches=_NO_LAYER,
+            brand_ids=_NO_LAYER,
+            loads=_NO_LAYER,
+        ),
     )
 
 

@@ -23,7 +23,6 @@ Label: TypeAlias = Literal["none", "agrees", "stricter", "looser", "unknown"]
 _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-gpu", "driver-dropped-gpu",
             "open-kernel-module-required", "cpu-only-torch", "torch-build-for-other-vendor")  # fmt: skip
 """Findings after which no driver version helps, or none of this torch's code runs."""
-_REQUIRE = "container-require-cuda-unsatisfied"
 
 
 class ImageAbout(Struct, frozen=True, kw_only=True):
@@ -109,20 +108,28 @@ def lowest_driver(m: Matrix, cuda: str) -> str:
 
 def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Policy) -> tuple[HostAnswer, Report]:
     """The answer for one host, and the whole report of both together."""
-    both = with_compat(join(image, host), m)
+    both = join(image, host)
+    cuda, what = needed(image)
+    driver = known(both.driver.version) or ""
+    if cuda and driver and m.driver_for_cuda(driver, cuda).grade == "needs-forward-compat":
+        both = with_compat(both, m)
     report = judge(both, m, policy)
     gpus = tuple(known(g.name) or f"compute capability {known(g.compute_capability)}" for g in known(both.gpus) or ())
-    cuda, what = needed(image)
     grade, forward, why = _graded(both, m, cuda, what, report)
     answer, lowest = _requirement(both, m), _lowest_here(both, m, cuda)
-    label, words = _label(answer, grade, what, lowest)
-    open_ = grade == "forward-compat" and report.verdict != "fail" and not _compat_loads(both)
+    verdict = _verdict(report, grade, forward, _compat_loads(both))
+    by_driver = m.driver_for_cuda(driver, cuda).grade if cuda and driver else "unknown"
+    if by_driver == "needs-forward-compat" and verdict == "pass":
+        by_driver = "native"  # the image's own libcuda serves
+    label, words = _label(answer, by_driver, what, lowest)
+    if verdict in ("pass", "warn") and _code_unknown(both, report):
+        verdict, why = "unknown", f"{why}; whether its torch has code for this GPU is not in the image's config"
     return (
         HostAnswer(
             host=name,
-            driver=known(both.driver.version) or "",
+            driver=driver,
             gpus=gpus,
-            verdict=_verdict(report, grade, open_),
+            verdict=verdict,
             grade=grade,
             forward_compat=forward,
             why=why,
@@ -163,12 +170,20 @@ def _compat_loads(s: Snapshot) -> bool:
     return any(one.loads is True for one in known(s.container.compat) or ())
 
 
-def _verdict(report: Report, grade: Grade, why_unknown: bool) -> Verdict:
-    if report.verdict == "fail" or grade == "impossible":
+def _verdict(report: Report, grade: Grade, forward: str, compat_loads: bool) -> Verdict:
+    """The judge's, but that a driver which the matrix finds too old for what is inside is no success."""
+    if report.verdict == "fail" or grade == "impossible" or forward in ("not-on-this-gpu", "not-on-this-driver"):
         return "fail"
-    if report.verdict == "unknown" or grade == "unknown" or why_unknown:
+    if report.verdict == "unknown" or grade == "unknown" or (forward and not (compat_loads and forward == "possible")):
         return "unknown"
     return report.verdict
+
+
+def _code_unknown(s: Snapshot, report: Report) -> bool:
+    """Whether torch is named, GPUs are too, and nobody can say whether the one has code for the other."""
+    if known(s.torch.version) is None or not known(s.gpus):
+        return False
+    return any(one.id in _NO_CODE[:2] and one.status == "unknown" for one in report.checks)
 
 
 def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tuple[Grade, str, str]:
@@ -216,13 +231,13 @@ def _requirement(s: Snapshot, m: Matrix) -> Required | None:
     return None if isinstance(answer, Missing) else answer
 
 
-def _label(answer: Required | None, grade: Grade, what: str, lowest: str) -> tuple[Label, str]:
-    """What the image asks of the driver against what it really needs, on this host."""
+def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> tuple[Label, str]:
+    """What the image asks of the driver against what the driver's grade says of what is inside, on this host."""
     if answer is None:
         return "none", ""
-    if answer.hook.satisfied is None or grade == "unknown":
+    if answer.hook.satisfied is None or by_driver == "unknown":
         return "unknown", ""
-    runs = grade in ("native", "minor-version")
+    runs = by_driver in ("native", "minor-version")
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
         text = f"{answer.hook.variable} asks for {term}, which is more than what is inside needs: {what}"
