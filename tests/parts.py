@@ -79,6 +79,8 @@ NEEDS: dict[str, Callable[[], str]] = {
     "nvcc": lambda: _tools("nvcc", "fatbinary", "ptxas"),
     "network": _network,
     "buildah": _buildah,
+    "podman": lambda: _root() or _tools("podman", "skopeo"),
+    "docker": lambda: _root() or _tools("dockerd", "skopeo"),
     "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
     "gpu": _gpu,

@@ -15,6 +15,7 @@ import click
 @click.option(
     "--platform", metavar="OS/ARCH", help="Of an image for several, such as linux/arm64. Default: the host's."
 )
+@click.option("--from", "where", type=click.Choice(("registry", "docker", "podman")), help="Read it there alone.")
 @click.option("--plain-http", is_flag=True, help="The registry speaks no TLS (localhost: tried by itself).")
 @click.option("--ca", metavar="FILE", help="Certificates (PEM) that the registry's own is signed by.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds for each answer. Default: 30.")
@@ -35,9 +36,9 @@ def image(**flags: Any) -> int:
     gpudoctor image vllm/vllm-openai:v0.10.0 --driver 535.183 --driver 570 --gpu 'RTX A5000'
     gpudoctor image ./image.tar --against report.json              what docker save or an OCI build wrote
 
-    REF is what docker pull takes, an OCI layout or archive (a path), or an unpacked root folder. From a registry only
-    manifest and config are read: nothing is pulled. Exit codes: 0 it runs on every host, 1 not on some, 2 wrong usage
-    or no such image, 3 not known (of a host, or the registry does not answer).
+    REF is what docker pull takes, an OCI layout or archive (a path), or an unpacked root folder. An image that a local
+    engine holds is read there, any other in its registry: manifest and config alone, nothing is pulled. Exit codes: 0
+    it runs on every host, 1 not on some, 2 wrong usage or no such image, 3 not known (of a host, or nobody answers).
     """
     from .run_image import run_image
 

@@ -102,9 +102,8 @@ def _platform_of(hosts: list[Host]) -> str:
 def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, ImageAbout]:
     from ..images.opened import open_image
 
-    opened = open_image(
-        flags["reference"], plain_http=flags["plain_http"], ca=flags["ca"] or "", timeout_s=flags["timeout"]
-    )
+    access = {"plain_http": flags["plain_http"], "ca": flags["ca"] or "", "timeout_s": flags["timeout"]}
+    opened = open_image(flags["reference"], flags["where"] or "", **access)
     from ..images.about import about, about_root
 
     if opened.source is None:
@@ -118,7 +117,7 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     found = evidence(image, m)
     if not (found.torch.version and found.torch.build) and image.attestation:
         found = evidence(image, m, opened.source.statements(image))
-    s = snapshot_of(image, found)
+    s = snapshot_of(image, found, "podman" if opened.kind == "podman" else "docker")
     return s, about(image, opened.kind, found, s, m)
 
 

@@ -1,37 +1,71 @@
-"""Which source a reference means: a file or folder, an engine on this machine, a registry."""
+"""Which source a reference means: a file or folder, else an engine on this machine that holds it, else a registry."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .source import ImageError, Source
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 _DISK = ("oci:", "oci-archive:", "docker-archive:", "dir:")
 _INDEXES = ("index.json", "manifest.json")
 
 
 class Opened(NamedTuple):
-    """A source and its kind: registry, archive, folder. `root`: an unpacked root folder, which has no config."""
+    """A source, and registry, docker, podman, archive or folder. `root`: an unpacked root folder without a config."""
 
     kind: str
     source: Source | None
     root: str = ""
 
 
-def open_image(text: str, *, plain_http: bool = False, ca: str = "", timeout_s: float = 30.0) -> Opened:
-    """The source of what `text` names. Raises ImageError, and ModuleNotFoundError where an extra is not installed."""
+def open_image(
+    text: str, where: str = "", *, plain_http: bool = False, ca: str = "", timeout_s: float = 30.0
+) -> Opened:
+    """The source of what `text` names; `where`: registry, docker or podman, and nowhere else.
+
+    Raises ImageError, and ModuleNotFoundError where an extra is not installed.
+    """
     if not text or not text.isprintable() or len(text) > 4096:
         raise ImageError(f"{text[:80]!r} is no name of an image")
-    if found := _on_disk(text):
+    if not where and (found := _on_disk(text)):
         return found
-    from .http import Access
     from .reference import parse_reference
-    from .registry import RegistrySource
 
+    reference = parse_reference(text)
+    if where != "registry" and (held := _in_engine(text.removeprefix("docker://"), where, timeout_s)):
+        return held
     if ca and not Path(ca).is_file():
         raise ImageError(f"--ca {ca}: there is no such file")
-    return Opened("registry", RegistrySource(parse_reference(text), Access(plain_http, ca, timeout_s)))
+    from .http import Access
+    from .registry import RegistrySource
+
+    return Opened("registry", RegistrySource(reference, Access(plain_http, ca, timeout_s)))
+
+
+def _in_engine(name: str, where: str, timeout_s: float) -> Opened | None:
+    """The engine that holds it; without `where` one that does not answer, or has no such image, is passed over."""
+    from .engine import EngineSource, addresses
+
+    engines: tuple[Engine, ...] = (
+        ("docker", "podman") if not where else ("podman",) if where == "podman" else ("docker",)
+    )
+    for engine in engines:
+        for address in addresses(engine):
+            try:
+                source = EngineSource(name, engine, address, timeout_s)
+                source.image("")
+            except ImageError:
+                if where:
+                    raise
+                continue
+            return Opened(engine, source)
+    if where:
+        raise ImageError(f"there is no socket of {where.capitalize()} here", unknown=True)
+    return None
 
 
 def _on_disk(text: str) -> Opened | None:

@@ -24,6 +24,7 @@ _FORWARD = {
 _COUNTED = {
     "fail": "does not run on", "unknown": "not known on", "warn": "runs, with a warning, on", "pass": "runs on",
 }  # fmt: skip
+_SOURCES = {"docker": " (in the Docker engine here)", "podman": " (in Podman here)"}
 _IN_FULL = 2
 """Hosts up to which every finding is shown with its fixes; past that -v shows them."""
 
@@ -50,7 +51,7 @@ def image_lines(answer: Preflight, width: int) -> list[Line]:
     """What the image is, and what it needs."""
     image = answer.image
     versions = [f"gpudoctor {answer.tool.version}", f"matrix {answer.matrix.version}"]
-    rows = packed([printable(image.name), *versions], width, "dim")
+    rows = packed([printable(image.name) + _SOURCES.get(image.source, ""), *versions], width, "dim")
     rows += packed(summary(image), width, "bold")
     for label, text in details(image):
         rows += wrap(text, width, indent="  ", first=Span(f"{label}: ", "dim"), hang=4)
