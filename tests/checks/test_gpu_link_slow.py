@@ -96,6 +96,23 @@ def test_a_bridge_joins_two_and_the_others_take_pcie() -> None:
     assert "39.4 to 53.4" in finding.detail
 
 
+BRIDGED: list[tuple[Board, int, float, float]] = [
+    (Board("NVIDIA A100 80GB PCIe", "20b5", "8.0", 81920, 300, 4, {"bf16": 250.0}, 1700, 25.0), 12, 265.0, 60.0),
+    (Board("NVIDIA H100 NVL", "2321", "9.0", 95830, 400, 5, {"bf16": 600.0}, 3500, 55.0), 12, 265.0, 60.0),
+    (Board("NVIDIA GeForce RTX 2080 Ti", "1e07", "7.5", 11264, 250, 3, {"fp16": 80.0}, 540, 12.0), 2, 45.0, 11.0),
+]
+"""Board, links, and the rates of a sound and of a sick bridge."""
+
+
+def test_bridges_have_a_range_without_siblings_that_are_joined_alike() -> None:
+    for board, links, sound, sick in BRIDGED:
+        two = dict(count=2, nvlink_active=links)
+        status, why, _ = run(ID, machine(board, lambda a, b: True, lambda a, b, rate=sound: rate, **two))
+        assert (status, why) == ("pass", ""), (board.name, why)
+        status, _, findings = run(ID, machine(board, lambda a, b: True, lambda a, b, rate=sick: rate, **two))
+        assert status == "fail" and findings[0].facts["nvlinks"] == links, board.name
+
+
 def test_a_mesh_of_four_has_a_third_of_the_links_for_each_peer() -> None:
     mesh = dict(count=4, nvlink_active=18)
     assert run(ID, machine(BOARDS["h100"], lambda a, b: True, lambda a, b: 128.0, **mesh))[0] == "pass"
