@@ -169,7 +169,9 @@ class Registry:
 def pieces(response: Response, skip: int, name: str) -> Iterator[bytes]:
     """The body as sent, without its first `skip` bytes. Raises ImageError where the connection breaks."""
     try:
-        while piece := response.raw.read(_PIECE, decode_content=False):
+        # read1 gives what has come, so that a deadline can be seen between two pieces; urllib3 1 has none
+        read = getattr(response.raw, "read1", response.raw.read)
+        while piece := read(_PIECE, decode_content=False):
             kept, skip = piece[skip:], max(0, skip - len(piece))
             if kept:
                 yield kept
