@@ -15,6 +15,7 @@ import click
 @click.option(
     "--platform", metavar="OS/ARCH", help="Of an image for several, such as linux/arm64. Default: the host's."
 )
+@click.option("--other-tags", is_flag=True, help="Where it does not run: read up to 8 other tags, name one that does.")
 @click.option("--from", "where", type=click.Choice(("registry", "docker", "podman")), help="Read it there alone.")
 @click.option("--plain-http", is_flag=True, help="The registry speaks no TLS (localhost: tried by itself).")
 @click.option("--ca", metavar="FILE", help="Certificates (PEM) that the registry's own is signed by.")

@@ -12,7 +12,7 @@ from .. import __version__
 from ..findings import Policy
 from ..guard import Refusal
 from ..images.source import Image, ImageError
-from ..judge.preflight import ImageAbout, Preflight, exit_code, preflight
+from ..judge.preflight import HostAnswer, ImageAbout, Preflight, exit_code, preflight
 from ..judge.report import MatrixInfo, Tool
 from ..resolve.machine import Unclear
 from ..snapshot import Snapshot, known
@@ -52,6 +52,11 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
     found, about = _image(flags, m, platform)
     policy = make_policy(saved=Policy(left_out=_LEFT_OUT))
     answers = tuple(preflight(found, host, name, m, policy)[0] for name, host in hosts)
+    answers = tuple(_with_start(one, found, about.name) for one in answers)
+    if flags["other_tags"]:
+        from .image_tags import with_other_tags
+
+        answers = with_other_tags(flags, m, hosts, answers, policy, platform)
     info = MatrixInfo(m.version, m.schema_version, (m.differs,) if m.differs else ())
     tool = Tool("gpudoctor", __version__)
     answer = Preflight(tool=tool, matrix=info, image=about, hosts=answers, exit_code=exit_code(answers))
@@ -61,6 +66,17 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
     from .local_names import local_names
 
     return redact(answer, local_names())
+
+
+def _with_start(answer: HostAnswer, found: Snapshot, name: str) -> HostAnswer:
+    """The lines that start it: where it runs, or where only the check of its label keeps it from running."""
+    from ..fixes.start_image import start_lines
+
+    failed = [f for f in answer.findings if f.status == "fail"]
+    label_alone = answer.label == "stricter" and [f.id for f in failed] == ["container-require-cuda-unsatisfied"]
+    if answer.verdict not in ("pass", "warn") and not label_alone:
+        return answer
+    return replace(answer, start=start_lines(found, name, label_alone))
 
 
 def _hosts(flags: dict[str, Any], m: Matrix) -> list[Host]:
@@ -109,14 +125,12 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     if opened.source is None:
         s = _root(opened.root)
         return s, about_root(opened.root, s, m)
-    from ..images.evidence import evidence
+    from ..images.evidence import evidence_of
     from ..images.importer import snapshot_of
 
     image = opened.source.image(platform)
     _of_platform(image, flags["platform"])
-    found = evidence(image, m)
-    if not (found.torch.version and found.torch.build) and image.attestation:
-        found = evidence(image, m, opened.source.statements(image))
+    found = evidence_of(opened.source, image, m)
     s = snapshot_of(image, found, "podman" if opened.kind == "podman" else "docker")
     return s, about(image, opened.kind, found, s, m)
 

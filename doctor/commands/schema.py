@@ -6,10 +6,11 @@ import click
 
 
 @click.command()
-def schema() -> int:
-    """Print the JSON Schema (2020-12) of `check --format json`."""
-    from ..report.schema import report_schema
+@click.argument("what", type=click.Choice(("check", "image")), default="check", metavar="[check|image]")
+def schema(what: str) -> int:
+    """Print the JSON Schema (2020-12) of `check --format json`, or of `image --format json`."""
+    from ..report.schema import image_schema, report_schema
     from .write import write
 
-    write(report_schema(), None)
+    write(image_schema() if what == "image" else report_schema(), None)
     return 0

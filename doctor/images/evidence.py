@@ -13,7 +13,7 @@ from compat_matrix.versions import tag_cuda, torch_version
 
 from .history import made_by
 from .installs import TorchInstall, torch_installs
-from .source import Image
+from .source import Image, Source
 
 _TORCH_VARIABLES = ("PYTORCH_VERSION", "TORCH_VERSION", "PYTORCH_BUILD_VERSION")
 _TORCH_LABELS = ("com.nvidia.pytorch.version",)
@@ -63,6 +63,15 @@ class Evidence(Struct, frozen=True, kw_only=True):
     musl: bool = False
     labels: tuple[tuple[str, str], ...] = ()
     """What says who made it and what is in it: (name, value)."""
+
+
+def evidence_of(source: Source, image: Image, m: Matrix) -> Evidence:
+    """Of the config; where that does not name torch and its build, of the attestation too."""
+    found = evidence(image, m)
+    if found.torch.version and found.torch.build:
+        return found
+    statements = source.statements(image)
+    return evidence(image, m, statements) if statements else found
 
 
 def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> Evidence:

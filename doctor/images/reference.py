@@ -35,6 +35,10 @@ class Reference:
         """What the registry is asked for: the digest where there is one."""
         return self.digest or self.tag
 
+    def with_tag(self, tag: str) -> Reference:
+        """Another image of the same repository."""
+        return Reference(self.registry, self.path, tag)
+
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.registry}/{self.path}{tag}{f'@{self.digest}' if self.digest else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from .reference import HUB, Reference
 from .source import Image, ImageError
 
 _ACCEPT = ", ".join((*man.MANIFEST_TYPES, *man.INDEX_TYPES))
+_MOST_PAGES = 5
 _HUB_HOST = "registry-1.docker.io"
 
 
@@ -59,3 +61,22 @@ class RegistrySource:
         if response.status_code == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
             raise ImageError(f"{self.registry.host} sent another part of the layer than was asked for")
         return pieces(response, 0 if response.status_code == 206 else offset, self.registry.host)
+
+    def tags(self) -> list[str]:
+        """The tags of the same repository, of the first pages that the registry gives."""
+        path, found = f"{self.reference.path}/tags/list?n=1000", list[str]()
+        for _ in range(_MOST_PAGES):
+            data, response = self.registry.get(path, {}, man.MAX_MANIFEST)
+            page = man.decode(data, dict[str, Any], f"the list of tags of {self.reference.path}").get("tags")
+            found += [tag for tag in page if isinstance(tag, str)] if isinstance(page, list) else []
+            following = re.match(r"<([^>]{1,2000})>;\s*rel=\"?next", response.headers.get("Link", ""))
+            if not following:
+                break
+            path = following[1].partition("/v2/")[2] or path
+        return found
+
+    def other(self, tag: str) -> RegistrySource:
+        """Another image of the line, by the same login."""
+        found = RegistrySource.__new__(RegistrySource)
+        found.reference, found.registry = self.reference.with_tag(tag), self.registry
+        return found

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from compat_matrix.versions import numbers
 
 from ..findings import Finding, Matrix, Policy
-from ..snapshot import Missing, Snapshot, join, known
+from ..snapshot import ABSENT, Missing, Snapshot, join, known
 from ..snapshot.require import Required, required
 from .judge import judge
 from .report import MatrixInfo, Report, Tool, Verdict
@@ -23,6 +23,11 @@ Label: TypeAlias = Literal["none", "agrees", "stricter", "looser", "unknown"]
 _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-gpu", "driver-dropped-gpu",
             "open-kernel-module-required", "cpu-only-torch", "torch-build-for-other-vendor")  # fmt: skip
 """Findings after which no driver version helps, or none of this torch's code runs."""
+
+
+_WHO_CHECKS = "docker --gpus checks it, CDI and (from toolkit 1.18 on) --runtime=nvidia do not"
+"""Toolkit: modes legacy (C), csv (Go, on Jetson), cdi and jit-cdi (none). NVIDIA/nvidia-container-toolkit, CHANGELOG
+v1.18.0-rc.1, internal/modifier/csv.go."""
 
 
 class ImageAbout(Struct, frozen=True, kw_only=True):
@@ -75,6 +80,8 @@ class HostAnswer(Struct, frozen=True, kw_only=True):
     toolkit: bool | None = None
     """The same of the container toolkit's own evaluator, which only Jetson's mode uses."""
     findings: tuple[Finding, ...] = ()
+    start: tuple[tuple[str, str], ...] = ()
+    """(docker, podman, compose or kubernetes; lines to copy) that start it there; empty where it does not run."""
 
 
 class Preflight(Struct, frozen=True, kw_only=True):
@@ -108,7 +115,7 @@ def lowest_driver(m: Matrix, cuda: str) -> str:
 
 def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Policy) -> tuple[HostAnswer, Report]:
     """The answer for one host, and the whole report of both together."""
-    both = join(image, host)
+    both = _mounted(_contained(join(image, host), host))
     cuda, what = needed(image)
     driver = known(both.driver.version) or ""
     if cuda and driver and m.driver_for_cuda(driver, cuda).grade == "needs-forward-compat":
@@ -148,6 +155,24 @@ def exit_code(hosts: tuple[HostAnswer, ...]) -> int:
     """1 where the image does not run on some host, 3 where that is not known of one, else 0."""
     verdicts = {one.verdict for one in hosts}
     return 1 if "fail" in verdicts else 3 if "unknown" in verdicts else 0
+
+
+def _contained(both: Snapshot, host: Snapshot) -> Snapshot:
+    """A host that was itself seen from inside a container starts the image by the same engine."""
+    kind = known(host.container.kind)
+    return both if kind in (None, "none") else both.replace({"container.kind": kind})
+
+
+def _mounted(both: Snapshot) -> Snapshot:
+    """Which of the driver's libraries come in: without `compute` no libcuda, without `utility` no NVML."""
+    text = known(both.container.driver_capabilities)
+    words = {word.strip() for word in text.lower().split(",")} if text else {"all"}
+    changes: dict[str, object] = {}
+    if not words & {"all", "compute"}:
+        changes["driver.libcuda_path"] = ABSENT
+    if not words & {"all", "utility"}:
+        changes["driver.nvml_library_path"] = ABSENT
+    return both.replace(changes)
 
 
 def with_compat(both: Snapshot, m: Matrix) -> Snapshot:
@@ -241,7 +266,8 @@ def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> t
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
         text = f"{answer.hook.variable} asks for {term}, which is more than what is inside needs: {what}"
-        return "stricter", text + (f" runs from driver {lowest} on" if lowest else "")
+        text += f" runs from driver {lowest} on" if lowest else ""
+        return "stricter", f"{text}; {_WHO_CHECKS}"
     if answer.hook.satisfied and not runs:
         return "looser", f"the image's own requirement ({answer.requested[0][0]}) lets it start all the same"
     return "agrees", ""

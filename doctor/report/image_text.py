@@ -41,6 +41,7 @@ def render_image(answer: Preflight, display: Display = Display()) -> str:  # noq
         if found and len(answer.hosts) > 1:
             rows += [*wrap(host.host, width, style="bold"), *([] if short else [BLANK])]
         rows += [*found, *([BLANK] if found and short else [])]
+    rows += _start(answer, display.verbose, width)
     for note in answer.matrix.notes:
         rows += wrap(note, width, first=Span("i ", "dim"), style="dim")
     rows += _ending(answer, width)
@@ -135,6 +136,16 @@ def _causes(host: HostAnswer, width: int, verbose: int, short: bool) -> list[Lin
             for step in fix.steps:
                 rows += command(step.command, "      ") if step.command else []
     return rows
+
+
+def _start(answer: Preflight, verbose: int, width: int) -> list[Line]:
+    """How it is started; -v for every engine, else docker's line."""
+    starts = dict.fromkeys(one.start for one in answer.hosts if one.start)
+    rows: list[Line] = []
+    for start in starts:
+        for engine, text in start if verbose else start[:1]:
+            rows += [*wrap(f"Start it with {engine}:", width), *command(text, "  ")]
+    return [*rows, BLANK] if rows else []
 
 
 def _ending(answer: Preflight, width: int) -> list[Line]:

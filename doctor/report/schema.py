@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ..findings import Alternative, Expect, Finding, Fix, Policy, Quote, Step
+from ..judge.preflight import PREFLIGHT_SCHEMA_VERSION, HostAnswer, ImageAbout, Preflight
 from ..judge.report import (
     REPORT_SCHEMA_VERSION,
     CheckResult,
@@ -25,16 +26,28 @@ _WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, Tex
 """Types whose keys are always all there; the others leave out what has its default."""
 
 
+_OF_IMAGE = (Preflight, ImageAbout, HostAnswer, Finding, Quote, Fix, Step, Alternative, MatrixInfo, Tool)
+
+
 def report_schema() -> bytes:
     """JSON Schema 2020-12 as UTF-8 JSON. Fields that a newer gpudoctor adds are allowed."""
-    (reference,), components = msgspec.json.schema_components((Report,), ref_template="#/$defs/{name}")
-    for kind in _WHOLE:
+    return _schema(Report, "report", REPORT_SCHEMA_VERSION, _WHOLE)
+
+
+def image_schema() -> bytes:
+    """The same of what `image --format json` prints."""
+    return _schema(Preflight, "image", PREFLIGHT_SCHEMA_VERSION, _OF_IMAGE)
+
+
+def _schema(root: type[Report] | type[Preflight], name: str, version: int, whole: tuple[type, ...]) -> bytes:
+    (reference,), components = msgspec.json.schema_components((root,), ref_template="#/$defs/{name}")
+    for kind in whole:
         about: dict[str, Any] = components[kind.__name__]
         about["required"] = list(about["properties"])
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:gpudoctor:report:{REPORT_SCHEMA_VERSION}",
-        "title": "gpudoctor report",
+        "$id": f"urn:gpudoctor:{name}:{version}",
+        "title": f"gpudoctor {name}",
         **reference,
         "$defs": components,
     }

@@ -109,5 +109,7 @@ def join(image: Snapshot, host: Snapshot) -> Snapshot:
         cpu_cores=host.host.cpu_cores,
         memory_total_mib=host.host.memory_total_mib,
         secure_boot=host.host.secure_boot,
+        provider=host.host.provider,
+        scheduler=host.host.scheduler,
     )
     return struct_replace(image, host=machine, driver=driver, gpus=host.gpus, gpu_pairs=host.gpu_pairs)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
-from ..cli.command import gpudoctor, one_line
+from doctor.images.other_tags import nearest
+
+from ..cli.command import gpudoctor, one_line, save
+from ..healthy import healthy
 from .layouts import SPDX, Layout, config
 
 TORCH_26 = config(
@@ -114,3 +118,55 @@ def test_what_cannot_be_judged_is_refused_in_one_line(torch_26: Path, tmp_path: 
     ):
         assert words in one_line(gpudoctor("image", *arguments)), arguments
     assert "connection refused" in one_line(gpudoctor("image", "127.0.0.1:9/a/b:1"), code=3)
+
+
+def test_the_json_is_as_its_schema_says(torch_26: Path) -> None:
+    schema = json.loads(gpudoctor("schema", "image").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for hosts in ([], ["--driver", "535.183.01", "--driver", "570", "--gpu", "RTX 5090", "--gpu", "A100"]):
+        done = gpudoctor("image", torch_26, *hosts, "--format", "json")
+        jsonschema.validate(json.loads(done.stdout), schema, cls=jsonschema.Draft202012Validator)
+    assert "hosts" in schema["$defs"]["Preflight"]["required"]
+
+
+def test_where_it_runs_the_lines_that_start_it(torch_26: Path, tmp_path: Path) -> None:
+    (host,) = answer(torch_26, "--driver", "580", "--gpu", "H100", code=0)["hosts"]
+    start = dict(host["start"])
+    assert start["docker"] == f"docker run --rm --gpus all {torch_26}"
+    assert "--device nvidia.com/gpu=all" in start["podman"] and "nvidia.com/gpu: 1" in start["kubernetes"]
+    assert "capabilities: [gpu]" in start["compose"]
+    layout = Layout(tmp_path / "strict")
+    layout.tag("latest", layout.image(config(env={"CUDA_VERSION": "12.8.0", "NVIDIA_REQUIRE_CUDA": "cuda>=12.8"})))
+    (host,) = answer(layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090", code=1)["hosts"]
+    assert "-e NVIDIA_DISABLE_REQUIRE=1" in dict(host["start"])["docker"]
+    assert "CDI" in host["label_words"]
+
+
+def test_an_image_that_leaves_libcuda_out(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    env = {"PYTORCH_VERSION": "2.8.0+cu128", "NVIDIA_DRIVER_CAPABILITIES": "utility,graphics"}
+    layout.tag("latest", layout.image(config(env=env)))
+    (host,) = answer(layout.folder, "--driver", "580", "--gpu", "H100", code=1)["hosts"]
+    (finding,) = host["findings"]
+    assert finding["id"] == "container-driver-capabilities-missing"
+    assert "compute,utility" in finding["fixes"][0]["steps"][0]["command"]
+
+
+def test_reports_are_hosts_and_a_provider_is_named(torch_26: Path, tmp_path: Path) -> None:
+    pod = healthy("a100", driver="470.256.02", cuda="11.4", container=True).replace({"host.provider": "runpod"})
+    reports = [save(tmp_path, pod, name="pod.json"), save(tmp_path, healthy("rtx4090"), name="desk.json")]
+    done = answer(torch_26, *(word for path in reports for word in ("--against", path)), code=1)
+    assert [(one["driver"], one["verdict"]) for one in done["hosts"]] == [("470.256.02", "fail"), ("580.82.07", "pass")]
+    words = json.dumps(done["hosts"][0]["findings"])
+    assert "On RunPod" in words and "CUDA Versions" in words
+
+
+def test_tags_of_the_same_line_nearest_first() -> None:
+    tags = ["12.8.1-base-ubuntu22.04", "12.4.1-base-ubuntu22.04", "11.8.0-base-ubuntu22.04", "13.0.0-base-ubuntu22.04"]
+    others = ["12.4.1-base-ubuntu24.04", "12.4.1-devel-ubuntu22.04", "latest", "12.4.1-base-rockylinux8"]
+    assert nearest(tags[0], [*others, *tags]) == [tags[1], tags[2], tags[3]]
+    assert nearest(
+        "2.8.0-cuda12.8-cudnn9-runtime", ["2.8.0-cuda12.6-cudnn9-runtime", "2.8.0-cuda12.8-cudnn9-devel"]
+    ) == ["2.8.0-cuda12.6-cudnn9-runtime"]
+    assert nearest("25.10-py3", ["24.12-py3", "25.09-py3", "25.09-py2"]) == ["25.09-py3", "24.12-py3"]
+    assert nearest("latest", ["1", "2"]) == []

@@ -13,7 +13,9 @@ from doctor.images.reference import parse_reference
 from doctor.images.registry import RegistrySource
 from doctor.images.source import ImageError
 
+from ..cli.command import gpudoctor
 from .layouts import SPDX, Layout, config, layer
+from .modelled import IMAGES
 from .registries import PASSWORD, USER, Running, TokenServer
 
 pytestmark = pytest.mark.registry
@@ -78,6 +80,28 @@ def test_what_is_not_there_is_one_line(plain_registry: Running) -> None:
     with pytest.raises(ImageError, match=r"^127\.0\.0\.1:\d+ has no such image$") as caught:
         source(f"{plain_registry.address}/no/such:1").image("")
     assert not caught.value.unknown
+
+
+def test_another_tag_is_offered_after_it_was_read_and_judged(plain_registry: Running, tmp_path: Path) -> None:
+    for tag in ("11.8.0", "12.4.1", "12.8.1", "13.0.0"):
+        layout = Layout(tmp_path / tag)
+        layout.tag("latest", IMAGES[f"cuda:{tag}"](layout))
+        reference = plain_registry.push(layout, f"line/cuda:{tag}-base-ubuntu22.04")
+    layout = Layout(tmp_path / "other")
+    layout.tag("latest", IMAGES["cuda:11.8.0"](layout))
+    plain_registry.push(layout, "line/cuda:12.0.0-devel-ubuntu22.04")  # of another shape
+    host = ["--driver", "535.183.01", "--gpu", "RTX 4090", "--from", "registry", "--format", "json"]
+    done = gpudoctor("image", reference, "--other-tags", *host)
+    assert done.returncode == 1, done.stderr
+    fix = json.loads(done.stdout)["hosts"][0]["findings"][0]["fixes"][0]
+    assert fix["id"] == "other-tag" and "line/cuda:12.4.1-base-ubuntu22.04: by" in fix["title"]
+    assert fix["steps"][0]["command"].endswith("/line/cuda:12.4.1-base-ubuntu22.04")
+    with plain_registry.counted() as seen:
+        gpudoctor("image", reference, *host)
+    assert len(seen) == 2  # without the flag nothing more is asked
+    with plain_registry.counted() as seen:
+        source(reference).tags()
+    assert [line.split()[1] for line in seen] == ["/v2/line/cuda/tags/list?n=1000"]
 
 
 def login(folder: Path, address: str, entry: dict[str, str]) -> None:
