@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .images.layouts import Layout
+from .images.modelled import IMAGES
 from .rows import Faults, for_each
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +79,15 @@ def test_what_explain_prints(folder: Path) -> None:
     command, _, printed = text.removeprefix("$ ").partition("\n")
     done = _run(command, folder)
     assert done.returncode == 3 and done.stdout == printed
+
+
+def test_what_image_prints(folder: Path) -> None:
+    (text,) = blocks("image")
+    command, _, printed = text.removeprefix("$ ").partition("\n")
+    layout = Layout(folder / "pytorch-2.6.0")
+    layout.tag("latest", IMAGES["pytorch:2.6.0"](layout))
+    done = _run(command, folder)
+    assert done.returncode == 1 and done.stdout == printed
 
 
 def test_marks_are_found() -> None:

@@ -24,6 +24,7 @@ import re
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.images import disable_require, newer_driver_for
+from ..fixes.machine import driver_platform
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
 from ..snapshot.require import required
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NOT_GIVEN
@@ -65,6 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         detail = f"The condition cannot be read: {hook.error}."
     elif works:
         detail += " torch works anyway, but another host may refuse to start this image."
+    newer, without = newer_driver_for(s, m, wanted[1] if wanted else "", whole=True), disable_require(s)
     yield make(
         f"The image requires {requested or hook.variable} ({hook.variable}), which this host does not meet",
         detail.strip(),
@@ -77,5 +79,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             "container_toolkit": answer.toolkit.satisfied,
         },
         direct=False,
-        fixes=(*newer_driver_for(s, m, wanted[1] if wanted else "", whole=True), disable_require(s)),
+        fixes=(without, *newer) if _runs(s, m) else (*newer, without),
     )
+
+
+def _runs(s: Snapshot, m: Matrix) -> bool:
+    """Whether the driver runs what is inside, whatever the label asks for."""
+    cuda, driver = known(s.torch.cuda) or known(s.container.image_cuda), known(s.driver.version)
+    if not cuda or not driver:
+        return False
+    return m.driver_for_cuda(driver, cuda, driver_platform(s)).grade in ("native", "minor-version")

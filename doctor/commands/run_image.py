@@ -52,7 +52,7 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
     found, about = _image(flags, m, platform)
     policy = make_policy(saved=Policy(left_out=_LEFT_OUT))
     answers = tuple(preflight(found, host, name, m, policy)[0] for name, host in hosts)
-    answers = tuple(_with_start(one, found, about.name) for one in answers)
+    answers = tuple(_with_start(one, found, about) for one in answers)
     if flags["other_tags"]:
         from .image_tags import with_other_tags
 
@@ -68,7 +68,7 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
     return redact(answer, local_names())
 
 
-def _with_start(answer: HostAnswer, found: Snapshot, name: str) -> HostAnswer:
+def _with_start(answer: HostAnswer, found: Snapshot, about: ImageAbout) -> HostAnswer:
     """The lines that start it: where it runs, or where only the check of its label keeps it from running."""
     from ..fixes.start_image import start_lines
 
@@ -76,6 +76,7 @@ def _with_start(answer: HostAnswer, found: Snapshot, name: str) -> HostAnswer:
     label_alone = answer.label == "stricter" and [f.id for f in failed] == ["container-require-cuda-unsatisfied"]
     if answer.verdict not in ("pass", "warn") and not label_alone:
         return answer
+    name = "IMAGE" if about.source in ("archive", "folder") else about.name
     return replace(answer, start=start_lines(found, name, label_alone))
 
 

@@ -25,7 +25,7 @@ _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-ol
 """Findings after which no driver version helps, or none of this torch's code runs."""
 
 
-_WHO_CHECKS = "docker --gpus checks it, CDI and (from toolkit 1.18 on) --runtime=nvidia do not"
+_WHO_CHECKS = "docker --gpus checks the label, CDI and (from toolkit 1.18 on) --runtime=nvidia do not"
 """Toolkit: modes legacy (C), csv (Go, on Jetson), cdi and jit-cdi (none). NVIDIA/nvidia-container-toolkit, CHANGELOG
 v1.18.0-rc.1, internal/modifier/csv.go."""
 
@@ -265,9 +265,8 @@ def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> t
     runs = by_driver in ("native", "minor-version")
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
-        text = f"{answer.hook.variable} asks for {term}, which is more than what is inside needs: {what}"
-        text += f" runs from driver {lowest} on" if lowest else ""
-        return "stricter", f"{text}; {_WHO_CHECKS}"
+        needs = f"what is inside ({what}) needs only driver {lowest}" if lowest else f"what is inside runs ({what})"
+        return "stricter", f"{answer.hook.variable} asks for {term}; {needs}; {_WHO_CHECKS}"
     if answer.hook.satisfied and not runs:
         return "looser", f"the image's own requirement ({answer.requested[0][0]}) lets it start all the same"
     return "agrees", ""

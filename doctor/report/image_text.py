@@ -144,7 +144,8 @@ def _start(answer: Preflight, verbose: int, width: int) -> list[Line]:
     rows: list[Line] = []
     for start in starts:
         for engine, text in start if verbose else start[:1]:
-            rows += [*wrap(f"Start it with {engine}:", width), *command(text, "  ")]
+            head = "Without the check of its label:" if "NVIDIA_DISABLE_REQUIRE" in text else f"Start it with {engine}:"
+            rows += [*wrap(head, width), *command(text, "  ")]
     return [*rows, BLANK] if rows else []
 
 

@@ -41,9 +41,11 @@ def test_an_unmet_requirement_fails_and_can_be_mended(asked: str, model: str) ->
     assert finding.status == "fail" and finding.fixes[0].possible_here
     assert REQUIRE in ids(sick)
     assert_fix_works(sick, finding)
-    assert finding.fixes[-1].id == "disable-require"
-    off = sick.replace(finding.fixes[-1].steps[0].changes)
+    assert finding.fixes[0].id == "disable-require"  # what is inside runs on this driver
+    off = sick.replace(finding.fixes[0].steps[0].changes)
     assert run(REQUIRE, off)[0] == "skipped"
+    too_new = sick.replace({"torch.cuda": "13.0"})
+    assert run(REQUIRE, too_new)[2][0].fixes[-1].id == "disable-require"
 
 
 def test_what_works_all_the_same_is_a_remark_and_is_warned_of_where_only_the_driver_starts() -> None:
