@@ -7,7 +7,8 @@ How it shows: a training is fast for a minute, and slow from then on; of several
 chassis are the slow ones.
 
 Why it happens: heat (dust, dead fans, a hot room, no air between boards), a power limit that a warm chip reaches at
-lower clocks, a power supply that does not hold.
+lower clocks, a power supply that does not hold. Where the clock stayed as it was: another program on the GPU, or on the
+host's cores.
 
 How to fix it: improve the cooling; a power limit that is some tens of watts lower costs little speed. Then soak it
 again.
@@ -36,6 +37,18 @@ CHECK = Check(
     needs_gpu=False,
 )
 FALLS_PERCENT = 10.0
+_STEADY = 0.97
+"""Share of the clock at first: with as much of it at last and nothing that held it back, heat is not the cause."""
+_COOL = (
+    "cool-and-soak-again",
+    "Improve the cooling, then load it again",
+    "Free its air inlet, look at fans and dust, leave room between boards; or lower its power limit a little.",
+)
+_AGAIN = (
+    "soak-again-alone",
+    "Load it again with nothing else at work",
+    "Look for another program on the GPU or on the host's cores first.",
+)
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
@@ -65,6 +78,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         held = [word for word in held if not word.startswith("idle")]
         if held:
             words.append(f"Clocks were held back by: {', '.join(held)}.")
+        steady = bool(course.clocks) and course.clocks[1] >= _STEADY * course.clocks[0] and not held
+        if steady:
+            words.append("Its clock did not fall: neither heat nor power slowed it down.")
         if course.hottest_c is not None:
             words.append(f"It reached {course.hottest_c} C.")
         yield CHECK.warn(
@@ -80,13 +96,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 "reasons_percent": {name: round(share, 1) for name, share in course.reasons.items()},
             },
             subject=gpu.key if gpu else course.device,
-            fixes=(
-                here(
-                    "cool-and-soak-again",
-                    "Improve the cooling, then load it again",
-                    "Free its air inlet, look at fans and dust, leave room between boards; or lower its power limit "
-                    "by some tens of watts.",
-                    f"gpudoctor prove --soak {max(60, round(course.seconds))}",
-                ),
-            ),
+            fixes=(here(*(_AGAIN if steady else _COOL), f"gpudoctor prove --soak {max(60, round(course.seconds))}"),),
         )

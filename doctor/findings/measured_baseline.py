@@ -50,7 +50,7 @@ def baseline_of(s: Snapshot, day: str, regression_percent: float) -> Baseline:
     ]
     return Baseline(
         rates=tuple(rates),
-        driver=known(s.driver.kernel_version) or "",
+        driver=known(s.driver.version) or "",
         torch=known(s.torch.version) or "",
         day=day,
         regression_percent=regression_percent,

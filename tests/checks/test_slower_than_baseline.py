@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from doctor.findings import Policy
 from doctor.findings.measured_baseline import baseline_of
 from doctor.report.json import render_json
-from doctor.snapshot import Rate, Snapshot, known
+from doctor.snapshot import Missing, Rate, Snapshot, known
 from doctor.snapshot.redact import redact
 
 from ..judging import POLICY, ids, report, run
@@ -40,6 +40,13 @@ def scaled(s: Snapshot, factor: float, what: str = "bf16", spread: float = 1.0) 
 
 def test_without_a_baseline_nothing_is_said() -> None:
     assert run(ID, proven(B))[0] == "skipped"
+
+
+def test_a_driver_that_only_nvml_told_is_told() -> None:
+    """Containers often have no /proc/driver/nvidia."""
+    s = proven(B).replace({"driver.kernel_version": Missing("absent")})
+    (remark,) = held(s, s)[2]
+    assert f"driver {known(s.driver.version)} (as then)" in remark.detail and known(s.driver.version)
 
 
 def test_the_same_again_is_no_change() -> None:
@@ -77,7 +84,9 @@ def test_the_percentage_decides_and_less_is_a_remark() -> None:
 
 
 def test_of_times_more_is_slower() -> None:
-    assert held(scaled(proven(B), 1.5, "eager"), proven(B))[0] == "fail"
+    assert held(scaled(proven(B), 2.1, "eager"), proven(B))[0] == "fail"
+    status, _, findings, _ = held(scaled(proven(B), 1.5, "eager"), proven(B))  # the host's load
+    assert status == "pass" and [c["what"] for c in findings[0].facts["changes"]] == ["eager"]
     assert held(scaled(proven(B), 0.5, "eager"), proven(B))[0] == "pass"
 
 

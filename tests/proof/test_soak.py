@@ -129,6 +129,14 @@ def test_a_falling_load_warns_with_its_reasons() -> None:
     status, _, (finding,) = run(ID, s)
     assert status == "warn" and "loses 19 %" in finding.title
     assert "sw-thermal in 80 % of the samples" in finding.detail and "It reached 74 C" in finding.detail
+    assert finding.fixes[0].id == "cool-and-soak-again"
+    assert_every_fix_is_looked_at_again(s, finding)
+
+
+def test_a_load_that_falls_without_its_clock_is_not_for_the_fans() -> None:
+    s = soaked(*([742.0] * 10 + [600.0] * 20), reasons_percent={"idle": 100.0})
+    _, _, (finding,) = run(ID, s)
+    assert "Its clock did not fall" in finding.detail and finding.fixes[0].id == "soak-again-alone"
     assert_every_fix_is_looked_at_again(s, finding)
 
 
@@ -142,6 +150,7 @@ def test_wrong_usage_is_one_line() -> None:
     for words in (["--device", "cpu", "--soak", "5"], ["--soak", "0"], ["--soak", "x"], ["--soak", "5", "--from", "a"]):
         done = run_command(["prove", *words])
         assert done.returncode == 2 and "Traceback" not in done.stderr and "soak" in done.stderr, words
+        assert ("'x' is not a valid number" in done.stderr) is (words[-1] == "x"), words
 
 
 def test_the_bar_follows_the_seconds() -> None:
