@@ -12,6 +12,12 @@ from .flags import MAX_S, MIN_S, Flag
 Function = Callable[..., int]
 
 
+class Number(click.FloatRange):
+    """A number within bounds, called so in messages."""
+
+    name = "number"
+
+
 def options(flags: Sequence[Flag]) -> Callable[[Function], Function]:
     """A decorator that gives a command these options, in this order."""
 
@@ -34,7 +40,7 @@ def _about(flag: Flag) -> dict[str, Any]:
     if flag.kind == "choice":
         about["type"] = click.Choice(flag.choices)
     elif flag.kind == "seconds":
-        about["type"] = click.FloatRange(MIN_S, MAX_S)
+        about["type"] = Number(MIN_S, MAX_S)
     elif flag.kind == "number":
-        about["type"] = click.FloatRange(0, 100, min_open=True)
+        about["type"] = Number(0, 100, min_open=True)
     return {**about, "default": flag.default}

@@ -18,7 +18,7 @@ def prove(**flags: Any) -> int:
     Everything that `check` looks at is judged too. It takes about a minute; --quick half of it, --full some minutes.
 
     Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 something required is
-    unknown.
+    unknown, 130 interrupted: what was measured by then is told.
     """
     from .run_prove import run_prove
 

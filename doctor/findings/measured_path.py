@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ..formats.record import Record
-from ..snapshot import Measured, Missing, Snapshot, TorchProof, Watch, known
+from ..snapshot import Measured, Missing, Snapshot, StepEnd, TorchProof, Watch, known
+from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 from .measured_results import wrong_results
@@ -59,12 +60,7 @@ def paths(s: Snapshot) -> list[Path]:
     found += [_proven(proof, m) for proof in proofs]
     done = {proof.device for proof in proofs}
     found += [
-        Path(
-            "gpu-path-unused",
-            f"torch's proof on {end.device} did not finish: {end.fault} in {end.step}"
-            + (f" ({end.detail})" if end.detail else ""),
-            end.device,
-        )
+        Path("gpu-path-unused", _ended(end, m), end.device)
         for end in m.ended
         if end.agent == "torch_proof"
         and end.fault not in PROVES_NOTHING
@@ -93,6 +89,14 @@ def paths(s: Snapshot) -> list[Path]:
         for proof in known(m.driver) or ()
         if known(proof.right) is False
     ]
+
+
+def _ended(end: StepEnd, m: Measured) -> str:
+    offered = known(m.torch_devices)
+    if offered and end.device not in offered:
+        return f"{end.device} was asked for, and torch offers {in_short(offered)}"
+    detail = f" ({end.detail})" if end.detail else ""
+    return f"torch's proof on {end.device} did not finish: {end.fault} in {end.step}{detail}"
 
 
 def _not_reached(m: Measured, reached: set[str]) -> list[Path]:

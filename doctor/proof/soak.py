@@ -53,5 +53,6 @@ class EveryGpuSoaked(GpuChildren):
     def heard(self, gpu: GpuChild, line: dict[str, Any]) -> None:
         """The first GPU tells how far the load is."""
         super().heard(gpu, line)
-        if isinstance(line.get("begin"), str) and gpu is next((one for one in self.gpus if one.running), None):
+        first = next((one for one in self.gpus if one.running), None)
+        if gpu is first and str(line.get("begin", "")).startswith("soak "):
             self.say(f"{self.words}: {gpu.step}")

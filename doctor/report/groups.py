@@ -99,5 +99,7 @@ def summary(s: Snapshot, layer: Layer) -> str:
 
 
 def exit_words(report: Report) -> str:
-    """`exit 1`; empty for a watched run, whose exit code is the command's."""
+    """`exit 1`; empty for a watched run, whose exit code is the command's, and `interrupted` for a run that was."""
+    if report.snapshot.measured.interrupted:
+        return "interrupted"
     return "" if report.snapshot.measured.level == "watch" else f"exit {report.exit_code}"

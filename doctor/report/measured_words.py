@@ -110,11 +110,15 @@ def ended(m: Measured) -> list[tuple[StepEnd, str]]:
     found = []
     for (agent, fault, detail, steps), names in alike.items():
         device, ends = names[0], groups[agent, names[0], fault, detail]
-        where = f" on {in_short(names) if len(names) > 1 else device}" if device else ""
+        where = f" on {in_short(names) if len(names) > 1 else device}" if device not in ("", "cuda") else ""
         if fault == "skipped" and device.startswith("cuda:") and ends[0].agent in _ALONE and detail.endswith(" alone"):
             found.append((ends[0], f"{steps}: {detail}; left out: {device}"))
             continue
-        how = detail if "made smaller" in detail else _FAULTS[fault] + (f" ({detail})" if detail else "")
+        how = (
+            detail
+            if "made smaller" in detail or detail == "interrupted"
+            else _FAULTS[fault] + (f" ({detail})" if detail else "")
+        )
         found.append((ends[0], f"{steps}{where}: {how}"))
     return found
 
@@ -150,7 +154,8 @@ def pairs_words(m: Measured, right: list[PairProof]) -> str:
     peers = sum(known(pair.peer_access) is True for pair in right)
     words = [f"{len(right)} pairs of GPUs: data right"]
     if speeds:
-        words.append(f"{number(min(speeds))} to {number(max(speeds))} GB/s")
+        low, high = number(min(speeds)), number(max(speeds))
+        words.append(f"{low} GB/s" if low == high else f"{low} to {high} GB/s")
     words.append("peer access" if peers == len(right) else f"peer access between {peers}" if peers else "")
     return ", ".join(word for word in words if word)
 

@@ -174,6 +174,7 @@ def test_a_device_that_torch_does_not_offer(fakes: Path, tmp_path: Path) -> None
     assert [p["device"] for p in found["snapshot"]["measured"]["torch"]] == ["cuda:0"]
     ends = {(e["agent"], e.get("device")): e["detail"] for e in found["snapshot"]["measured"]["ended"]}
     assert ends["torch_proof", "cuda:7"] == "torch offers 1 CUDA devices"
+    assert found["measured"]["gpu_path_reason"] == "cuda:7 was asked for, and torch offers cuda:0"
 
 
 @for_each(

@@ -201,6 +201,8 @@ def test_many_pairs_that_are_right_are_one_line() -> None:
     assert "✓ 11 pairs of GPUs: data right, 300 to 303 GB/s, peer access between 8" in flat(many)
     assert "✗ cuda:0 to cuda:1: wrong data" in flat(many) and "cuda:2 to cuda:3" not in flat(many)
     assert "✓ cuda:2 to cuda:3: data right, 302 GB/s, peer access" in flat(many, verbose=1)
+    alike = tuple(replace(pair, gb_s=370.2 + n / 100) for n, pair in enumerate(found))
+    assert "12 pairs of GPUs: data right, 370 GB/s, peer access" in flat(replace(two_gpus(), pairs=alike))
 
 
 def test_what_is_between_gpus_is_told() -> None:
@@ -246,6 +248,19 @@ def test_what_is_alike_on_several_gpus_is_told_once() -> None:
     both = replace(full_measured(), device="cuda:0,cuda:2", torch_devices=tuple(f"cuda:{n}" for n in range(5)))
     assert "full run on cuda:0, cuda:2, as asked, and not on cuda:1, cuda:3-4" in flat(both)
     assert "full run on cuda, torch" in flat(full_measured())
+
+
+def test_what_an_interrupt_cut_short() -> None:
+    """Its exit code is not that of the verdict: 130."""
+    end = StepEnd(agent="torch_soak", step="sustained load", device="cuda", fault="skipped", detail="interrupted")
+    cut = replace(full_measured(), interrupted=True, ended=(end,))
+    assert "- sustained load: interrupted" in flat(cut)
+    last = render_terminal(told(cut), LAYERS, Display(width=100))
+    assert (
+        "interrupted; " in last
+        and "exit 0" not in last
+        and "exit 0" in render_terminal(told(full_measured()), LAYERS, Display(width=100))
+    )
 
 
 def test_a_remark_of_many_gpus_is_told_once() -> None:
