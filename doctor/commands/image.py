@@ -15,6 +15,8 @@ import click
 @click.option(
     "--platform", metavar="OS/ARCH", help="Of an image for several, such as linux/arm64. Default: the host's."
 )
+@click.option("--layers", is_flag=True, help="Read the layers too, as a stream, until torch and its code are seen.")
+@click.option("--all-layers", is_flag=True, help="Read all of them to the end: what is not found is not there then.")
 @click.option("--other-tags", is_flag=True, help="Where it does not run: read up to 8 other tags, name one that does.")
 @click.option("--from", "where", type=click.Choice(("registry", "docker", "podman")), help="Read it there alone.")
 @click.option("--plain-http", is_flag=True, help="The registry speaks no TLS (localhost: tried by itself).")

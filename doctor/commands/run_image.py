@@ -123,6 +123,9 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     opened = open_image(flags["reference"], flags["where"] or "", **access)
     from ..images.about import about, about_root
 
+    layers = flags["layers"] or flags["all_layers"]
+    if opened.source is None and layers:
+        raise Refusal(f"{flags['reference']} is an unpacked root folder: it has no layers, its files are read anyway")
     if opened.source is None:
         s = _root(opened.root)
         return s, about_root(opened.root, s, m)
@@ -133,7 +136,12 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     _of_platform(image, flags["platform"])
     found = evidence_of(opened.source, image, m)
     s = snapshot_of(image, found, "podman" if opened.kind == "podman" else "docker")
-    return s, about(image, opened.kind, found, s, m)
+    shown = about(image, opened.kind, found, s, m)
+    if not layers:
+        return s, shown
+    from .image_layers import read_layers
+
+    return read_layers(opened.source, image, found.env, s, m, shown, flags["all_layers"])
 
 
 def _of_platform(image: Image, wanted: str | None) -> None:

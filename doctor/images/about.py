@@ -20,7 +20,7 @@ _MAX_TEXT = 300
 def about(image: Image, kind: str, found: Evidence, s: Snapshot, m: Matrix) -> ImageAbout:
     """Of an image with a config."""
     inner: Mapping[str, Any] = image.config.get("config") or {}
-    lowest, what = _needs(s, m)
+    lowest, what = needs(s, m)
     sizes = [layer.size for layer in image.layers]
     return ImageAbout(
         name=image.name,
@@ -47,7 +47,7 @@ def about(image: Image, kind: str, found: Evidence, s: Snapshot, m: Matrix) -> I
 
 def about_root(folder: str, s: Snapshot, m: Matrix) -> ImageAbout:
     """Of an unpacked root folder: files, and no config."""
-    lowest, what = _needs(s, m)
+    lowest, what = needs(s, m)
     return ImageAbout(
         name=folder,
         source="folder",
@@ -60,7 +60,7 @@ def about_root(folder: str, s: Snapshot, m: Matrix) -> ImageAbout:
     )
 
 
-def _needs(s: Snapshot, m: Matrix) -> tuple[str, str]:
+def needs(s: Snapshot, m: Matrix) -> tuple[str, str]:
     """(lowest driver, what asks for it)."""
     cuda, what = needed(s)
     lowest = lowest_driver(m, cuda) if cuda else ""

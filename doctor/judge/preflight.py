@@ -30,6 +30,18 @@ _WHO_CHECKS = "docker --gpus checks the label, CDI and (from toolkit 1.18 on) --
 v1.18.0-rc.1, internal/modifier/csv.go."""
 
 
+class LayerAnswer(Struct, frozen=True, kw_only=True):
+    """A layer that was read."""
+
+    digest: str
+    read: int
+    """Bytes as stored."""
+    bytes: int | None
+    """Of all of it; None where the source does not say."""
+    digest_checked: bool
+    """It was read to its end, and is what its digest says."""
+
+
 class ImageAbout(Struct, frozen=True, kw_only=True):
     """What was read of the image. Empty: it does not say."""
 
@@ -55,6 +67,12 @@ class ImageAbout(Struct, frozen=True, kw_only=True):
     """Of all layers as stored; None where the source does not say."""
     lowest_driver: str = ""
     """That runs what the image really holds (its torch, else its CUDA), on any GPU."""
+    layers_read: tuple[LayerAnswer, ...] | None = None
+    """Newest first; None: the layers were not asked for."""
+    driver_libraries: tuple[str, ...] = ()
+    """Libraries of a driver that lie in the image itself, where the host's belong."""
+    notes: tuple[str, ...] = ()
+    """What was strange about the layers."""
     lowest_driver_for: str = ""
     """`torch 2.8.0+cu128, built with CUDA 12.8`; `CUDA 12.8 of the image`."""
 

@@ -40,3 +40,11 @@ def several(count: float, word: str) -> str:
     """`1 core`, `1.05 cores`, `2 processes`."""
     text = number(count)
     return f"{text} {word}" if text == "1" else f"{text} {word}es" if word.endswith("ss") else f"{text} {word}s"
+
+
+def stored(count: int) -> str:
+    """`3.21 GB`, `12.0 MB`, `900 bytes`: powers of ten, as registries show them."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"

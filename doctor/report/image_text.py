@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..judge.preflight import HostAnswer, ImageAbout, Preflight
+from ..judge.preflight import HostAnswer, ImageAbout, LayerAnswer, Preflight
+from .amounts import stored
 from .blocks import cause, families
 from .clean import printable
 from .lines import BLANK, Line, Span, Style, coloured, command, line, plain, wrap
@@ -67,16 +68,8 @@ def summary(image: ImageAbout) -> list[str]:
     parts += [image.platform] if image.platform else []
     if image.bytes is not None and image.layers:
         several = f"{image.layers} layers" if image.layers > 1 else "one layer"
-        parts.append(f"{amount(image.bytes)} in {several}")
+        parts.append(f"{stored(image.bytes)} in {several}")
     return parts
-
-
-def amount(count: int) -> str:
-    """`3.21 GB`, `12.0 MB`, `900 bytes`: powers of ten, as registries show them."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"
 
 
 def details(image: ImageAbout) -> list[tuple[str, str]]:
@@ -94,10 +87,29 @@ def details(image: ImageAbout) -> list[tuple[str, str]]:
         value = getattr(image, name)
         rows += [(f"NVIDIA_{name.upper()}", value or "(empty)")] if value is not None else []
     rows += [(name, value) for name, value in image.labels if name != "version"]
+    if image.layers_read is not None:
+        rows.append(("layers read", _layers(image.layers_read, image)))
+    if image.driver_libraries:
+        first, *rest = image.driver_libraries
+        more = f" and {len(rest)} more" if rest else ""
+        rows.append(("driver inside", f"{first}{more}: an image should leave these to the host"))
+    rows += [("note", text) for text in image.notes]
     if image.entrypoint:
         rows.append(("starts", " ".join(image.entrypoint)))
     rows += [("user", image.user)] if image.user else []
     return rows
+
+
+def _layers(read: tuple[LayerAnswer, ...], image: ImageAbout) -> str:
+    """How far, and of how many the digest was checked."""
+    size, checked = sum(one.read for one in read), sum(one.digest_checked for one in read)
+    left = [one for one in read if not one.digest_checked]
+    text = f"{len(read)} of {image.layers}, {stored(size)}"
+    if checked:
+        text += f", {checked} of them {'agrees with its digest' if checked == 1 else 'agree with their digests'}"
+    for one in left[:1]:
+        text += f"; {one.digest[:19]}: digest not checked" + (f", nor of {len(left) - 1} more" if left[1:] else "")
+    return text
 
 
 def how(host: HostAnswer) -> str:

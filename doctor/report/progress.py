@@ -21,8 +21,8 @@ def _columns() -> int:
 
 
 def _with_bar(words: str) -> str:
-    """A bar behind `soak 12 of 600 s`."""
-    found = re.search(r"\b(\d{1,6}) of (\d{1,6}) s\b", words)
+    """A bar behind `soak 12 of 600 s`, `layers, 120 of 980 MiB`."""
+    found = re.search(r"\b(\d{1,8}) of (\d{1,8}) (?:s|MiB)\b", words)
     if found is None or not int(found[2]):
         return words
     from io import StringIO

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..findings import Alternative, Expect, Finding, Fix, Policy, Quote, Step
-from ..judge.preflight import PREFLIGHT_SCHEMA_VERSION, HostAnswer, ImageAbout, Preflight
+from ..judge.preflight import PREFLIGHT_SCHEMA_VERSION, HostAnswer, ImageAbout, LayerAnswer, Preflight
 from ..judge.report import (
     REPORT_SCHEMA_VERSION,
     CheckResult,
@@ -26,7 +26,7 @@ _WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, Tex
 """Types whose keys are always all there; the others leave out what has its default."""
 
 
-_OF_IMAGE = (Preflight, ImageAbout, HostAnswer, Finding, Quote, Fix, Step, Alternative, MatrixInfo, Tool)
+_OF_IMAGE = (Preflight, ImageAbout, LayerAnswer, HostAnswer, Finding, Quote, Fix, Step, Alternative, MatrixInfo, Tool)
 
 
 def report_schema() -> bytes:

@@ -1,6 +1,7 @@
 """What the layers of an image hold: one forward pass over each that is needed, nothing is written to disk."""
 
+from .merged import with_layers
 from .scan import LayerFacts, scan
 from .snapshot import layers_snapshot
 
-__all__ = ["LayerFacts", "layers_snapshot", "scan"]
+__all__ = ["LayerFacts", "layers_snapshot", "scan", "with_layers"]
