@@ -17,6 +17,7 @@ COMMANDS = {
     "watch": "Run a command, and report what it did with the GPU and what it waited for.",
     "resolve": "What to install here, or on a machine told in words: the build, the lines, the reasons.",
     "what-if": "Judge this machine (or a report) with another driver, GPU, torch or Python.",
+    "dockerfile": "Find what is wrong with GPUs in a Dockerfile, compose file or manifest, by line.",
     "fit": "Say whether a model fits on GPUs, part by part, and the first way to split it that does.",
     "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
     "image": "Will this container image run on that host: read from a registry, nothing is pulled.",

@@ -49,6 +49,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "msgspec",
         "requests",
         "docker",
+        "dockerfile",
+        "dockerfile_parse",
+        "ruamel",
     },
     "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "doctor/fit", "msgspec", "rich"},
 }
@@ -63,7 +66,7 @@ ALSO = {
     "doctor/probes/measured_loads.py": {"doctor/proof"},  # pure: samples put to phases, as in a watched run
     **{
         f"doctor/{name}.py": {"doctor/formats"}  # a tuple with names that a start need not wait for
-        for name in ("judge/judge", "report/groups", "report/lines", "report/terminal")
+        for name in ("judge/judge", "report/groups", "report/lines", "report/terminal", "report/outcome")
     },
     "doctor/images/importer.py": {"doctor/patient"},  # which variables of an environment matter
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone

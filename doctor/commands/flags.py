@@ -50,9 +50,17 @@ _NO_REDACT = Flag(
     ("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False
 )
 _FORMATS = ("text", "json", "markdown")
+_MACHINES = ("sarif", "junit", "github")
 
 CHECK = (
-    Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=_FORMATS),
+    Flag(
+        ("--format",),
+        "format_",
+        "choice",
+        "Default: text.",
+        default="text",
+        choices=(*_FORMATS, *_MACHINES),
+    ),
     _OUTPUT,
     _VERBOSE,
     _ASCII,

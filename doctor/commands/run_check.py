@@ -85,6 +85,10 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
         from .pictures import picture
 
         return picture(report, flags["format_"])
+    if flags["format_"] in ("sarif", "junit", "github"):
+        from .outcomes import render_report
+
+        return render_report(report, flags["format_"])
     from .assess import catalogue_of
 
     about = {check.id: check.about for check in catalogue_of(report)}

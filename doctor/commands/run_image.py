@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 Host = tuple[str, Snapshot]
-_LEFT_OUT = ("torch_run", "driver.cu_init", "gpus", "torch.sass", "python.distributions")
+LEFT_OUT = ("torch_run", "driver.cu_init", "gpus", "torch.sass", "python.distributions")
 """What nobody can know of an image that was not started."""
 
 
@@ -50,7 +50,7 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
     hosts = _hosts(flags, m)
     platform = flags["platform"] or _platform_of(hosts)
     found, about = _image(flags, m, platform)
-    policy = make_policy(saved=Policy(left_out=_LEFT_OUT))
+    policy = make_policy(saved=Policy(left_out=LEFT_OUT))
     answers = tuple(preflight(found, host, name, m, policy)[0] for name, host in hosts)
     answers = tuple(_with_start(one, found, about) for one in answers)
     if flags["other_tags"]:

@@ -34,7 +34,7 @@ class TorchInstall(Struct, frozen=True):
 
 def torch_installs(shell: str) -> Iterator[TorchInstall]:
     """Every install of torch in a shell text, in its order."""
-    for words in _commands(shell):
+    for words in commands(shell):
         while words and re.fullmatch(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{", words[0]):
             words = words[1:]
         found = _of_pip(words) or _of_conda(words)
@@ -42,7 +42,8 @@ def torch_installs(shell: str) -> Iterator[TorchInstall]:
             yield found
 
 
-def _commands(shell: str) -> Iterator[list[str]]:
+def commands(shell: str) -> Iterator[list[str]]:
+    """The words of each command of a shell text; what stands behind an open quote is left out."""
     reader = shlex.shlex(shell.replace("\\\n", " "), posix=True, punctuation_chars=";&|()")
     reader.whitespace_split, reader.commenters = True, "#"
     words: list[str] = []

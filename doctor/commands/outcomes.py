@@ -1,0 +1,38 @@
+"""Outcomes in the formats that code hosts and CI servers read; the same for machines and for recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from ..judge import Report
+    from ..report.outcome import Outcome, Ruled
+
+FORMATS = ("sarif", "junit", "github")
+
+
+def render_outcomes(found: Sequence[Outcome], rules: Mapping[str, Ruled], format_: str, name: str) -> bytes:
+    """`name`: of the suite."""
+    if format_ == "sarif":
+        from ..report.sarif import render_sarif
+
+        return render_sarif(found, rules, __version__)
+    if format_ == "junit":
+        from ..report.junit import render_junit
+
+        return render_junit(found, name)
+    from ..report.github import render_github
+
+    return render_github(found)
+
+
+def render_report(report: Report, format_: str) -> bytes:
+    """What every check found."""
+    from ..report.outcome import of_report
+    from .assess import catalogue_of
+
+    found, rules = of_report(report, {check.id: check.manual for check in catalogue_of(report)})
+    return render_outcomes(found, rules, format_, report.target.name or "machine")

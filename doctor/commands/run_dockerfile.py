@@ -1,0 +1,124 @@
+"""What `dockerfile` does once its flags are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..guard import Refusal
+from ..images.recipes import Recipe, read_recipe, rules
+from ..images.recipes.instructions import Unparsed
+from ..report.outcome import Level, Outcome, Ruled
+from ..resolve.machine import Unclear
+from .assess import matrix_of
+from .outcomes import FORMATS, render_outcomes
+from .write import write
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def run_dockerfile(flags: dict[str, Any]) -> int:
+    """Read, judge, print; returns the exit code."""
+    m = matrix_of(flags)
+    if flags["gpus"] and not flags["drivers"]:
+        raise Refusal("--gpu needs the driver of that host: --driver 535.183 --gpu 'RTX A5000'")
+    arguments = dict(_argument(text) for text in flags["arguments"])
+    found: list[Outcome] = []
+    try:
+        for path in flags["paths"]:
+            recipe = read_recipe(Path(path), m, arguments, flags["target"])
+            found += [*_outcomes(recipe), *_on_hosts(recipe, m, flags)]
+    except (Unparsed, Unclear) as error:
+        if not error.unknown:
+            raise Refusal(str(error)) from None
+        import click
+
+        click.echo(f"gpudoctor: {error}", err=True)
+        return 3
+    write(_rendered(found, flags), flags["output"])
+    levels = {one.level for one in found}
+    if "fail" in levels or (flags["fail_on"] == "warn" and "warn" in levels):
+        return 1
+    return 3 if "unknown" in levels else 0
+
+
+def _argument(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Refusal(f"--build-arg {text!r}: NAME=VALUE is expected")
+    return name, value
+
+
+def _outcomes(recipe: Recipe) -> list[Outcome]:
+    table = rules()
+    found = [
+        Outcome(
+            f.rule, table[f.rule].status, table[f.rule].title, f.detail, f.fix or table[f.rule].fix, recipe.name, f.line
+        )
+        for f in recipe.faults
+    ]
+    if recipe.unresolved:
+        names = ", ".join(recipe.unresolved)
+        words = f"FROM {recipe.base}: give --build-arg {recipe.unresolved[0]}=...; the rest is judged without its base"
+        found.append(Outcome("base-not-known", "unknown", f"Nothing sets {names}", words, "", recipe.name, 0))
+    return found
+
+
+def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]:
+    """Whether what the Dockerfile makes would run on the hosts in words."""
+    if not flags["drivers"] or recipe.kind != "dockerfile" or recipe.image is None:
+        return []
+    from ..findings import Policy
+    from ..images.evidence import evidence
+    from ..images.hosts import described
+    from ..images.importer import snapshot_of
+    from ..judge.preflight import preflight
+    from .options import make_policy
+    from .run_image import LEFT_OUT
+
+    s = snapshot_of(recipe.image, evidence(recipe.image, m))
+    policy = make_policy(saved=Policy(left_out=LEFT_OUT))
+    arch = "aarch64" if recipe.image.config["architecture"] == "arm64" else "x86_64"
+    found = []
+    for gpu in flags["gpus"] or ("",):
+        for version in flags["drivers"]:
+            name, host = described(m, version, gpu, arch)
+            answer, _ = preflight(s, host, name, m, policy)
+            if answer.verdict == "pass":
+                continue
+            level: Level = answer.verdict if answer.verdict in ("fail", "warn") else "unknown"
+            first = next((one for one in answer.findings if one.status == level), None)
+            detail = f"{first.title}. {first.detail}" if first else answer.why
+            fix = first.fixes[0].title if first and first.fixes else ""
+            words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(
+                level, "It is not known to run"
+            )
+            found.append(Outcome("image-on-host", level, f"{words} on {name}", detail, fix, recipe.name, 1))
+    return found
+
+
+def _rendered(found: Sequence[Outcome], flags: dict[str, Any]) -> bytes:
+    format_ = flags["format_"]
+    if format_ in FORMATS:
+        return render_outcomes(found, _ruled(found), format_, " ".join(flags["paths"]))
+    if format_ == "json":
+        import json
+
+        rows = [one._asdict() for one in found]
+        return (json.dumps({"version": 1, "files": list(flags["paths"]), "findings": rows}, indent=2) + "\n").encode()
+    from ..report.lines import coloured, plain
+    from ..report.recipe_text import recipe_lines
+    from .display import colour, width
+
+    wide = min(100, width()) if not flags["output"] else 100
+    lines = recipe_lines(found, flags["paths"], wide)
+    shown = coloured(lines) if not flags["output"] and colour(flags["no_color"]) else plain(lines)
+    return shown.encode("utf-8", "backslashreplace")
+
+
+def _ruled(found: Sequence[Outcome]) -> dict[str, Ruled]:
+    table = rules()
+    ruled = {rule.id: Ruled(rule.title, rule.fix, rule.source) for rule in table.values()}
+    return {**{one.rule: Ruled(one.title, one.detail) for one in found}, **ruled}

@@ -1,0 +1,56 @@
+"""What the name of a base image says: its CUDA, whether torch and the compiler are in it, and what libc it has."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+_CUDA = re.compile(r"(?:cuda[-_:]?|cu)?(\d{2}\.\d)(?:\.\d+)?")
+
+
+class Base(Struct, frozen=True, kw_only=True):
+    """cuda: major.minor, '' for none or not known; torch: version; nvcc: None where the name does not say."""
+
+    name: str
+    cuda: str = ""
+    torch: str = ""
+    nvcc: bool | None = None
+    gpu: bool = False
+    """The image sets the variables by which the container toolkit mounts the driver."""
+    musl: bool = False
+    python: str = ""
+    ngc: bool = False
+    bare: bool = False
+    """A system or Python alone."""
+
+
+def base_of(name: str) -> Base:
+    """By its path and tag alone; nothing is pulled."""
+    if "$" in name:
+        return Base(name=name)
+    path, _, tag = name.partition("@")[0].removeprefix("docker.io/").removeprefix("library/").rpartition(":")
+    if not path or "/" in tag:
+        path, tag = name.partition("@")[0], "latest"
+    path = path.removeprefix("docker.io/").removeprefix("library/")
+    version = next(iter(re.findall(r"^(\d{1,2}\.\d)(?:\.\d+)?(?=-|$)", tag)), "")
+    if re.fullmatch(r"(?:nvcr\.io/|public\.ecr\.aws/)?nvidia/(?:cuda|cudagl)(?:-(?:x86_64|arm64|sbsa))?", path):
+        nvcc = True if "devel" in tag else False if re.search(r"base|runtime", tag) else None
+        return Base(name=name, cuda=version, nvcc=nvcc, gpu=True)
+    if re.fullmatch(r"pytorch/(?:pytorch|manylinux\S*)", path):
+        cuda = re.search(r"cuda(\d{2}\.\d)", tag)
+        release = re.match(r"(\d+\.\d+\.\d+)", tag)
+        return Base(
+            name=name, cuda=cuda[1] if cuda else "", torch=release[1] if release and cuda else "", gpu=bool(cuda),
+            nvcc="devel" in tag if cuda else None,
+        )  # fmt: skip
+    if path.startswith("nvcr.io/nvidia/") and not re.search(r"/(?:distroless|k8s|cloud-native|gpu-operator)\b", path):
+        return Base(name=name, gpu=True, ngc=True, nvcc=True if path.endswith("/pytorch") else None)
+    if re.search(r"(?:^|/)(?:vllm-openai|text-generation-inference|tritonserver|sglang|tensorrt|rapidsai)\b", path):
+        return Base(name=name, gpu=True)
+    python = re.match(r"(3\.\d{1,2})", tag) if re.fullmatch(r"(?:.*/)?python", path) else None
+    musl = path == "alpine" or path.endswith("/alpine") or "alpine" in tag
+    bare = re.fullmatch(
+        r"(?:ubuntu|debian|python|fedora|rockylinux|centos|alpine|continuumio/\w+|condaforge/\w+)", path
+    )
+    return Base(name=name, musl=musl, python=python[1] if python else "", nvcc=False if bare else None, bare=bool(bare))

@@ -1,0 +1,122 @@
+"""Compose files: GPUs reserved, shared memory, health checks, variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .bases import base_of
+from .docker_rules import by_nvidia_smi
+from .instructions import Unparsed, instructions
+from .lint import Fault
+from .packages import torch_of
+from .stages import chosen, stages
+from .yaml_nodes import at, environment, hidden, line_of, words
+
+_UNITS = {"": 1 / (1 << 20), "b": 1 / (1 << 20), "k": 1 / 1024, "m": 1, "g": 1024}
+_SMALL_MIB = 256
+_TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|vllm|sglang|tensor-parallel|num.?workers|nccl")
+
+
+def compose_faults(document: dict[str, Any], folder: Path) -> Iterator[Fault]:
+    """Of every service."""
+    services = document.get("services")
+    if not isinstance(services, dict):
+        return
+    for name, service in services.items():
+        if isinstance(service, dict):
+            yield from _service(str(name), line_of(services, name), service, folder)
+
+
+def _service(name: str, line: int, service: dict[str, Any], folder: Path) -> Iterator[Fault]:
+    devices = at(service, "deploy", "resources", "reservations", "devices")
+    reserved = [one for one in devices or () if isinstance(one, dict)] if isinstance(devices, list) else []
+    asks = bool(reserved or service.get("gpus") or service.get("runtime") == "nvidia" or _cdi(service))
+    started = f"{name} {words(service.get('command'))} {words(service.get('entrypoint'))} {service.get('image', '')}"
+    on_cpu = re.search(r"(?i)(?:^|[^a-z])cpu(?:[^a-z]|$)", f"{started} {service.get('environment')}")
+    needs = "" if on_cpu else _needs_gpu(service, folder)
+    variables = environment(service.get("environment"))
+    if needs and not asks and "extends" not in service and "NVIDIA_VISIBLE_DEVICES" not in variables:
+        detail = f"{name}: {needs} is started without a GPU."
+        yield Fault(
+            rule="service-without-gpu", line=line_of(service, "image") if "image" in service else line, detail=detail
+        )
+    for number, one in enumerate(reserved):
+        yield from _reservation(name, one, line_of(devices, number))
+    for variable, (value, at_line) in variables.items():
+        yield from hidden(variable, value, at_line)
+    if asks and not service.get("ipc") and not _tmpfs(service):
+        size = service.get("shm_size")
+        if (size is None and _TRAINS.search(started)) or (size is not None and _mib(size) < _SMALL_MIB):
+            where = line_of(service, "shm_size") if size is not None else line
+            detail = f"{name}: shm_size {size}." if size is not None else f"{name}: neither shm_size nor ipc."
+            yield Fault(rule="shared-memory-small", line=where, detail=detail)
+    test = at(service, "healthcheck", "test")
+    if test is not None and by_nvidia_smi(words(test)):
+        yield Fault(rule="healthcheck-by-nvidia-smi", line=line_of(service["healthcheck"], "test"), detail=f"{name}.")
+
+
+def _reservation(name: str, one: dict[str, Any], line: int) -> Iterator[Fault]:
+    capabilities = one.get("capabilities")
+    flat = [str(word) for row in capabilities for word in (row if isinstance(row, list) else [row])] if isinstance(
+        capabilities, list
+    ) else []  # fmt: skip
+    if one.get("driver") not in (None, "nvidia", "cdi"):
+        return
+    what = ""
+    if not flat:
+        what = "capabilities are not there: compose refuses it"
+    elif one.get("driver") != "cdi" and not {"gpu", "nvidia", "compute", "utility", "tpu"} & set(flat):
+        what = f"capabilities {flat} name no GPU"
+    elif "count" in one and "device_ids" in one:
+        what = "count and device_ids exclude each other"
+    elif any(not isinstance(value, str) for value in one.get("device_ids") or ()):
+        what = "device_ids are texts: ['0', '1']"
+    elif "count" in one and not (one["count"] == "all" or isinstance(one["count"], int) or "$" in str(one["count"])):
+        what = f"count is {one['count']!r}, a whole number or all is expected"
+    if what:
+        yield Fault(rule="gpu-reservation-incomplete", line=line, detail=f"{name}: {what}.")
+
+
+def _needs_gpu(service: dict[str, Any], folder: Path) -> str:
+    """What says that it is for a GPU: its image's name, or the base of the Dockerfile that it is built from."""
+    image = str(service.get("image") or "")
+    build = service.get("build")
+    if build is None:
+        return image if image and base_of(image).gpu else ""
+    context = build if isinstance(build, str) else str(at(build, "context") or ".")
+    if "$" in context or "://" in context:
+        return ""
+    file = folder / context / str(at(build, "dockerfile") or "Dockerfile")
+    try:
+        root = folder.resolve()
+        if not file.resolve().is_relative_to(root) or not file.is_file():
+            return ""
+        text = file.read_text("utf-8", "replace")
+        stage = chosen(stages(instructions(text, str(file)), str(file), {}), at(build, "target"), str(file))
+    except (OSError, Unparsed):
+        return ""
+    uses = any(one.build == "cuda" for step in stage.whole if step.word == "RUN" for one in torch_of(step))
+    return stage.image if base_of(stage.image).gpu or uses else ""
+
+
+def _cdi(service: dict[str, Any]) -> bool:
+    listed = service.get("devices")
+    return isinstance(listed, list) and any("nvidia" in str(one) for one in listed)
+
+
+def _tmpfs(service: dict[str, Any]) -> bool:
+    return "/dev/shm" in words(service.get("volumes")) + words(service.get("tmpfs"))
+
+
+def _mib(size: Any) -> float:
+    """`8gb`, `512m`, bytes; endless where it cannot be read."""
+    found = re.fullmatch(r"(?i)\s*([\d.]+)\s*([bkmg])?i?b?\s*", str(size))
+    if not found:
+        return float("inf")
+    return (
+        float(found[1])
+        * {"": 1 / (1 << 20), "b": 1 / (1 << 20), "k": 1 / 1024, "m": 1, "g": 1024}[(found[2] or "").lower()]
+    )

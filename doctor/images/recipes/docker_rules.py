@@ -1,0 +1,171 @@
+"""What is wrong in the stage that is built: base image, variables, health check, packages of the system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...formats.require import RequireGpu, RequireHost, evaluate_libnvidia_container
+from .judged import Judged
+from .lint import Fault
+from .packages import apt_packages, line_in, torch_of
+from .stages import Step
+
+_DRIVER = re.compile(
+    r"(?:nvidia-driver|nvidia-utils|nvidia-kernel|nvidia-dkms|libnvidia-(?:compute|gl|decode|encode|cfg1|ml)|libcuda1|"
+    r"cuda-drivers|nvidia-open|nvidia-headless|xserver-xorg-video-nvidia)(?:[-_.\d]\S*)?|cuda(?:-\d{1,2}-\d)?"
+    r"|nvidia-(?:cuda-toolkit-)?\d{3}"
+)
+_ASSERTED = re.compile(r"assert\s+(?:torch|tf|jax)\.[\w.]{0,40}(?:is_available|device_count|list_physical)")
+_NOBODY = RequireHost("0.1", "1.0", (RequireGpu("0.1", "none"),))
+"""A host that meets no condition: so every alternative is looked at."""
+_COMPAT = re.compile(r"/usr/local/cuda(?:-[\d.]+)?/compat\b")
+
+
+def docker_faults(j: Judged) -> Iterator[Fault]:
+    """All of them, in the order of the rules."""
+    yield from _base(j)
+    yield from _variables(j)
+    yield from _system_packages(j)
+    yield from _health(j)
+    yield from _in_build(j)
+
+
+def _base(j: Judged) -> Iterator[Fault]:
+    name = j.stage.image
+    if re.fullmatch(r"(?:docker\.io/)?nvidia/cuda(?::latest)?", name):
+        yield Fault(rule="image-not-published", line=j.stage.image_line, detail=f"{name}: it has no tag latest.")
+    elif found := re.fullmatch(r"(?:docker\.io/)?nvidia/cuda:(\d{1,2}\.\d(?:\.\d+)?-(?:base|runtime|devel))", name):
+        yield Fault(
+            rule="image-not-published", line=j.stage.image_line, detail=f"{found[1]} does not name an operating system."
+        )
+
+
+def _variables(j: Judged) -> Iterator[Fault]:
+    env, line = j.stage.env, _uses_gpu(j)
+    for step in j.stage.whole if line or j.base.gpu else ():
+        for name, value in step.sets.items():
+            yield from _variable(j, step, name, value)
+    asks = {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} <= env.keys()
+    if line and j.base.bare and not asks:
+        lacking = [n for n in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES") if n not in env]
+        yield Fault(
+            rule="nvidia-variables-not-set", line=line,
+            detail=f"{j.stage.image} does not set {' and '.join(lacking)}, and with --runtime=nvidia alone they count.",
+        )  # fmt: skip
+
+
+def _uses_gpu(j: Judged) -> int:
+    """The line that installs a CUDA build of torch or the toolkit; 0 for none."""
+    for step in j.stage.whole:
+        if step.word != "RUN":
+            continue
+        if any(one.build == "cuda" for one in torch_of(step)):
+            return line_in(step, j.rows, "torch")
+        if any(name.startswith(("cuda-toolkit", "cuda-runtime", "cuda-libraries")) for name in apt_packages(step)):
+            return line_in(step, j.rows, "cuda-")
+    return 0
+
+
+def _variable(j: Judged, step: Step, name: str, value: str) -> Iterator[Fault]:
+    line = line_in(step, j.rows, name)
+    plain = value.strip("\"' ")
+    if name == "NVIDIA_VISIBLE_DEVICES" and plain.lower() in ("", "none", "void"):
+        yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} gives the container no GPU.")
+    elif name == "CUDA_VISIBLE_DEVICES":
+        if plain in ("", "-1") or plain.lower() in ("none", "nodevfiles"):
+            yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} hides every GPU from CUDA.")
+        elif "$" not in plain and plain.lower() != "all":
+            detail = f"{name}={plain}: of the GPUs that a container gets, it uses these alone."
+            yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
+    elif name == "NVIDIA_DRIVER_CAPABILITIES" and "$" not in plain:
+        words = set(plain.lower().replace(" ", "").split(","))
+        if not words & {"compute", "all"}:
+            yield Fault(
+                rule="driver-capabilities-incomplete", line=line,
+                detail=f"{name}={plain}: without compute there is no libcuda in the container.",
+            )  # fmt: skip
+    elif name == "NVIDIA_DISABLE_REQUIRE" and plain.lower() in ("1", "t", "true"):
+        yield Fault(rule="requirement-not-checked", line=line, detail="Too old a driver is then seen by CUDA's error.")
+    elif name.startswith("NVIDIA_REQUIRE_") and "$" not in plain:
+        if error := evaluate_libnvidia_container([(name, plain)], _NOBODY).error:
+            yield Fault(rule="requirement-not-readable", line=line, detail=f"{name}: {error}.")
+    elif name == "LD_LIBRARY_PATH":
+        yield from _library_path(line, plain, j.base.nvcc)
+    elif name == "TORCH_CUDA_ARCH_LIST" and "$" not in plain:
+        yield from _arch_list(j, line, plain)
+
+
+def _library_path(line: int, value: str, compiler: bool | None) -> Iterator[Fault]:
+    for folder in value.split(":"):
+        if "/stubs" in folder and compiler is not False:
+            yield Fault(rule="stub-on-library-path", line=line, detail=f"{folder} holds a libcuda that does nothing.")
+        elif _COMPAT.search(folder):
+            yield Fault(rule="compat-on-library-path", line=line, detail=f"{folder} is used on every GPU.")
+
+
+def _arch_list(j: Judged, line: int, value: str) -> Iterator[Fault]:
+    words = re.split(r"[;\s]+", value.strip("; "))
+    if value.strip().lower() in ("all", "common") or not value.strip():
+        return
+    names = {"kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"}
+    wrong = [
+        word
+        for word in words
+        if not re.fullmatch(r"\d{1,2}\.\d[af]?(?:\+PTX)?", word) and word.lower().split("+")[0] not in names
+    ]
+    if wrong:
+        detail = (
+            f"{wrong[0]!r} is no capability with a dot" + (" (commas do not part them)" if "," in value else "") + "."
+        )
+        yield Fault(rule="arch-list-wrong", line=line, detail=detail)
+        return
+    rows = [row for row in j.m.toolkits if j.base.cuda and ".".join(row.cuda.split(".")[:2]) == j.base.cuda]
+    targets = {target.rstrip("af") for row in rows for target in row.sm_targets}
+    unknown = [w for w in words if targets and re.match(r"\d", w) and w.partition("+")[0].rstrip("af") not in targets]
+    if unknown:
+        detail = f"nvcc of CUDA {j.base.cuda} cannot compile for {', '.join(unknown)}."
+        yield Fault(rule="arch-list-wrong", line=line, detail=detail)
+
+
+def _system_packages(j: Judged) -> Iterator[Fault]:
+    for step in j.stage.whole:
+        if step.word != "RUN":
+            continue
+        found = [name for name in apt_packages(step) if _DRIVER.fullmatch(name)]
+        if found:
+            yield Fault(
+                rule="driver-installed-in-image", line=line_in(step, j.rows, *found), detail=f"{', '.join(found[:4])}."
+            )
+        if re.search(r"\.run\b(?=.{0,200}(?:--driver|--silent --driver))", step.value):
+            yield Fault(
+                rule="driver-installed-in-image", line=line_in(step, j.rows, "--driver"),
+                detail="The runfile installs the driver by --driver.",
+            )  # fmt: skip
+
+
+def _health(j: Judged) -> Iterator[Fault]:
+    checks = [step for step in j.stage.whole if step.word == "HEALTHCHECK"]
+    if checks and by_nvidia_smi(checks[-1].value):
+        yield Fault(rule="healthcheck-by-nvidia-smi", line=line_in(checks[-1], j.rows, "nvidia-smi"), detail="")
+
+
+def by_nvidia_smi(command: str) -> bool:
+    """Whether a check runs nvidia-smi and nothing that computes."""
+    return "nvidia-smi" in command and not re.search(r"python|torch|gpudoctor|curl|wget|http", command)
+
+
+def _in_build(j: Judged) -> Iterator[Fault]:
+    for step in j.stage.whole:
+        if step.word != "RUN":
+            continue
+        if re.search(r"(?:^|[;&|(\n]\s*)nvidia-smi\b(?![^;&\n]{0,80}(?:\|\||; ?true))", step.value):
+            line = line_in(step, j.rows, "nvidia-smi")
+            yield Fault(
+                rule="gpu-used-in-build", line=line, detail="nvidia-smi ends in an error where there is no driver."
+            )
+        elif re.search(
+            r"assert\s+(?:torch|tf|jax)\.[\w.]{0,40}(?:is_available|device_count|list_physical)", step.value
+        ):
+            line = line_in(step, j.rows, "assert")
+            yield Fault(rule="gpu-used-in-build", line=line, detail="The assertion is false where there is no GPU.")

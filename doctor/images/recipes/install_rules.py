@@ -1,0 +1,174 @@
+"""What is wrong with the installs of torch and of what is compiled against it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from compat_matrix.versions import tag_cuda
+
+from ..installs import TorchInstall
+from .judged import Judged
+from .lint import Fault
+from .packages import PipInstall, Wanted, apt_packages, line_in, pip_installs, requirements, torch_of
+from .stages import Step
+
+COMPILED = (
+    "apex", "detectron2", "pytorch3d", "nvdiffrast", "diff-gaussian-rasterization", "tiny-cuda-nn", "torch-scatter",
+    "torch-sparse", "torch-cluster", "mmcv", "mmcv-full", "causal-conv1d", "mamba-ssm", "flash-attn", "xformers",
+    "grouped-gemm", "gsplat", "spconv", "minkowskiengine", "natten", "auto-gptq", "exllamav2",
+    "transformer-engine",
+)  # fmt: skip
+_OWN_ARCHS = ("flash-attn", "transformer-engine", "xformers", "auto-gptq", "torch-scatter", "torch-sparse",
+              "torch-cluster", "spconv", "mmcv", "causal-conv1d", "mamba-ssm", "natten", "gsplat")  # fmt: skip
+"""They have wheels, or choose their architectures themselves."""
+_SETUP = re.compile(r"\b(?:python[\d.]*\s+)?setup\.py\s+(?:install|develop|build_ext|bdist_wheel|build)\b")
+_EXTENSION_WORDS = re.compile(r"(?i)cuda|extension|ops\b|raster|knn|nms|deform|kernels|csrc|apex|point|voxel")
+
+
+def install_faults(j: Judged) -> Iterator[Fault]:
+    """In the order of the file."""
+    installs = list(pip_installs(j.stage.whole, j.rows))
+    torches = [(step, one) for step in j.stage.whole if step.word == "RUN" for one in torch_of(step)]
+    for step, one in torches:
+        yield from _torch(j, step, one)
+    for install in installs:
+        yield from _companions(j, install)
+    yield from _replaced(j, installs, torches)
+    yield from _against_base(j, installs, torches)
+
+
+def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
+    line = line_in(step, j.rows, "torch==", "torch", "pytorch")
+    if j.base.musl:
+        yield Fault(rule="torch-on-musl", line=line, detail=f"{j.stage.image} is Alpine.")
+    if one.build == "cpu" and (j.base.gpu or j.base.cuda):
+        yield Fault(
+            rule="torch-cpu-build", line=line,
+            detail=f"{one.text[:120]}: on {j.stage.image} it computes on the CPU.",
+            fix=_cuda_line(j, one),
+        )  # fmt: skip
+    version = one.version.partition("+")[0]
+    platform = "linux_aarch64" if "arm64" in j.stage.platform else "linux_x86_64"
+    builds = j.m.torch_builds(version, platform) if version else ()
+    if version and builds and one.tag.startswith("cu") and not j.m.torch_build(version, one.tag, platform):
+        have = ", ".join(sorted({build.tag for build in builds}))
+        detail = f"torch {version} was published for {have}, not for {one.tag}."
+        yield Fault(rule="torch-build-not-published", line=line, detail=detail)
+    elif one.tag.startswith("cu") and not j.m.index_url(one.tag):
+        yield Fault(rule="torch-build-not-published", line=line, detail=f"{one.tag} is no index of PyTorch.")
+    if version and j.base.python:
+        grade = j.m.python_for_torch(version, j.base.python, platform)
+        if grade.grade in ("too-old", "too-new", "no-wheel"):
+            detail = f"torch {version} has none for Python {j.base.python} of {j.stage.image}."
+            yield Fault(rule="torch-without-wheel-for-python", line=line, detail=detail)
+
+
+def _cuda_line(j: Judged, one: TorchInstall) -> str:
+    """The index of the base's own CUDA, where torch has one."""
+    tag = "cu" + j.base.cuda.replace(".", "") if j.base.cuda else ""
+    version = one.version.partition("+")[0]
+    builds = [b.tag for b in j.m.torch_builds(version)] if version else []
+    found = tag if tag in builds else max((b for b in builds if b.startswith("cu")), default="cu128")
+    pin = f"torch=={version}" if version else "torch"
+    return f"pip install {pin} --index-url https://download.pytorch.org/whl/{found}"
+
+
+def _companions(j: Judged, install: PipInstall) -> Iterator[Fault]:
+    torch = install.version_of("torch")
+    if torch is None or torch.operator != "==":
+        return
+    for name in ("torchvision", "torchaudio"):
+        other = install.version_of(name)
+        if other is not None and other.operator == "==":
+            grade = j.m.companion_matches(torch.version, name, other.version)
+            if grade.grade == "mismatch":
+                line = line_in(install.step, j.rows, f"{name}==")
+                detail = f"{name} {other.version} does not go with torch {torch.version}."
+                yield Fault(rule="torch-companion-of-other-release", line=line, detail=detail)
+
+
+def _replaced(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, TorchInstall]]) -> Iterator[Fault]:
+    """A later command that asks for another torch than the one that is there."""
+    own = bool(j.base.torch) or j.base.ngc
+    first = None if own else next(((step, one) for step, one in torches), None)
+    have = first[1].version.partition("+")[0] if first else j.base.torch
+    tag = first[1].tag if first else ""
+    named = own or bool(first and (tag or first[1].build))
+    if not named:
+        return
+    after = first[0].line if first else 0
+    for install in installs:
+        if install.step.line < after or (first and install.step is first[0] and install.version_of("torch")):
+            continue
+        for line, wanted in _torch_wishes(j, install):
+            again = wanted.version.partition("+")[0]
+            same_index = bool(tag) and (tag in " ".join(install.indexes) or tag in wanted.version)
+            other = bool(wanted.operator == "==" and (not have or again != have) and (have or j.base.ngc))
+            if (other or (install.upgrade and wanted.operator != "==")) and not (same_index and not other):
+                what = f"torch {have}".strip() if have else f"the torch of {j.stage.image}"
+                built = f" ({tag})" if tag else ""
+                words = f"torch{wanted.operator}{wanted.version}" + (" with --upgrade" if install.upgrade else "")
+                detail = f"{what}{built} is there; {words} puts another in its place."
+                yield Fault(rule="torch-replaced-later", line=line, detail=detail)
+                break
+
+
+def _torch_wishes(j: Judged, install: PipInstall) -> Iterator[tuple[int, Wanted]]:
+    if wanted := install.version_of("torch"):
+        yield line_in(install.step, j.rows, "torch"), wanted
+    for name in install.files:
+        text = j.files.get(name)
+        for _, wanted in requirements(text) if text is not None else ():
+            if wanted.name == "torch":
+                yield line_in(install.step, j.rows, name), wanted
+
+
+def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, TorchInstall]]) -> Iterator[Fault]:
+    cuda = next((found for _, one in reversed(torches) if one.tag and (found := tag_cuda(one.tag))), "")
+    compiled = list(_compiles(j, installs))
+    toolkit = j.base.cuda
+    if cuda and toolkit and compiled and toolkit.split(".")[0] != cuda.split(".")[0]:
+        line, what = compiled[0]
+        detail = f"{what} is compiled by CUDA {toolkit} of {j.stage.image}; torch was built with CUDA {cuda}."
+        yield Fault(rule="toolkit-of-other-major", line=line, detail=detail)
+    elif (
+        cuda and toolkit and int(cuda.split(".")[0]) > int(toolkit.split(".")[0]) and j.m.index_url(torches[-1][1].tag)
+    ):
+        step, one = torches[-1]
+        floor, asks = (j.m.driver_for_cuda("1", version).floor_minor for version in (cuda, toolkit))
+        detail = (
+            f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} lets driver {asks} start it."
+        )
+        yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
+    toolkit_added = any(re.match(r"cuda-(?:toolkit|nvcc|compiler)", p) or p == "nvidia-cuda-toolkit"
+                        for step in j.stage.whole if step.word == "RUN" for p in apt_packages(step))  # fmt: skip
+    if compiled and j.base.nvcc is False and not toolkit_added and not _conda_nvcc(j):
+        line, what = compiled[0]
+        yield Fault(rule="compiler-not-in-image", line=line, detail=f"{what} needs nvcc; {j.stage.image} has none.")
+    archs = {"TORCH_CUDA_ARCH_LIST", "CUDA_ARCH_LIST"}
+    for line, what in compiled:
+        where = next((s for s in j.stage.whole if s.line <= line <= s.end), None)
+        if where and not archs & where.env.keys() and not re.search(r"TORCH_CUDA_ARCH_LIST=", where.value):
+            yield Fault(rule="arch-list-not-set", line=line, detail=f"{what} is compiled without a GPU in sight.")
+            break
+
+
+def _conda_nvcc(j: Judged) -> bool:
+    return any("cuda-nvcc" in step.value or "cudatoolkit-dev" in step.value or "nvidia/label/cuda" in step.value
+               for step in j.stage.whole if step.word == "RUN")  # fmt: skip
+
+
+def _compiles(j: Judged, installs: list[PipInstall]) -> Iterator[tuple[int, str]]:
+    """(line, what) of each thing whose CUDA code is certainly compiled in the build; ROCm's is none."""
+    if "rocm" in j.stage.image:
+        return
+    for install in installs:
+        for wanted in install.wanted:
+            sure = wanted.name in COMPILED and wanted.name not in _OWN_ARCHS
+            from_source = wanted.operator == "@" and wanted.name in COMPILED and ".whl" not in wanted.version
+            if sure or from_source:
+                yield line_in(install.step, j.rows, wanted.name, wanted.name.replace("-", "_")), wanted.name
+    for step in j.stage.whole:
+        if step.word == "RUN" and _SETUP.search(step.value) and _EXTENSION_WORDS.search(step.value):
+            yield line_in(step, j.rows, "setup.py"), "setup.py"

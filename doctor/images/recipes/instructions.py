@@ -1,0 +1,92 @@
+"""A Dockerfile's instructions with their lines: by BuildKit's own parser, else by dockerfile-parse.
+
+The second takes the bodies of heredocs for instructions: a file with one is then refused, never judged wrongly.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+_HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
+_MOST_BYTES = 4 << 20
+_WORDS = {
+    "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
+    "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
+}  # fmt: skip
+
+
+class Unparsed(Exception):
+    """A file that cannot be read as a Dockerfile: one line. `unknown`: it may be right (exit 3), else exit 2."""
+
+    def __init__(self, text: str, unknown: bool = False) -> None:
+        super().__init__(text)
+        self.unknown = unknown
+
+
+class Instruction(Struct, frozen=True, kw_only=True):
+    """One instruction. value: all behind its word, continued lines joined, flags left in; body: of heredocs."""
+
+    word: str
+    value: str
+    line: int
+    end: int
+    body: str = ""
+
+    @property
+    def shell(self) -> str:
+        """What a RUN carries out."""
+        return f"{_without_flags(self.value)}\n{self.body}" if self.body else _without_flags(self.value)
+
+
+def _without_flags(value: str) -> str:
+    return re.sub(r"^(?:--[\w-]+(?:=\S+)?\s+)+", "", value)
+
+
+def instructions(text: str, name: str) -> list[Instruction]:
+    """All of them. Raises Unparsed with the line."""
+    if len(text) > _MOST_BYTES:
+        raise Unparsed(f"{name}: {len(text) >> 20} MiB are too much for a Dockerfile")
+    try:
+        import dockerfile
+    except ImportError:
+        found = list(_by_dockerfile_parse(text, name))
+    else:
+        found = list(_by_buildkit(dockerfile, text, name))
+    if not found:
+        raise Unparsed(f"{name}: there is no instruction in it")
+    for one in found:
+        if one.word not in _WORDS:
+            raise Unparsed(f"{name}:{one.line}: {one.word[:40]!r} is no instruction of a Dockerfile")
+    if not any(one.word == "FROM" for one in found):
+        raise Unparsed(f"{name}: no FROM in it: this is no Dockerfile")
+    return found
+
+
+def _by_buildkit(parser: object, text: str, name: str) -> Iterator[Instruction]:
+    try:
+        commands = parser.parse_string(text)  # type: ignore[attr-defined]
+    except Exception as error:
+        raise Unparsed(f"{name}: {str(error).splitlines()[0][:200]}") from None
+    for one in commands:
+        value = one.original.split("\n")[0] if one.heredocs else one.original
+        value = re.sub(r"^\s*\w+\s*", "", value)
+        body = "\n".join(doc.content for doc in one.heredocs)
+        yield Instruction(word=one.cmd.upper(), value=value.strip(), line=one.start_line, end=one.end_line, body=body)
+
+
+def _by_dockerfile_parse(text: str, name: str) -> Iterator[Instruction]:
+    from dockerfile_parse import DockerfileParser
+
+    for number, row in enumerate(text.split("\n"), 1):
+        if re.match(r"\s*(?:RUN|COPY|ADD)\b", row, re.I) and _HEREDOC.search(row):
+            raise Unparsed(f"{name}: heredoc at line {number}: needs gpudoctor[dockerfile]", unknown=True)
+    for one in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:
+        if one["instruction"] != "COMMENT":
+            yield Instruction(
+                word=one["instruction"].upper(), value=one["value"].strip(), line=one["startline"] + 1,
+                end=one["endline"] + 1,
+            )  # fmt: skip

@@ -1,0 +1,22 @@
+"""What the rules of a Dockerfile look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from .bases import Base
+from .stages import Stage
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """What the rules look at: the built stage, its base, the file's lines, the matrix, and the context's files."""
+
+    stage: Stage
+    base: Base
+    rows: tuple[str, ...]
+    m: Any
+    """compat_matrix.Matrix."""
+    files: dict[str, str] = {}
+    """Requirement files of the build context, by the name that the Dockerfile uses."""

@@ -1,0 +1,51 @@
+"""Rules and what they found. The words of the rules are in `rules.json`."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Any, Literal
+
+from msgspec import Struct, convert
+
+from ..source import Image
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """One rule. status: fail, warn, or info for a remark; check: the check whose page says more."""
+
+    id: str
+    status: Literal["fail", "warn", "info"]
+    title: str
+    fix: str
+    source: str
+    check: str = ""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """A rule broken at a line (from 1) of a file; fix: '' for the rule's own."""
+
+    rule: str
+    line: int
+    detail: str
+    fix: str = ""
+
+
+class Recipe(Struct, frozen=True, kw_only=True):
+    """kind: dockerfile, compose, kubernetes. image: what the Dockerfile would make, as far as it says itself."""
+
+    name: str
+    kind: str
+    faults: tuple[Fault, ...]
+    image: Image | None = None
+    base: str = ""
+    unresolved: tuple[str, ...] = ()
+    """Variables of FROM that nothing sets: then nothing is judged by the base."""
+
+
+@lru_cache(maxsize=1)
+def rules() -> dict[str, Rule]:
+    """Id to rule, in the order of the file."""
+    found: Any = json.loads(get_data(__package__, "rules.json") or b"[]")
+    return {rule.id: rule for rule in convert(found, list[Rule])}

@@ -1,0 +1,100 @@
+"""One file as a recipe: what kind it is, its faults, and the image that it would make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..source import Image
+from .bases import base_of
+from .docker_rules import docker_faults
+from .install_rules import install_faults
+from .instructions import Unparsed, instructions
+from .judged import Judged
+from .lint import Recipe
+from .manifests import read_manifests
+from .packages import context_file, pip_installs
+from .stages import Stage, chosen, stages
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_MOST_BYTES = 8 << 20
+_MOST_FILES = 50
+
+
+def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str | None = None) -> Recipe:
+    """Read and judge a file. Raises Unparsed with one line."""
+    text = _text(path)
+    if _is_yaml(path, text):
+        return read_manifests(path, text)
+    return _dockerfile(path, text, m, arguments, target)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.is_dir():
+            raise Unparsed(f"{path}: a folder; name the file in it")
+        with path.open("rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise Unparsed(f"{path}: {error.strerror}") from None
+    if len(data) > _MOST_BYTES:
+        raise Unparsed(f"{path}: more than {_MOST_BYTES >> 20} MiB: this is no Dockerfile or manifest")
+    if b"\0" in data:
+        raise Unparsed(f"{path}: this is no text")
+    return data.decode("utf-8-sig", "replace")
+
+
+def _is_yaml(path: Path, text: str) -> bool:
+    if path.suffix in (".yaml", ".yml"):
+        return True
+    return not re.search(r"(?im)^\s*FROM\s", text) and bool(re.search(r"(?m)^(?:services|apiVersion|kind):", text))
+
+
+def _dockerfile(path: Path, text: str, m: Matrix, arguments: Mapping[str, str], target: str | None) -> Recipe:
+    name = str(path)
+    made = stages(instructions(text, name), name, arguments)
+    stage = chosen(made, target, name)
+    base = base_of(stage.image)
+    rows = tuple(text.split("\n"))
+    judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(path.parent, stage, rows))
+    unresolved = tuple(dict.fromkeys(re.findall(r"\$\{?(\w+)", stage.image)))
+    faults = tuple(sorted((*docker_faults(judged), *install_faults(judged)), key=lambda fault: fault.line))
+    return Recipe(
+        name=name, kind="dockerfile", faults=faults, base=stage.image, unresolved=unresolved,
+        image=None if unresolved else _image(stage, name),
+    )  # fmt: skip
+
+
+def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str]:
+    """Requirement files that a stage installs and that lie in the build context; never one outside of it."""
+    copies = [step for step in stage.whole if step.word in ("COPY", "ADD")]
+    found: dict[str, str] = {}
+    root = folder.resolve()
+    for install in pip_installs(stage.whole, rows):
+        for name in install.files[:_MOST_FILES]:
+            file = (root / context_file(name, install.step, copies).lstrip("/")).resolve()
+            if file.is_relative_to(root) and file.is_file() and file.stat().st_size < _MOST_BYTES:
+                found[name] = file.read_text("utf-8", "replace")
+    return found
+
+
+def _image(stage: Stage, name: str) -> Image:
+    """As if it were built: the base's known variables, those of ENV, and RUN lines as its history."""
+    base = base_of(stage.image)
+    env = {"CUDA_VERSION": f"{base.cuda}.0"} if base.cuda and base.gpu else {}
+    if base.torch:
+        env["PYTORCH_VERSION"] = base.torch
+    env |= {"PYTHON_VERSION": base.python} if base.python else {}
+    env |= stage.env
+    history = [{"created_by": f"RUN {step.value}"} for step in stage.whole if step.word == "RUN"]
+    config: dict[str, Any] = {
+        "os": "linux",
+        "architecture": "arm64" if "arm64" in stage.platform else "amd64",
+        "config": {"Env": [f"{key}={value}" for key, value in env.items()]},
+        "history": history,
+    }
+    return Image(name=f"{name} ({stage.image})", digest="", config=config, layers=())

@@ -1,0 +1,63 @@
+"""Values of YAML documents with the lines that they stand on, and what the variables in them hide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .lint import Fault
+
+
+def line_of(node: Any, key: str | int | None = None) -> int:
+    """From 1: of a key of a mapping or an item of a list, else of the node; 1 where nobody knows."""
+    mark = getattr(node, "lc", None)
+    try:
+        if key is None or mark is None:
+            return int(mark.line) + 1 if mark is not None else 1
+        return int((mark.item(key) if isinstance(key, int) else mark.key(key))[0]) + 1
+    except (KeyError, TypeError, AttributeError, IndexError):
+        return int(mark.line) + 1 if mark is not None else 1
+
+
+def at(node: Any, *keys: str) -> Any:
+    """A value deep in mappings; None where something else stands on the way."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
+def words(value: Any) -> str:
+    """A command as text, whether it is written as text or as a list."""
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def environment(value: Any) -> dict[str, tuple[str, int]]:
+    """Name to (value, line): of compose's mapping or list, or Kubernetes' list of name and value."""
+    found: dict[str, tuple[str, int]] = {}
+    if isinstance(value, dict):
+        for name in value:
+            found[str(name)] = ("" if value[name] is None else str(value[name]), line_of(value, name))
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            if isinstance(one, dict):
+                if "value" in one or "valueFrom" not in one:
+                    found[str(one.get("name"))] = (str(one.get("value", "")), line_of(value, number))
+            else:
+                name, equals, content = str(one).partition("=")
+                if equals:
+                    found[name] = (content, line_of(value, number))
+    return found
+
+
+def hidden(name: str, value: str, line: int) -> Iterator[Fault]:
+    """Variables that hide GPUs, the same in both."""
+    plain = value.strip().lower()
+    if name == "NVIDIA_VISIBLE_DEVICES" and plain in ("none", "void"):
+        yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={value} gives the container no GPU.")
+    elif name == "CUDA_VISIBLE_DEVICES" and plain in ("", "-1", "none"):
+        yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={value!r} hides every GPU from CUDA.")
+    elif name == "NVIDIA_DRIVER_CAPABILITIES" and "$" not in plain and not {"compute", "all"} & set(plain.split(",")):
+        detail = f"{name}={value}: without compute there is no libcuda in the container."
+        yield Fault(rule="driver-capabilities-incomplete", line=line, detail=detail)
+    elif name == "NVIDIA_DISABLE_REQUIRE" and plain in ("1", "true"):
+        yield Fault(rule="requirement-not-checked", line=line, detail="Too old a driver is then seen by CUDA's error.")

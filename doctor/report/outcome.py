@@ -1,0 +1,51 @@
+"""What a check or a rule has to say of a file or a machine, for formats that other tools read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ..formats.record import Record
+
+if TYPE_CHECKING:
+    from ..judge import Report
+
+Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "pass", "skipped"]
+
+
+class Outcome(Record):
+    """One result. rule: an id; file and line: '' and 0 for a machine; fix: in words or commands."""
+
+    rule: str
+    level: Level
+    title: str
+    detail: str = ""
+    fix: str = ""
+    file: str = ""
+    line: int = 0
+
+
+class Ruled(Record):
+    """A rule as a page of its own: title, what to do, where it comes from."""
+
+    title: str
+    help: str
+    source: str = ""
+
+
+def of_report(report: Report, manuals: Mapping[str, str]) -> tuple[list[Outcome], dict[str, Ruled]]:
+    """Findings, then every check that passed, was skipped or is unknown; with the rules that they belong to."""
+    found = []
+    for one in report.findings:
+        first = one.fixes[0] if one.fixes else None
+        commands = "; ".join(step.command or step.text for step in first.steps) if first else ""
+        fix = f"{first.title}: {commands}" if first else ""
+        level: Level = one.status if one.status in ("fail", "warn") else "unknown"
+        found.append(Outcome(one.id, level, one.title, one.detail, fix))
+    seen = {one.rule for one in found}
+    for check in report.checks:
+        if check.id not in seen:
+            level = check.status if check.status in ("pass", "skipped", "unknown") else "pass"
+            found.append(Outcome(check.id, level, check.words, check.reason))
+    rules = {one.rule: Ruled(one.title, manuals.get(one.rule, "")) for one in found}
+    return found, rules
