@@ -24,6 +24,7 @@ BRIEF = 1 / 3
 """Of the time for which a copy is measured where there is one GPU: dozens still, and the GPUs wait for each other."""
 SHARES = {"at once": 0.6, "in turn": 0.15, "again": 0.3, "rest": 0.5}
 """Of the time that one GPU's run takes."""
+_REST = "training, operations, pageable copies"
 
 
 class EveryGpu(GpuChildren):
@@ -36,6 +37,8 @@ class EveryGpu(GpuChildren):
     ) -> None:
         super().__init__(plan, models, env, say, end)
         self.level, self.seconds = SPEED[plan.level]
+        self.rested = False
+        """Whether the first GPU was given the rest to do."""
 
     def begin(self) -> None:
         """Let as many as may import torch at once begin with it, where there is memory for them beside others' work."""
@@ -51,7 +54,8 @@ class EveryGpu(GpuChildren):
             self.at_once()
             self.in_turn()
             self.again()
-            self.order([gpu for gpu in self.gpus if gpu.running][:1], (), "rest", "the rest on the first GPU")
+            first = [gpu for gpu in self.gpus if gpu.running][:1]
+            self.rested = self.order(first, (), "rest", "the rest on the first GPU")
             self.close()
             self.wait(self.gpus, closed=True)
         finally:
@@ -99,19 +103,22 @@ class EveryGpu(GpuChildren):
         words: str,
         at_once: int = 1,
         brief: float = 1.0,
-    ) -> None:
-        """Let these GPUs do these steps, and wait until they have."""
+    ) -> bool:
+        """Let these GPUs do these steps, and wait until they have. False where there is none, or no time."""
         seconds = min(SHARES[share] * self.seconds, self.end - monotonic())
         if not gpus or seconds <= 0:
-            return
+            return False
         self.say(f"speed: {words}")
         about = {"steps": list(steps), "seconds": round(seconds, 2), "at_once": at_once, "brief": brief}
         self.signal(gpus, about)
+        return True
 
     def not_measured(self) -> list[tuple[str, str, str]]:
         """(devices in short, steps, why) of what this run leaves out."""
         found = super().not_measured()
-        if len(self.gpus) > 1:
+        if not self.rested:
+            found.append((in_short(gpu.device for gpu in self.gpus), _REST, "no time left, or no GPU that still ran"))
+        elif len(self.gpus) > 1:
             others = in_short(gpu.device for gpu in self.gpus[1:])
-            found.append((others, "training, operations, pageable copies", f"measured on {self.gpus[0].device} alone"))
+            found.append((others, _REST, f"measured on {self.gpus[0].device} alone"))
         return found

@@ -86,8 +86,8 @@ class _Prover(Kept):
             soaked.run()
         finally:
             self.proof[SOAK] = soaked.results()
-            for where, step, why in soaked.not_measured():
-                self.leave_out(SOAK, "not-asked", why, step, where)
+        for where, step, why in soaked.not_measured():
+            self.leave_out(SOAK, "not-asked", why, step, where)
         return None
 
     def work(self) -> None:
@@ -170,8 +170,8 @@ class _Prover(Kept):
             every.run()
         finally:
             self.proof["torch_speed"] = every.results()
-            for where, step, why in every.not_measured():
-                self.leave_out("torch_speed", "not-asked", why, step, where)
+        for where, step, why in every.not_measured():
+            self.leave_out("torch_speed", "not-asked", why, step, where)
         return None
 
     def following(self, result: AgentResult, first: int) -> int | None:

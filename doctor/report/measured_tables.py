@@ -32,9 +32,9 @@ def device_lines(report: Report, device: str, width: int, verbose: int) -> list[
     found += _launches(m, device, width)
     found += _operations(m, device, width, verbose)
     found += _passes(m, device, width)
-    found += _load(m, device, width)
     if not found:
         return []
+    found += _load(m, device, width)
     name = name_of(report, device)
     head = f"How fast {device}" + (f", {name}" if name else "") + " is"
     return [*wrap(head, width, style="bold"), *found]

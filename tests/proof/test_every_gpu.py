@@ -106,6 +106,7 @@ def test_ctrl_c_keeps_what_was_measured(fakes: Path, speedy: Path, tmp_path: Pat
     assert list(rates(found, "h2d-pinned")) == ["cuda:0"]
     ended = {(e["agent"], e["detail"]) for e in found["snapshot"]["measured"]["ended"]}
     assert ("torch_speed", "interrupted") in ended
+    assert not any("alone" in detail for _, detail in ended), "the rest was not begun"
     saved = tmp_path / "report.json"
     saved.write_bytes(out)
     again = run(["prove", "--from", str(saved)])
@@ -153,6 +154,13 @@ def test_gpus_for_which_there_is_no_memory_are_named(fakes: Path, speedy: Path, 
     assert measured == {"cuda:0", "cuda:1"}
     assert [where for where, _, _ in every.not_measured()] == ["cuda:2-3", "cuda:1"]
     assert "memory" in every.not_measured()[0][2]
+
+
+def test_a_rest_for_which_there_is_no_time_is_named() -> None:
+    plan = Plan(level="quick", total_s=60, commands={"torch_speed": ["true"]}, cores=2, memory_mib=1 << 20)
+    every = EveryGpu(plan, dict.fromkeys(("cuda:0", "cuda:1"), "NVIDIA H200"), None, lambda words: None, 0.0)
+    ((where, step, why),) = every.not_measured()
+    assert (where, why) == ("cuda:0-1", "no time left, or no GPU that still ran") and "training" in step
 
 
 @pytest.mark.slow

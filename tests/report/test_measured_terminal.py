@@ -263,6 +263,14 @@ def test_what_an_interrupt_cut_short() -> None:
     )
 
 
+def test_without_a_figure_of_speed_there_is_no_block_of_it() -> None:
+    """What NVML showed meanwhile is none."""
+    m = full_measured()
+    assert "How fast cuda:0" in flat(m) and "under load:" in flat(m)
+    bare = flat(replace(m, rates=(), training=(), batches=(), products=(), copies=()))
+    assert "How fast" not in bare and "under load:" not in bare
+
+
 def test_a_remark_of_many_gpus_is_told_once() -> None:
     one = replace(finding("x"), status="pass", severity="info", title="A remark", detail="As it is.", subject="GPU-1")
     with_both = replace(told(full_measured()), remarks=(one, replace(one, subject="GPU-2")))
