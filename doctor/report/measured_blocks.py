@@ -48,10 +48,11 @@ def measured_lines(report: Report, width: int, verbose: int) -> list[Line]:
     rows += _cpu_proof(m, width)
     blocks = watch_lines(report, width, verbose) if m.watch else []
     rows += [BLANK, *blocks] if blocks else []
-    for index, device in enumerate(devices(m)):
-        short = index > 0 and not verbose
+    short = False
+    for device in devices(m):
         block = in_short(report, device, width) if short else device_lines(report, device, width, verbose)
         rows += ([] if short else [BLANK]) + block if block else []
+        short = short or (bool(block) and not verbose)  # the first that was measured in full, the others in short
     block = training_lines(report, width, verbose)
     rows += [BLANK, *block] if block else []
     block = soak_lines(report, width)

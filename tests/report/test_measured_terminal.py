@@ -245,6 +245,8 @@ def test_what_is_alike_on_several_gpus_is_told_once() -> None:
     text = flat(replace(full_measured(), ended=(*ends, other)))
     assert text.count("matmul fp4") == 2 and "- matmul fp4 on cuda:0-1, cuda:3: left out (fp4 needs" in text
     assert "- matmul fp4, launch graph on cuda:2: left out (fp4 needs" in text
+    second = rate("matmul", "bf16", 740.0, "TFLOP/s", device="cuda:1")
+    assert "How fast cuda:1" in flat(replace(full_measured(), rates=(second,), training=(), batches=(), products=()))
     both = replace(full_measured(), device="cuda:0,cuda:2", torch_devices=tuple(f"cuda:{n}" for n in range(5)))
     assert "full run on cuda:0, cuda:2, as asked, and not on cuda:1, cuda:3-4" in flat(both)
     assert "full run on cuda, torch" in flat(full_measured())
