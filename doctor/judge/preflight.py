@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from compat_matrix.versions import numbers
 
 from ..findings import Finding, Matrix, Policy
-from ..snapshot import ABSENT, Missing, Snapshot, join, known
+from ..snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, join, known
 from ..snapshot.require import Required, required
 from .judge import judge
 from .report import MatrixInfo, Report, Tool, Verdict
@@ -20,6 +20,8 @@ PREFLIGHT_SCHEMA_VERSION = 1
 Grade: TypeAlias = Literal["native", "minor-version", "forward-compat", "impossible", "unknown"]
 Label: TypeAlias = Literal["none", "agrees", "stricter", "looser", "unknown"]
 
+_NOT_IN_CONFIG = "whether its torch has code for this GPU is not in the image's config"
+_LOOK = " (--layers looks into it)"
 _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-gpu", "driver-dropped-gpu",
             "open-kernel-module-required", "cpu-only-torch", "torch-build-for-other-vendor")  # fmt: skip
 """Findings after which no driver version helps, or none of this torch's code runs."""
@@ -148,7 +150,10 @@ def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Pol
         by_driver = "native"  # the image's own libcuda serves
     label, words = _label(answer, by_driver, what, lowest)
     if verdict in ("pass", "warn") and _code_unknown(both, report):
-        verdict, why = "unknown", f"{why}; whether its torch has code for this GPU is not in the image's config"
+        verdict, why = (
+            "unknown",
+            f"{why}; {_NOT_IN_CONFIG}" + (_LOOK if image.python.distributions == NOT_ASKED else ""),
+        )
     return (
         HostAnswer(
             host=name,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import struct
+import tarfile
 from pathlib import Path
 
 from doctor.report.json import render_json
@@ -19,6 +21,26 @@ NOTE = b'{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"d
 
 def libraries() -> list[bytes]:
     return [path.read_bytes() for path in sorted((HERE / "elf").glob("*.so"))]
+
+
+def tars() -> list[bytes]:
+    """One archive of each format, with long names, links and a folder."""
+    found = []
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+            for kind, name, target in (
+                (tarfile.REGTYPE, "a/b.txt", ""),
+                (tarfile.DIRTYPE, "folder", ""),
+                (tarfile.SYMTYPE, "link", "../a/b.txt"),
+                (tarfile.LNKTYPE, "hard", "a/b.txt"),
+                (tarfile.REGTYPE, "/".join(["long" * 10] * 4), ""),
+            ):
+                member = tarfile.TarInfo(name)
+                member.type, member.linkname, member.size = kind, target, 5 if kind == tarfile.REGTYPE else 0
+                archive.addfile(member, io.BytesIO(b"hello"))
+        found.append(out.getvalue()[:9000])
+    return found
 
 
 def fatbins() -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
@@ -21,6 +22,7 @@ from doctor.formats.elf_forward import read_library
 from doctor.formats.fatbin_summary import FatbinSummary, summarize
 from doctor.formats.fatbin_support import supported
 from doctor.formats.ldcache import parse_ldcache
+from doctor.formats.tar_stream import TarError, TarStream
 from doctor.guard import Refusal
 from doctor.judge import judge, load, run_check
 from doctor.probes.collect import snapshot_of
@@ -63,6 +65,32 @@ def elf_forward(data: bytes) -> object:
         return library.containers.summary(read, library.size), elf_dynamic.read_dynamic(elf_file.parse_elf(read))
     except elf_file.ElfError as error:
         return _one_line(error)
+
+
+class _Bytes:
+    """A source of tar_stream."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = io.BytesIO(data)
+
+    def take(self, size: int) -> bytes:
+        return self._file.read(size)
+
+    def piece(self, most: int) -> bytes:
+        return self._file.read(min(most, 700))
+
+    def skip(self, size: int) -> int:
+        return len(self._file.read(size))
+
+
+def tar(data: bytes) -> object:
+    archive, found = TarStream(_Bytes(data)), []
+    try:
+        while (member := archive.next()) is not None:
+            found.append((member, archive.piece(1000)))
+    except TarError as error:
+        return _one_line(error)
+    return found
 
 
 def fatbin(data: bytes) -> object:

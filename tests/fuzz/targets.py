@@ -28,6 +28,7 @@ TARGETS: dict[str, Target] = {
     "elf": Target(take.elf, seeds.libraries, mutate_bytes),
     "fatbin": Target(take.fatbin, seeds.fatbins, mutate_bytes, (b"P\xedU\xba\x01\x00\x10\x00", b"\x02\x00\x01\x01@\x00\x00\x00")),
     "elf-forward": Target(take.elf_forward, seeds.fatbins, mutate_bytes, (b"P\xedU\xba\x01\x00\x10\x00", b"$ORIGIN/lib.so\0")),
+    "tar": Target(take.tar, seeds.tars, mutate_bytes, (b"ustar\0" + b"00", b"19 path=../../x\n", b"\x80\0\0\0\0\0\0\0\x01")),
     "note": Target(take.note, seeds.notes, mutate_bytes, (b'"driver":[535]', b'"device":[[1]]', b"NVIDIA Corporation\0", b"1e400")),
     "note-json": Target(take.note_json, seeds.note_texts, mutate_json),
     "arch-list": Target(take.arch_list, seeds.arch_lists, mutate_bytes, (b"\0sm_90 sm_100a\0", b"gfx90a ", b"compute_120")),

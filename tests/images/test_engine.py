@@ -78,6 +78,9 @@ def test_podman_holds_it(podman: str) -> None:
     assert done.returncode == 0, done.stderr
     image = json.loads(done.stdout)["image"]
     assert (image["source"], image["torch"], image["layers"]) == ("podman", "2.8.0+cu128", 2)
+    env = {"CONTAINER_HOST": podman, "DOCKER_HOST": "unix:///nowhere"}
+    done = run("localhost/app:1", "--all-layers", "--format", "json", env=env)
+    assert [one["digest_checked"] for one in json.loads(done.stdout)["image"]["layers_read"]] == [True, True]
 
 
 @pytest.mark.docker
@@ -86,6 +89,8 @@ def test_docker_holds_it(docker_engine: str) -> None:
     done = run("app:1", *HOST, env={"DOCKER_HOST": docker_engine})
     assert done.returncode == 0 and b"app:1 (in the Docker engine here)" in done.stdout
     assert b"torch 2.8.0+cu128" in done.stdout
+    done = run("app:1", "--all-layers", env={"DOCKER_HOST": docker_engine})
+    assert b"2 of them agree with their digests" in b" ".join(done.stdout.split())
     assert "has no image app:2" in one_line(run("app:2", "--from", "docker", env={"DOCKER_HOST": docker_engine}))
     with pytest.raises(ImageError, match="has no layer"):
         source = EngineSource("app:1", "docker", docker_engine, 30)

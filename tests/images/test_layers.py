@@ -167,7 +167,7 @@ def test_a_torch_that_is_not_the_images_own_ends_nothing() -> None:
     other = {name.replace("usr/local", "opt/other"): content for name, content in made.torch("11.8", "2.3.1").items()}
     opened = Opened(layer(made.base() | made.torch()), layer(other))
     facts = scan(opened.layers, opened, env=PATH)
-    assert facts.unread == 0
+    assert (facts.unread, facts.torch_site) == (0, SITE)
     assert layers_snapshot(facts, "", PATH).torch.version == "2.6.0+cu124"
 
 

@@ -12,7 +12,7 @@ from .contents import Content, read_content
 from .download import Download, words
 from .overlay import Node, Overlay, clean
 from .unpack import Unpacked
-from .wanted import GLIBC, LISTED, NOTHING, PACKAGES_FILE, driver_library, site_of, wanted
+from .wanted import GLIBC, LISTED, NOTHING, PACKAGES_FILE, driver_library, prefix_of, site_of, wanted
 
 _NO_LINKS = ("usr/share/", "etc/ssl/", "usr/lib/firmware/", "proc/", "sys/", "dev/")
 """Thousands of links, and none of them on the way to anything here."""
@@ -150,8 +150,8 @@ class _Scan:
             self._note(path, site, below, what, node.content)
         elif what == GLIBC:
             self._libc = True
-        if below == "torch/version.py" and site and not self.torch_site:
-            self.torch_site = site
+        if below == "torch/version.py" and site and not self._torch_is_the_patients(self.torch_site):
+            self.torch_site = site if not self.torch_site or self._torch_is_the_patients(site) else self.torch_site
 
     def _child(self, site: str, below: str) -> None:
         """Each name that lies directly in a site-packages folder, for the list of what is installed."""
@@ -172,15 +172,17 @@ class _Scan:
             self._compat = True
 
     def _all_seen(self) -> bool:
-        if self.whole or not (self._site_done and self._libc and self._torch_is_the_patients()):
+        if self.whole or not (self._site_done and self._libc and self._torch_is_the_patients(self.torch_site)):
             return False
         announced = any(name.startswith("cuda-compat") for name in self.packages or ())
         by_env = self.env.get("NV_CUDA_COMPAT_PACKAGE") or self.env.get("_CUDA_COMPAT_PATH")
         return self._compat or not (announced or by_env)
 
-    def _torch_is_the_patients(self) -> bool:
-        """Whether the image's own variables lead to the environment that holds this torch."""
-        prefix = "/" + self.torch_site.partition("/lib")[0]
+    def _torch_is_the_patients(self, site: str) -> bool:
+        """Whether the image's own variables lead to the environment that holds the torch of this folder."""
+        if not site:
+            return False
+        prefix = prefix_of(site)
         for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
             if self.env.get(name):
                 return self.env[name].rstrip("/") == prefix

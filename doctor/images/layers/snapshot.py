@@ -13,6 +13,7 @@ from ...snapshot import Missing, Snapshot
 from ...targets.recording import Recording
 from .scan import LayerFacts
 from .tree import TreeFiles, TreeTools
+from .wanted import prefix_of
 
 
 def layers_snapshot(facts: LayerFacts, name: str, env: Mapping[str, str] | None = None) -> Snapshot:
@@ -20,8 +21,7 @@ def layers_snapshot(facts: LayerFacts, name: str, env: Mapping[str, str] | None 
     snapshot = _gathered(facts, name, env, {})
     if isinstance(snapshot.torch.version, Missing) and facts.torch_site:
         # PATH leads to no Python that was seen, or to one without torch: the image's torch is what it is about.
-        prefix = "/" + facts.torch_site.partition("/lib")[0]
-        with_torch = _gathered(facts, name, env, {"python": prefix})
+        with_torch = _gathered(facts, name, env, {"python": prefix_of(facts.torch_site)})
         snapshot = snapshot if isinstance(with_torch.torch.version, Missing) else with_torch
         python = replace(snapshot.python, chosen_because="the newest torch of the image is installed there")
         snapshot = replace(snapshot, python=python)

@@ -16,7 +16,7 @@ _MAX_TIMES = 200
 _FREE = 1 << 30
 """The first gibibyte is not held against it: that is a few seconds."""
 _MAX_WINDOW_LOG = 27  # what the zstd command takes without being told
-_GZIP, _ZSTD = b"\x1f\x8b", (b"\x28\xb5\x2f\xfd",)
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"  # behind 50 to 5f: a zstd frame without content, as zstd:chunked and eStargz put in
 
 
@@ -81,11 +81,13 @@ def _pieces(download: Download) -> Iterator[bytes]:
         head += more
     # Not a generator: one that is dropped would close what it reads from, and the digest still needs the rest.
     raw = chain([head] if head else [], raw)
+    if download.layer.media_type.endswith("+encrypted"):
+        raise ImageError(f"{words(download.layer)} is encrypted: nobody without its key can read it")
+    zstd = head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and head[0] & 0xF0 == 0x50)
+    download.packed = zstd or head.startswith(_GZIP)
     if head.startswith(_GZIP):
         return _gzip(raw, download)
-    if head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and head[0] & 0xF0 == 0x50):
-        return _zstd(raw, download)
-    return raw
+    return _zstd(raw, download) if zstd else raw
 
 
 def _gzip(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ LISTED = "listed"
 NOTHING = ""
 
 _SITE = re.compile(r"^((?:.*/)?(?:(?:site|dist)-packages|archive-v0/[^/]+))/(.+)$", re.S)
+_BELOW_PREFIX = re.compile(r"(^|/)lib(64)?/python3?[^/]*/(site|dist)-packages$")
 _EXACT = {
     "etc/os-release": TEXT, "usr/lib/os-release": TEXT, "etc/ld.so.cache": CACHE, "lib/apk/db/installed": TEXT,
     "usr/lib/apk/db/installed": TEXT, "var/lib/dpkg/status": PACKAGES_FILE,
@@ -42,6 +43,11 @@ def site_of(path: str) -> tuple[str, str]:
         return "", ""
     match = _SITE.match(path)
     return (match.group(1), match.group(2)) if match else ("", "")
+
+
+def prefix_of(site: str) -> str:
+    """The environment that a site-packages folder belongs to, with its leading slash: `/opt/venv`."""
+    return "/" + _BELOW_PREFIX.sub("", site)
 
 
 def wanted(path: str, site: str, below: str) -> str:
