@@ -98,6 +98,11 @@ def summary(s: Snapshot, layer: Layer) -> str:
     return ""
 
 
+def remark_texts(report: Report) -> list[str]:
+    """Title and detail of each remark; what several GPUs share, once."""
+    return list(dict.fromkeys(f"{r.title}. {r.detail}".rstrip() for r in report.remarks))
+
+
 def exit_words(report: Report) -> str:
     """`exit 1`; empty for a watched run, whose exit code is the command's, and `interrupted` for a run that was."""
     if report.snapshot.measured.interrupted:

@@ -12,7 +12,7 @@ from . import facts
 from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
-from .groups import counted, exit_words, groups, in_words
+from .groups import counted, exit_words, groups, in_words, remark_texts
 from .matrix_rows import rows_behind
 from .own_error import own_error
 from .terminal import SMI_NOTE
@@ -33,8 +33,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     if known(report.snapshot.measured.level) is not None:
         rows += _measured(report)
     rows += [f"- {escape(note)}." for note in report.matrix.notes]
-    for remark in report.remarks:
-        rows.append(f"- {escape(remark.title)}. {escape(remark.detail)}".rstrip(" "))
+    rows += [f"- {escape(text)}" for text in remark_texts(report)]
     rows += [""] if report.remarks or report.matrix.notes else []
     rows += _checks(report, layers)
     rows += _matrix(report)

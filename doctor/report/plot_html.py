@@ -10,7 +10,7 @@ from ..snapshot import known
 from . import facts
 from .blocks import SIGNS, WHERE, alike, families, seen
 from .clean import printable
-from .groups import MARK, counted, exit_words
+from .groups import MARK, counted, exit_words, remark_texts
 from .measured_sheets import Sheet, sheets
 from .measured_words import about
 from .plot_machine import render_machine
@@ -69,7 +69,7 @@ def _findings(report: Report) -> list[str]:
         rows += [f"<h2>{'Also found' if index else 'Root cause'}</h2>"] if index < 2 else []
         rows += _finding(root, under)
     if report.remarks:
-        parts = [f"<li>{escape(f'{r.title}. {r.detail}'.strip())}</li>" for r in report.remarks]
+        parts = [f"<li>{escape(text)}</li>" for text in remark_texts(report)]
         rows += ["<h2>Remarks</h2>", '<div class="card"><ul>', *parts, "</ul></div>"]
     return rows
 

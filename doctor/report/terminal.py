@@ -11,7 +11,7 @@ from ..snapshot import known
 from . import facts
 from .blocks import cause, families
 from .ending import verdict
-from .groups import group_lines
+from .groups import group_lines, remark_texts
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
 from .own_error import own_error
 from .waiting import waiting_lines
@@ -51,7 +51,7 @@ def render_terminal(
     remarks = _smi_note(report, width)
     for note in report.matrix.notes:
         remarks += wrap(note, width, first=Span("i ", "dim"), style="dim")
-    for text in dict.fromkeys(f"{r.title}. {r.detail}" if r.detail else r.title for r in report.remarks):  # GPUs alike
+    for text in remark_texts(report):
         remarks += wrap(text, width, first=Span("i ", "dim"), style="dim")
     rows += [*remarks, BLANK] if remarks else []
     if display.verbose > 1:
