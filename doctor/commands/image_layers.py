@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..images.about import needs
 from ..images.layers import LayerFacts, layers_snapshot, scan, with_layers
 from ..images.source import Image, Source
-from ..judge.preflight import ImageAbout, LayerAnswer
+from ..judge.preflight_answer import ImageAbout, LayerAnswer
 from ..report.amounts import stored
 from ..report.progress import Progress
 from ..snapshot import Snapshot, known

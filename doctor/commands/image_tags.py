@@ -14,7 +14,8 @@ from ..images.opened import open_image
 from ..images.other_tags import nearest
 from ..images.registry import RegistrySource
 from ..images.source import ImageError
-from ..judge.preflight import HostAnswer, preflight
+from ..judge.preflight import preflight
+from ..judge.preflight_answer import HostAnswer
 from ..snapshot import Snapshot
 
 if TYPE_CHECKING:

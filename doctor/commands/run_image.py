@@ -12,7 +12,8 @@ from .. import __version__
 from ..findings import Policy
 from ..guard import Refusal
 from ..images.source import Image, ImageError
-from ..judge.preflight import HostAnswer, ImageAbout, Preflight, exit_code, preflight
+from ..judge.preflight import exit_code, preflight
+from ..judge.preflight_answer import HostAnswer, ImageAbout, Preflight
 from ..judge.report import MatrixInfo, Tool
 from ..resolve.machine import Unclear
 from ..snapshot import Snapshot, known

@@ -8,7 +8,8 @@ from typing import Any
 from compat_matrix import Matrix
 
 from ..formats.require import requirements
-from ..judge.preflight import ImageAbout, lowest_driver, needed
+from ..judge.preflight import lowest_driver, needed
+from ..judge.preflight_answer import ImageAbout
 from ..snapshot import Snapshot, known
 from .evidence import Evidence
 from .source import Image

@@ -9,14 +9,12 @@ from typing import Any
 from msgspec import Struct
 
 from compat_matrix import Matrix
-from compat_matrix.versions import tag_cuda, torch_version
 
 from .history import made_by
-from .installs import TorchInstall, torch_installs
+from .installs import torch_installs
 from .source import Image, Source
+from .torch_evidence import TorchEvidence, stated_torch, torch_of, torch_of_spdx
 
-_TORCH_VARIABLES = ("PYTORCH_VERSION", "TORCH_VERSION", "PYTORCH_BUILD_VERSION")
-_TORCH_LABELS = ("com.nvidia.pytorch.version",)
 _MADE_BY = (
     ("NVIDIA PyTorch", "NVIDIA_PYTORCH_VERSION"), ("TensorRT", "TENSORRT_VERSION"), ("TensorRT", "TRT_VERSION"),
     ("Triton Inference Server", "NVIDIA_TRITON_SERVER_VERSION"),
@@ -31,18 +29,6 @@ _LABELS = (
 )  # fmt: skip
 _PYTHON = re.compile(r"\b(?:PYTHON_VERSION=|PYVER=|conda (?:install|create)[^&;]{0,200}? python=+)(3\.\d{1,2})\b")
 _MAX_TEXT = 300
-
-
-class TorchEvidence(Struct, frozen=True):
-    """What is known of the torch inside. Empty: not told."""
-
-    version: str = ""
-    build: str = ""
-    cuda: str = ""
-    tag: str = ""
-    """cu128, where it is a published build of that tag."""
-    source: str = ""
-    """In words: `PYTORCH_VERSION`, `the build history: pip install ...`, `the SPDX attestation`."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -78,13 +64,14 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> 
     """Of the config, and of the SPDX document where one was read."""
     inner = image.config.get("config") or {}
     env = environment(inner.get("Env"))
-    labels = {k: v for k, v in (inner.get("Labels") or {}).items() if isinstance(k, str) and isinstance(v, str)}
+    given = inner.get("Labels")
+    labels = {k: v for k, v in given.items() if isinstance(v, str)} if isinstance(given, dict) else {}
     lines = list(made_by(image.config))
     installs = [one for made in lines if made.instruction == "RUN" for one in torch_installs(made.text)]
-    stated, where = _stated(env, labels)
-    torch = _torch(env, stated, where, installs, image, m)
+    stated, where = stated_torch(env, labels)
+    torch = torch_of(env, stated, where, installs, image, m)
     if spdx and not (torch.version and torch.build):
-        torch = _of_spdx(spdx, m, image) or torch
+        torch = torch_of_spdx(spdx, m, image) or torch
     own = bool(env.get("PYTORCH_BUILD_VERSION") and env.get("NVIDIA_PYTORCH_VERSION"))
     return Evidence(
         env=env,
@@ -105,70 +92,6 @@ def environment(env: object) -> dict[str, str]:
     """`["A=1", ...]` as a mapping; what is no variable is left out."""
     rows = [row.partition("=") for row in env if isinstance(row, str)] if isinstance(env, list) else []
     return {name: value for name, equals, value in rows if name and equals}
-
-
-def _stated(env: Mapping[str, str], labels: Mapping[str, str]) -> tuple[str, str]:
-    for names, values in ((_TORCH_VARIABLES, env), (_TORCH_LABELS, labels)):
-        for name in names:
-            if torch_version(values.get(name, "")):
-                return values[name], name
-    return "", ""
-
-
-def _torch(
-    env: Mapping[str, str], stated: str, where: str, installs: Sequence[TorchInstall], image: Image, m: Matrix
-) -> TorchEvidence:
-    """The last install of the history counts before what a variable states: the variable may be the base image's."""
-    if installs:
-        last = installs[-1]
-        source = f"the build history: {last.text[:_MAX_TEXT]}"
-        version = last.version or (stated.partition("+")[0] if stated and len(installs) == 1 else "")
-        return _built(version, last.tag, last.build, source, image, m, last.from_pypi and bool(last.version))
-    if not stated:
-        return TorchEvidence()
-    parts = torch_version(stated)
-    if env.get("NVIDIA_PYTORCH_VERSION") and env.get("CUDA_VERSION"):  # built in the image, against its own CUDA
-        cuda = ".".join(env["CUDA_VERSION"].split(".")[:2])
-        return TorchEvidence(stated, "cuda", cuda, "", f"{where}, CUDA by CUDA_VERSION")
-    tag = (parts.tag if parts else "") or _tag_in_name(image.name)
-    build = "" if not tag else "cuda" if tag.startswith("cu") else "cpu"
-    of_name = tag and not (parts and parts.tag)
-    return _built(stated, tag or "", build, where + (", CUDA by the image's tag" if of_name else ""), image, m, False)
-
-
-def _built(version: str, tag: str, build: str, source: str, image: Image, m: Matrix, pypi: bool) -> TorchEvidence:
-    base, _, local = version.partition("+")
-    platform = "linux_aarch64" if image.config.get("architecture") == "arm64" else "linux_x86_64"
-    if pypi and (found := m.pypi_tag(base, platform)):
-        tag = found
-        build = "cuda" if tag.startswith("cu") else "cpu"
-        source += f" (from PyPI: {tag})"
-    tag = tag or local
-    cuda = (tag_cuda(tag) if tag else "") or ""
-    whole = f"{base}+{tag}" if base and tag and not local else version
-    return TorchEvidence(whole, build or ("cuda" if cuda else ""), cuda, tag if cuda else "", source)
-
-
-def _tag_in_name(name: str) -> str:
-    """`cu128` of a tag such as 2.8.0-cuda12.8-cudnn9-runtime."""
-    tag = name.rpartition(":")[2]
-    found = re.search(r"(?:^|[-_.])(?:cuda|cu)[-_]?(\d{2})\.?(\d)(?:\.\d+)?(?=$|[-_.])", tag)
-    return f"cu{found[1]}{found[2]}" if found else "cpu" if re.search(r"(?:^|[-_])cpu(?:$|[-_])", tag) else ""
-
-
-def _of_spdx(spdx: Mapping[str, Any], m: Matrix, image: Image) -> TorchEvidence | None:
-    predicate = spdx.get("predicate")
-    packages = predicate.get("packages") if isinstance(predicate, dict) else None
-    for one in packages if isinstance(packages, list) else ():
-        if isinstance(one, dict) and one.get("name") == "torch" and isinstance(one.get("versionInfo"), str):
-            version = one["versionInfo"]
-            parts = torch_version(version)
-            if parts:
-                tag = parts.tag or ""
-                kind = "cuda" if tag else "cpu" if parts.local.startswith("cpu") else ""
-                source = "the SPDX attestation that was built with it"
-                return _built(version, tag, kind, source, image, m, not parts.local)
-    return None
 
 
 def _compat(env: Mapping[str, str], lines: Sequence[str]) -> tuple[str, str, str] | None:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-_MAX_ENTRIES = 2000
+_MAX_ENTRIES, _MAX_LINE = 2000, 1 << 16
 _ARGUMENTS = re.compile(r"\|(\d{1,3}) ")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,80})(?::?[-+]([^${}]{0,200})|#{1,2}\.)?\}|([A-Za-z_]\w{0,80}))")
-_CASE = re.compile(r"\bcase\s+[\"']?(linux/\w+|\w+)[\"']?\s+in\b(.*?)\besac\b", re.S)
+_CASE = re.compile(r"\bcase\s+[\"']?(linux/\w+|\w+)[\"']?\s+in\b")
 
 
 class Made(NamedTuple):
@@ -30,7 +30,7 @@ def made_by(config: Mapping[str, Any]) -> Iterator[Made]:
         line = entry.get("created_by") if isinstance(entry, dict) else None
         if not isinstance(line, str):
             continue
-        instruction, text, given = _read(line)
+        instruction, text, given = _read(line[:_MAX_LINE])
         if instruction in ("ENV", "ARG"):
             variables.update(_pairs(filled(text, variables)))
         yield Made(instruction, _taken(filled(text, {**variables, **given})))
@@ -78,13 +78,20 @@ def _platform(config: Mapping[str, Any]) -> str:
 
 def _taken(text: str) -> str:
     """Of `case linux/amd64 in ... esac` the branch that was taken."""
+    parts = []
+    while found := _CASE.search(text):
+        end = text.find("esac", found.end())
+        if end < 0:
+            break
+        parts += [text[: found.start()], _branch(found[1], text[found.end() : end])]
+        text = text[end + len("esac") :]
+    return "".join([*parts, text])
 
-    def branch(found: re.Match[str]) -> str:
-        for one in found[2].split(";;"):
-            pattern, _, body = one.partition(")")
-            words = [word.strip(" \t\n\"'(\\") for word in pattern.split("|")]
-            if found[1] in words or "*" in words:
-                return body
-        return ""
 
-    return _CASE.sub(branch, text)
+def _branch(value: str, body: str) -> str:
+    for one in body.split(";;"):
+        pattern, _, commands = one.partition(")")
+        words = [word.strip(" \t\n\"'(\\") for word in pattern.split("|")]
+        if value in words or "*" in words:
+            return commands
+    return ""

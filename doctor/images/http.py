@@ -56,7 +56,7 @@ class Registry:
     def open(self, path: str, headers: Mapping[str, str]) -> Response:
         """The answer with its body still to be read; asked again once with what the registry wants to see."""
         response = self._send(path, headers)
-        if response.status_code == 401 and not self._authorization:
+        if response.status_code == 401:  # nobody yet, or a token that has run out
             challenge = response.headers.get("WWW-Authenticate", "")
             response.close()
             self._authorization = self._answer_to(challenge)
@@ -162,7 +162,7 @@ class Registry:
         if code == 404:
             return ImageError(f"{who} has no such image")
         if code in (400, 426) and self.base.startswith("http://"):
-            return ImageError(f"{who} does not answer plain HTTP (it answered {code})", unknown=True)
+            return ImageError(f"{who} answers {code} to plain HTTP: --ca FILE is for its TLS", unknown=True)
         return ImageError(f"{who} answered {code} {_reason(response)}".rstrip(), unknown=True)
 
 

@@ -11,6 +11,9 @@ from msgspec import Struct
 
 _ENDS = {"&&", "||", ";", "|", "&", "(", ")", ";;", "\n"}
 _REQUIREMENT = re.compile(r"torch(?:\[[\w,-]*\])?\s*(?:==\s*([0-9][\w.+!-]*?)(?:\.\*)?|[<>=!~].*)?(?:\s*;.*)?")
+_RUNS_PIP = re.compile(r"(?:.*/)?(?:pip[\d.]*|uv|python[\d.]*)")
+_PIP = re.compile(r"(?:.*/)?(?:-m)?pip[\d.]*")
+_SERVER = re.compile(r"(vllm|sglang)(?:\[[\w,-]*\])?==([0-9][\w.]*)")
 _WHEEL = re.compile(r"(?:.*/)?torch-([0-9][^-/]*)-[^/]*\.whl(?:[#?].*)?")
 _CONDA = re.compile(r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cuda|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?")
 _TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)/?$")
@@ -25,6 +28,8 @@ class TorchInstall(Struct, frozen=True):
     build: str = ""
     text: str = ""
     """The command, as run."""
+    pinned_by: tuple[str, str] | None = None
+    """(vllm, 0.10.2): torch is not named, and comes as the one that this release pins."""
 
     @property
     def from_pypi(self) -> bool:
@@ -34,6 +39,8 @@ class TorchInstall(Struct, frozen=True):
 
 def torch_installs(shell: str) -> Iterator[TorchInstall]:
     """Every install of torch in a shell text, in its order."""
+    if not any(name in shell for name in ("torch", "vllm", "sglang")):
+        return
     for words in commands(shell):
         while words and re.fullmatch(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{", words[0]):
             words = words[1:]
@@ -61,23 +68,30 @@ def commands(shell: str) -> Iterator[list[str]]:
 
 def _of_pip(words: list[str]) -> TorchInstall | None:
     at = next((i for i, word in enumerate(words[:8]) if word == "install"), None)
-    if at is None or not any(re.fullmatch(r"(?:.*/)?(?:-m)?pip[\d.]*", word) for word in words[:at]):
+    if at is None or not _RUNS_PIP.fullmatch(words[0]) or not any(_PIP.fullmatch(word) for word in words[:at]):
         return None
     indexes = [_value(words, i) for i, word in enumerate(words) if word.partition("=")[0] in _INDEX_OPTIONS]
     backend = next((_value(words, i) for i, w in enumerate(words) if w.partition("=")[0] == "--torch-backend"), "")
     of_index = next((found[1] for url in indexes if (found := _TAG.search(url.rstrip("/")))), backend)
     version: str | None = None
+    pinned_by: tuple[str, str] | None = None
     for word in words[at + 1 :]:
+        if server := _SERVER.fullmatch(word):
+            pinned_by = server[1], server[2]
         if wheel := _WHEEL.fullmatch(word):
             version = unquote(wheel[1])
         elif named := _REQUIREMENT.fullmatch(word.strip()):
             version = named[1] or ""
-    if version is None:
+    if version is not None:
+        pinned_by = None
+    elif pinned_by is None:
         return None
+    version = version or ""
     local = version.partition("+")[2]
     tag = local or (of_index if of_index != "auto" else "")
     build = "" if not tag else "cuda" if tag.startswith("cu") else re.sub(r"[\d.]+$", "", tag)
-    return TorchInstall(version, tag, build if build in ("cuda", "cpu", "rocm", "xpu") else "", " ".join(words))
+    build = build if build in ("cuda", "cpu", "rocm", "xpu") else ""
+    return TorchInstall(version, tag, build, " ".join(words), pinned_by)
 
 
 def _value(words: list[str], at: int) -> str:
@@ -90,7 +104,9 @@ def _of_conda(words: list[str]) -> TorchInstall | None:
     names = [word.rpartition("/")[2] for word in words[:2]]
     if not names or names[0] not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(words[:6]):
         return None
-    found = {one[1]: one for word in words if (one := _CONDA.fullmatch(word))}
+    channels = ("-c", "--channel")
+    named = [word for before, word in zip(["", *words], words, strict=False) if before not in channels]
+    found = {one[1]: one for word in named if (one := _CONDA.fullmatch(word))}
     torch = found.get("pytorch") or found.get("pytorch-gpu")
     if not torch:
         return None

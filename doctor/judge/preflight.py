@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..findings import Finding, Matrix, Policy
+from ..findings import Matrix, Policy
 from ..snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, join, known
 from ..snapshot.require import Required, required
 from .judge import judge
-from .report import MatrixInfo, Report, Tool, Verdict
+from .preflight_answer import Grade, HostAnswer, Label
+from .report import Report, Verdict
 
-PREFLIGHT_SCHEMA_VERSION = 1
-
-Grade: TypeAlias = Literal["native", "minor-version", "forward-compat", "impossible", "unknown"]
-Label: TypeAlias = Literal["none", "agrees", "stricter", "looser", "unknown"]
-
-_NOT_IN_CONFIG = "whether its torch has code for this GPU is not in the image's config"
 _LOOK = " (--layers looks into it)"
 _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-gpu", "driver-dropped-gpu",
             "open-kernel-module-required", "cpu-only-torch", "torch-build-for-other-vendor")  # fmt: skip
@@ -30,89 +22,6 @@ _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-ol
 _WHO_CHECKS = "docker --gpus checks the label, CDI and (from toolkit 1.18 on) --runtime=nvidia do not"
 """Toolkit: modes legacy (C), csv (Go, on Jetson), cdi and jit-cdi (none). NVIDIA/nvidia-container-toolkit, CHANGELOG
 v1.18.0-rc.1, internal/modifier/csv.go."""
-
-
-class LayerAnswer(Struct, frozen=True, kw_only=True):
-    """A layer that was read."""
-
-    digest: str
-    read: int
-    """Bytes as stored."""
-    bytes: int | None
-    """Of all of it; None where the source does not say."""
-    digest_checked: bool
-    """It was read to its end, and is what its digest says."""
-
-
-class ImageAbout(Struct, frozen=True, kw_only=True):
-    """What was read of the image. Empty: it does not say."""
-
-    name: str
-    source: str
-    """registry, docker, podman, archive or folder."""
-    digest: str = ""
-    platform: str = ""
-    cuda: str = ""
-    torch: str = ""
-    torch_cuda: str = ""
-    torch_source: str = ""
-    python: str = ""
-    requires: tuple[tuple[str, str], ...] = ()
-    """NVIDIA_REQUIRE_* (or what CUDA_VERSION stands for): variable and expression."""
-    visible_devices: str | None = None
-    driver_capabilities: str | None = None
-    entrypoint: tuple[str, ...] = ()
-    user: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
-    layers: int = 0
-    bytes: int | None = None
-    """Of all layers as stored; None where the source does not say."""
-    lowest_driver: str = ""
-    """That runs what the image really holds (its torch, else its CUDA), on any GPU."""
-    layers_read: tuple[LayerAnswer, ...] | None = None
-    """Newest first; None: the layers were not asked for."""
-    driver_libraries: tuple[str, ...] = ()
-    """Libraries of a driver that lie in the image itself, where the host's belong."""
-    notes: tuple[str, ...] = ()
-    """What was strange about the layers."""
-    lowest_driver_for: str = ""
-    """`torch 2.8.0+cu128, built with CUDA 12.8`; `CUDA 12.8 of the image`."""
-
-
-class HostAnswer(Struct, frozen=True, kw_only=True):
-    """One host."""
-
-    host: str
-    driver: str
-    gpus: tuple[str, ...]
-    verdict: Verdict
-    grade: Grade
-    forward_compat: str = ""
-    """Where the driver is too old by itself: possible, not-on-this-gpu, not-on-this-driver, unknown."""
-    why: str
-    lowest_driver: str = ""
-    """For this image on these GPUs."""
-    label: Label = "none"
-    """What the image asks of the driver against what it needs: stricter, looser, or the same here."""
-    label_words: str = ""
-    hook: bool | None = None
-    """Whether the legacy hook would start it; None where nothing is asked, or a fact is missing."""
-    toolkit: bool | None = None
-    """The same of the container toolkit's own evaluator, which only Jetson's mode uses."""
-    findings: tuple[Finding, ...] = ()
-    start: tuple[tuple[str, str], ...] = ()
-    """(docker, podman, compose or kubernetes; lines to copy) that start it there; empty where it does not run."""
-
-
-class Preflight(Struct, frozen=True, kw_only=True):
-    """What `gpudoctor image --format json` prints."""
-
-    schema_version: int = PREFLIGHT_SCHEMA_VERSION
-    tool: Tool
-    matrix: MatrixInfo
-    image: ImageAbout
-    hosts: tuple[HostAnswer, ...] = ()
-    exit_code: int = 0
 
 
 def needed(image: Snapshot) -> tuple[str, str]:
@@ -149,11 +58,11 @@ def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Pol
     if by_driver == "needs-forward-compat" and verdict == "pass":
         by_driver = "native"  # the image's own libcuda serves
     label, words = _label(answer, by_driver, what, lowest)
-    if verdict in ("pass", "warn") and _code_unknown(both, report):
-        verdict, why = (
-            "unknown",
-            f"{why}; {_NOT_IN_CONFIG}" + (_LOOK if image.python.distributions == NOT_ASKED else ""),
-        )
+    if verdict in ("pass", "warn") and _code_unknown(both, m, report):
+        named = known(both.torch.version) is not None
+        open_ = "whether its torch has code for this GPU" if named else "which torch is inside"
+        look = _LOOK if image.python.distributions == NOT_ASKED else ""
+        verdict, why = "unknown", f"{why}; {open_} is not in the image's config{look}"
     return (
         HostAnswer(
             host=name,
@@ -227,11 +136,21 @@ def _verdict(report: Report, grade: Grade, forward: str, compat_loads: bool) -> 
     return report.verdict
 
 
-def _code_unknown(s: Snapshot, report: Report) -> bool:
-    """Whether torch is named, GPUs are too, and nobody can say whether the one has code for the other."""
-    if known(s.torch.version) is None or not known(s.gpus):
-        return False
-    return any(one.id in _NO_CODE[:2] and one.status == "unknown" for one in report.checks)
+def _code_unknown(s: Snapshot, m: Matrix, report: Report) -> bool:
+    """Whether there is a torch of which nobody can say that it has code for the GPUs."""
+    if known(s.torch.version) is None:  # an install that names no version has a witness all the same
+        return "torch.version" in s.witnesses and not _any_build_serves(s, m)
+    return bool(known(s.gpus)) and any(one.id in _NO_CODE[:2] and one.status == "unknown" for one in report.checks)
+
+
+def _any_build_serves(s: Snapshot, m: Matrix) -> bool:
+    """Torch is installed without a version from the index of one CUDA: whichever release it is, it has code."""
+    tag, cuda = known(s.torch.wheel_tag), known(s.torch.cuda) or ""
+    platform = "linux_aarch64" if known(s.host.architecture) == "aarch64" else "linux_x86_64"
+    builds = [b for b in m.builds if tag and b.tag == tag and b.platform == platform and b.sass]
+    levels = {cc for g in known(s.gpus) or () if (cc := known(g.compute_capability))}
+    grades = [m.code_for_gpu(cc, b.sass, b.ptx, None, cuda).kind for b in builds for cc in levels]
+    return bool(builds) and all(kind in ("sass", "ptx-jit") for kind in grades)
 
 
 def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tuple[Grade, str, str]:

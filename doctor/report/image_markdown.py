@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..judge.preflight import Preflight
+from ..judge.preflight_answer import Preflight
 from .blocks import families
 from .image_text import RUNS, details, how, summary
 from .markdown import cause_rows, escape

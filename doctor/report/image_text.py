@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..judge.preflight import HostAnswer, ImageAbout, LayerAnswer, Preflight
+from ..judge.preflight_answer import HostAnswer, ImageAbout, LayerAnswer, Preflight
 from .amounts import stored
 from .blocks import cause, families
 from .clean import printable

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..judge.preflight import Preflight
+from ..judge.preflight_answer import Preflight
 from ..judge.report import Report
 from .clean import json_escaped
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..findings import Alternative, Expect, Finding, Fix, Policy, Quote, Step
-from ..judge.preflight import PREFLIGHT_SCHEMA_VERSION, HostAnswer, ImageAbout, LayerAnswer, Preflight
+from ..judge.preflight_answer import PREFLIGHT_SCHEMA_VERSION, HostAnswer, ImageAbout, LayerAnswer, Preflight
 from ..judge.report import (
     REPORT_SCHEMA_VERSION,
     CheckResult,

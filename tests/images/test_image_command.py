@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from compat_matrix import Matrix
+from doctor.images.evidence import evidence
+from doctor.images.layout import LayoutSource
 from doctor.images.other_tags import nearest
 
 from ..cli.command import gpudoctor, one_line, save
@@ -170,3 +174,45 @@ def test_tags_of_the_same_line_nearest_first() -> None:
     ) == ["2.8.0-cuda12.6-cudnn9-runtime"]
     assert nearest("25.10-py3", ["24.12-py3", "25.09-py3", "25.09-py2"]) == ["25.09-py3", "24.12-py3"]
     assert nearest("latest", ["1", "2"]) == []
+
+
+def torch_of(tmp_path: Path, *history: str, name: str = "", **env: str) -> tuple[dict[str, object], str]:
+    """(image, verdict on an RTX A5000 with driver 580) of an image with this history and environment."""
+    layout = Layout(tmp_path / (name or str(len(list(tmp_path.iterdir())))))
+    layout.tag("latest", layout.image(config(env=env, history=history)))
+    done = gpudoctor("image", layout.folder, "--driver", "580", "--gpu", "RTX A5000", "--format", "json")
+    found = json.loads(done.stdout)
+    return found["image"], found["hosts"][0]["verdict"]
+
+
+def test_what_the_history_tells_of_torch(tmp_path: Path) -> None:
+    """The last install counts; without a version all builds of its index must have code; vLLM's pin is known."""
+    plain, cu126 = "RUN /bin/sh -c pip install torch", "--index-url https://download.pytorch.org/whl/cu126"
+    rows = (
+        (("RUN pip install torch==2.6.0 # buildkit",), "2.6.0+cu124", "pass"),
+        (("RUN pip install torch==2.8.0", "RUN pip install --no-cache-dir 'torch==2.6.0+cu118'"), "2.6.0+cu118", "pass"),
+        ((plain,), "version not named", "unknown"),
+        ((f"{plain} {cu126}",), "version not named", "pass"),
+        (("RUN pip install vllm==0.10.2",), "2.8.0+cu128", "pass"),
+        (("RUN pip install vllm==0.0.1",), "version not named", "unknown"),
+        (("RUN conda install -y pytorch==2.5.1 pytorch-cuda=12.4 -c pytorch -c nvidia",), "2.5.1+cu124", "pass"),
+        (("RUN conda install -y pytorch=2.4 cpuonly -c pytorch",), "2.4+cpu", "fail"),
+        (("ARG T=2.7.1", "RUN |1 T=2.7.1 /bin/sh -c uv pip install torch==${T} --torch-backend=cu128"), "2.7.1+cu128", "pass"),
+        (("RUN pip install https://download.pytorch.org/whl/cu121/torch-2.3.1%2Bcu121-cp310-cp310-linux_x86_64.whl",), "2.3.1+cu121", "pass"),
+        (("RUN echo pip install torch && pip install torchvision",), "", "unknown"),
+    )  # fmt: skip
+    wrong = []
+    for number, (history, torch, verdict) in enumerate(rows):
+        image, found = torch_of(tmp_path, *history, name=str(number))
+        wrong += [] if (image["torch"], found) == (torch, verdict) else [(history, image["torch"], found)]
+    assert wrong == []
+
+
+def test_an_image_of_vllm_has_the_torch_that_it_pins(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    layout.tag("x", layout.image(config(env={"CUDA_VERSION": "12.8.1"})))
+    source = LayoutSource(str(layout.folder))
+    image = replace(source.image(""), name="docker.io/vllm/vllm-openai:v0.10.2")
+    found = evidence(image, Matrix.load()).torch
+    assert (found.version, found.cuda) == ("2.8.0+cu128", "12.8") and "vllm 0.10.2 pins it" in found.source
+    assert evidence(replace(image, name="docker.io/vllm/vllm-openai:nightly"), Matrix.load()).torch.version == ""
