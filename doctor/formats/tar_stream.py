@@ -85,7 +85,7 @@ class TarStream:
         size = _decimal(pax["size"]) if "size" in pax else fields.size
         sort = _KINDS.get(kind, FILE)
         name = pax.get("path", name if name is not None else fields.name)
-        if sort == FILE and name.endswith("/") and kind in (b"0", b"\0"):
+        if sort == FILE and name.endswith("/") and kind == b"\0":  # v7 has no type for folders
             sort = FOLDER
         if sort != FILE:
             size = 0

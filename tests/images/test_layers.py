@@ -163,6 +163,39 @@ def test_a_compat_package_that_is_announced_is_looked_for(env: dict[str, str], s
     assert isinstance(compat_libraries[0].host_branches, tuple)
 
 
+STATUS = {"var/lib/dpkg/status": b"Package: libc6\nStatus: install ok installed\nVersion: 2.36-9\n"}
+
+
+def test_the_layer_in_which_the_environment_was_made_is_read() -> None:
+    made_before = {"opt/venv/pyvenv.cfg": b"home = /usr/local/bin\nversion = 3.11.9\n", "opt/venv/bin/python3": b""}
+    torch = {name.replace("usr/local", "opt/venv"): content for name, content in made.torch().items()}
+    opened = Opened(layer(made.base()), layer(made_before), layer(STATUS | torch))
+    env = {"PATH": "/opt/venv/bin:/usr/bin"}
+    facts = scan(opened.layers, opened, env=env)
+    snapshot = layers_snapshot(facts, "", env)
+    assert facts.unread == 1, "the base is not needed"
+    assert (snapshot.python.patient.kind, snapshot.python.patient.version) == ("venv", "3.11.9")
+    assert snapshot.torch.version == "2.6.0+cu124"
+
+
+def test_debians_own_folders_of_packages() -> None:
+    torch = {
+        name.replace("lib/python3.11/site-packages", "lib/python3.11/dist-packages"): content
+        for name, content in made.torch().items()
+    }
+    python = {
+        "usr/bin/python3.11": b"",
+        "usr/bin/python3": link("usr/bin/python3", "python3.11"),
+        "usr/lib/python3.11/os.py": b"",
+    }
+    opened = Opened(layer({"etc/os-release": b"ID=debian\n"}), layer(python), layer(STATUS | torch))
+    env = {"PATH": "/usr/local/bin:/usr/bin"}
+    facts = scan(opened.layers, opened, env=env)
+    snapshot = layers_snapshot(facts, "", env)
+    assert facts.unread == 1
+    assert (snapshot.python.patient.prefix, snapshot.torch.version) == ("/usr", "2.6.0+cu124")
+
+
 def test_a_torch_that_is_not_the_images_own_ends_nothing() -> None:
     other = {name.replace("usr/local", "opt/other"): content for name, content in made.torch("11.8", "2.3.1").items()}
     opened = Opened(layer(made.base() | made.torch()), layer(other))

@@ -91,7 +91,7 @@ class _Scan:
         self.ended = False
         self._libc = self._compat = self._site_done = False
         self._outside = self._sparse = 0
-        self._last_child = ""
+        self._last_child = self._debian_python = ""
 
     def layer(self, layer: Layer) -> None:
         """Read one layer, to its end or until all is seen."""
@@ -142,6 +142,8 @@ class _Scan:
         node = self.overlay.add(path, member.kind, member.size, member.target)
         if node is None or member.kind not in (FILE, HARD_LINK):
             return
+        if path.startswith("usr/lib/python3.") and path.endswith("/os.py"):
+            self._debian_python = path
         if member.kind == FILE and what != LISTED:
             if member.sparse:
                 self._sparse += 1
@@ -172,11 +174,25 @@ class _Scan:
             self._compat = True
 
     def _all_seen(self) -> bool:
-        if self.whole or not (self._site_done and self._libc and self._torch_is_the_patients(self.torch_site)):
+        if self.whole or not (self._site_done and self._libc):
+            return False
+        if not self._torch_is_the_patients(self.torch_site) or not self._environment_seen():
             return False
         announced = any(name.startswith("cuda-compat") for name in self.packages or ())
         by_env = self.env.get("NV_CUDA_COMPAT_PACKAGE") or self.env.get("_CUDA_COMPAT_PATH")
         return self._compat or not (announced or by_env)
+
+    def _environment_seen(self) -> bool:
+        """Whether it is known what kind of environment holds torch, and which Python's it is."""
+        nodes, prefix, (above, _, name) = (
+            self.overlay.nodes,
+            prefix_of(self.torch_site)[1:],
+            self.torch_site.rpartition("/"),
+        )
+        if name == "dist-packages":  # Debian's: the standard library lies elsewhere
+            return above.replace("usr/local/", "usr/", 1) + "/os.py" in nodes or self._debian_python in nodes
+        signs = (f"{prefix}/pyvenv.cfg", f"{prefix}/conda-meta/history", f"{above}/os.py")
+        return prefix == "usr/local" or any(sign in nodes for sign in signs)
 
     def _torch_is_the_patients(self, site: str) -> bool:
         """Whether the image's own variables lead to the environment that holds the torch of this folder."""
