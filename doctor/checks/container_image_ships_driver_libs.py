@@ -16,10 +16,10 @@ Source: NVIDIA Container Toolkit documentation: driver libraries are mounted fro
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
 from ..fixes.libcuda import prefer_folder, purge_image_driver
 from ..fixes.where import container_kind
-from ..snapshot import Missing, Snapshot, known, need
+from ..snapshot import NOT_ASKED, LibraryFile, Missing, Snapshot, known, need
 from ._seen import is_wsl, real_libcudas, same_version
 
 CHECK = Check(
@@ -34,7 +34,10 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Decidable where both are on the loader's path: one libcuda of the module's version and, before it, another."""
+    """Decidable where both are on the loader's path: one libcuda of the module's version and, before it, another.
+
+    Of an image that was not started, only its own can be on that path.
+    """
     if not container_kind(s):
         need("container.kind", s.container.kind)
         raise Skip("not in a container")
@@ -50,6 +53,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     files = real_libcudas(s)
     verdicts = [(f, same_version(module, known(f.version) or "")) for f in files]
     hosts = next((f for f, same in verdicts if same), None)
+    if hosts is None and verdicts and s.driver.libcuda_path == NOT_ASKED:
+        yield _before_the_start(files[0], module)
     if hosts is None or not verdicts or verdicts[0][1] is not False:
         return
     first = verdicts[0][0]
@@ -65,4 +70,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         },
         subject=first.path,
         fixes=(prefer_folder(s, hosts), purge_image_driver()),
+    )
+
+
+def _before_the_start(library: LibraryFile, module: str) -> Finding:
+    path, version = library.real_path or library.path, known(library.version)
+    return CHECK.warn(
+        f"The image contains a driver's library, {path.rpartition('/')[2]}",
+        f"{path} lies in the image itself; the host's driver is {module}. The host's libraries are mounted beside it: "
+        "the loader may take the image's, or the start fails with 'file exists'.",
+        facts={"kernel_version": module, "in_image": path, "in_image_version": version},
+        subject=library.path,
+        direct=False,
+        fixes=(purge_image_driver(),),
     )

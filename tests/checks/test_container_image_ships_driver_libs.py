@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doctor.snapshot import LibraryFile, Missing, Snapshot
+from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
@@ -27,6 +27,24 @@ def test_it_comes_first_and_folds_the_mismatch() -> None:
     sick = baked(healthy(container=True))
     assert ids(sick)[0] == "container-image-ships-driver-libs"
     assert_fix_works(sick, run("container-image-ships-driver-libs", sick)[2][0])
+
+
+def unstarted(s: Snapshot, *versions: str) -> Snapshot:
+    """An image against a host: what loads is only known once it was started."""
+    candidates = tuple(candidate("/usr/lib/x86_64-linux-gnu", version) for version in versions)
+    facts = ("libcuda_path", "libcuda_version", "nvml_library_path", "nvml_library_version")
+    return s.replace({f"driver.{name}": NOT_ASKED for name in facts} | {"driver.libcuda_candidates": candidates})
+
+
+def test_an_image_that_was_not_started_is_warned_of() -> None:
+    sick = unstarted(healthy(container=True), "535.183.01")
+    status, _, found = run("container-image-ships-driver-libs", sick)
+    assert status == "warn" and found[0].facts["in_image_version"] == "535.183.01"
+    assert_fix_works(sick, found[0])
+    module = healthy().driver.kernel_version
+    assert isinstance(module, str)
+    assert run("container-image-ships-driver-libs", unstarted(healthy(container=True), module))[0] == "pass"
+    assert run("container-image-ships-driver-libs", unstarted(healthy(container=True)))[0] == "pass"
 
 
 def test_not_where_the_right_one_comes_first_nor_on_a_host() -> None:

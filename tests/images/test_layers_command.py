@@ -82,11 +82,13 @@ def test_a_torch_without_code_for_the_gpu_is_found_by_its_bytes(tmp_path: Path) 
 
 def test_a_driver_in_the_image_is_told(tmp_path: Path) -> None:
     library = "usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01"
-    folder = image(tmp_path / "image", layer(made.base() | made.torch() | {library: b"driver"})).folder
+    soname = library.replace("so.535.183.01", "so.1")
+    files = made.base() | made.torch() | {library: b"driver", soname: made.link(soname, "libcuda.so.535.183.01")}
+    folder = image(tmp_path / "image", layer(files)).folder
     assert about(folder, *HOST, "--all-layers")["driver_libraries"] == [f"/{library}"]
-    assert f"driver inside: /{library}" in " ".join(
-        gpudoctor("image", folder, *HOST, "--all-layers").stdout.decode().split()
-    )
+    words = " ".join(gpudoctor("image", folder, *HOST, "--all-layers").stdout.decode().split())
+    assert f"driver inside: /{library}" in words
+    assert "WARN The image contains a driver's library, libcuda.so.535.183.01" in words
 
 
 def test_what_cannot_be_read_ends_in_one_line(tmp_path: Path) -> None:
