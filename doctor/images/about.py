@@ -34,6 +34,7 @@ def about(image: Image, kind: str, found: Evidence, s: Snapshot, m: Matrix) -> I
         torch_source=found.torch.source,
         python=found.python,
         requires=tuple(requirements(found.env)),
+        requires_disabled=known(s.container.require_disabled) is True,
         visible_devices=found.env.get("NVIDIA_VISIBLE_DEVICES"),
         driver_capabilities=found.env.get("NVIDIA_DRIVER_CAPABILITIES"),
         entrypoint=(*_words(inner.get("Entrypoint")), *_words(inner.get("Cmd"))),

@@ -87,7 +87,7 @@ class EngineSource:
 
         try:
             return docker.DockerClient(base_url=address, timeout=max(1, int(timeout_s)))
-        except (DockerException, OSError, ValueError) as error:
+        except (DockerException, OSError, ValueError, ImportError) as error:  # ssh:// needs one more package
             words = _line(error)
             if "Permission denied" in words:
                 words = "no permission for its socket (join its group, or run as root)"

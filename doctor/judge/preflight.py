@@ -19,11 +19,6 @@ _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-ol
 """Findings after which no driver version helps, or none of this torch's code runs."""
 
 
-_WHO_CHECKS = "docker --gpus checks the label, CDI and (from toolkit 1.18 on) --runtime=nvidia do not"
-"""Toolkit: modes legacy (C), csv (Go, on Jetson), cdi and jit-cdi (none). NVIDIA/nvidia-container-toolkit, CHANGELOG
-v1.18.0-rc.1, internal/modifier/csv.go."""
-
-
 def needed(image: Snapshot) -> tuple[str, str]:
     """(CUDA version, what asks for it) of what the image really holds: its torch's before its own; empty: unknown."""
     cuda, version = known(image.torch.cuda), known(image.torch.version)
@@ -61,8 +56,7 @@ def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Pol
     if verdict in ("pass", "warn") and _code_unknown(both, m, report):
         named = known(both.torch.version) is not None
         open_ = "whether its torch has code for this GPU" if named else "which torch is inside"
-        look = _LOOK if image.python.distributions == NOT_ASKED else ""
-        verdict, why = "unknown", f"{why}; {open_} is not in the image's config{look}"
+        verdict, why = "unknown", f"{why}; {open_} is not in the image's config{_look(both)}"
     return (
         HostAnswer(
             host=name,
@@ -136,6 +130,10 @@ def _verdict(report: Report, grade: Grade, forward: str, compat_loads: bool) -> 
     return report.verdict
 
 
+def _look(s: Snapshot) -> str:
+    return _LOOK if s.python.distributions == NOT_ASKED else ""
+
+
 def _code_unknown(s: Snapshot, m: Matrix, report: Report) -> bool:
     """Whether there is a torch of which nobody can say that it has code for the GPUs."""
     if known(s.torch.version) is None:  # an install that names no version has a witness all the same
@@ -160,7 +158,7 @@ def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tup
     if stopped:
         return "impossible", "", stopped.title
     if not cuda:
-        return "unknown", "", "nothing in the image's config says which CUDA it needs"
+        return "unknown", "", f"nothing that was read of the image says which CUDA it needs{_look(s)}"
     if not driver:
         return "unknown", "", "the host's driver is not known"
     grade = m.driver_for_cuda(driver, cuda)
@@ -208,7 +206,7 @@ def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> t
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
         needs = f"what is inside ({what}) needs only driver {lowest}" if lowest else f"what is inside runs ({what})"
-        return "stricter", f"{answer.hook.variable} asks for {term}; {needs}; {_WHO_CHECKS}"
+        return "stricter", f"{answer.hook.variable} asks for {term}; {needs}"
     if answer.hook.satisfied and not runs:
         return "looser", f"the image's own requirement ({answer.requested[0][0]}) lets it start all the same"
     return "agrees", ""

@@ -22,6 +22,9 @@ _FORWARD = {
 }  # fmt: skip
 
 
+CHECKED_BY = "docker --gpus, and --runtime=nvidia before toolkit 1.18; not by CDI, nor by --runtime=nvidia since"
+"""Toolkit: modes legacy (libnvidia-container), csv (its own evaluator, on Jetson), cdi and jit-cdi (none). Sources:
+NVIDIA/nvidia-container-toolkit, CHANGELOG v1.18.0-rc.1, internal/info/auto.go, internal/modifier/csv.go."""
 _COUNTED = {
     "fail": "does not run on", "unknown": "not known on", "warn": "runs, with a warning, on", "pass": "runs on",
 }  # fmt: skip
@@ -81,6 +84,10 @@ def details(image: ImageAbout) -> list[tuple[str, str]]:
         first, *rest = expression.split() or [""]
         more = f", or one of {len(rest)} alternatives" if rest else ""
         rows.append((f"{variable} asks for", f"{first}{more}"))
+    if image.requires:
+        rows.append(("checked by", CHECKED_BY))
+    if image.requires_disabled:
+        rows.append(("requirements", "switched off by NVIDIA_DISABLE_REQUIRE"))
     if image.lowest_driver:
         rows.append(("needs", f"driver {image.lowest_driver} or newer ({image.lowest_driver_for})"))
     for name in ("visible_devices", "driver_capabilities"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..judge.preflight_answer import Preflight
 from ..judge.report import Report
 from .clean import json_escaped
+
+if TYPE_CHECKING:
+    from ..judge.preflight_answer import Preflight
 
 
 def render_json(report: Report | Preflight) -> bytes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,7 +146,9 @@ def test_where_it_runs_the_lines_that_start_it(torch_26: Path, tmp_path: Path) -
     layout.tag("latest", layout.image(config(env={"CUDA_VERSION": "12.8.0", "NVIDIA_REQUIRE_CUDA": "cuda>=12.8"})))
     (host,) = answer(layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090", code=1)["hosts"]
     assert "-e NVIDIA_DISABLE_REQUIRE=1" in dict(host["start"])["docker"]
-    assert "CDI" in host["label_words"]
+    text = gpudoctor("image", layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090").stdout.decode()
+    assert "checked by: docker --gpus" in text and "not by CDI" in " ".join(text.split())
+    assert "Without the check of its label:" in text
 
 
 def test_an_image_that_leaves_libcuda_out(tmp_path: Path) -> None:
@@ -216,3 +221,36 @@ def test_an_image_of_vllm_has_the_torch_that_it_pins(tmp_path: Path) -> None:
     found = evidence(image, Matrix.load()).torch
     assert (found.version, found.cuda) == ("2.8.0+cu128", "12.8") and "vllm 0.10.2 pins it" in found.source
     assert evidence(replace(image, name="docker.io/vllm/vllm-openai:nightly"), Matrix.load()).torch.version == ""
+
+
+def test_without_the_extra_the_line_that_installs_it(torch_26: Path) -> None:
+    """`requests` is not there; layouts are read all the same."""
+    code = "import sys; sys.modules['requests'] = None\nfrom doctor.__main__ import dispatch\nsys.exit(dispatch(sys.argv[1:]))"
+    python = [sys.executable, "-c", code, "image"]
+    done = subprocess.run([*python, "127.0.0.1:9/a:1"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gpudoctor: image needs the package requests: pip install 'gpudoctor[image]'\n"
+    done = subprocess.run([*python, str(torch_26)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and "2.6.0+cu124" in done.stdout
+
+
+def test_an_archive_and_an_unpacked_root(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    layout.tag("latest", layout.image(TORCH_26))
+    packed = tmp_path / "image.tar.gz"
+    packed.write_bytes(gzip.compress(layout.to_tar(tmp_path / "image.tar").read_bytes()))
+    host = ["--driver", "580", "--gpu", "RTX A5000"]
+    for path in (tmp_path / "image.tar", packed):
+        assert answer(path, *host, code=0)["image"]["torch"] == "2.6.0+cu124"
+    site = tmp_path / "root/usr/local/lib/python3.11/site-packages"
+    (site / "torch").mkdir(parents=True)
+    (site / "torch/version.py").write_text("__version__ = '2.8.0+cpu'\ncuda = None\nhip = None\n")
+    (site / "torch/__init__.py").touch()
+    (site / "torch-2.8.0+cpu.dist-info").mkdir()
+    (site / "torch-2.8.0+cpu.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.8.0+cpu\n")
+    (tmp_path / "root/usr/local/bin").mkdir()
+    (tmp_path / "root/usr/local/bin/python3").symlink_to("python3.11")
+    (tmp_path / "root/usr/local/bin/python3.11").write_bytes(b"")
+    found = answer(tmp_path / "root", *host, code=1)
+    assert (found["image"]["source"], found["image"]["torch"]) == ("folder", "2.8.0+cpu")
+    assert found["hosts"][0]["findings"][0]["id"] == "cpu-only-torch"

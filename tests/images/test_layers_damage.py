@@ -180,7 +180,9 @@ def entries(data: bytes) -> list[tuple[str, str, int]]:
     return found
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=300)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=300).filter(
+    lambda name: not name.endswith("/")  # a folder to some readers, a file to others
+)
 
 
 @drawn(200)
