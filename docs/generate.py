@@ -1,4 +1,4 @@
-"""Write docs/checks.md from the checks and the thresholds: `python docs/generate.py`; with --check only compare."""
+"""Write the pages of checks and of the rules of recipes: `python docs/generate.py`; with --check only compare."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ sys.path.insert(0, str(HERE.parent))
 
 from doctor.findings import LAYERS  # noqa: E402
 from doctor.findings.thresholds import THRESHOLDS  # noqa: E402
+from doctor.images.recipes import rules  # noqa: E402
 from doctor.judge import Registered, load_all  # noqa: E402
 from doctor.text.cause_pages import load_causes  # noqa: E402
 
-PAGE = HERE / "checks.md"
+PAGE, RECIPES = HERE / "checks.md", HERE / "dockerfile.md"
 LAYER_NAMES = {
     "hardware": "Hardware", "driver": "Kernel driver", "container": "Container", "libraries": "CUDA libraries",
     "python": "Python and torch", "extension": "Extensions", "speed": "Limits and speed",
@@ -25,6 +26,16 @@ INTRODUCTION = """\
 {} checks, in the order of the layers that depend on each other. `gpudoctor explain ID` prints the page of one check;
 `gpudoctor check --only ID` and `--skip ID` pick some. {} more causes can only be seen in a text: `gpudoctor explain
 FILE`."""
+OF_RECIPES = """\
+`gpudoctor dockerfile FILE...` finds these in Dockerfiles, compose files and Kubernetes manifests, with the line, before
+anything is built; nothing is pulled. Dockerfiles are read by BuildKit's own parser where `gpudoctor[dockerfile]` is
+installed, else by dockerfile-parse, and a file with heredocs is then refused (exit 3). Stages, `ARG` and `--build-arg`
+are followed, and requirement files that lie in the build context. The stage that is built is judged: the last, or
+`--target`. What only the base image could say is not guessed: `gpudoctor image` looks into it. `fail` exits 1; `warn`
+does with `--fail-on warn`; `info` is a remark. With `--driver` and `--gpu` the rule `image-on-host` says whether the
+image would run there.
+
+In a pre-commit configuration: `repo:` this repository, `id: gpudoctor-dockerfile`."""
 HEAD = ("| check | what it finds | severity |", "| --- | --- | --- |")
 
 
@@ -48,6 +59,19 @@ def page(checks: list[Registered], causes: tuple[Registered, ...]) -> str:
         "\n".join(["| name | meaning |", "| --- | --- |", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def recipes() -> str:
+    """The page of the rules of Dockerfiles, compose files and manifests."""
+    rows = [
+        f"| `{rule.id}` | {rule.status} | {_cell(rule.title)} | {_cell(rule.fix)} | "
+        + (f"[{rule.check}](checks.md#{rule.check})" if rule.check else "")
+        + f" | {_cell(rule.source)} |"
+        for rule in rules().values()
+    ]
+    head = ("| rule | | what it finds | what to do | more | source |", "| --- | --- | --- | --- | --- | --- |")
+    mark = f"<!-- Made by `{COMMAND}` from doctor/images/recipes/rules.json: change the rules there. -->"
+    return "\n\n".join([mark, "# Dockerfiles, compose files, manifests", OF_RECIPES, "\n".join([*head, *rows])]) + "\n"
 
 
 def _table(checks: Iterable[Registered]) -> str:
@@ -82,14 +106,13 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    text = page(load_all(), load_causes())
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PAGE.name} is not what the checks say: {COMMAND}", file=sys.stderr)
-    return 1
+    for path, text in ((PAGE, page(load_all(), load_causes())), (RECIPES, recipes())):
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            print(f"{path.name} is not what it is made from: {COMMAND}", file=sys.stderr)
+            return 1
+    return 0
 
 
 if __name__ == "__main__":

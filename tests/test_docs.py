@@ -33,6 +33,12 @@ def test_every_link_leads_somewhere() -> None:
     assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= set(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE))
 
 
+def test_rules_of_recipes_name_pages_that_there_are() -> None:
+    page = (ROOT / "docs" / "dockerfile.md").read_text("utf-8")
+    named = set(re.findall(r"\]\(checks\.md#([\w-]+)\)", page))
+    assert named and named <= {check.id for check in (*load_all(), *load_causes())}
+
+
 def test_the_page_of_prove_names_checks_and_products_that_there_are() -> None:
     page = (ROOT / "docs" / "prove.md").read_text("utf-8")
     known = {check.id for check in load_all()}
