@@ -2,8 +2,9 @@
 
 What is wrong: gpudoctor asks the driver's libraries (NVML, libcuda) in child processes with a deadline. One of these
 calls did not return in time, or crashed its process. Every program that makes the same call will hang or crash too.
-`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a failure there is only a warning if torch
-computed on that GPU afterwards.
+`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a failure there is only a warning if
+torch computed on that GPU afterwards. So is a product or a copy by torch, timed later, that hangs (10 seconds without
+a word), crashes or ends in an error of CUDA on a GPU on which torch's first proof was right.
 
 How it shows: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
 ends with `Segmentation fault` or `Aborted`.
@@ -24,11 +25,13 @@ Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 
 from __future__ import annotations
 
+import re
+
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import other_host
 from ..fixes.restart import power_cycle, reboot
 from ..fixes.where import container_kind
-from ..snapshot import CallFault, Missing, Snapshot, known, need
+from ..snapshot import CallFault, Missing, Snapshot, StepEnd, known, need
 from ._seen import absent
 
 CHECK = Check(
@@ -40,6 +43,8 @@ CHECK = Check(
     tags=("driver",),
 )
 
+_CUDA = re.compile(r"CUDA error|CUBLAS_STATUS_(EXECUTION|INTERNAL)|CUDNN_STATUS_(EXECUTION|INTERNAL)")
+_SILENT_S = 10.0
 _LIBRARY = {"nvml": "NVML (libnvidia-ml)", "cuda": "the CUDA driver (libcuda)"}
 
 
@@ -67,6 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=(away, reset) if container_kind(s) else (reset,),
         )
     yield from _in_the_proof(s)
+    yield from _in_the_speed(s)
     if not s.driver.faults:
         if absent(s.driver.nvml_init) and absent(s.driver.cu_init):
             raise Skip("there is no driver library to call")
@@ -119,3 +125,41 @@ def _in_the_proof(s: Snapshot) -> Findings:
             subject=gpu.key if gpu else f"cuda:{proof.device}",
             fixes=(*again, *fixes),
         )
+
+
+def _in_the_speed(s: Snapshot) -> Findings:
+    """What was timed on a GPU that torch had computed on and did not come to its end: one warning a GPU."""
+    if known(s.measured.level) is None:
+        return
+    ends = [end for end in s.measured.ended if end.agent in ("torch_speed", "torch_soak") and _broke(end)]
+    if not ends:
+        return
+    from ..findings.measured_gpu import gpu_of
+    from ..fixes.gpu_state import reset
+    from ..fixes.speed import here, measured_again
+    from ._readings import name_of
+
+    for device in dict.fromkeys(end.device for end in ends):
+        own = [end for end in ends if end.device == device]
+        gpu = gpu_of(s, device)
+        first = own[0]
+        how = {"hang": "hangs", "crash": "crashes"}.get(first.fault, "fails")
+        words = "; ".join(f"{end.step}: {end.detail or end.fault}" for end in own)
+        resets = reset(s, gpu.key) if gpu else (reboot(s, "Reboot the host.", {}),)
+        again = here("prove-again", "Prove it again", "A busy GPU answers late.")
+        yield CHECK.warn(
+            f"{first.step} {how} on {name_of(gpu) if gpu else device}",
+            f"torch's first proof there was right, and this did not come to its end: {words}. "
+            "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
+            facts={"device": device, "steps": [end.step for end in own], "fault": first.fault},
+            subject=gpu.key if gpu else device,
+            fixes=(again, *measured_again(resets)),
+        )
+
+
+def _broke(end: StepEnd) -> bool:
+    if not end.device.startswith("cuda:") or end.step.startswith(("import", "device")):
+        return False
+    if end.fault == "hang":
+        return end.silent_s >= _SILENT_S  # with a short --timeout one that is only slow is ended early
+    return end.fault == "crash" or (end.fault == "failed" and _CUDA.search(end.detail) is not None)

@@ -178,16 +178,18 @@ def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
     """How a child ended that did not end well, told as a step, and for the device that it was at work on."""
     if result.fault is None:
         if not any(line.keys() - {"run"} for line in result.lines):
-            end = StepEnd(agent=agent, step="start", detail="it ended without a word")
+            mute = StepEnd(agent=agent, step="start", detail="it ended without a word")
             early = agent == "nvml_sampler" and result.returncode == 0
-            found["ended"].append(replace(end, fault="skipped", detail=_EARLY) if early else end)
+            found["ended"].append(replace(mute, fault="skipped", detail=_EARLY) if early else mute)
         return
     device = next((d for line in reversed(result.lines) for d in _devices(line)), "")
     step, words = result.guilty or "start", _words(result)
     fault: Fault = result.fault
     if agent == "nvml_sampler" and result.returncode == 0:  # it leaves when the proof is over
         fault, words = "skipped", _EARLY
-    found["ended"].append(StepEnd(agent=agent, step=step[:200], device=device, fault=fault, detail=words))
+    silent_s = round(result.silent, 1) if fault == "hang" else 0.0
+    end = StepEnd(agent=agent, step=step[:200], device=device, fault=fault, detail=words, silent_s=silent_s)
+    found["ended"].append(end)
     last = result.lines[-1] if result.lines else {}
     if device and "begin" in last:
         _unfinished(agent, result, device, found)
@@ -197,7 +199,7 @@ def _words(result: AgentResult) -> str:
     if result.fault in SLOW:
         return slow_words(result)
     if result.fault == "hang":
-        return f"no answer, ended after {result.seconds:.0f} s"
+        return f"no answer for {result.silent:.0f} s" if result.silent >= 1 else "no answer"
     if result.returncode is not None and result.returncode < 0:
         return f"signal {-result.returncode}"
     last = result.stderr_tail.strip().rpartition("\n")[2][:200]

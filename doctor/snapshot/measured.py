@@ -39,6 +39,8 @@ class StepEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fault: Fault = "failed"
     detail: str = ""
     """The error's words, or why it was left out or made smaller."""
+    silent_s: float = 0.0
+    """Of a hang: for how long nothing was heard of it."""
 
 
 class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 Fault: TypeAlias = Literal["hang", "slow", "starved", "crash", "failed"]
@@ -26,11 +27,23 @@ class AgentResult:
     time was over; `waits` says what it waited for), `crash` (a signal), `failed` (an exit code, the end inside a
     call, too much output).
     guilty: the call begun last that never reported.
-    stderr_tail: at most 4 KiB; noise: stdout lines that are no JSON object; seconds: wall time from the start.
+    stderr_tail: at most 4 KiB; noise: stdout lines that are no JSON object; seconds: wall time from the start;
+    silent: the last of them, in which it wrote no line.
     stuck: of a child that even SIGKILL did not end (state D), its `pid` and the kernel function `wchan` that it is in.
     """
 
-    __slots__ = ("fault", "guilty", "lines", "noise", "returncode", "seconds", "stderr_tail", "stuck", "waits")
+    __slots__ = (
+        "fault",
+        "guilty",
+        "lines",
+        "noise",
+        "returncode",
+        "seconds",
+        "silent",
+        "stderr_tail",
+        "stuck",
+        "waits",
+    )
 
     def __init__(
         self,
@@ -43,6 +56,7 @@ class AgentResult:
         noise: list[str] | None = None,
         stuck: dict[str, Any] | None = None,
         waits: str = "",
+        silent: float = 0.0,
     ) -> None:
         self.lines = [] if lines is None else lines
         self.returncode = returncode
@@ -53,6 +67,7 @@ class AgentResult:
         self.noise = [] if noise is None else noise
         self.stuck = stuck
         self.waits = waits
+        self.silent = silent
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON values, for a recording: `AgentResult(**recorded)` is the result again."""
@@ -76,6 +91,9 @@ class Output:
         self.tail = b""
         self.size = 0
         self.rest = b""
+        self.started = monotonic()
+        self.wrote = 0.0
+        """When the last line came, in seconds from the start."""
 
     @property
     def step(self) -> str | None:
@@ -102,6 +120,7 @@ class Output:
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
+            self.wrote = monotonic() - self.started
             self.lines.append(value)
             if self.on_line is not None:
                 self.on_line(value)
@@ -118,4 +137,5 @@ class Output:
         if fault is None and (returncode != 0 or guilty is not None):
             fault = "failed"
         tail = self.tail.decode("utf-8", "replace")
-        return AgentResult(self.lines, returncode, fault, guilty, tail, seconds, self.noise)
+        silent = max(0.0, seconds - self.wrote)
+        return AgentResult(self.lines, returncode, fault, guilty, tail, seconds, self.noise, silent=silent)

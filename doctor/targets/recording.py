@@ -157,7 +157,7 @@ def _runs(lines: Iterator[Line], name: str) -> list[AgentResult]:
 def _result(lines: list[Line]) -> AgentResult:
     end = lines.pop().get(_END) if lines and _END in lines[-1] else None
     row = end if isinstance(end, dict) else {"fault": "failed"}
-    code, fault, guilty, seconds = row.get("returncode"), row.get("fault"), row.get("guilty"), row.get("seconds")
+    code, fault, guilty = row.get("returncode"), row.get("fault"), row.get("guilty")
     noise = row.get("noise")
     return AgentResult(
         lines,
@@ -165,10 +165,15 @@ def _result(lines: list[Line]) -> AgentResult:
         cast("Fault", fault) if fault in _FAULTS else None,
         guilty if isinstance(guilty, str) else None,
         str(row.get("stderr_tail") or ""),
-        float(seconds) if isinstance(seconds, (int, float)) and 0 <= seconds < 1e9 else 0.0,
+        _seconds(row.get("seconds")),
         [text for text in noise if isinstance(text, str)] if isinstance(noise, list) else [],
         _stuck(row.get("stuck")),
+        silent=_seconds(row.get("silent")),
     )
+
+
+def _seconds(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) and 0 <= value < 1e9 else 0.0
 
 
 def _stuck(row: object) -> Line | None:

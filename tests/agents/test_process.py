@@ -46,6 +46,7 @@ def test_a_hang_keeps_what_was_said_and_names_the_call() -> None:
     result = run_agent(python('say(\'{"a": 1}\\n{"begin": "cuInit"}\\n\'); time.sleep(600)'), 0.5)
     assert result.lines[0] == {"a": 1}
     assert (result.fault, result.guilty) == ("hang", "cuInit")
+    assert 0 < result.silent <= result.seconds
 
 
 def test_a_child_that_ignores_sigterm_is_killed() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from doctor.report.healthline import healthline
-from doctor.snapshot import NOT_ASKED, CallFault, Missing, Snapshot
+from doctor.snapshot import NOT_ASKED, CallFault, Missing, Snapshot, StepEnd
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
@@ -74,6 +76,39 @@ def test_a_kernel_of_the_proof_that_never_ends() -> None:
         )
         assert_every_fix_is_gone_after(s)
         assert "proven" not in healthline(report(s))
+
+
+def timed(step: str, fault: str, detail: str = "", **more: Any) -> StepEnd:
+    facts: dict[str, Any] = {"agent": "torch_speed", "device": "cuda:0", "silent_s": 45.0, **more}
+    return StepEnd(step=step, fault=fault, detail=detail, **facts)  # type: ignore[arg-type]
+
+
+def test_what_is_timed_and_never_ends_is_a_warning() -> None:
+    """torch's first proof was right; a bf16 product then hangs, crashes or ends in an error of CUDA."""
+    error = "RuntimeError: CUDA error: unspecified launch failure"
+    for end, words in (
+        (timed("matmul bf16", "hang", "no answer for 45 s"), "matmul bf16 hangs on NVIDIA H100"),
+        (timed("memory copy", "crash", "SIGSEGV"), "memory copy crashes on NVIDIA H100"),
+        (timed("matmul fp16", "failed", error), "matmul fp16 fails on NVIDIA H100"),
+        (timed("soak 12 of 600 s", "hang", agent="torch_soak"), "soak 12 of 600 s hangs on NVIDIA H100"),
+    ):
+        s = proven(BOARDS["h100"], ended=(end,))
+        status, _, (finding,) = run("driver-not-answering", s)
+        assert (status, finding.subject) == ("warn", KEY) and finding.title.startswith(words)
+        assert_every_fix_is_gone_after(s)
+
+
+def test_what_was_left_out_slow_or_our_own_fault_is_no_answer_of_the_driver() -> None:
+    for end in (
+        timed("matmul bf16", "skipped", "no time left"),
+        timed("matmul bf16", "slow", "it was still reading: the disk is slow"),
+        timed("matmul bf16", "failed", "AttributeError: 'NoneType' object has no attribute 't'"),
+        timed("import torch", "hang"),
+        timed("matmul bf16", "hang", silent_s=4.0),
+        timed("small training", "hang", agent="training_speed", device=""),
+        timed("matmul bf16", "hang", device="cpu"),
+    ):
+        assert run("driver-not-answering", proven(BOARDS["h100"], ended=(end,)))[0] == "pass", end
 
 
 def assert_every_fix_is_gone_after(s: Snapshot) -> None:

@@ -139,6 +139,9 @@ def test_a_gpu_that_hangs_costs_its_own_figures(fakes: Path, speedy: Path, tmp_p
     assert list(rates(found, "bf16")) == ["cuda:0", "cuda:2"] == list(rates(found, "h2d-pinned"))
     ended = found["snapshot"]["measured"]["ended"]
     assert ("cuda:1", "matmul bf16", "hang") in {(e.get("device"), e["step"], e.get("fault")) for e in ended}
+    (finding,) = [f for f in found["findings"] if f["id"] == "driver-not-answering"]
+    assert finding["status"] == "warn" and finding["facts"]["device"] == "cuda:1", finding
+    assert finding["subject"] == found["snapshot"]["gpus"][1]["key"] and "matmul bf16 hangs on" in finding["title"]
 
 
 @pytest.mark.slow
