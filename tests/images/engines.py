@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,9 @@ def podman_service(folder: Path) -> Iterator[str]:
     """`podman system service`; its address."""
     folder.mkdir(parents=True)
     socket = folder / "podman.sock"
-    podman = ["podman", "--root", folder / "root", "--runroot", folder / "run", "--storage-driver", "vfs"]
-    with (folder / "log").open("wb") as log:
+    with tempfile.TemporaryDirectory(prefix="p") as short, (folder / "log").open("wb") as log:
+        # Podman takes no runroot of over 50 characters
+        podman = ["podman", "--root", folder / "root", "--runroot", f"{short}/r", "--storage-driver", "vfs"]
         child = subprocess.Popen([*podman, "system", "service", "--time=0", f"unix://{socket}"], stdout=log, stderr=log)
         try:
             _wait(socket, child)
@@ -51,7 +53,15 @@ def dockerd(folder: Path) -> Iterator[str]:
 
 def load(address: str, layout: Layout, name: str, archive: Path) -> None:
     """Put the image `latest` of a layout into an engine under this name, as `docker load` does."""
-    copy = ["skopeo", "copy", "--insecure-policy", f"oci:{layout.folder}:latest", f"docker-archive:{archive}:{name}"]
+    copy = [
+        "skopeo",
+        "copy",
+        "--insecure-policy",
+        "--override-arch",
+        "amd64",
+        f"oci:{layout.folder}:latest",
+        f"docker-archive:{archive}:{name}",
+    ]
     done = subprocess.run(copy, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     import docker
