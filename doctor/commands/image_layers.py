@@ -66,7 +66,7 @@ class _Counter:
 
     def __init__(self, say: Progress, total: int | None) -> None:
         self._say, self._count, self._next = say, 0, 0.0
-        self._of = f" of {total >> 20}" if total else ""
+        self._of = f" of {max(total >> 20, 1)}" if total else ""
 
     def __call__(self, count: int) -> None:
         self._count += count
@@ -81,7 +81,7 @@ def _source(facts: LayerFacts, before: Snapshot, read: Snapshot) -> str:
     version, stated = known(read.torch.version), known(before.torch.version)
     if not version or not facts.torch_site:
         return "" if version is None else "the config: no torch was seen in the layers that were read"
-    text = f"/{facts.torch_site}/torch"
+    text = facts.torch_folder
     if stated and stated.partition("+")[0] != version.partition("+")[0]:
         text += f" (the config speaks of {stated})"
     return text

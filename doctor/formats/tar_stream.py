@@ -8,7 +8,7 @@ Source: POSIX.1-2017, pax; GNU tar manual, "Basic Tar Format" and "Storing Spars
 from __future__ import annotations
 
 import struct
-from typing import Dict, Optional, Protocol
+from typing import Dict, Optional, Protocol, Tuple
 
 from .record import Record
 
@@ -58,9 +58,7 @@ class TarStream:
 
     def next(self) -> Optional[Member]:
         """The next entry, None at the end. Raises TarError, and what the source raises."""
-        self.skip(self._left)
-        self._pass(self._padding)
-        self._padding = 0
+        self._pass(self._left + self._padding)
         pax: Dict[str, str] = {}
         name = target = None
         while True:
@@ -69,22 +67,21 @@ class TarStream:
                 raise TarError("it is empty")
             if not block or block.count(0) == _BLOCK:
                 return None
-            fields = _fields(block)
-            kind = fields.type
+            plain_name, size, kind, plain_target = _fields(block)
             if kind in (b"x", b"X"):
-                pax.update(_records(self._special(fields.size)))
+                pax.update(_records(self._special(size)))
             elif kind == b"L":
-                name = _text(self._special(fields.size))
+                name = _text(self._special(size))
             elif kind == b"K":
-                target = _text(self._special(fields.size))
+                target = _text(self._special(size))
             elif kind == b"g":
-                self._pass(_padded(fields.size))
+                self._pass(_padded(size))
             else:
                 break
         self.entries += 1
-        size = _decimal(pax["size"]) if "size" in pax else fields.size
+        size = _decimal(pax["size"]) if "size" in pax else size
         sort = _KINDS.get(kind, FILE)
-        name = pax.get("path", name if name is not None else fields.name)
+        name = pax.get("path", name if name is not None else plain_name)
         if sort == FILE and name.endswith("/") and kind == b"\0":  # v7 has no type for folders
             sort = FOLDER
         if sort != FILE:
@@ -92,8 +89,8 @@ class TarStream:
         if kind == b"S":
             self._sparse_headers(block)
         self._left, self._padding = size, -size % _BLOCK
-        target = pax.get("linkpath", target if target is not None else fields.target)
-        sparse = kind == b"S" or any(key.startswith("GNU.sparse.") for key in pax)
+        target = pax.get("linkpath", target if target is not None else plain_target)
+        sparse = kind == b"S" or (bool(pax) and any(key.startswith("GNU.sparse.") for key in pax))
         return Member(pax.get("GNU.sparse.name", name), sort, size, target, sparse)
 
     def piece(self, most: int) -> bytes:
@@ -136,14 +133,8 @@ class TarStream:
         raise TarError("the map of a sparse file does not end")
 
 
-class _Fields(Record):
-    name: str
-    size: int
-    type: bytes
-    target: str
-
-
-def _fields(block: bytes) -> _Fields:
+def _fields(block: bytes) -> Tuple[str, int, bytes, str]:
+    """Name, size, type and link target of a header."""
     if len(block) < _BLOCK:
         raise TarError("it ends inside a header")
     name, size, check, kind, target, magic, prefix = _HEADER.unpack_from(block)
@@ -156,7 +147,8 @@ def _fields(block: bytes) -> _Fields:
         raise TarError("a header does not agree with its check sum")
     folder = prefix.split(b"\0", 1)[0] if magic[:6] == b"ustar\0" else b""
     full = name.split(b"\0", 1)[0]
-    return _Fields(_text(folder + b"/" + full if folder else full), _number(size), kind, _text(target))
+    link = _text(target) if target[0] else ""
+    return (folder + b"/" + full if folder else full).decode("utf-8", "surrogateescape"), _number(size), kind, link
 
 
 def _signed(block: bytes, check: int) -> bool:

@@ -67,6 +67,10 @@ CHANGES: dict[str, list[dict[str, bytes | tarfile.TarInfo]]] = {
         },
     ],
     "no-torch": [made.base()],
+    "empty-folders-of-packages": [
+        made.base() | {"usr/lib/python3.11/os.py": b"", "usr/bin/python3": b""},
+        {name: folder(name) for name in ("usr/lib/python3/dist-packages", "usr/local/lib/python3.11/dist-packages")},
+    ],
     "nothing-at-all": [{"etc/hostname": b"x"}],
     "entries-below-a-link-of-the-base": [made.base(), {"lib/x86_64-linux-gnu/libcudart.so.12": b"x"}],
 }  # fmt: skip

@@ -91,6 +91,17 @@ def test_a_driver_in_the_image_is_told(tmp_path: Path) -> None:
     assert "WARN The image contains a driver's library, libcuda.so.535.183.01" in words
 
 
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    site = "opt/\udcff\x1b[31m/lib/python3.11/site-packages"
+    files = {name.replace(SITE, site): content for name, content in made.torch().items()}
+    files["opt/\udcff\x1b[31m/lib/libcuda.so.535.183.01"] = b"driver"
+    folder = image(tmp_path / "image", layer(made.base() | files)).folder
+    found = about(folder, *HOST, "--all-layers")
+    assert found["driver_libraries"] == ["/opt/\ufffd\x1b[31m/lib/libcuda.so.535.183.01"]
+    done = gpudoctor("image", folder, *HOST, "--all-layers")
+    assert (done.returncode, b"\x1b" in done.stdout, b"Traceback" in done.stderr) == (0, False, False)
+
+
 def test_what_cannot_be_read_ends_in_one_line(tmp_path: Path) -> None:
     layout = image(tmp_path / "image", layer(made.base()), layer(made.torch()))
     manifest = json.loads(

@@ -40,6 +40,8 @@ class LayerFacts:
     """Layers that were not looked at."""
     torch_site: str = ""
     """The site-packages folder of the newest torch, without leading slash."""
+    torch_folder: str = ""
+    """The folder of that torch, as it is shown."""
     packages: dict[str, str] = field(default_factory=dict)
     """Of dpkg's newest list: glibc's and NVIDIA's compat packages, with their versions."""
     driver_libraries: tuple[str, ...] = ()
@@ -73,10 +75,16 @@ def scan(
         layers=tuple(run.reads),
         unread=len(layers) - len(run.reads),
         torch_site=run.torch_site,
+        torch_folder=_shown(run.torch_site + "/torch") if run.torch_site else "",
         packages=run.packages or {},
-        driver_libraries=tuple(sorted("/" + path for path in run.overlay.nodes if driver_library(path))),
+        driver_libraries=tuple(sorted(_shown(path) for path in run.overlay.nodes if driver_library(path))),
         remarks=run.remarks(),
     )
+
+
+def _shown(path: str) -> str:
+    """With its leading slash, and as text that can be written: a tar may hold any bytes."""
+    return "/" + path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class _Scan:
@@ -132,6 +140,8 @@ class _Scan:
     def _entry(self, tar: TarStream, member: Member, path: str) -> None:
         site, below = site_of(path)
         what = wanted(path, site, below) if member.kind != FOLDER else NOTHING
+        if member.kind == FOLDER and path.endswith("-packages"):
+            self.overlay.add(path, FOLDER, 0, "")  # an empty one is on Python's path too
         if member.kind == SYMBOLIC_LINK and not what:
             what = NOTHING if path.startswith(_NO_LINKS) else LISTED
         if site:
