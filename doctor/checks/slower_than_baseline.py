@@ -74,7 +74,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         words.append(f"Only in the earlier report: {', '.join(dict.fromkeys(name or key for name, key in found.gone))}")
     if found.left_out:
         words.append(f"Not measured again: {len(found.left_out)} rates")
-    title = f"{len(others)} rates changed since the earlier proof" if others else "The other rates are as they were"
+    counted = f"{len(others)} rates" if len(others) > 1 else "One rate"
+    title = f"{counted} changed since the earlier proof" if others else "The other rates are as they were"
     if not others and not lost:
         title = "No rate changed since the earlier proof"
     yield CHECK.remark(title, ". ".join(words) + ".", facts={**_facts(s, base), "changes": [_fact(c) for c in others]})
@@ -93,7 +94,8 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
         words.append("Another program was on this GPU: measure again when it is free.")
     name = name_of(gpu) if gpu else device.replace(">", " to ")
     return (CHECK.warn if busy else CHECK.fail)(
-        f"{name}: {worst.was.kind} {worst.was.what} is {-worst.percent:.0f} % slower than in the earlier proof",
+        f"{name} is {-worst.percent:.0f} % slower than in the earlier proof: {_name(worst)}"
+        + (f" and {len(lost) - 1} more" if len(lost) > 1 else ""),
         " ".join(words),
         facts={**_facts(s, base), "changes": [_fact(change) for change in lost]},
         subject=key,
@@ -103,7 +105,13 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
 
 def _words(change: Change) -> str:
     was, now = change.was, change.now
-    return f"{was.kind} {was.what} {_figure(was.value)} -> {_figure(now.value)} {was.unit} ({change.percent:+.0f} %)"
+    return f"{_name(change)} {_figure(was.value)} -> {_figure(now.value)} {was.unit} ({change.percent:+.0f} %)"
+
+
+def _name(change: Change) -> str:
+    """`bf16 products`, `memory copy`."""
+    was = change.was
+    return f"{was.what} products" if was.kind == "matmul" else f"{was.kind} {was.what}"
 
 
 def _figure(value: float) -> str:

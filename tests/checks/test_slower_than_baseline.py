@@ -61,7 +61,7 @@ def test_a_lost_fifth_fails_and_names_driver_and_torch() -> None:
     status, _, findings, policy = held(now, before)
     assert status == "fail" and report(now, policy).exit_code == 1 and ids(now, policy, "fail") == [ID]
     lost = findings[0]
-    assert lost.subject == KEY and "bf16 is 20 % slower" in lost.title
+    assert lost.subject == KEY and "is 20 % slower than in the earlier proof: bf16 products" in lost.title
     assert "then 550.54.15" in lost.detail and "then 2.6.0" in lost.detail
     assert [(c["kind"], c["what"], c["percent"]) for c in lost.facts["changes"]] == [("matmul", "bf16", -20.0)]
     again = now.replace(dict(lost.fixes[0].steps[0].changes))
