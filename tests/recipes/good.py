@@ -77,6 +77,14 @@ ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=all
 RUN conda install -y pytorch==2.4.1 pytorch-cuda=12.4 -c pytorch -c nvidia
 SHELL ["conda", "run", "-n", "base", "/bin/bash", "-c"]
 """,
+    "NVIDIA's own list of architectures": """\
+FROM nvcr.io/nvidia/pytorch:25.08-py3
+RUN git clone https://github.com/NVIDIA/apex && cd apex && python setup.py install --cuda_ext
+""",
+    "another product of NVIDIA": f"""\
+FROM nvcr.io/nvidia/tritonserver:25.08-py3
+RUN pip install torch==2.8.0 --index-url {PIP}/cu128
+""",
     "driver unpinned variable": """\
 FROM nvidia/cuda:12.4.1-devel-ubuntu22.04
 ARG TORCH_CUDA_ARCH_LIST="7.0 7.5 8.0 8.6 8.9 9.0"
@@ -107,6 +115,7 @@ services:
     image: pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime
     environment: [CLI_ARGS=--cpu]
   redis: {image: "redis:7"}
+  models: {image: "nvcr.io/nvidia/tritonserver:25.08-py3", command: [wget, "https://example.org/model"]}
 """,
     "deployment.yaml": """\
 apiVersion: apps/v1

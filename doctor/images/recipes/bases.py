@@ -21,6 +21,7 @@ class Base(Struct, frozen=True, kw_only=True):
     musl: bool = False
     python: str = ""
     ngc: bool = False
+    """NVIDIA's own torch, with its TORCH_CUDA_ARCH_LIST."""
     bare: bool = False
     """A system or Python alone."""
 
@@ -45,7 +46,8 @@ def base_of(name: str) -> Base:
             nvcc="devel" in tag if cuda else None,
         )  # fmt: skip
     if path.startswith("nvcr.io/nvidia/") and not re.search(r"/(?:distroless|k8s|cloud-native|gpu-operator)\b", path):
-        return Base(name=name, gpu=True, ngc=True, nvcc=True if path.endswith("/pytorch") else None)
+        own = path.endswith("/pytorch")
+        return Base(name=name, gpu=True, ngc=own, nvcc=True if own else None)
     if re.search(r"(?:^|/)(?:vllm-openai|text-generation-inference|tritonserver|sglang|tensorrt|rapidsai)\b", path):
         return Base(name=name, gpu=True)
     python = re.match(r"(3\.\d{1,2})", tag) if re.fullmatch(r"(?:.*/)?python", path) else None

@@ -13,7 +13,7 @@ from .instructions import Unparsed, instructions
 from .lint import Fault
 from .packages import torch_of
 from .stages import chosen, stages
-from .yaml_nodes import at, environment, hidden, line_of, words
+from .yaml_nodes import FETCHES, at, environment, hidden, line_of, words
 
 _UNITS = {"": 1 / (1 << 20), "b": 1 / (1 << 20), "k": 1 / 1024, "m": 1, "g": 1024}
 _SMALL_MIB = 256
@@ -35,8 +35,10 @@ def _service(name: str, line: int, service: dict[str, Any], folder: Path) -> Ite
     reserved = [one for one in devices or () if isinstance(one, dict)] if isinstance(devices, list) else []
     asks = bool(reserved or service.get("gpus") or service.get("runtime") == "nvidia" or _cdi(service))
     started = f"{name} {words(service.get('command'))} {words(service.get('entrypoint'))} {service.get('image', '')}"
-    on_cpu = re.search(r"(?i)(?:^|[^a-z])cpu(?:[^a-z]|$)", f"{started} {service.get('environment')}")
-    needs = "" if on_cpu else _needs_gpu(service, folder)
+    elsewhere = FETCHES.search(started) or re.search(
+        r"(?i)(?:^|[^a-z])cpu(?:[^a-z]|$)", f"{started} {service.get('environment')}"
+    )
+    needs = "" if elsewhere else _needs_gpu(service, folder)
     variables = environment(service.get("environment"))
     if needs and not asks and "extends" not in service and "NVIDIA_VISIBLE_DEVICES" not in variables:
         detail = f"{name}: {needs} is started without a GPU."

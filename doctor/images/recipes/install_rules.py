@@ -147,7 +147,7 @@ def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Ste
         line, what = compiled[0]
         yield Fault(rule="compiler-not-in-image", line=line, detail=f"{what} needs nvcc; {j.stage.image} has none.")
     archs = {"TORCH_CUDA_ARCH_LIST", "CUDA_ARCH_LIST"}
-    for line, what in compiled:
+    for line, what in compiled if j.base.nvcc is not None and not j.base.ngc else ():
         where = next((s for s in j.stage.whole if s.line <= line <= s.end), None)
         if where and not archs & where.env.keys() and not re.search(r"TORCH_CUDA_ARCH_LIST=", where.value):
             yield Fault(rule="arch-list-not-set", line=line, detail=f"{what} is compiled without a GPU in sight.")

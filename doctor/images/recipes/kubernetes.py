@@ -9,10 +9,10 @@ from typing import Any
 from .bases import base_of
 from .docker_rules import by_nvidia_smi
 from .lint import Fault
-from .yaml_nodes import at, environment, hidden, line_of, words
+from .yaml_nodes import FETCHES, at, environment, hidden, line_of, words
 
 _GPU = re.compile(r"nvidia\.com/(?:gpu|mig-[\w.-]+|gpu\.shared)")
-_TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|vllm|sglang|tensor-parallel|num.?workers|nccl")
+_TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|num.?workers")
 _TEMPLATES = ("template", "jobTemplate", "podTemplate")
 
 
@@ -45,7 +45,14 @@ def _pod(pod: dict[str, Any]) -> Iterator[Fault]:
         total += count or 0
         name = str(one.get("name") or number)
         image = str(one.get("image") or "")
-        if count is None and not claims and base_of(image).gpu and "cpu" not in image:
+        command_line = f"{name} {words(one.get('command'))} {words(one.get('args'))}"
+        if (
+            count is None
+            and not claims
+            and base_of(image).gpu
+            and "cpu" not in image
+            and not FETCHES.search(command_line)
+        ):
             line = line_of(one, "image")
             yield Fault(rule="container-without-gpu", line=line, detail=f"{name}: {image} with no nvidia.com/gpu.")
         yield from _quantities(name, one)
@@ -58,7 +65,7 @@ def _pod(pod: dict[str, Any]) -> Iterator[Fault]:
         started = words(one.get("command")) + words(one.get("args")) + image
         shm = any("/dev/shm" in str(at(mount, "mountPath")) for mount in one.get("volumeMounts") or ())
         if count and not shm and (count > 1 or _TRAINS.search(started)):
-            detail = f"{name}: {count} GPUs, and nothing mounted at /dev/shm."
+            detail = f"{name}: {count} GPU{'s' if count > 1 else ''}, and nothing mounted at /dev/shm."
             yield Fault(rule="shared-memory-small", line=line_of(within, number), detail=detail)
     if total and not pod.get("runtimeClassName"):
         yield Fault(rule="runtime-class-not-set", line=line_of(pod, "containers"), detail="")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from .lint import Fault
+
+FETCHES = re.compile(r"(?i)wget|curl|\baws\b|gsutil|rclone|s5cmd|download|git clone|huggingface-cli")
+"""A container that fetches a model needs no GPU, whatever its image."""
 
 
 def line_of(node: Any, key: str | int | None = None) -> int:
