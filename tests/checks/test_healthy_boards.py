@@ -33,7 +33,7 @@ BOARDS = {
     "4090": Board("NVIDIA GeForce RTX 4090", "2684", "8.9", 24564, 450, 4,
                   {"bf16": 152, "fp16": 150, "tf32": 78, "fp32": 48, "fp8": 290, "int8": 450}, 890, 24.0),
     "pro6000": Board("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "2bb1", "12.0", 97887, 600, 5,
-                     {"bf16": 355, "fp16": 310, "tf32": 170, "fp32": 66, "fp8": 620, "int8": 560}, 1480, 50.0),
+                     {"bf16": 355, "fp16": 310, "tf32": 170, "fp32": 66, "fp8": 620, "int8": 560, "fp4": 1150}, 1480, 50.0),
     "pro6000-max-q": Board("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "2bb4", "12.0", 97887, 300, 5,
                            {"bf16": 265, "fp16": 250, "tf32": 130, "fp32": 55, "fp8": 480, "int8": 450}, 1470, 50.0),
     "h100-pcie": Board("NVIDIA H100 PCIe", "2331", "9.0", 81559, 350, 5,
@@ -47,7 +47,7 @@ BOARDS = {
     "a2": Board("NVIDIA A2", "25b6", "8.6", 15356, 60, 4, {"bf16": 8, "fp16": 8, "tf32": 4, "fp32": 2.0, "int8": 14}, 155, 11.9),
     "p100": Board("Tesla P100-PCIE-16GB", "15f8", "6.0", 16384, 250, 3, {"fp16": 8.2, "fp32": 8.0}, 530, 11.2),
     "b200": Board("NVIDIA B200", "2901", "10.0", 183359, 1000, 5,
-                  {"bf16": 1500, "fp16": 1480, "tf32": 700, "fp32": 62, "fp8": 2900, "int8": 2500}, 6300, 50.0),
+                  {"bf16": 1500, "fp16": 1480, "tf32": 700, "fp32": 62, "fp8": 2900, "int8": 2500, "fp4": 5800}, 6300, 50.0),
 }  # fmt: skip
 CHECKS = (
     "matmul-below-range", "memory-bandwidth-below-range", "h2d-below-range", "power-capped", "thermally-throttled",

@@ -228,6 +228,17 @@ def test_products_of_eight_bits_alone_are_a_remark() -> None:
     assert run(MATMUL, proven(B, rates=both))[0] == "fail"
 
 
+def test_products_of_four_bits_have_a_range_from_their_dense_peak() -> None:
+    """B200: 9,000 TFLOP/s; half of it is sound, a quarter alone a remark: no kernel for them, most likely."""
+    board = Board("NVIDIA B200", "2901", "10.0", 183359, 1000, 5, {"bf16": 1500.0, "fp4": 4600.0}, 6300, 50.0)
+    assert run(MATMUL, proven(board)) == ("pass", "", [])
+    slow = board._replace(products={**board.products, "fp4": 2300.0})
+    status, _, (finding,) = run(MATMUL, proven(slow))
+    assert (status, finding.severity) == ("pass", "info") and "a share of the dense peak" in finding.detail
+    (fact,) = finding.facts["rates"]
+    assert (fact["what"], fact["value"]) == ("fp4", 2300.0)
+
+
 def test_a_lowered_power_limit_is_the_measure() -> None:
     s = machine("4090")
     assert isinstance(s.gpus, tuple)
