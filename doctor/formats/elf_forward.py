@@ -22,7 +22,7 @@ _AROUND_TABLE = 1 << 16
 _MAX_AREA = 1 << 20
 _MAX_NOTES = 64
 _TEXT_REACH = 64 << 20
-"""So far from the start of the file, and of the segment of the dynamic section, its strings may lie."""
+"""So far from the start of the file, and of the segments from the dynamic section on, its strings may lie."""
 _TEXT_MARKS = (b".so", b"$ORIGIN", b"/lib")
 _MAX_TEXT = 4096
 _AHEAD = 1 << 14
@@ -62,9 +62,9 @@ class _Wanted:
         areas += [(s.offset, s.offset + min(s.size, _MAX_AREA)) for s in [*notes, *([dynamic] if dynamic else [])]]
         self.areas = _joined([(max(a, len(head)), min(b, size)) for a, b in areas])
         texts = [(0, _TEXT_REACH)]
-        for segment in start.segments:
-            if segment.type == PT_LOAD and dynamic and segment.offset <= dynamic.offset < segment.offset + segment.size:
-                texts.append((segment.offset, segment.offset + _TEXT_REACH))
+        for segment in start.segments:  # patchelf puts longer ones into a segment of their own, behind all others
+            if segment.type == PT_LOAD and dynamic and dynamic.offset < segment.offset + segment.size:
+                texts.append((segment.offset, segment.offset + min(segment.size, _TEXT_REACH)))
         self.texts = _joined(texts)
         self.marks = marks
 

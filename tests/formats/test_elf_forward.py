@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,23 @@ def test_cut_or_damaged_it_ends_in_one_line(draw: st.DataObject) -> None:
         assert "\n" not in str(error)
     else:
         assert summary.kernel_containers <= 64
+
+
+def patched(strings: bytes, gap: int) -> bytes:
+    """As patchelf leaves a library: its strings in a segment of their own behind all others, `gap` bytes from the start."""
+    rows = [(1, 0, 0, 0x1000), (1, gap, gap, 0x1000), (2, gap, gap, 64), (1, gap + 0x1000, gap + 0x1000, len(strings))]
+    header = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, len(rows), 64, 0, 0)
+    header += b"".join(struct.pack("<IIQQQQQQ", kind, 6, at, to, to, size, size, 8) for kind, at, to, size in rows)
+    dynamic = struct.pack("<qQqQqQqQ", 1, 1, 15, strings.index(b"$"), 5, gap + 0x1000, 0, 0)
+    return header.ljust(gap, b"\0") + dynamic.ljust(0x1000, b"\0") + strings
+
+
+def test_strings_that_were_moved_to_the_end_are_found() -> None:
+    data = patched(b"\0libcudart.so.12\0$ORIGIN/../../nvidia/cublas/lib\0", 70 << 20)
+    found = read_dynamic(parse_elf(read(data, 1 << 18).kept.pread))
+    assert found == read_dynamic(parse_elf(bytes_reader(data)))
+    assert found is not None and (found.needed, found.rpath) == (
+        ("libcudart.so.12",),
+        ("$ORIGIN/../../nvidia/cublas/lib",),
+    )
