@@ -8,12 +8,13 @@ import stat
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import IO, BinaryIO, Protocol, cast
 
 from .source import ImageError
 
 PIECE = 1 << 20
 _MAX_MEMBERS = 100_000
+_MAX_READ = 8 << 20
 
 
 class Blobs(Protocol):
@@ -66,7 +67,7 @@ class TarBlobs:
     def __init__(self, path: str) -> None:
         self._name = path
         try:
-            self._tar = tarfile.open(path)  # noqa: SIM115 (read from until the process ends)
+            self._tar = tarfile.open(fileobj=_opened(path))  # noqa: SIM115 (read from until the process ends)
             members: dict[str, tarfile.TarInfo] = {}
             for member in self._tar:
                 members[posixpath.normpath(member.name)] = member
@@ -109,6 +110,42 @@ class TarBlobs:
         if file is None:
             raise ImageError(f"{self._name} lacks {name}")
         return file  # type: ignore[return-value]
+
+
+class _Bounded:
+    """A file of which no header can ask for more than is sensible: tarfile reads one of any size at once."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _MAX_READ:
+            raise tarfile.ReadError("a header of it is too large")
+        return self._file.read(size)
+
+
+def _opened(path: str) -> IO[bytes]:
+    """The tar, out of its compression."""
+    file = Path(path).open("rb")  # noqa: SIM115
+    start = file.read(6)
+    file.seek(0)
+    whole: object = file
+    if start[:2] == b"\x1f\x8b":
+        import gzip
+
+        whole = gzip.GzipFile(fileobj=file)
+    elif start[:3] == b"BZh":
+        import bz2
+
+        whole = bz2.BZ2File(file)
+    elif start == b"\xfd7zXZ\0":
+        import lzma
+
+        whole = lzma.LZMAFile(file)  # noqa: SIM115
+    return cast("IO[bytes]", _Bounded(cast("BinaryIO", whole)))
 
 
 def _whole(file: BinaryIO, limit: int, what: str) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from . import seeds, seeds_text, take, take_text
+from . import images, seeds, seeds_text, take, take_text
 from .mutate import mutate_bytes, mutate_json, mutate_json_lines, mutate_text
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -29,6 +29,9 @@ TARGETS: dict[str, Target] = {
     "fatbin": Target(take.fatbin, seeds.fatbins, mutate_bytes, (b"P\xedU\xba\x01\x00\x10\x00", b"\x02\x00\x01\x01@\x00\x00\x00")),
     "elf-forward": Target(take.elf_forward, seeds.fatbins, mutate_bytes, (b"P\xedU\xba\x01\x00\x10\x00", b"$ORIGIN/lib.so\0")),
     "tar": Target(take.tar, seeds.tars, mutate_bytes, (b"ustar\0" + b"00", b"19 path=../../x\n", b"\x80\0\0\0\0\0\0\0\x01")),
+    "image-manifest": Target(images.manifest, images.manifests, mutate_json),
+    "image-config": Target(images.config, images.configs, mutate_json),
+    "image-archive": Target(images.archive, images.archives, mutate_bytes, (b"../../x", b"manifest.json", b"19 size=99999999\n")),
     "note": Target(take.note, seeds.notes, mutate_bytes, (b'"driver":[535]', b'"device":[[1]]', b"NVIDIA Corporation\0", b"1e400")),
     "note-json": Target(take.note_json, seeds.note_texts, mutate_json),
     "arch-list": Target(take.arch_list, seeds.arch_lists, mutate_bytes, (b"\0sm_90 sm_100a\0", b"gfx90a ", b"compute_120")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import tarfile
@@ -14,7 +15,7 @@ from doctor.images.layer import Layer
 from doctor.images.layout import LayoutSource
 from doctor.images.source import ImageError
 
-from .layouts import Blob, Layout, config, layer, sha256, tar_of
+from .layouts import CONFIG, MANIFEST, Blob, Layout, config, layer, sha256, tar_of
 
 CUDA = config(env={"CUDA_VERSION": "12.8.0"}, Entrypoint=["/opt/nvidia/nvidia_entrypoint.sh"])
 FILES = layer({"etc/motd": b"hello", "bin/tool": b"\0" * 5000})
@@ -144,7 +145,8 @@ def test_sizes_are_bounded(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match="over 4 MiB is no config"):
         LayoutSource(str(huge.folder)).image("")
     many = Layout(tmp_path / "layers")
-    many.tag("latest", many.image(config(), [layer({}, "")] * 10_000))
+    layers = [many.blob(FILES.data, FILES.media_type)] * 10_000
+    many.tag("latest", many.json({"schemaVersion": 2, "config": many.json(CUDA, CONFIG), "layers": layers}, MANIFEST))
     with pytest.raises(ImageError, match="lists 10000 layers: no engine runs an image of over 127"):
         LayoutSource(str(many.folder)).image("")
 
@@ -165,3 +167,16 @@ def test_what_is_no_archive_is_one_line(tmp_path: Path) -> None:
             source.image("")
             b"".join(source.open_layer(Layer("", -1, "", f"{0:064x}/layer.tar")))
         assert "\n" not in str(caught.value)
+
+
+def test_a_header_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
+    """A pax header of 200 MB of zeros in 200 kB of gzip; tarfile alone would take it into memory."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 200 << 20
+    path = tmp_path / "bomb.tar.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(header.tobuf(tarfile.USTAR_FORMAT))
+        for _ in range(200):
+            file.write(bytes(1 << 20))
+    with pytest.raises(ImageError, match="cannot read"):
+        LayoutSource(str(path))
