@@ -91,13 +91,23 @@ def _set(node: Any, parts: list[str], value: Any, path: str) -> Any:
 
 def join(image: Snapshot, host: Snapshot) -> Snapshot:
     """One Snapshot from an image's facts and a host's: what the kernel and the GPUs say is the host's, the rest is
-    the image's. Used by image preflight; a container on a live machine is already both."""
+    the image's. Used by image preflight; a container on a live machine is already both.
+
+    What CUDA answered outside is no answer inside: nobody has asked it there.
+    """
     driver = struct_replace(
         host.driver,
         libcuda_path=image.driver.libcuda_path,
         libcuda_version=image.driver.libcuda_version,
         libcuda_candidates=image.driver.libcuda_candidates,
+        libcuda_stub=image.driver.libcuda_stub,
+        cu_init=NOT_ASKED,
+        cu_init_name=NOT_ASKED,
+        cuda_devices=NOT_ASKED,
     )
+    compat = () if isinstance(host.container.compat, Missing) else host.container.compat
+    if any(one.loads is True for one in compat):
+        driver = struct_replace(driver, cuda_version=NOT_ASKED, nvml_cuda_version=NOT_ASKED)  # of the compat library
     architecture = image.host.architecture
     machine = struct_replace(
         image.host,
