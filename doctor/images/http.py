@@ -56,7 +56,8 @@ class Registry:
     def open(self, path: str, headers: Mapping[str, str]) -> Response:
         """The answer with its body still to be read; asked again once with what the registry wants to see."""
         response = self._send(path, headers)
-        if response.status_code == 401:  # nobody yet, or a token that has run out
+        ours = _origin(response.url) == _origin(self.base)  # no other host may ask for the login of this one
+        if response.status_code == 401 and ours:  # nobody yet, or a token that has run out
             challenge = response.headers.get("WWW-Authenticate", "")
             response.close()
             self._authorization = self._answer_to(challenge)

@@ -162,6 +162,24 @@ def test_the_login_server_of_a_redirect_gets_nothing(stored: Callable[[str], Non
         assert thief.seen == []
 
 
+def test_another_host_that_wants_a_login_gets_none(stored: Callable[[str], None]) -> None:
+    """The challenge of the host that a redirect leads to is not answered."""
+    with serving(lambda _: Answer(body=b'{"token": "t"}')) as thief:
+        bearer = {"WWW-Authenticate": f'Bearer realm="http://{thief.address}/token",service="x"'}
+        for challenge in (bearer, {"WWW-Authenticate": 'Basic realm="x"'}):
+            with serving(lambda _, c=challenge: Answer(401, headers=c)) as other:
+
+                def answer(path: str, to: str = other.address) -> Answer:
+                    return Answer(307, headers={"Location": f"http://{to}{path}"})
+
+                with serving(answer) as server:
+                    stored(server.address)
+                    with pytest.raises(ImageError, match="does not show this image"):
+                        read(server.address)
+                assert {auth for _, auth in other.seen} == {""}
+        assert thief.seen == []
+
+
 def test_no_line_shows_a_password(stored: Callable[[str], None]) -> None:
     with serving(lambda _: Answer(401, headers={"WWW-Authenticate": 'Basic realm="x"'})) as server:
         stored(server.address)
