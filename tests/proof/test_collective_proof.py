@@ -200,10 +200,12 @@ def test_slow_pairs_are_not_called_hanging(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ranks_that_import_from_a_slow_disk_do_not_hang(tmp_path: Path) -> None:
-    """Two ranks, and a child for the pairs, whose torch comes byte by byte."""
+    """Two ranks, and a child for the pairs, whose torch comes at 80 kB/s."""
     env = environment(tmp_path, devices=2)
     package = tmp_path / "site" / "torch" / "__init__.py"
-    package.write_text("while True:\n    open('/proc/self/stat').read()\n    __import__('time').sleep(0.05)\n")
+    library = tmp_path / "library.so"
+    library.write_bytes(bytes(4096))
+    package.write_text(f"while True:\n    open({str(library)!r}, 'rb').read()\n    __import__('time').sleep(0.05)\n")
     ranks = run("collective_proof", env, "--device", "cpu", "--ranks", "2", "--seconds", "1.5")
     found = collective(ranks)
     assert found.fault == "slow" and "the disk is slow" in found.error

@@ -388,10 +388,13 @@ def test_a_graph_that_is_cut_off_is_told_as_the_graph(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_long_silence_while_it_reads_is_a_slow_disk(tmp_path: Path) -> None:
+    library = tmp_path / "library.so"
+    library.write_bytes(bytes(4096))
+
     def work(say: Callable[..., None], orders: Any) -> None:
         say(begin="sweep 7")
-        while True:  # a library that comes byte by byte
-            Path("/proc/self/stat").read_text()
+        while True:  # a library that comes at 80 kB/s
+            library.read_bytes()
             time.sleep(0.05)
 
     (end,) = [line for line in supervised(tmp_path, work, 6.0) if "ended" in line]
