@@ -1,11 +1,11 @@
 """What `gpudoctor image --layers` costs on a layer of a gigabyte: processor time, memory, bytes read.
 
-    python benchmarks/layers.py [--mib 1024] [--rounds 5] [--keep FILE]
+    python benchmarks/layers.py [--mib 1024] [--rounds 5] [--keep FILE] [--wheel FILE]
 
 The layer is made here: the torch that pip's find-links folders have (a CPU wheel), a libtorch_cuda.so put together of
 fat binary containers for six architectures whose payloads do not compress, a library that nvcc compiled, and 200 MB
-behind torch that nobody needs. It is compared with a plain pass of zlib over as many bytes, the two taking turns, each
-in a process of its own.
+behind torch that nobody needs. `--wheel`: the files of a real torch wheel with CUDA in place of the first two. It is
+compared with a plain pass of zlib over as many bytes, the two taking turns, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ def kernels(mib: int) -> Iterator[bytes]:
     return iter([synthetic.library({".text": random.randbytes(1 << 20), ".nv_fatbin": b"".join(boxes)})])
 
 
-def make(path: Path, mib: int) -> dict[str, int]:
+def make(path: Path, mib: int, given: Path | None) -> dict[str, int]:
     """Write the layer until it has so many MiB; its figures."""
     from tests.parts import torch_wheel
 
-    wheel = torch_wheel()
+    wheel = given or torch_wheel()
     if wheel is None:
         sys.exit("no CPU wheel of torch in a find-links folder of pip")
     with ExitStack() as stack:
@@ -103,12 +103,12 @@ def make(path: Path, mib: int) -> dict[str, int]:
         add("usr/lib/x86_64-linux-gnu/libc.so.6", b"stable release version 2.36.")
         add(f"{SITE}/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", extension)
         names = sorted((n for n in archive.namelist() if not n.endswith("/")), key=lambda n: n.split("/"))
-        before = [n for n in names if n.split("/") < ["torch", "lib", "libtorch_cuda.so"]]
+        before = names if given else [n for n in names if n.split("/") < ["torch", "lib", "libtorch_cuda.so"]]
         for name in before:
             add(f"{SITE}/{name}", archive.read(name))
         used = sink.stored >> 20
         rest = sum(archive.getinfo(n).compress_size for n in names if n not in set(before)) >> 20
-        for data in kernels(mib - used - rest):
+        for data in () if given else kernels(mib - used - rest):
             add(f"{SITE}/torch/lib/libtorch_cuda.so", data)
         for name in names[len(before) :]:
             data = archive.read(name)
@@ -187,10 +187,11 @@ def main() -> None:
     flags.add_argument("--mib", type=int, default=1024)
     flags.add_argument("--rounds", type=int, default=5)
     flags.add_argument("--keep")
+    flags.add_argument("--wheel", type=Path)
     chosen = flags.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(chosen.keep or f"{folder}/layer.tar.gz")
-        figures = make(path, chosen.mib)
+        figures = make(path, chosen.mib, chosen.wheel)
         with path.open("rb") as file:
             digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
         print(f"layer: {figures['stored']:,} bytes of gzip; the last wanted file ends near {figures['wanted']:,}")

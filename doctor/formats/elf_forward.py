@@ -84,7 +84,9 @@ def read_library(source: Forward, marks: Tuple[bytes, ...] = ()) -> Library:
     while position < source.size:
         if position >= source.end and not source.pread(position, 1):
             break
-        last = source.end >= source.size or not source.grow(position)
+        last = source.end >= source.size
+        if not last and source.end - position <= _AHEAD:
+            last = not source.grow(position)
         limit = source.end if last else max(position, source.end - _AHEAD)
         while position < limit:
             at = -1

@@ -120,3 +120,19 @@ def test_strings_that_were_moved_to_the_end_are_found() -> None:
         ("libcudart.so.12",),
         ("$ORIGIN/../../nvidia/cublas/lib",),
     )
+
+
+def test_many_small_containers_do_not_pile_up() -> None:
+    data = synthetic.fatbin_library([["sm_80", "sm_90"]] * 20_000)
+    source, most = forward(data, 1 << 16), 0
+    take = source._more
+
+    def more() -> bytes:
+        nonlocal most
+        most = max(most, len(source.data))
+        return take()
+
+    source._more = more
+    library = read_library(source)
+    assert code(library).kernel_containers == 20_000
+    assert most < 1 << 18 < len(data)
