@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,7 +90,8 @@ def _hosts(flags: dict[str, Any], m: Matrix) -> list[Host]:
     if flags["drivers"]:
         from ..images.hosts import described
 
-        arch = "aarch64" if "arm" in (flags["platform"] or "") or "aarch" in (flags["platform"] or "") else "x86_64"
+        machine = flags["platform"] or ""
+        arch = "aarch64" if re.search("arm64|aarch64", machine) else "x86_64" if machine else ""
         hosts += [described(m, driver, gpu, arch) for gpu in flags["gpus"] or ("",) for driver in flags["drivers"]]
     elif not hosts and any(os.path.exists(path) for path in ("/proc/driver/nvidia/version", "/dev/dxg")):  # noqa: PTH110
         hosts = [_this()]

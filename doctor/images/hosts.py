@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 
 _BRANDS = (
     (r"\bGeForce\b", 5), (r"\bTITAN\b", 6), (r"\bQuadro RTX\b", 12), (r"\bQuadro\b", 1), (r"\bTesla\b", 2),
-    (r"\bRTX\b", 13), (r"\b[ABHLGP]B?\d{1,3}\b|\bGH200\b", 14),
+    (r"\bRTX\b", 13), (r"\b(?:[ABHLGP]B?|GH)\d{1,3}[A-Z]{0,2}\b", 14),
 )  # fmt: skip
 """NVML's number for the brand that a product's name begins with, the first that is found in it."""
 
 
 def described(m: Matrix, version: str, gpu: str, arch: str) -> tuple[str, Snapshot]:
-    """(name, facts) of a Linux host with this driver and GPU ("": any GPU). Raises Unclear."""
+    """(name, facts) of a Linux host with this driver and GPU ("": any GPU); `arch` "": what goes with the GPU.
+
+    Raises Unclear.
+    """
     whole, _ = driver(m, version, "linux")
     if not whole:
         raise Unclear("--driver none: an image with CUDA runs on no host without a driver")
-    s = in_words("linux", arch)
     cards = [card(m, gpu)] if gpu else []
+    s = in_words("linux", arch or ("aarch64" if any(one.with_grace for one in cards) else "x86_64"))
     if any(one.tegra for one in cards):
         raise Unclear("a Jetson's driver comes with its JetPack, and its images are for that: not judged", unknown=True)
     if cards:

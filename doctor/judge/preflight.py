@@ -46,17 +46,15 @@ def preflight(image: Snapshot, host: Snapshot, name: str, m: Matrix, policy: Pol
         both = with_compat(both, m)
     report = judge(both, m, policy)
     gpus = tuple(known(g.name) or f"compute capability {known(g.compute_capability)}" for g in known(both.gpus) or ())
-    grade, forward, why = _graded(both, m, cuda, what, report)
+    grade, forward, why = _other_machine(image, host) or _graded(both, m, cuda, what, report)
     answer, lowest = _requirement(both, m), _lowest_here(both, m, cuda)
     verdict = _verdict(report, grade, forward, _compat_loads(both))
     by_driver = m.driver_for_cuda(driver, cuda).grade if cuda and driver else "unknown"
     if by_driver == "needs-forward-compat" and verdict == "pass":
         by_driver = "native"  # the image's own libcuda serves
     label, words = _label(answer, by_driver, what, lowest)
-    if verdict in ("pass", "warn") and _code_unknown(both, m, report):
-        named = known(both.torch.version) is not None
-        open_ = "whether its torch has code for this GPU" if named else "which torch is inside"
-        verdict, why = "unknown", f"{why}; {open_} is not in the image's config{_look(both)}"
+    if verdict in ("pass", "warn") and (left := _left_open(both, m, report, answer)):
+        verdict, why = "unknown", f"{why}; {left}"
     return (
         HostAnswer(
             host=name,
@@ -128,6 +126,25 @@ def _verdict(report: Report, grade: Grade, forward: str, compat_loads: bool) -> 
     if report.verdict == "unknown" or grade == "unknown" or (forward and not (compat_loads and forward == "possible")):
         return "unknown"
     return report.verdict
+
+
+def _other_machine(image: Snapshot, host: Snapshot) -> tuple[Grade, str, str] | None:
+    """Where the image is for another processor than the host's."""
+    ours, theirs = known(image.host.architecture), known(host.host.architecture)
+    if not ours or not theirs or ours == theirs:
+        return None
+    return "impossible", "", f"the image is for {ours}, and this host is {theirs}"
+
+
+def _left_open(s: Snapshot, m: Matrix, report: Report, answer: Required | None) -> str:
+    """What keeps a success from being certain; empty where nothing does."""
+    if answer and answer.hook.satisfied is None:
+        return f"whether {answer.hook.variable} lets it start ({answer.hook.term}) depends on the GPU's brand: name it"
+    if not _code_unknown(s, m, report):
+        return ""
+    named = known(s.torch.version) is not None
+    text = "whether its torch has code for this GPU" if named else "which torch is inside"
+    return f"{text} is not in the image's config{_look(s)}"
 
 
 def _look(s: Snapshot) -> str:

@@ -20,6 +20,7 @@ from doctor.images.other_tags import nearest
 from ..cli.command import gpudoctor, one_line, save
 from ..healthy import healthy
 from .layouts import SPDX, Layout, config
+from .modelled import IMAGES
 
 TORCH_26 = config(
     env={"PYTORCH_VERSION": "2.6.0", "NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
@@ -254,3 +255,17 @@ def test_an_archive_and_an_unpacked_root(tmp_path: Path) -> None:
     found = answer(tmp_path / "root", *host, code=1)
     assert (found["image"]["source"], found["image"]["torch"]) == ("folder", "2.8.0+cpu")
     assert found["hosts"][0]["findings"][0]["id"] == "cpu-only-torch"
+
+
+def test_what_nobody_said_of_the_host_leaves_it_open(tmp_path: Path) -> None:
+    """Without the GPU's brand nobody knows whether the label lets the image start; a processor must be the same."""
+    layout = Layout(tmp_path / "image")
+    layout.tag("latest", IMAGES["cuda:12.8.1"](layout))
+    for gpu, code in (([], 3), (["--gpu", "8.9"], 3), (["--gpu", "L40S"], 0), (["--gpu", "RTX 4090"], 1)):
+        (host,) = answer(layout.folder, "--driver", "535.183.01", *gpu, code=code)["hosts"]
+        assert ("depends on the GPU's brand" in host["why"]) == (code == 3)
+    (host,) = answer(layout.folder, "--driver", "580", "--gpu", "GH200", code=1)["hosts"]
+    assert (host["grade"], host["why"]) == ("impossible", "the image is for x86_64, and this host is aarch64")
+    both = Layout(tmp_path / "both")
+    both.tag("latest", IMAGES["cuda:multi"](both))
+    assert answer(both.folder, "--driver", "580", "--gpu", "GH200", code=0)["image"]["platform"] == "linux/arm64"
