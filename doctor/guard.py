@@ -23,6 +23,9 @@ _POOR = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 class Refusal(Exception):
     """What a command refuses: wrong usage or unreadable input; the message is one line for stderr."""
 
+    code = 0
+    """The exit code where it is none of those."""
+
 
 class Late(BaseException):
     """The time for all of a healthcheck is over; the message is for its line."""
@@ -40,7 +43,7 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         if getattr(sys.stdout, "wrote", False) and list(arguments[:1]) not in _DONE_ANYWAY:
             return say("cannot write the report: standard output is closed", failed)
     except Refusal as refusal:
-        return say(str(refusal), failed)
+        return say(str(refusal), refusal.code or failed)
     except KeyboardInterrupt:
         if failed == 1:
             return _unknown("interrupted before there was an answer", arguments)

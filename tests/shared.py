@@ -25,3 +25,16 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             done.touch()
     return folder
+
+
+def debian_base() -> Path:
+    """The Debian root file system with python3 that tests/docker/build.sh keeps; skips where it has not made it yet."""
+    import os
+
+    import pytest
+
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    found = sorted(Path(cache).glob("gpudoctor/debian-*.tar"))
+    if not found:
+        pytest.skip("no Debian base is kept yet: tests/docker/build.sh makes it")
+    return found[0]

@@ -68,6 +68,7 @@ CHECK = (
     Flag(("--no-import",), "no_import", "on", "Read torch's files only, do not import it.", default=False),
     Flag(("--prove",), "prove", "on", "Compute on the GPU too: prove --quick.", default=False),
     _PYTHON,
+    Flag(("--target",), "target", "text", "docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.", "WHERE"),
     Flag(("--root",), "root", "text", "Look at a root folder (an unpacked image) instead of this machine.", "DIR"),
     _FROM,
     _REPLAY,

@@ -17,7 +17,7 @@ MARGIN_S = 0.5
 
 def begin(command: str, flags: dict[str, Any]) -> Started | None:
     """A run set to work at once where the command looks at this machine; None where it reads something else."""
-    if any(flags.get(name) for name in ("from_", "replay", "root")) or flags.get("prove"):
+    if any(flags.get(name) for name in ("from_", "replay", "root", "target")) or flags.get("prove"):
         return None
     from ..probes.start import Started
 

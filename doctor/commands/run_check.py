@@ -105,10 +105,10 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
 
 
 def _one_source(flags: dict[str, Any]) -> None:
-    given = [flag for flag in ("from", "replay", "root") if flags.get(flag) or flags.get(f"{flag}_")]
+    given = [flag for flag in ("from", "replay", "root", "target") if flags.get(flag) or flags.get(f"{flag}_")]
     if len(given) > 1:
         raise Refusal(f"--{given[0]} and --{given[1]} exclude each other")
-    if given in (["from"], ["replay"]) and flags["python_"]:
+    if given in (["from"], ["replay"], ["target"]) and flags["python_"]:
         raise Refusal(f"--python and --{given[0]} exclude each other")
     if flags["prove"] and (given or flags["no_import"]):
         raise Refusal(f"--prove and --{given[0] if given else 'no-import'} exclude each other")

@@ -27,6 +27,10 @@ def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
     """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing."""
     if flags["replay"]:
         return replay(flags["replay"])
+    if flags.get("target"):
+        from .far import gather_far
+
+        return gather_far(flags, say)
     from ..probes.collect import Started, gather_all, snapshot_of
     from .preload import preload
 

@@ -22,18 +22,19 @@ __package__ = P.__name__
 """
 
 
-def assembled(name: str) -> str:
+def assembled(name: str, sent: str = "") -> str:
     """The source of an agent of doctor/patient with all its parts, for `python -I -S - ARGUMENTS` (Python 3.8), or
     `python - ARGUMENTS` where it needs packages.
 
     Each part is a module of its own there, as it is here. The whole is there as a text, too, for an agent that starts
-    itself once more. Raises OSError where there is no such agent.
+    itself once more, and so is `sent`, which the agent may read. Raises OSError where there is no such agent.
     """
     texts: dict[str, str] = {}
     _collect(name, texts)
     own = texts.pop(name)
     parts = "".join(f"part({part!r}, {text!r})\n" for part, text in texts.items())
-    whole = f"{_HEAD}{parts}__file__ = {f'/{_PACKAGE}/{name}.py'!r}\nexec(compile({own!r}, __file__, 'exec'))\n"
+    head = f"{_HEAD}P.sent = {sent!r}\n"
+    whole = f"{head}{parts}__file__ = {f'/{_PACKAGE}/{name}.py'!r}\nexec(compile({own!r}, __file__, 'exec'))\n"
     return f"TEXT = {whole!r}\nexec(TEXT)\n"
 
 

@@ -1,0 +1,50 @@
+"""The facts of another machine or container: `--target`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import gmtime, strftime
+from typing import Any
+
+from msgspec.structs import replace
+
+from .. import __version__
+from ..guard import Refusal
+from ..probes.collect import Options, Started, gather_all, snapshot_of
+from ..snapshot import Snapshot
+from ..targets.far import ask, container_root
+from ..targets.far_target import FarTarget, Unreachable
+from ..targets.recording import Recording
+
+
+class NotThere(Refusal):
+    """The target may be there and cannot be looked at."""
+
+    code = 3
+
+
+def gather_far(flags: dict[str, Any], say: Callable[[str], None] | None = None) -> Snapshot:
+    """Ask the target by one text; a container of this host without Python is read through its root folder.
+
+    Raises Refusal, or NotThere, with one line.
+    """
+    try:
+        target = FarTarget(flags["target"])
+        if say is not None:
+            say(str(target))
+        files, answers = ask(target, flags["timeout"] or 20.0, not flags["no_import"])
+    except Unreachable as error:
+        root = container_root(target) if error.python else ""
+        if not root:
+            raise (NotThere if error.unknown else Refusal)(str(error)) from None
+        options = Options(root=root, deadline_s=flags["timeout"] or 20.0)
+        snapshot = snapshot_of(gather_all(Started(options), say))
+        return replace(snapshot, target=replace(snapshot.target, kind=target.kind, name=target.name))
+    manifest = {
+        "tool": __version__,
+        "kind": target.kind,
+        "name": target.name,
+        "gathered_at": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()),
+        "import_torch": not flags["no_import"],
+    }
+    return snapshot_of(Recording(files, answers, manifest))
