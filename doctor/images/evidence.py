@@ -29,6 +29,7 @@ _LABELS = (
 )  # fmt: skip
 _PYTHON = re.compile(r"\b(?:PYTHON_VERSION=|PYVER=|conda (?:install|create)[^&;]{0,200}? python=+)(3\.\d{1,2})\b")
 _MAX_TEXT = 300
+_MAX_BASES = 8
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> 
         os_id=labels.get("org.opencontainers.image.ref.name", "") if _is_os(labels) else "",
         os_version=labels.get("org.opencontainers.image.version", "") if _is_os(labels) else "",
         musl=any("alpine-minirootfs" in made.text for made in lines),
-        labels=tuple(_about(env, labels)),
+        labels=(*_about(env, labels), *_built_from(spdx or {})),
     )
 
 
@@ -131,3 +132,14 @@ def _about(env: Mapping[str, str], labels: Mapping[str, str]) -> list[tuple[str,
             if values.get(key):
                 found.setdefault(name, values[key][:_MAX_TEXT])
     return list(found.items())
+
+
+def _built_from(statement: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The images that BuildKit's provenance names as what it was built from (SLSA 0.2 and 1)."""
+    predicate = statement.get("predicate")
+    about = predicate if isinstance(predicate, dict) else {}
+    build = about.get("buildDefinition")
+    given = about.get("materials") or (build.get("resolvedDependencies") if isinstance(build, dict) else None)
+    uris = [one.get("uri") for one in (given if isinstance(given, list) else ()) if isinstance(one, dict)]
+    found = [uri for uri in uris if isinstance(uri, str) and uri.startswith("pkg:docker/")]
+    return [("built from", uri.removeprefix("pkg:docker/")[:_MAX_TEXT]) for uri in found[:_MAX_BASES]]

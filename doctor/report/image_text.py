@@ -38,7 +38,7 @@ def render_image(answer: Preflight, display: Display = Display()) -> str:  # noq
     width = max(40, min(display.width, 110))
     rows = [*image_lines(answer, width), BLANK]
     if answer.hosts:
-        rows += [*_table(answer.hosts, width), BLANK]
+        rows += [*_table(answer.hosts, width, display.verbose), BLANK]
     short = len(answer.hosts) > _IN_FULL and not display.verbose
     for host in answer.hosts:
         found = _causes(host, width, display.verbose, short)
@@ -125,7 +125,7 @@ def how(host: HostAnswer) -> str:
     return f"{words}, {_FORWARD[host.forward_compat]}" if host.forward_compat in _FORWARD else words
 
 
-def _table(hosts: tuple[HostAnswer, ...], width: int) -> list[Line]:
+def _table(hosts: tuple[HostAnswer, ...], width: int, verbose: int) -> list[Line]:
     names = min(max(len(printable(one.host)) for one in hosts), max(20, width - 42))
     rows: list[Line] = [line(Span(f"  {'Host':<{names}}  Runs      How", "bold"))]
     for one in hosts:
@@ -135,11 +135,18 @@ def _table(hosts: tuple[HostAnswer, ...], width: int) -> list[Line]:
             rows += wrap(name, width, indent="  ")
             name = ""
         rows.append(line(f"  {name:<{names}}  ", Span(f"{word:<8}", style), f"  {how(one)}"))
-        for text in filter(None, (one.why, one.label_words)):
-            rows += wrap(
-                text[0].upper() + text[1:] if text[:5] != "torch" else text, width, indent="      ", style="dim"
-            )
+        for text in filter(None, (one.why, one.label_words, _evaluators(one) if verbose else "")):
+            shown = text if text.startswith("torch") else f"{text[0].upper()}{text[1:]}"
+            rows += wrap(shown, width, indent="      ", style="dim")
     return rows
+
+
+def _evaluators(host: HostAnswer) -> str:
+    """What both tools that read NVIDIA_REQUIRE_* say of it; empty where the image asks for nothing."""
+    if host.label == "none":
+        return ""
+    words = {True: "met", False: "not met", None: "not known"}
+    return f"its requirement: {words[host.hook]} by libnvidia-container, {words[host.toolkit]} by Jetson's csv mode"
 
 
 def _causes(host: HostAnswer, width: int, verbose: int, short: bool) -> list[Line]:

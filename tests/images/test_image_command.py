@@ -19,7 +19,7 @@ from doctor.images.other_tags import nearest
 
 from ..cli.command import gpudoctor, one_line, save
 from ..healthy import healthy
-from .layouts import SPDX, Layout, config
+from .layouts import PROVENANCE, SPDX, Layout, config
 from .modelled import IMAGES
 
 TORCH_26 = config(
@@ -269,3 +269,23 @@ def test_what_nobody_said_of_the_host_leaves_it_open(tmp_path: Path) -> None:
     both = Layout(tmp_path / "both")
     both.tag("latest", IMAGES["cuda:multi"](both))
     assert answer(both.folder, "--driver", "580", "--gpu", "GH200", code=0)["image"]["platform"] == "linux/arm64"
+
+
+def test_provenance_alone_says_what_it_was_built_from(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    one = layout.image(config(env={"CUDA_VERSION": "12.8.1"}))
+    base = "pkg:docker/nvidia/cuda@12.8.1-base-ubuntu22.04?platform=linux%2Famd64"
+    materials = [{"uri": base}, {"uri": "https://example.com/x.git"}, {"uri": 3}, 7]
+    layout.tag("latest", layout.index([one, layout.attestation(one, {PROVENANCE: {"materials": materials}})]))
+    labels = dict(answer(layout.folder, code=0)["image"]["labels"])
+    assert labels == {"built from": "nvidia/cuda@12.8.1-base-ubuntu22.04?platform=linux%2Famd64"}
+
+
+def test_verbose_has_both_evaluators(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "image")
+    layout.tag("latest", IMAGES["cuda:12.8.1"](layout))
+    host = ["--driver", "535.183.01", "--gpu", "H100"]
+    words = " ".join(gpudoctor("image", layout.folder, *host, "-v").stdout.decode().split())
+    assert "Its requirement: met by libnvidia-container, not met by Jetson's csv mode" in words
+    assert "nvidia.com/gpu: 1" in words  # -v has every engine's lines
+    assert "csv mode" not in gpudoctor("image", layout.folder, *host).stdout.decode()
