@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 import os
 
-from . import speed_fp4
+from .speed_fp4 import fp4_product, whole_operand
 from .speed_lines import is_out_of_memory, is_refusal, text_of
 from .speed_plan import MIB, NO_TIME
 from .speed_tools import Tools
@@ -90,8 +90,8 @@ class ProductChecks(Tools):
         """Fields of ProductProof."""
         m, n, k = shape
         if what == "fp4":
-            left, right = self.fp4_operands(shape, speed_fp4.whole_operand)
-            a, b, multiply = left.dense(), right.dense().t(), speed_fp4.multiplier(left, right)
+            left, right = self.fp4_operands(shape, whole_operand)
+            a, b, multiply = left.dense(), right.dense().t(), fp4_product(left, right)
         else:
             a = self.representable(what, m, k)
             b = self.representable(what, n, k).t() if transposed else self.representable(what, k, n)

@@ -74,7 +74,7 @@ def whole_operand(torch: Any, rows: int, k: int, device: str) -> Operand:
     return Operand(torch, codes[:, 0::2] | (codes[:, 1::2] << 4), twos * (TWO - ONE) + ONE)
 
 
-def multiplier(left: Operand, right: Operand) -> Callable[[], Any]:
+def fp4_product(left: Operand, right: Operand) -> Callable[[], Any]:
     """A call that multiplies the one (m x k) with the other's transpose (n x k); m x n in bf16."""
     torch = left.torch
     a, b = left.packed(), right.packed().t()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from . import speed_fp4
 from .figures import median
 from .speed_checks import ProductChecks
+from .speed_fp4 import NO_PRODUCT, fp4_product, random_operand
 from .speed_lines import NoRoom, is_out_of_memory, is_refusal
 from .speed_plan import ELEMENT_BYTES, MIB, edge_for, lacking, largest_edge, units_of, wave_shape
 
@@ -30,7 +30,7 @@ class Products(ProductChecks):
         if what == "fp8" and not (hasattr(torch, "_scaled_mm") and hasattr(torch, "float8_e4m3fn")):
             reason = reason or "this torch has no fp8 product (torch._scaled_mm)"
         if what == "fp4" and not (hasattr(torch, "_scaled_mm") and hasattr(torch, "float4_e2m1fn_x2")):
-            reason = reason or speed_fp4.NO_PRODUCT
+            reason = reason or NO_PRODUCT
         if what == "tf32" and os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
             reason = reason or "NVIDIA_TF32_OVERRIDE=0 forbids TF32"
         if reason:
@@ -99,7 +99,7 @@ class Products(ProductChecks):
         m, n, k = shape
         sets = self.sets((m * k + k * n) * ELEMENT_BYTES[what])
         if what == "fp4":
-            calls = [speed_fp4.multiplier(*self.fp4_operands(shape, speed_fp4.random_operand)) for _ in range(sets)]
+            calls = [fp4_product(*self.fp4_operands(shape, random_operand)) for _ in range(sets)]
             return lambda number: calls[number % len(calls)]()
         pairs = []
         for _ in range(sets):

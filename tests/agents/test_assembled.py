@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -53,6 +54,20 @@ def test_a_piped_agent_says_what_it_says_here(on_machine: OnMachine, tmp_path: P
 
 def test_an_agent_of_one_file_is_sent_as_it_is(tmp_path: Path) -> None:
     assert piped(oldest(), "unlisted_gpus", [str(tmp_path)], dict(os.environ), tmp_path) == []
+
+
+def test_every_part_that_an_agent_imports_is_sent_with_it() -> None:
+    """`from . import part` would not be seen: what names the part is."""
+    for path in PATIENT.glob("*.py"):
+        used = {
+            node.module or f"import without a name in line {node.lineno}"
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom) and node.level == 1
+        }
+        sent = assembled(path.stem)
+        assert {
+            part for part in used if f"part('{part}', " not in sent and f"part(\\'{part}\\', " not in sent
+        } == set(), path
 
 
 def test_what_is_sent_is_made_of_short_parts() -> None:
