@@ -20,7 +20,7 @@ _HEAD_BYTES = 1 << 16
 _AROUND_TABLE = 1 << 16
 """The names of the sections lie right before the section table, or behind it."""
 _MAX_AREA = 1 << 20
-_MAX_NOTES = 64
+_MAX_NOTES = 16
 _TEXT_REACH = 64 << 20
 """So far from the start of the file, and of the segments from the dynamic section on, its strings may lie."""
 _TEXT_MARKS = (b".so", b"$ORIGIN", b"/lib")
@@ -28,7 +28,7 @@ _MAX_TEXT = 4096
 _AHEAD = 1 << 14
 """Bytes behind the current ones that are here as well, for what begins in these."""
 _MARK_BEHIND = 12
-_MAX_MARKED = 256
+_MAX_MARKED = 64
 
 Range = Tuple[int, int]
 
@@ -56,7 +56,7 @@ class _Wanted:
         start = parse_start(lambda offset, count: head[offset : offset + count])
         areas: List[Range] = []
         if start.table:
-            areas.append((start.table - _AROUND_TABLE, start.table + start.table_bytes + _AROUND_TABLE))
+            areas.append((start.table - _AROUND_TABLE, start.table + min(start.table_bytes, _MAX_AREA) + _AROUND_TABLE))
         notes = [s for s in start.segments if s.type == PT_NOTE][:_MAX_NOTES]
         dynamic = next((s for s in start.segments if s.type == PT_DYNAMIC), None)
         areas += [(s.offset, s.offset + min(s.size, _MAX_AREA)) for s in [*notes, *([dynamic] if dynamic else [])]]

@@ -12,6 +12,9 @@ from typing import Callable, List, Tuple
 BEHIND = 1024
 """So many bytes before the current ones are still there."""
 _MAX_PIECES = 20_000
+_MAX_KEPT = 4 << 20
+"""Bytes of all pieces, and of all areas: a library has a few kilobytes of the first, and up to one mebibyte of the
+second."""
 
 
 class Forward:
@@ -59,9 +62,13 @@ class Kept:
         self._areas: List[Tuple[int, bytearray]] = []
         self._starts: List[int] = []
         self._pieces: List[bytes] = []
+        self._area_bytes = self._piece_bytes = 0
 
     def area(self, offset: int, data: bytes) -> None:
-        """Keep bytes that go on where the last ones of an area ended, or begin one."""
+        """Keep bytes that go on where the last ones of an area ended, or begin one; past 4 MiB no more are kept."""
+        self._area_bytes += len(data)
+        if self._area_bytes > _MAX_KEPT:
+            return
         for start, kept in reversed(self._areas):
             if start + len(kept) == offset:
                 kept += data
@@ -69,8 +76,13 @@ class Kept:
         self._areas.append((offset, bytearray(data)))
 
     def piece(self, offset: int, data: bytes) -> None:
-        """Keep a short piece; they come in the order of their offsets, and past 20,000 no more are kept."""
-        if len(self._starts) < _MAX_PIECES and (not self._starts or offset > self._starts[-1]):
+        """Keep a short piece; they come in the order of their offsets, and past 20,000 or 4 MiB no more are kept."""
+        self._piece_bytes += len(data)
+        if (
+            self._piece_bytes <= _MAX_KEPT
+            and len(self._starts) < _MAX_PIECES
+            and (not self._starts or offset > self._starts[-1])
+        ):
             self._starts.append(offset)
             self._pieces.append(data)
 

@@ -67,6 +67,22 @@ CHANGES: dict[str, list[dict[str, bytes | tarfile.TarInfo]]] = {
         },
     ],
     "no-torch": [made.base()],
+    "an-older-glibc": [
+        {name: content for name, content in made.base().items() if not name.endswith("libc.so.6")}
+        | {
+            "usr/lib/x86_64-linux-gnu/libc-2.31.so": b"stable release version 2.31.",
+            "usr/lib/x86_64-linux-gnu/libc.so.6": link("usr/lib/x86_64-linux-gnu/libc.so.6", "libc-2.31.so"),
+        }
+    ],
+    "alpine": [
+        {
+            "etc/os-release": b"ID=alpine\nVERSION_ID=3.20.0\n",
+            "lib/apk/db/installed": b"C:x\nP:busybox\nV:1\n\n" * 20000 + b"C:x\nP:musl\nV:1.2.5-r0\n\n",
+            "lib/ld-musl-x86_64.so.1": b"",
+            "usr/bin/python3": b"",
+            "usr/lib/python3.12/os.py": b"",
+        }
+    ],
     "empty-folders-of-packages": [
         made.base() | {"usr/lib/python3.11/os.py": b"", "usr/bin/python3": b""},
         {name: folder(name) for name in ("usr/lib/python3/dist-packages", "usr/local/lib/python3.11/dist-packages")},

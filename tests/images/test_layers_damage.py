@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doctor.formats.elf_forward import read_library
 from doctor.formats.tar_stream import TarError, TarStream
 from doctor.images.layer import Layer
 from doctor.images.layers import layers_snapshot, scan
@@ -23,6 +25,7 @@ from doctor.images.layers.unpack import Unpacked
 from doctor.images.source import ImageError
 
 from ..drawn import drawn
+from ..readers import forward
 from ..rows import for_each
 from . import layer_sources as made
 from .layer_sources import SITE, Opened, folder, link
@@ -245,6 +248,28 @@ def test_a_million_entries_take_bounded_memory(tmp_path: Path) -> None:
     grown_kib, remarks = ended.stdout.splitlines()
     assert int(grown_kib) < 64 << 10
     assert "only the first 100,000 files that matter were looked at" in remarks
+
+
+def test_texts_without_end_are_left_out() -> None:
+    files = {f"{SITE}/nvidia_{n}-1.dist-info/METADATA": bytes(1 << 20) for n in range(30)}
+    facts = made.whole_facts(layer(files, "zstd"))
+    kept = sum(len(node.content.data) for node in facts.nodes.values() if node.content)  # type: ignore[attr-defined]
+    assert kept <= 24 << 20
+    assert facts.remarks == ("7 files were left out: those before fill 24 MiB",)
+
+
+def test_libraries_that_are_nothing_but_strings_and_notes_keep_little() -> None:
+    rows = [(4, n << 20, 1 << 20) for n in range(64)]
+    header = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 1 << 20, 0, 64, 56, len(rows), 65535, 65535, 1)
+    header += b"".join(struct.pack("<IIQQQQQQ", kind, 6, at, at, at, size, size, 8) for kind, at, size in rows)
+    data = header.ljust(1 << 17, b"\0") + (b"/lib" + b"x" * 4000 + b"\0") * 16_000
+    tracemalloc.start()
+    try:
+        read_library(forward(data, 1 << 18), (b"xxx",))
+        assert tracemalloc.get_traced_memory()[1] < 24 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_numbers_beyond_octal_are_read() -> None:

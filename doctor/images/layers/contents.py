@@ -15,7 +15,7 @@ from ...probes.tools import GLIBC_BYTES, code_line, elf_line, glibc_version, not
 from .unpack import PIECE
 from .wanted import ARCH_LIST, CACHE, GLIBC, HEADER, LIBRARY, PACKAGES_FILE
 
-_TEXT_BYTES = 256 * 1024
+_TEXT_BYTES = 1 << 20
 _CACHE_BYTES = 4 << 20
 _STATUS_BYTES = 16 << 20
 _NOTE_OWNER = (b"NVIDIA Corporation\0",)
@@ -35,6 +35,11 @@ class Content:
         self.archs: list[str] | None = None
         self.glibc: str | None = None
         self.packages: dict[str, str] = {}
+
+    def cost(self) -> int:
+        """Characters that are kept, roughly."""
+        lines = (self.elf, self.code, self.note, self.archs)
+        return len(self.data) + sum(len(repr(line)) for line in lines if line) + 512
 
 
 def read_content(tar: TarStream, size: int, what: str) -> Content:

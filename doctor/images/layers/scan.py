@@ -14,6 +14,8 @@ from .overlay import Node, Overlay, clean
 from .unpack import Unpacked
 from .wanted import GLIBC, LISTED, NOTHING, PACKAGES_FILE, driver_library, prefix_of, site_of, wanted
 
+_MAX_KEPT = 24 << 20
+"""Of all that is kept of an image's files: a large one has one or two mebibytes of it."""
 _NO_LINKS = ("usr/share/", "etc/ssl/", "usr/lib/firmware/", "proc/", "sys/", "dev/")
 """Thousands of links, and none of them on the way to anything here."""
 
@@ -98,7 +100,7 @@ class _Scan:
         self.torch_site = ""
         self.ended = False
         self._libc = self._compat = self._site_done = False
-        self._outside = self._sparse = 0
+        self._outside = self._sparse = self._kept = self._not_kept = 0
         self._last_child = self._debian_python = ""
 
     def layer(self, layer: Layer) -> None:
@@ -158,8 +160,13 @@ class _Scan:
             if member.sparse:
                 self._sparse += 1
                 return
-            node.content = read_content(tar, member.size, what)
-            self._note(path, site, below, what, node.content)
+            content = read_content(tar, member.size, what)
+            self._kept += content.cost()
+            if self._kept > _MAX_KEPT:
+                self._not_kept += 1
+                return
+            node.content = content
+            self._note(path, site, below, what, content)
         elif what == GLIBC:
             self._libc = True
         if below == "torch/version.py" and site and not self._torch_is_the_patients(self.torch_site):
@@ -221,6 +228,8 @@ class _Scan:
             found.append(f"{self._outside} names that lead out of the image were left out")
         if self._sparse:
             found.append(f"{self._sparse} sparse files were not read")
+        if self._not_kept:
+            found.append(f"{self._not_kept:,} files were left out: those before fill {_MAX_KEPT >> 20} MiB")
         if self.overlay.full:
             found.append(f"only the first {len(self.overlay.nodes):,} files that matter were looked at")
         return tuple(found)
