@@ -22,7 +22,7 @@ _MAX_REDIRECTS = 5
 _MAX_ANSWER = 1 << 20
 _PIECE = 1 << 18
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
-_CHALLENGE = re.compile(r'([a-z_]+)="([^"]{0,4096})"')
+_CHALLENGE = re.compile(r'([a-z_]+)=(?:"([^"]{0,4096})"|([^\s,"]{1,4096}))')
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Registry:
 
     def __post_init__(self) -> None:
         loopback = _LOOPBACK.fullmatch(self.host.rpartition(":")[0] or self.host) or _LOOPBACK.fullmatch(self.host)
-        plain = self.access.plain_http or (bool(loopback) and not self.access.ca)
+        self._loopback = bool(loopback)
+        plain = self.access.plain_http or (self._loopback and not self.access.ca)
         self.base = f"{'http' if plain else 'https'}://{self.host}/v2/"
 
     def get(self, path: str, headers: Mapping[str, str], limit: int) -> tuple[bytes, Response]:
@@ -85,6 +86,7 @@ class Registry:
     def _request(self, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None = None) -> Response:
         if self._session is None:
             self._session = requests.Session()
+            self._session.trust_env = not self._loopback  # a proxy would ask its own loopback
             self._session.auth = _as_given  # else requests takes passwords out of ~/.netrc
         about = {"Accept-Encoding": "identity", "User-Agent": "gpudoctor", **headers}
         where = urlsplit(url).netloc.rpartition("@")[2]
@@ -114,7 +116,7 @@ class Registry:
     def _answer_to(self, challenge: str) -> str:
         """The Authorization that a challenge asks for. Raises ImageError where there is none to give."""
         kind, _, rest = challenge.partition(" ")
-        named = dict(_CHALLENGE.findall(rest))
+        named = {name: quoted or plain for name, quoted, plain in _CHALLENGE.findall(rest)}
         if kind.lower() == "basic":
             if self.credentials is None or not self.credentials.user:
                 raise ImageError(f"{self.host} wants a login: docker login {self.host}")

@@ -64,6 +64,36 @@ def test_a_sound_one_is_read() -> None:
         assert [path.rpartition("/")[0] for path, _ in server.seen] == ["/v2/a/b/manifests", "/v2/a/b/blobs"]
 
 
+def test_a_proxy_is_not_asked_for_a_registry_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with serving(sound) as server:
+        assert read(server.address).platform == "linux/amd64"
+    with pytest.raises(ImageError, match="proxy") as caught:
+        read("registry.example.com", 3)
+    assert caught.value.unknown
+
+
+def test_a_challenge_is_read_with_quotes_and_without(stored: Callable[[str], None]) -> None:
+    with serving(lambda _: Answer(body=b'{"access_token": "abc"}')) as realm:
+        for quote in ('"', ""):
+            challenge = f"Bearer realm={quote}http://{realm.address}/t{quote},service={quote}x{quote}"
+            state = {"asked": False}
+
+            def answer(path: str, c: str = challenge, state: dict[str, bool] = state) -> Answer:
+                if state["asked"]:
+                    return sound(path)
+                state["asked"] = True
+                return Answer(401, headers={"WWW-Authenticate": c})
+
+            with serving(answer) as server:
+                assert read(server.address).platform == "linux/amd64"
+                assert [auth for _, auth in server.seen][1:] == ["Bearer abc"] * 2
+        assert realm.seen[0][0] == "/t?service=x&scope=repository%3Aa/b%3Apull".replace("a/b", "a%2Fb")
+
+
 def of_manifest(answer: Answer) -> Callable[[str], Answer]:
     return lambda path: sound(path) if "/blobs/" in path else answer
 
