@@ -13,14 +13,20 @@ import jsonschema
 import pytest
 
 from compat_matrix import Matrix
+from doctor.images.about import about
 from doctor.images.evidence import evidence
+from doctor.images.hosts import described
+from doctor.images.importer import snapshot_of
 from doctor.images.layout import LayoutSource
 from doctor.images.other_tags import nearest
+from doctor.images.source import Image
+from doctor.judge.preflight import preflight
 
 from ..cli.command import gpudoctor, one_line, save
 from ..healthy import healthy
 from .layouts import PROVENANCE, SPDX, Layout, config
 from .modelled import IMAGES
+from .test_verdicts import POLICY
 
 TORCH_26 = config(
     env={"PYTORCH_VERSION": "2.6.0", "NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
@@ -182,16 +188,16 @@ def test_tags_of_the_same_line_nearest_first() -> None:
     assert nearest("latest", ["1", "2"]) == []
 
 
-def torch_of(tmp_path: Path, *history: str, name: str = "", **env: str) -> tuple[dict[str, object], str]:
-    """(image, verdict on an RTX A5000 with driver 580) of an image with this history and environment."""
-    layout = Layout(tmp_path / (name or str(len(list(tmp_path.iterdir())))))
-    layout.tag("latest", layout.image(config(env=env, history=history)))
-    done = gpudoctor("image", layout.folder, "--driver", "580", "--gpu", "RTX A5000", "--format", "json")
-    found = json.loads(done.stdout)
-    return found["image"], found["hosts"][0]["verdict"]
+def torch_of(m: Matrix, *history: str) -> tuple[str, str]:
+    """(torch, verdict on an RTX A5000 with driver 580) of an image with this history."""
+    image = Image("x/y:1", "", config(history=history), ())
+    found = evidence(image, m)
+    host = described(m, "580.65.06", "RTX A5000", "x86_64")[1]
+    s = snapshot_of(image, found)
+    return about(image, "registry", found, s, m).torch, preflight(s, host, "host", m, POLICY)[0].verdict
 
 
-def test_what_the_history_tells_of_torch(tmp_path: Path) -> None:
+def test_what_the_history_tells_of_torch() -> None:
     """The last install counts; without a version all builds of its index must have code; vLLM's pin is known."""
     plain, cu126 = "RUN /bin/sh -c pip install torch", "--index-url https://download.pytorch.org/whl/cu126"
     rows = (
@@ -207,11 +213,9 @@ def test_what_the_history_tells_of_torch(tmp_path: Path) -> None:
         (("RUN pip install https://download.pytorch.org/whl/cu121/torch-2.3.1%2Bcu121-cp310-cp310-linux_x86_64.whl",), "2.3.1+cu121", "pass"),
         (("RUN echo pip install torch && pip install torchvision",), "", "unknown"),
     )  # fmt: skip
-    wrong = []
-    for number, (history, torch, verdict) in enumerate(rows):
-        image, found = torch_of(tmp_path, *history, name=str(number))
-        wrong += [] if (image["torch"], found) == (torch, verdict) else [(history, image["torch"], found)]
-    assert wrong == []
+    m = Matrix.load()
+    answers = [(history, *torch_of(m, *history)) for history, _, _ in rows]
+    assert [one for one, row in zip(answers, rows, strict=True) if one != row] == []
 
 
 def test_an_image_of_vllm_has_the_torch_that_it_pins(tmp_path: Path) -> None:
