@@ -189,11 +189,24 @@ def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tup
     if grade.grade != "needs-forward-compat":
         return "impossible", "", why
     cards = known(s.gpus) or ()
-    grades = [m.forward_compat(cuda, driver, gpu_name=known(g.name), brand_id=known(g.brand_id)) for g in cards]
+    hosts, brands = _allowed(s)
+    grades = [
+        m.forward_compat(
+            cuda, driver, gpu_name=known(g.name), brand_id=known(g.brand_id), note_hosts=hosts, note_brands=brands
+        )
+        for g in cards
+    ]
     worst = next((one for one in grades if one.grade != "possible"), grades[0] if grades else None)
     if worst is None:
         return "forward-compat", "unknown", why
     return "forward-compat", worst.grade, f"{why}; {worst.reason}"
+
+
+def _allowed(s: Snapshot) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """Driver branches and brands that the image's cuda-compat itself allows, where its own list was read."""
+    every = known(s.container.compat) or ()
+    library = next((one for one in every if one.loads is True), every[0] if every else None)
+    return (known(library.host_branches), known(library.brand_ids)) if library else (None, None)
 
 
 def _lowest_here(s: Snapshot, m: Matrix, cuda: str) -> str:

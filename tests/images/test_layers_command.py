@@ -91,6 +91,23 @@ def test_a_driver_in_the_image_is_told(tmp_path: Path) -> None:
     assert "WARN The image contains a driver's library, libcuda.so.535.183.01" in words
 
 
+def test_the_compat_librarys_own_list_decides(tmp_path: Path) -> None:
+    compat = "usr/local/cuda-12.4/compat"
+    inside = {
+        f"{compat}/libcuda.so.1": made.link(f"{compat}/libcuda.so.1", "libcuda.so.575.57.08"),
+        f"{compat}/libcuda.so.575.57.08": (made.ELF / "note.so").read_bytes(),  # for 535 and newer, no GeForce
+    }
+    folder = image(tmp_path / "image", layer(made.base() | inside), layer(made.torch())).folder
+    hosts = ["--driver", "470.239", "--driver", "535.183", "--gpu", "A100", "--gpu", "RTX 3090"]
+    done = gpudoctor("image", folder, *hosts, "--all-layers", "--format", "json")
+    rows = {one["host"]: (one["verdict"], one["forward_compat"]) for one in json.loads(done.stdout)["hosts"]}
+    assert rows["A100, driver 470.239"] == ("fail", "not-on-this-driver")
+    assert rows["GeForce RTX 3090, driver 470.239"][0] == "fail"
+    without = image(tmp_path / "without", layer(made.base()), layer(made.torch())).folder
+    done = gpudoctor("image", without, *hosts, "--all-layers", "--format", "json")
+    assert {one["verdict"] for one in json.loads(done.stdout)["hosts"] if "470" in one["host"]} == {"fail"}
+
+
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     site = "opt/\udcff\x1b[31m/lib/python3.11/site-packages"
     files = {name.replace(SITE, site): content for name, content in made.torch().items()}
