@@ -234,7 +234,8 @@ def test_drivers_in_the_image_are_named() -> None:
 
 
 @for_each("silent", [False, True])
-def test_a_cut_connection_goes_on_where_it_was(silent: bool) -> None:
+def test_a_cut_connection_goes_on_where_it_was(silent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("doctor.images.layers.download._WAIT_S", 0)
     blobs = layer(made.base()), layer(made.torch())
     cuts = [0, 5_000, 9_000, 9_500, 20_000, 1_000]
     opened = Opened(*blobs, piece=700, cuts=cuts, silent=silent)
