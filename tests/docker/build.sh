@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Build the Dockerfile for real, without a docker daemon: a Debian base by debootstrap, buildah with chroot isolation.
-#   tests/docker/build.sh [WORK_DIR]        (root; buildah, debootstrap, python3 with venv and pip)
+#   tests/docker/build.sh [WORK_DIR [ARCHIVE]]        (root; buildah, debootstrap, python3 with venv and pip)
 # Then `check --expect none` and `healthcheck --expect none` run inside the image, and its HEALTHCHECK is read back.
-# The base is kept as a tarball under ${XDG_CACHE_HOME:-~/.cache}/gpudoctor; the images are removed at the end.
+# The base is kept as a tarball under ${XDG_CACHE_HOME:-~/.cache}/gpudoctor; the images are removed at the end. With ARCHIVE
+# the image is only built, and written there for `docker load` as gpudoctor:1.
 set -euo pipefail
 
 suite=bookworm python=3.11
@@ -60,6 +61,11 @@ build rm "$container" >/dev/null
 say "Dockerfile"
 build --log-level error bud --quiet --isolation chroot --format docker --build-arg BASE=localhost/base --build-arg PIP_NO_INDEX=1 \
   --build-arg PIP_FIND_LINKS=/src/wheels --tag localhost/gpudoctor "$work/context" >/dev/null
+
+if [ -n "${2:-}" ]; then
+  build push --quiet localhost/gpudoctor "docker-archive:$2:gpudoctor:1" >/dev/null
+  exit 0
+fi
 
 say "HEALTHCHECK"
 build inspect --type image localhost/gpudoctor |

@@ -30,10 +30,17 @@ def podman_service(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def dockerd(folder: Path) -> Iterator[str]:
-    """Docker's engine without network; its address."""
+    """Docker's engine without network; its address. Where the kernel has overlays, layers are not copied."""
     folder.mkdir(parents=True)
     socket = folder / "docker.sock"
-    command = ["dockerd", "--iptables=false", "--bridge=none", "--storage-driver=vfs", "--host", f"unix://{socket}"]
+    command = [
+        "dockerd",
+        "--iptables=false",
+        "--bridge=none",
+        f"--storage-driver={_storage()}",
+        "--host",
+        f"unix://{socket}",
+    ]
     command += [
         "--data-root",
         str(folder / "data"),
@@ -49,6 +56,10 @@ def dockerd(folder: Path) -> Iterator[str]:
             yield f"unix://{socket}"
         finally:
             _end(child)
+
+
+def _storage() -> str:
+    return "overlay2" if "\toverlay\n" in Path("/proc/filesystems").read_text() else "vfs"
 
 
 def load(address: str, layout: Layout, name: str, archive: Path) -> None:
