@@ -80,7 +80,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "network": _network,
     "buildah": _buildah,
     "podman": lambda: _root() or _tools("podman", "skopeo"),
-    "docker": lambda: _root() or _tools("dockerd", "skopeo"),
+    "docker": lambda: _root() or _tools("dockerd", "docker", "skopeo", "buildah", "debootstrap"),
     "sshd": lambda: _root() or ("" if os.path.exists("/usr/sbin/sshd") else "no /usr/sbin/sshd") or _tools("ssh"),
     "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",

@@ -43,7 +43,10 @@ def run_image(flags: dict[str, Any]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("requests", "docker", "zstandard"):
             raise
-        raise Refusal(f"image needs the package {error.name}: pip install 'gpudoctor[image]'") from None
+        from ..fixes.install import Install, pip_line
+
+        line = pip_line(Install(packages=("gpudoctor[image]",)))
+        raise Refusal(f"image needs the package {error.name}: {line}") from None
     write(_rendered(answer, flags), flags["output"], private=flags["no_redact"])
     return answer.exit_code
 

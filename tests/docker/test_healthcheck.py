@@ -48,7 +48,6 @@ def becomes(env: dict[str, str], wanted: str) -> str:
 
 
 @pytest.mark.docker
-@pytest.mark.buildah
 def test_the_health_check_of_the_image_changes_state(engine: dict[str, str], tmp_path: Path) -> None:
     """Healthy with a driver and a GPU (simulated ones), unhealthy when the GPU is lost, and healthy again."""
     tmp_path.chmod(0o755)
@@ -75,7 +74,6 @@ def test_the_health_check_of_the_image_changes_state(engine: dict[str, str], tmp
 
 
 @pytest.mark.docker
-@pytest.mark.buildah
 def test_check_in_a_container_without_a_gpu(engine: dict[str, str]) -> None:
     """As the engine starts it: nothing was given, and the report says so."""
     run = ["docker", "run", "--rm", "--network", "none", "gpudoctor:1", "gpudoctor", "check", "--format", "json"]

@@ -72,6 +72,7 @@ def test_nothing_is_left_or_written_there(tmp_path: Path) -> None:
     assert not list((tmp_path / "there").rglob("*"))
 
 
+@pytest.mark.slow
 def test_a_far_side_that_hangs_is_cut_off_and_leaves_no_child(tmp_path: Path) -> None:
     began = time.monotonic()
     env = kubectl(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600")
@@ -172,7 +173,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 
 @pytest.mark.docker
-@pytest.mark.buildah
 def test_into_a_running_container(engine: dict[str, str]) -> None:
     found = facts(asked("docker:app", engine))
     assert found["target"] == {**found["target"], "kind": "docker", "name": "app"}
@@ -183,7 +183,6 @@ def test_into_a_running_container(engine: dict[str, str]) -> None:
 
 
 @pytest.mark.docker
-@pytest.mark.buildah
 def test_a_container_without_python_is_read_through_its_root_folder(engine: dict[str, str]) -> None:
     found = facts(asked("docker:bare", engine))
     assert (found["target"]["kind"], found["target"]["name"]) == ("docker", "bare")
@@ -191,7 +190,6 @@ def test_a_container_without_python_is_read_through_its_root_folder(engine: dict
 
 
 @pytest.mark.docker
-@pytest.mark.buildah
 def test_why_a_container_cannot_be_asked(engine: dict[str, str]) -> None:
     assert "there is no such container" in refused(asked("docker:nobody", engine), 2)
     assert "the container is not running" in refused(asked("docker:ended", engine), 2)

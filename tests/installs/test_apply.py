@@ -38,6 +38,7 @@ def test_repaired_and_restored(patient: New, doctor: On, shelf: Shelf, tmp_path:
     assert sick.installed == before
 
 
+@pytest.mark.slow
 def test_what_fails_is_said_and_the_file_stays(patient: New, doctor: On, shelf: Shelf, tmp_path: Path) -> None:
     """No index has the build that the fix names: one line, and the list of what was there before."""
     sick = patient("uv")

@@ -54,17 +54,15 @@ def copies(fakes: Path, speedy: Path, folder: Path, root: Path, **told: Any) -> 
     return {rate.what: rate for rate in known(measured.rates) or ()}
 
 
+@pytest.mark.slow
 def test_near_and_far_are_both_measured(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     near, far = CORES[1], CORES[0]  # the first is where nothing is bound
     root = sysfs(tmp_path / "root", {0: str(far), 1: str(near)}, "1")
     found = copies(fakes, speedy, tmp_path, root, far_cpus=[far], far_share=0.5)
-    assert {what: round(rate.value / 55, 1) for what, rate in found.items()} == {
-        "h2d-pinned": 1.0,
-        "h2d-far": 0.5,
-        "d2h-pinned": 1.0,
-        "d2h-far": 0.5,
-        "h2d-pageable": 1.0,
-    }
+    assert list(found) == ["h2d-pinned", "h2d-far", "d2h-pinned", "d2h-far", "h2d-pageable"]
+    share = {what: rate.value / 55 for what, rate in found.items()}  # a busy machine takes some of it
+    assert all(0.3 < share[what] < 0.6 for what in ("h2d-far", "d2h-far")), share
+    assert all(0.75 < share[what] < 1.05 for what in ("h2d-pinned", "d2h-pinned", "h2d-pageable")), share
     nodes = {what: (rate.detail["gpu_node"], rate.detail["host_node"]) for what, rate in found.items()}
     assert nodes == {**dict.fromkeys(found, (1, 1)), "h2d-far": (1, 0), "d2h-far": (1, 0)}
 

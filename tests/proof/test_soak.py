@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import time
@@ -90,13 +92,17 @@ def test_an_interrupt_keeps_what_was_measured(fakes: Path, speedy: Path, tmp_pat
     env = on_gpus(fakes, tmp_path, 1)
     out = tmp_path / "report.json"
     argv = command("prove", "--quick", "--soak", "600", "--python", str(speedy), "--format", "json", "-o", str(out))
-    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        until = time.monotonic() + 100
-        while time.monotonic() < until and not _soaking():
-            time.sleep(0.2)
-        time.sleep(4)
+    terminal, ours = pty.openpty()
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=ours) as child:
+        os.close(ours)
+        seen = b""
+        while b"sustained load: soak " not in seen:  # only a terminal is told how far it is
+            seen += os.read(terminal, 4096)
+        assert _soaking()
+        time.sleep(11)  # a point for each 200th of the time: 3 s
         child.send_signal(signal.SIGINT)
         child.wait(60)
+    os.close(terminal)
     found = json.loads(out.read_text())
     assert child.returncode == 130 and found["snapshot"]["measured"]["interrupted"] is True
     assert len(found["snapshot"]["measured"]["soak"]) >= 2 and not _soaking()
@@ -104,7 +110,7 @@ def test_an_interrupt_keeps_what_was_measured(fakes: Path, speedy: Path, tmp_pat
 
 def _soaking() -> bool:
     """Whether the child of the soak of 600 s is there."""
-    done = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=False)
     return any("torch_soak" in row and "--seconds 600.0" in row for row in done.stdout.splitlines())
 
 

@@ -341,10 +341,10 @@ def test_a_torch_without_4_bits(with_torch: Path, on_machine: Callable[..., dict
     words = "scaled_gemm with `torch.float8_e4m3fn` scales of 1x16 blocks is only supported for CUDA 12.8 and above"
     older: dict[str, Any] = {"without": ["float4_e2m1fn_x2"]}
     for gpu, expected in ((older, "this torch has no fp4 product"), ({"fault": {"_scaled_mm": words}}, words)):
-        found = on_gpu(with_torch, on_machine("healthy-h100"), "matmul fp4,matmul fp16", **B200, **gpu)
+        found = on_gpu(with_torch, on_machine("healthy-h100"), "matmul fp4,matmul fp32", **B200, **gpu)
         ((fault, detail),) = [end for end in found.end("matmul fp4") if "made smaller" not in end[1]]
         assert fault == "skipped" and expected in detail
-        assert [row["what"] for row in found.rows("product")] == ["fp16"]
+        assert [row["what"] for row in found.rows("product")] == ["fp32"]
 
 
 def test_sums_of_the_whole_numbers_of_4_bits_are_exact() -> None:

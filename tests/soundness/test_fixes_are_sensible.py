@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from doctor.snapshot import ABSENT, Missing, Snapshot
 
 from ..healthy import healthy
@@ -48,6 +50,7 @@ def grid() -> list[tuple[str, Snapshot]]:
     return found
 
 
+@pytest.mark.slow
 def test_no_fix_of_the_grid_is_pointless() -> None:
     """Every alternative of every finding: no install of what is there, no driver or libcuda that cannot serve."""
     wrong, offered = [], Counter[str]()

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from benchmarks.verdicts import texts
 from doctor.commands.assess import known_ids
 from doctor.judge import judge
@@ -64,6 +66,7 @@ def test_no_message_is_named_outside_the_room_of_texts() -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_the_judge_sees_no_difference_between_a_text_and_a_machine() -> None:
     different = []
     for name, text in list(texts())[::EVERY]:
