@@ -79,6 +79,7 @@ ALSO = {
             "torch_proof",
             "collective_children",
             "collective_lines",
+            "collective_speed",
             "torch_speed",
             "training_speed",
             "training_sweep",

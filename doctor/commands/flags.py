@@ -93,6 +93,9 @@ CHECK = (
 PROVE = (
     Flag(("--quick",), "quick", "on", "Right results, and how fast: no training workload.", default=False),
     Flag(("--full",), "full", "on", "Every measurement, several minutes.", default=False),
+    Flag(("--links",), "links", "on", "Collectives between processes, one a GPU, by torchrun.", default=False),
+    Flag(("--nproc",), "nproc", "text", "With --links: processes on this node. Default: GPUs; on the CPU 2.", "N"),
+    Flag(("--nodes",), "nodes", "text", "With --links: all nodes, the first is where they meet.", "HOST[:PORT],..."),
     Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
     Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=(*_FORMATS, "html", "svg")),
@@ -113,7 +116,7 @@ PROVE = (
     _MATRIX,
     Flag(
         ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those that no longer fit are left out. "
-        "Default: 240 (--quick: 120, --full: 600).", "S",
+        "Default: 240 (--quick: 120, --full: 600, --links: 300).", "S",
     ),
     Flag(("--soak",), "soak", "seconds", "Then products under sustained load on every GPU for so long.", "S"),
     Flag(("--baseline",), "baseline", "text", "Hold rates against this earlier report of prove (JSON).", "REPORT"),

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ..guard import Refusal
-from ..proof.plan import TOTAL_S, Level, Plan
+from ..proof.plan import TOTAL_S, Level, Links, Plan
 from ..snapshot import Missing, Snapshot, known
 from .ended import ending_children
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..targets.recording import Recording
 
 Say = Callable[[str], None]
-_TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed", "torch_soak")
+_TORCH = ("torch_proof", "collective_proof", "torch_speed", "training_speed", "torch_soak", "collective_speed")
 SAMPLING = ("--interval", "0.1", "--share", "0.1")
 SOAK_SAMPLING = ("--interval", "1", "--share", "0.1")
 SOAK_MORE_S = 60.0
@@ -33,11 +33,13 @@ def gather_and_prove(
     facts_too: bool = False,
     interruptible: bool = False,
     soak_s: float = 0.0,
+    links: Links | None = None,
 ) -> Recording:
     """The facts of this machine and, after them, the measurements. `total_s`: seconds for the measurements in all, or
     (`facts_too`) for both.
 
     `soak_s`: seconds of sustained load on every GPU after all else, on top of the default of `total_s`.
+    `links`: who takes part in the measurement of links, at the level of that name.
     `interruptible`: an interrupt while it is measured ends the measurements alone, which are told then.
     Raises Refusal where `--python` names no environment. A signal that ends this process ends the children too.
     """
@@ -59,7 +61,7 @@ def gather_and_prove(
         if options.python and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
             raise Refusal(f"--python {options.python}: there is no Python environment")
         left_s = total_s - (monotonic() - started) if facts_too else total_s
-        plan = make_plan(snapshot, level, device, max(0.0, left_s), soak_s)
+        plan = make_plan(snapshot, level, device, max(0.0, left_s), soak_s, links)
         recording.manifest["prove"] = {"level": level, "device": device}
         recording.proof = prove(plan, options.env, say)
         if not interruptible and any(line.get("field") == "interrupted" for line in recording.proof["proof"][0].lines):
@@ -75,7 +77,9 @@ def measured_facts(flags: dict[str, Any], level: Level, **how: Any) -> Snapshot:
     return snapshot_of(gather_and_prove(options(flags), level, **how))
 
 
-def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float, soak_s: float = 0.0) -> Plan:
+def make_plan(
+    snapshot: Snapshot, level: Level, device: str, total_s: float, soak_s: float = 0.0, links: Links | None = None
+) -> Plan:
     """Which children are started with which Python, and which are not, and why."""
     from ..probes.commands import nvml_binding, own_agent, torch_command
 
@@ -101,6 +105,7 @@ def make_plan(snapshot: Snapshot, level: Level, device: str, total_s: float, soa
         device=device,
         total_s=total_s,
         soak_s=soak_s,
+        links=links,
         commands=commands,
         left_out=left_out,
         devices=len(devices) if devices is not None else None,

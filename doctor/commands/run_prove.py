@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from msgspec.structs import replace
 
-from ..findings import Policy
 from ..findings.baseline import Baseline
 from ..guard import Refusal
-from ..proof.plan import Level, device_of
+from ..proof.plan import Level, Links, device_of
 from ..report.progress import Progress
 from ..snapshot import Missing, Snapshot
 from .config import base_policy
+from .links import announce, links_of, quiet_end
 from .options import make_policy, of_its_day
 from .pictures import kind_of, writable
 from .run_check import print_report
@@ -26,6 +27,7 @@ def run_prove(flags: dict[str, Any]) -> int:
     if flags["soak"] and device == "cpu":
         raise Refusal("--soak is for GPUs: without --device cpu")
     _one_source(flags)
+    links = links_of(flags, os.environ, device)
     if flags["plot"]:
         kind_of(flags["plot"])
     writable(flags)
@@ -41,12 +43,16 @@ def run_prove(flags: dict[str, Any]) -> int:
     if device == "cpu" and policy_flags["expect"] is None:
         policy_flags["expect"] = "any"
     policy = replace(make_policy(saved=base_policy(flags), **policy_flags), baseline=baseline)
-    snapshot = _facts(flags, device, policy)
+    if links is not None:
+        announce(links, flags)
+    snapshot = _facts(flags, device, links)
+    if links is not None and not links.reports:
+        return quiet_end([end.detail for end in snapshot.measured.ended if end.fault != "skipped"], links)
     code = print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
     return INTERRUPTED if snapshot.measured.interrupted and not flags["replay"] else code
 
 
-def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
+def _facts(flags: dict[str, Any], device: str, links: Links | None) -> Snapshot:
     if flags["replay"]:
         from .sources import replay
 
@@ -59,13 +65,13 @@ def _facts(flags: dict[str, Any], device: str, policy: Policy) -> Snapshot:
         gather_flags["patience"] = max(1.0, flags["timeout"] / IMPORT_S)
     with Progress() as progress:
         how: dict[str, Any] = {"device": device, "total_s": flags["timeout"], "say": progress, "interruptible": True}
-        how["soak_s"] = flags["soak"] or 0.0
+        how.update(soak_s=flags["soak"] or 0.0, links=links)
         return measured_facts(gather_flags, level(flags), **how)
 
 
 def level(flags: dict[str, Any]) -> Level:
     """The level that these flags ask for."""
-    return "quick" if flags["quick"] else "full" if flags["full"] else "standard"
+    return "links" if flags["links"] else "quick" if flags["quick"] else "full" if flags["full"] else "standard"
 
 
 def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
@@ -108,7 +114,9 @@ def _one_source(flags: dict[str, Any]) -> None:
         raise Refusal("--from and --replay exclude each other")
     saved = "from" if flags["from_"] else "replay" if flags["replay"] else ""
     given = [
-        name for name in ("quick", "full", "timeout", "soak", "python") if flags.get(name) or flags.get(f"{name}_")
+        name
+        for name in ("quick", "full", "links", "timeout", "soak", "python")
+        if flags.get(name) or flags.get(f"{name}_")
     ]
     if flags["device"] != "cuda":
         given.append("device")

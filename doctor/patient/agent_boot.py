@@ -26,7 +26,7 @@ SCRIPT = _CLEAN + (
     "b={'__name__':'agent_boot','__file__':sys.argv[1]};"
     "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),b);b[sys.argv[2]](sys.argv[3:])"
 )
-"""For `python -c`: this file, `script` or `command`, what to run and its arguments."""
+"""For `python -c`: this file, `script`, `module` or `command`, what to run and its arguments."""
 
 
 def hold() -> None:
@@ -162,6 +162,21 @@ def script(words: "Sequence[str]") -> None:
     with open(words[0], "rb") as stream:
         code = compile(stream.read(), words[0], "exec")
     exec(code, main.__dict__)
+
+
+def module(words: "Sequence[str]") -> None:
+    """Run a module as the main program, with its arguments, as `python -m MODULE ...` would but from no folder at all.
+
+    What it starts inherits the lifeline as its stdin.
+    """
+    import runpy
+
+    pipe = os.dup(0)
+    hold()
+    os.dup2(pipe, 0)
+    os.close(pipe)
+    sys.argv[:] = words
+    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
 
 
 def command(words: "List[str]") -> None:

@@ -13,14 +13,18 @@ from ..snapshot.fact import NOT_ASKED, Missing, Reason
 from ..snapshot.measured import (
     BatchPoint,
     CollectiveProof,
+    CollectiveRate,
     CopyProof,
     CpuScore,
     DriverProof,
     Fault,
+    LinkGroup,
     Measured,
     PairProof,
     ProductProof,
+    RankWait,
     Rate,
+    SendRate,
     SoakPoint,
     StepEnd,
     TorchProof,
@@ -31,7 +35,8 @@ from .agent_lines import SLOW, AgentResult, fault_missing, library_missing, slow
 KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
     "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd, "product": ProductProof,
-    "copied": CopyProof, "soak": SoakPoint,
+    "copied": CopyProof, "soak": SoakPoint, "group": LinkGroup, "collective_rate": CollectiveRate,
+    "send_rate": SendRate, "rank_wait": RankWait,
 }  # fmt: skip
 """Key of a result line to the struct that is its value."""
 _LISTS = {
@@ -39,10 +44,11 @@ _LISTS = {
     "rates": ("rate", "torch_speed"), "training": ("training", "torch_speed"),
     "products": ("product", "torch_speed"), "copies": ("copied", "torch_speed"),
     "batches": ("batch", "training_speed"), "pairs": ("pair", "collective_proof"),
-    "soak": ("soak", "torch_soak"),
+    "soak": ("soak", "torch_soak"), "collective_rates": ("collective_rate", "collective_speed"),
+    "sends": ("send_rate", "collective_speed"), "rank_waits": ("rank_wait", "collective_speed"),
 }  # fmt: skip
 """Field of Measured to its kind of line, and to the agent whose end says why there is none."""
-_LEVELS = ("proof", "quick", "standard", "full")
+_LEVELS = ("proof", "quick", "standard", "full", "links")
 _MOST = 4096
 _LONGEST = 2000
 _EARLY = "the proof was over before NVML answered"
@@ -89,6 +95,7 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
         ended=tuple(found["ended"]),
         cpu=found["cpu"][-1] if found["cpu"] else None,
         collective=found["collective"][-1] if found["collective"] else None,
+        link_group=found["group"][-1] if found["group"] else None,
         **changes,
     )
     from .measured_loads import with_samples

@@ -15,7 +15,7 @@ LEVELS = {"torch_speed": SPEED, "training_speed": TRAINING}
 WORDS = {
     "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
     "collective_proof": "data between GPUs", "training_speed": "small training",
-    "torch_soak": "sustained load",
+    "torch_soak": "sustained load", "collective_speed": "links",
 }  # fmt: skip
 
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from ..snapshot.device_names import ordinal_of
 
-Level: TypeAlias = Literal["proof", "quick", "standard", "full"]
+Level: TypeAlias = Literal["proof", "quick", "standard", "full", "links"]
 
-TOTAL_S: dict[Level, float] = {"proof": 60.0, "quick": 120.0, "standard": 240.0, "full": 600.0}
+TOTAL_S: dict[Level, float] = {"proof": 60.0, "quick": 120.0, "standard": 240.0, "full": 600.0, "links": 300.0}
 """Until when all of it has to be over, where the user says nothing else."""
 SPEED: dict[Level, tuple[str, float]] = {"quick": ("quick", 15.0), "standard": ("quick", 15.0), "full": ("full", 90.0)}
 """torch_speed's own level and the time that it takes for it, the import left out."""
@@ -21,13 +21,34 @@ IMPORT_S = 60.0
 """Longest wait for `import torch`: from a cold network file system it takes that long."""
 STEP_S = {
     "driver_proof": 30.0, "torch_proof": 30.0, "collective_proof": 60.0, "torch_speed": 45.0, "training_speed": 60.0,
-    "torch_soak": 45.0,
+    "torch_soak": 45.0, "collective_speed": 60.0,
 }  # fmt: skip
 """Longest silence of an agent: a kernel that never ends is told from a slow machine by it."""
+MEETING, MEETING_S = "meeting of the ranks", 150.0
+"""Before the first word of a rank: torchrun imports torch and waits for the other nodes, started by hand."""
 IMPORT_MIB = 1536
 """Memory of the host that a child with torch and a context takes."""
 LEAST_S = 2.0
 """With less time left than this nothing is begun."""
+
+
+class Links(Struct, frozen=True, kw_only=True):
+    """Who takes part in the measurement of links, and how its processes are started."""
+
+    processes: int | None = None
+    """On this node; None: one for each GPU that was proven, two on the CPU."""
+    nodes: tuple[str, ...] = ()
+    """Names or addresses, the same on every node; the first one's torchrun is where the others meet."""
+    node: int = 0
+    """Which of them this one is."""
+    port: int = 29400
+    launched: dict[str, str] = {}
+    """What a rank needs to know, where the user's own launcher started this process as one."""
+
+    @property
+    def reports(self) -> bool:
+        """Whether the first rank is one of this process: it alone has the results."""
+        return self.node == 0 and self.launched.get("RANK", "0") == "0"
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -40,6 +61,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     soak_s: float = 0.0
     """Seconds of sustained load on every GPU; 0: none."""
     commands: dict[str, list[str]]
+    links: Links | None = None
     left_out: dict[str, tuple[str, str]] = {}
     """(reason as in Missing, the words)."""
     devices: int | None = None
@@ -51,6 +73,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     def silence_s(self, agent: str, step: str) -> float:
         """How long an agent may be silent in a step."""
+        if step == MEETING:
+            return min(MEETING_S, self.total_s / 2)
         if step.startswith("import"):
             return min(IMPORT_S, self.total_s / 2)
         return min(STEP_S[agent], self.total_s / 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ from ..targets.agent import AgentResult
 from ..targets.interrupts import forget
 from ..targets.process import Agent, start_agent, wait_agents
 from .kept import LEVELS, SOAK, WORDS, Kept, Proof
-from .plan import LEAST_S, SPEED, Plan, names_of, ordinals_of
+from .plan import LEAST_S, MEETING, SPEED, Links, Plan, names_of, ordinals_of
 from .sampler import Sampler
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ class _Prover(Kept):
 
     def soak(self) -> None:
         """Sustained load on every GPU that was proven, at the same time."""
-        proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
-        gpus = [device for device in proven if device != "cpu"]
+        gpus = [device for device in self.proven() if device != "cpu"]
         if SOAK in self.plan.left_out:
             return self.leave_out(SOAK, *self.plan.left_out[SOAK])
         if not gpus:
@@ -92,19 +92,13 @@ class _Prover(Kept):
 
     def work(self) -> None:
         plan = self.plan
-        numbers = ordinals_of(plan.device)
-        if numbers is not None:
-            for number in numbers:
-                self.child("driver_proof", "--only", str(number))
-            self.listed_devices(numbers)
-        elif plan.device == "cpu":
-            self.child("torch_proof", "--device", "cpu")
-        else:
-            self.every_device("driver_proof", ())
-            self.every_device("torch_proof", ("--device", "cuda"))
+        if plan.links is None or plan.links.reports:
+            self.devices()
+        if plan.links is not None:
+            return self.between_ranks(plan.links)
         if plan.level == "proof":
-            return
-        proven = [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
+            return None
+        proven = self.proven()
         if len(proven) > 1:
             self.start_speed(proven)
             from .links import measure
@@ -124,6 +118,40 @@ class _Prover(Kept):
                 self.child(agent, "--device", "".join(proven[:1]), "--level", level, *self.less(seconds))
             if agent == "torch_speed":
                 self.once_more()
+        return None
+
+    def devices(self) -> None:
+        """That each device computes."""
+        numbers = ordinals_of(self.plan.device)
+        if numbers is not None:
+            for number in numbers:
+                self.child("driver_proof", "--only", str(number))
+            self.listed_devices(numbers)
+        elif self.plan.device == "cpu":
+            self.child("torch_proof", "--device", "cpu")
+        else:
+            self.every_device("driver_proof", ())
+            self.every_device("torch_proof", ("--device", "cuda"))
+
+    def proven(self) -> list[str]:
+        """The devices that torch computed right on."""
+        return [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
+
+    def between_ranks(self, links: Links) -> None:
+        """How fast processes pass data to each other, one a GPU."""
+        from .collectives import AGENT, launch
+
+        proven = self.proven()
+        if AGENT in self.plan.left_out:
+            return self.leave_out(AGENT, *self.plan.left_out[AGENT])
+        if sys.platform == "win32":
+            return self.leave_out(AGENT, "absent", "it starts its processes on Linux and macOS alone")
+        if not proven and not links.launched and not links.processes:
+            return self.leave_out(AGENT, *self.why_none())
+        command, arguments = launch(self.plan, links, len(proven), self.end - monotonic())
+        env = {**(os.environ if self.env is None else self.env), **links.launched}
+        self.child(AGENT, *arguments, command=command, env=env)
+        return None
 
     def once_more(self) -> None:
         """Products whose repeats had other bits: does a fresh process on the same GPU see it too?"""
@@ -186,8 +214,10 @@ class _Prover(Kept):
         following = max(max(seen), first) + 1
         return following if count is None or following < count else None
 
-    def child(self, agent: str, *arguments: str) -> AgentResult | None:
-        """Run an agent to its end or its deadline; None where it is left out."""
+    def child(
+        self, agent: str, *arguments: str, command: list[str] | None = None, env: Mapping[str, str] | None = None
+    ) -> AgentResult | None:
+        """Run an agent to its end or its deadline; None where it is left out. `command`, `env`: not the plan's."""
         if agent in self.plan.left_out:
             self.leave_out(agent, *self.plan.left_out[agent])
             return None
@@ -197,7 +227,7 @@ class _Prover(Kept):
             return None
         words = WORDS[agent]
         self.say(words)
-        step = "import torch"  # or whatever else it begins with
+        step = "import torch" if command is None else MEETING  # or whatever else it begins with
         process: Agent | None = None
 
         def heard(line: dict[str, Any]) -> None:
@@ -211,7 +241,9 @@ class _Prover(Kept):
             if process is not None and sys.platform != "win32":  # where one wait has one deadline
                 process.deadline = min(self.end, monotonic() + self.plan.silence_s(agent, step))
 
-        process = start_agent([*self.plan.commands[agent], *arguments], self.end - monotonic(), self.env, heard)
+        process = start_agent(
+            [*(command or self.plan.commands[agent]), *arguments], self.end - monotonic(), env or self.env, heard
+        )
         process.on_wait = lambda words: self.say(f"{WORDS[agent]}: {step}: {words}")
         wait()
         try:

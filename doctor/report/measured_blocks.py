@@ -9,6 +9,7 @@ from ..snapshot.measured import Measured
 from .expected import path_of
 from .figures import devices, name_of
 from .lines import BLANK, Line, Span, Style, line, wrap
+from .measured_links import links_lines
 from .measured_soak import soak_lines
 from .measured_tables import device_lines, in_short
 from .measured_training import training_lines
@@ -54,6 +55,8 @@ def measured_lines(report: Report, width: int, verbose: int) -> list[Line]:
         rows += ([] if short else [BLANK]) + block if block else []
         short = short or (bool(block) and not verbose)  # the first that was measured in full, the others in short
     block = training_lines(report, width, verbose)
+    rows += [BLANK, *block] if block else []
+    block = links_lines(report, width, verbose)
     rows += [BLANK, *block] if block else []
     block = soak_lines(report, width)
     rows += [BLANK, *block] if block else []

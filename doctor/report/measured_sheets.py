@@ -13,6 +13,7 @@ from ..snapshot.measured import Load, Measured, Rate
 from .amounts import amount, memory, number, percent
 from .expected import band, limits, path_of
 from .figures import counts, devices, intensity, matmuls, memory_parts, operations, rates, shown, step_parts, sweep
+from .measured_links import NAMES, group_words, size, time_words, wait_words
 from .measured_soak import soak_words
 from .measured_tables import celsius, range_words, reasons
 from .measured_words import bytes_rule, collective_words, driver_evidence, ended, evidence, model_of, pair_words
@@ -46,7 +47,7 @@ def sheets(report: Report) -> list[Sheet]:
     found += [_sweep(report, device) for device in devices(m)]
     found += [_counted(m, "loader", "Loader", "Workers")]
     found += [_counted(m, "copies", "Several copies of a model at once", "Copies")]
-    found += [_cpu(m), _loads(m), _together(m), _soaked(m), _ended(m)]
+    found += [_cpu(m), _loads(m), _together(m), *_links(m), _soaked(m), _ended(m)]
     return [sheet for sheet in found if sheet.rows]
 
 
@@ -194,6 +195,29 @@ def _together(m: Measured) -> Sheet:
     c = m.collective
     rows += [(f"all-reduce by {c.backend} over {c.ranks} devices", collective_words(c))] if c is not None else []
     return Sheet("Between GPUs", ("What", "Result"), rows)
+
+
+def _links(m: Measured) -> list[Sheet]:
+    """Collectives by size, messages by pair, and how long each rank waits."""
+    about = f" ({group_words(m.link_group)})" if m.link_group else ""
+    rates_ = [
+        (
+            NAMES.get(r.operation, r.operation), size(r.bytes), time_words(r.us), number(r.algorithm_gb_s),
+            number(r.bus_gb_s), percent(r.spread_percent), _PROVED[known(r.right)],
+        )
+        for r in known(m.collective_rates) or ()
+    ]  # fmt: skip
+    head = ("Collective", "Size", "Time", "Algorithm, GB/s", "Bus, GB/s", "Spread", "Data")
+    sent = [
+        (f"{s.source} to {s.target}", number(s.gb_s), time_words(s.latency_us), _PROVED[known(s.right)])
+        for s in known(m.sends) or ()
+    ]
+    waits = [(f"rank {w.rank}", wait_words(w)) for w in known(m.rank_waits) or ()]
+    return [
+        Sheet(f"Collectives{about}", head, rates_, (1, 2, 3, 4, 5)),
+        Sheet("Messages from rank to rank", ("Ranks", "GB/s", "Latency", "Data"), sent, (1, 2)),
+        Sheet("Who waits for whom", ("Rank", "Mean of a step"), waits),
+    ]
 
 
 def _soaked(m: Measured) -> Sheet:

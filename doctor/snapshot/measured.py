@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
+from .measured_links import CollectiveRate, LinkGroup, RankWait, SendRate
 from .measured_proof import (
     CollectiveProof,
     CopyProof,
@@ -24,8 +25,9 @@ from .measured_proof import (
 from .measured_training import BatchPoint, CpuScore, Number, TrainingStep
 
 __all__ = [
-    "BatchPoint", "CollectiveProof", "CopyProof", "CpuScore", "DriverProof", "Fault", "Load", "Measured", "Number",
-    "PairProof", "ProductProof", "Rate", "SoakPoint", "StepEnd", "TorchProof", "TrainingStep", "Watch",
+    "BatchPoint", "CollectiveProof", "CollectiveRate", "CopyProof", "CpuScore", "DriverProof", "Fault", "LinkGroup",
+    "Load", "Measured", "Number", "PairProof", "ProductProof", "RankWait", "Rate", "SendRate", "SoakPoint", "StepEnd",
+    "TorchProof", "TrainingStep", "Watch",
 ]  # fmt: skip
 
 
@@ -33,7 +35,7 @@ class StepEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A step of a proof that did not end well, or was left out: everything that is not here ended well."""
 
     agent: str
-    """driver_proof, torch_proof, torch_speed, training_speed, collective_proof, nvml_sampler."""
+    """driver_proof, torch_proof, torch_speed, training_speed, collective_proof, collective_speed, nvml_sampler."""
     step: str
     device: str = ""
     fault: Fault = "failed"
@@ -176,7 +178,7 @@ class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     """All measurements. Missing(not-asked) without `prove` or `watch`."""
 
-    level: Literal["proof", "quick", "standard", "full", "watch"] | Missing = NOT_ASKED
+    level: Literal["proof", "quick", "standard", "full", "links", "watch"] | Missing = NOT_ASKED
     device: str | Missing = NOT_ASKED
     """What was asked for: `cuda` (every visible GPU), `cuda:1`, `cpu`."""
     interrupted: bool = False
@@ -199,4 +201,9 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     collective: CollectiveProof | None = None
     soak: tuple[SoakPoint, ...] | Missing = NOT_ASKED
     """Sustained load, in the order of time for each device; not asked without `--soak`."""
+    link_group: LinkGroup | None = None
+    """With `--links` alone, as the three after it."""
+    collective_rates: tuple[CollectiveRate, ...] | Missing = NOT_ASKED
+    sends: tuple[SendRate, ...] | Missing = NOT_ASKED
+    rank_waits: tuple[RankWait, ...] | Missing = NOT_ASKED
     watch: Watch | None = None

@@ -1,0 +1,145 @@
+"""The flags of `prove --links`, and what a launcher says in the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ..guard import Refusal
+from ..proof.plan import Links
+
+MOST = 1024
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})")
+
+
+def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> Links | None:
+    """Who takes part; None without `--links`. Raises Refusal with one line for flags that contradict each other."""
+    if not flags["links"]:
+        for name in ("nproc", "nodes"):
+            if flags[name]:
+                raise Refusal(f"--{name} goes with --links")
+        return None
+    for name in ("quick", "full", "soak", "baseline"):
+        if flags[name]:
+            raise Refusal(f"--links and --{name} exclude each other")
+    if device not in ("cuda", "cpu"):
+        raise Refusal(f"--links takes every visible GPU: CUDA_VISIBLE_DEVICES chooses them, not --device {device}")
+    processes = _number(flags["nproc"]) if flags["nproc"] else None
+    launched = launched_by(env)
+    if launched:
+        for name in ("nproc", "nodes"):
+            if flags[name]:
+                raise Refusal(f"--{name}: the launcher that started this process decides (WORLD_SIZE or SLURM_NTASKS)")
+        return Links(launched=launched)
+    if not flags["nodes"]:
+        return Links(processes=processes)
+    nodes, port = _nodes(flags["nodes"])
+    if device == "cuda" and processes is None:
+        processes = 0
+    here = [number for number, node in enumerate(nodes) if is_here(node)]
+    if len(here) != 1:
+        which = ", ".join(nodes[number] for number in here) + " are all" if here else "none of them is"
+        raise Refusal(f"--nodes {flags['nodes']}: {which} this machine (give each by an address or name of its own)")
+    return Links(processes=processes or None, nodes=nodes, node=here[0], port=port)
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:6]) <= MOST:
+        raise Refusal(f"--nproc {text}: a number from 1 to {MOST}")
+    return int(text)
+
+
+def _nodes(text: str) -> tuple[tuple[str, ...], int]:
+    """The names, and the port behind the first one."""
+    first, colon, rest = text.partition(",")
+    first, has_port, port = first.partition(":")
+    nodes = tuple(word.strip() for word in (first + colon + rest).split(","))
+    if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not all(_NAME.fullmatch(node) for node in nodes):
+        raise Refusal(f"--nodes {text}: two or more different names or IPv4 addresses, HOST,HOST")
+    if has_port and not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 65536):
+        raise Refusal(f"--nodes {text}: {port} is no port")
+    return nodes, int(port) if has_port else Links().port
+
+
+def is_here(node: str) -> bool:
+    """Whether an address that this name stands for is one of this machine's: a socket can be bound to it."""
+    if node in (socket.gethostname(), socket.gethostname().partition(".")[0]):
+        return True
+    try:
+        address = socket.gethostbyname(node)
+    except (OSError, UnicodeError):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
+def launched_by(env: Mapping[str, str]) -> dict[str, str]:
+    """What torch's `env://` needs, where torchrun, mpirun's wrapper or srun started this process as one of several.
+
+    Empty otherwise: also in Slurm's batch script, which has SLURM_PROCID and SLURM_NTASKS but is no step of its own.
+    Raises Refusal where a variable is missing or wrong.
+    """
+    if "RANK" in env and _count(env, "WORLD_SIZE") > 1:
+        if "MASTER_ADDR" not in env or "MASTER_PORT" not in env:
+            raise Refusal("RANK and WORLD_SIZE are set, but MASTER_ADDR or MASTER_PORT is not: the ranks cannot meet")
+        found = {name: env[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+        found.update({name: env[name] for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE") if name in env})
+    elif "SLURM_PROCID" in env and ("SLURM_STEP_ID" in env or "SLURM_STEPID" in env):
+        size = _count(env, "SLURM_STEP_NUM_TASKS") or _count(env, "SLURM_NTASKS")
+        if size < 2:
+            return {}
+        nodes = max(1, _count(env, "SLURM_STEP_NUM_NODES") or _count(env, "SLURM_NNODES"))
+        job = int(re.sub(r"\D", "", env.get("SLURM_JOB_ID", "0"))[-9:] or 0)
+        found = {
+            "RANK": env["SLURM_PROCID"],
+            "WORLD_SIZE": str(size),
+            "LOCAL_RANK": env.get("SLURM_LOCALID", "0"),
+            "LOCAL_WORLD_SIZE": str(-(-size // nodes)),
+            "MASTER_ADDR": env.get("MASTER_ADDR") or first_host(env),
+            "MASTER_PORT": env.get("MASTER_PORT") or str(20000 + job % 20000),
+        }
+    else:
+        return {}
+    if not found["RANK"].isdecimal() or int(found["RANK"]) >= int(found["WORLD_SIZE"]):
+        raise Refusal(f"rank {found['RANK']} of {found['WORLD_SIZE']}, as the launcher says, cannot be")
+    return found
+
+
+def _count(env: Mapping[str, str], name: str) -> int:
+    word = env.get(name, "")
+    return int(word) if word.isascii() and word.isdecimal() and len(word) < 8 else 0
+
+
+def first_host(env: Mapping[str, str]) -> str:
+    """The first of Slurm's list of nodes: `gpu[03-04,7]` is gpu03."""
+    text = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST") or "localhost"
+    found = re.match(r"([^,\[]+)(?:\[(\d+))?", text)
+    return "".join(part for part in found.groups() if part) if found else "localhost"
+
+
+def announce(links: Links, flags: Mapping[str, Any]) -> None:
+    """Say on stderr what to run on the other nodes: each starts its own part only."""
+    from ..proof.collectives import line_for
+
+    words = {"--nproc": flags["nproc"] or "", "--device": flags["device"] if flags["device"] != "cuda" else ""}
+    for number, node in enumerate(links.nodes):
+        if number != links.node:
+            sys.stderr.write(f"gpudoctor: on {line_for(node, links, words)}\n")
+
+
+def quiet_end(ended: list[str], links: Links) -> int:
+    """The end of a process that has no results: its part is done, or why not. Returns the exit code."""
+    where = "the first rank's process" if links.launched else links.nodes[0]
+    for words in ended:
+        sys.stderr.write(f"gpudoctor: {words}\n")
+    if not ended and os.isatty(2):
+        sys.stderr.write(f"gpudoctor: this part is done; the report is that of {where}\n")
+    return 1 if ended else 0

@@ -1,0 +1,51 @@
+"""How fast ranks pass data to each other: the agent's processes, by torchrun or as one of the user's own launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .plan import LEAST_S, Links, Plan
+
+AGENT = "collective_speed"
+SECONDS = 60.0
+"""For all collectives, sizes and pairs of one run."""
+START_S = 15.0
+"""What they need beside it: torchrun, the imports, the meeting."""
+_TORCHRUN = "torch.distributed.run"
+_CPU_PROCESSES = 2
+
+
+def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[str], list[str]]:
+    """The command that starts this node's ranks, or the one that this process is, and the agent's arguments.
+
+    proven: GPUs that computed right results; left_s: seconds until all has to be over.
+    """
+    seconds = max(LEAST_S, min(SECONDS, left_s - START_S))
+    arguments = ["--device", "cpu" if plan.device == "cpu" else "cuda", "--seconds", f"{seconds:.0f}"]
+    if links.launched:
+        return plan.commands[AGENT], arguments
+    processes = links.processes or (_CPU_PROCESSES if plan.device == "cpu" else proven)
+    return torchrun(plan.commands[AGENT], links, processes), [*arguments, "--lifeline"]
+
+
+def torchrun(worker: Sequence[str], links: Links, processes: int) -> list[str]:
+    """The command that starts this node's ranks; each is `worker` with the arguments that are put behind it.
+
+    The first node is told by its address, and the order of the nodes by their list: so the first rank, which has the
+    results, is where the user knows it to be.
+    """
+    from ..targets.process import script_argv
+
+    words = ["--nproc-per-node", str(processes), "--max-restarts", "0"]
+    if links.nodes:
+        words += ["--nnodes", str(len(links.nodes)), "--node-rank", str(links.node), "--rdzv-backend", "static"]
+        words += ["--rdzv-endpoint", f"{links.nodes[0]}:{links.port}", "--local-addr", links.nodes[links.node]]
+    else:
+        words += ["--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    return script_argv(worker[0], _TORCHRUN, *words, "--no-python", *worker, how="module")
+
+
+def line_for(node: str, links: Links, words: Mapping[str, str]) -> str:
+    """What to run on another node; `words`: the flags that must be alike."""
+    flags = "".join(f" {name} {value}".rstrip() for name, value in words.items() if value)
+    return f"{node}: gpudoctor prove --links --nodes {','.join(links.nodes)}{flags}"

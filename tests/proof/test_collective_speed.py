@@ -1,0 +1,238 @@
+"""`gpudoctor prove --links`: torchrun, gloo and real processes; launchers, flags, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.commands.links import launched_by, links_of
+from doctor.guard import Refusal
+from doctor.patient.collective_operations import bus_factor
+from doctor.patient.collective_sends import pairs_of_ranks
+from doctor.probes.measured import parse_measured
+from doctor.proof.collectives import torchrun
+from doctor.proof.plan import Links
+from doctor.snapshot import Measured, known
+from doctor.targets.process import script_argv, start_agent, wait_agents
+
+from ..rows import for_each
+from .fake_site import PATIENT
+from .proving import command, run
+from .proving import report as proved
+
+AGENT = str(PATIENT / "collective_speed.py")
+OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce")
+FLAGS: dict[str, Any] = {
+    "links": True, "nproc": None, "nodes": None, "quick": False, "full": False, "soak": None, "baseline": None,
+}  # fmt: skip
+
+
+def by_torchrun(python: Path, count: int, *words: str) -> Measured:
+    """What so many ranks on the CPU measured, through the real parser."""
+    worker = script_argv(str(python / "bin/python"), AGENT)
+    argv = [*torchrun(worker, Links(), count), "--device", "cpu", "--lifeline", *words]
+    (result,) = wait_agents(start_agent(argv, 100.0))
+    assert (result.fault, result.noise) == (None, []), result.stderr_tail
+    found = parse_measured({"collective_speed": [result]}, {"level": "links", "device": "cpu"})
+    assert [end.detail for end in found.ended if end.fault != "skipped"] == []
+    return found
+
+
+def ranks(mark: Path) -> list[int]:
+    """The agent's processes that were started with this mark in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            marked = f"GPUDOCTOR_TEST={mark}".encode() in (folder / "environ").read_bytes()
+            words = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marked and b"collective_speed.py" in words and b"torch.distributed.run" not in words:
+            found.append(int(folder.name))
+    return sorted(found)
+
+
+def none_left(mark: Path) -> bool:
+    until = time.monotonic() + 20
+    while ranks(mark) and time.monotonic() < until:
+        time.sleep(0.1)
+    return not ranks(mark)
+
+
+@pytest.mark.torch_wheel
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_every_collective_over_gloo(with_torch: Path, count: int) -> None:
+    found = by_torchrun(with_torch, count, "--seconds", "5", "--largest", str(1 << 17))
+    assert found.link_group is not None and (found.link_group.backend, found.link_group.ranks) == ("gloo", count)
+    rates = known(found.collective_rates) or ()
+    assert {r.operation for r in rates} == set(OPERATIONS)
+    for r in rates:
+        assert r.right is True and (r.ranks, r.nodes) == (count, 1) and r.bytes % (4 * count) == 0, r
+        assert r.algorithm_gb_s == pytest.approx(r.bytes / r.us / 1e3, rel=1e-4)
+        assert r.bus_gb_s == pytest.approx(r.algorithm_gb_s * bus_factor(r.operation, count), rel=1e-4)
+    assert next(r.bytes for r in rates if r.operation == "all_reduce") == 1 << 11
+    sends = known(found.sends) or ()
+    assert {(s.source, s.target) for s in sends} <= set(pairs_of_ranks(count)) and len(sends) >= 2
+    assert all(s.right is True and s.gb_s > 0 and s.latency_us > 0 and s.same_node for s in sends)
+    assert [w.rank for w in known(found.rank_waits) or ()] == list(range(count))
+
+
+@pytest.mark.torch_wheel
+def test_the_command_and_its_report(with_torch: Path, tmp_path: Path) -> None:
+    words = ["prove", "--links", "--device", "cpu", "--timeout", "20", "--python", str(with_torch)]
+    found = proved(words, cwd=tmp_path)
+    assert (found["exit_code"], found["findings"]) == (0, [])
+    measured = found["snapshot"]["measured"]
+    assert (measured["level"], measured["link_group"]["ranks"]) == ("links", 2)
+    assert {r["operation"] for r in measured["collective_rates"]} == set(OPERATIONS)
+    assert "rates" not in measured and len(measured["torch"]) == 1
+    saved = tmp_path / "report.json"
+    saved.write_text(json.dumps(found))
+    text = run(["prove", "--from", str(saved)]).stdout
+    assert "Links: gloo, 2 ranks" in text and "reduce-scatter" in text and "1 to 0" in text
+    markdown = run(["prove", "--from", str(saved), "--format", "markdown"]).stdout
+    assert "Bus, GB/s" in markdown and "Who waits for whom" in markdown
+
+
+def started(mark: Path, *words: str) -> subprocess.Popen[bytes]:
+    """gpudoctor, once its ranks are there."""
+    env = os.environ | {"GPUDOCTOR_TEST": str(mark)}
+    child = subprocess.Popen(command(*words), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while len(ranks(mark)) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(ranks(mark)) == 2
+    return child
+
+
+@pytest.mark.torch_wheel
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_no_rank_outlives_it(with_torch: Path, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    words = ("prove", "--links", "--device", "cpu", "--python", str(with_torch), "--format", "json")
+    child = started(tmp_path, *words)
+    child.send_signal(number)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == code and none_left(tmp_path)
+    if number is signal.SIGINT:
+        assert json.loads(out)["snapshot"]["measured"]["interrupted"] is True
+
+
+@pytest.mark.torch_wheel
+def test_a_rank_that_is_killed(with_torch: Path, tmp_path: Path) -> None:
+    words = ("prove", "--links", "--device", "cpu", "--python", str(with_torch), "--format", "json")
+    child = started(tmp_path, *words)
+    os.kill(ranks(tmp_path)[-1], signal.SIGKILL)
+    out, _ = child.communicate(timeout=100)
+    ended = json.loads(out)["snapshot"]["measured"]["ended"]
+    assert [end["agent"] for end in ended if end.get("fault", "failed") != "skipped"], ended
+    assert none_left(tmp_path)
+
+
+@pytest.mark.torch_wheel
+def test_a_launcher_of_the_users_own(with_torch: Path, tmp_path: Path) -> None:
+    """Two processes with torch's variables, as srun or mpirun would start them: the first one prints."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    words = ["prove", "--links", "--device", "cpu", "--timeout", "20", "--python", str(with_torch), "--format", "json"]
+    shared = os.environ | {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    children = []
+    for rank in "10":
+        env = shared | {"RANK": rank, "LOCAL_RANK": rank}
+        children.append(subprocess.Popen(command(*words), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    (quiet, errors), (report, _) = (child.communicate(timeout=100) for child in children)
+    assert [child.returncode for child in children] == [0, 0], errors
+    assert quiet == b"" and json.loads(report)["snapshot"]["measured"]["link_group"]["ranks"] == 2
+    assert json.loads(report)["snapshot"]["measured"]["collective_rates"][0]["right"] is True
+
+
+def test_bus_bandwidth_as_nccl_tests_defines_it() -> None:
+    """worked-numbers: ring all-reduce has 2(N-1) steps, and each GPU sends 2(N-1)/N of the data."""
+    for count in (2, 3, 8, 256):
+        assert bus_factor("all_reduce", count) == 2 * (count - 1) / count
+        assert {bus_factor(name, count) for name in ("reduce_scatter", "all_gather", "all_to_all")} == {
+            (count - 1) / count
+        }
+        assert bus_factor("broadcast", count) == bus_factor("reduce", count) == 1
+
+
+def test_pairs_of_many_ranks_are_a_ring() -> None:
+    assert len(set(pairs_of_ranks(8))) == 56 and pairs_of_ranks(8)[:2] == [(0, 1), (1, 2)]
+    assert sorted(pairs_of_ranks(2)) == [(0, 1), (1, 0)] and len(set(pairs_of_ranks(9))) == 18
+
+
+SLURM = {
+    "SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_NUM_NODES": "2",
+    "SLURM_LOCALID": "1", "SLURM_JOB_ID": "4211", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "gpu[03-04]",
+}  # fmt: skip
+
+
+def test_what_srun_says() -> None:
+    assert launched_by(SLURM) == {
+        "RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "gpu03",
+        "MASTER_PORT": "24211",
+    }  # fmt: skip
+    batch = {name: value for name, value in SLURM.items() if "STEP" not in name}
+    assert launched_by(batch) == {}, "sbatch's script is one process"
+    assert launched_by({**SLURM, "SLURM_STEP_NUM_TASKS": "1"}) == launched_by({}) == {}
+    assert launched_by({**SLURM, "SLURM_STEP_NODELIST": "a1,b[2-3]"})["MASTER_ADDR"] == "a1"
+    assert launched_by({"RANK": "0", "WORLD_SIZE": "1"}) == {}
+    torch = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "1", "LOCAL_RANK": "1"}
+    assert launched_by({**torch, "OTHER": "x"}) == torch
+
+
+@for_each(
+    ("env", "words"),
+    [
+        ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR or MASTER_PORT is not"),
+        ({**SLURM, "SLURM_PROCID": "8"}, "rank 8 of 8"),
+        ({**SLURM, "SLURM_PROCID": "x"}, "rank x of 8"),
+    ],
+)
+def test_a_launcher_that_contradicts_itself(env: dict[str, str], words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        launched_by(env)
+
+
+@for_each(
+    ("flags", "words"),
+    [
+        ({"links": False, "nproc": "2"}, "--nproc goes with --links"),
+        ({"links": False, "nodes": "a,b"}, "--nodes goes with --links"),
+        ({"quick": True}, "--links and --quick exclude each other"),
+        ({"soak": 5.0}, "--links and --soak exclude each other"),
+        ({"nproc": "0"}, "a number from 1 to 1024"),
+        ({"nproc": "two"}, "a number from 1 to 1024"),
+        ({"nodes": "localhost"}, "two or more different names"),
+        ({"nodes": "a,a"}, "two or more different names"),
+        ({"nodes": "a,b;rm"}, "two or more different names"),
+        ({"nodes": "a:99999,b"}, "99999 is no port"),
+        ({"nodes": "198.51.100.1,198.51.100.2"}, "none of them is this machine"),
+        ({"nodes": "127.0.0.1,127.0.0.2"}, "127.0.0.1, 127.0.0.2 are all this machine"),
+    ],
+)
+def test_flags_that_are_refused(flags: dict[str, Any], words: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        links_of({**FLAGS, **flags}, {}, "cuda")
+    assert words in str(refused.value), refused.value
+
+
+def test_nodes_by_name_and_address() -> None:
+    found = links_of({**FLAGS, "nodes": "198.51.100.1:29500,127.0.0.1", "nproc": "4"}, {}, "cuda")
+    assert found == Links(processes=4, nodes=("198.51.100.1", "127.0.0.1"), node=1, port=29500)
+    assert found is not None and not found.reports
+    assert links_of({**FLAGS, "nodes": f"{socket.gethostname()},198.51.100.1"}, {}, "cpu").node == 0  # type: ignore[union-attr]
+    with pytest.raises(Refusal, match="the launcher that started this process decides"):
+        links_of({**FLAGS, "nproc": "4"}, SLURM, "cuda")
+    with pytest.raises(Refusal, match="CUDA_VISIBLE_DEVICES"):
+        links_of(FLAGS, {}, "cuda:0,cuda:1")
