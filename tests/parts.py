@@ -75,6 +75,32 @@ def _gpu() -> str:
     return "" if has else "no NVIDIA driver is loaded here"
 
 
+def _netns() -> str:
+    """Two network namespaces with a shaped link between them, and torch in both."""
+    reason = _root() or _tools("ip", "tc") or NEEDS["torch_wheel"]()
+    if reason:
+        return reason
+    name = f"gpudoctor-{os.getpid()}"
+    commands = [
+        ["ip", "netns", "add", name],
+        ["ip", "-n", name, "link", "add", "wire0", "type", "veth", "peer", "name", "wire1"],
+        [
+            "tc",
+            "-n",
+            name,
+            *["qdisc", "add", "dev", "wire0", "root", "tbf", "rate", "1mbit", "burst", "32kb", "latency", "50ms"],
+        ],
+    ]
+    try:
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                return f"{' '.join(command[:3])}: {done.stderr.strip()}"
+    finally:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+    return ""
+
+
 NEEDS: dict[str, Callable[[], str]] = {
     "nvcc": lambda: _tools("nvcc", "fatbinary", "ptxas"),
     "network": _network,
@@ -84,6 +110,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "sshd": lambda: _root() or ("" if os.path.exists("/usr/sbin/sshd") else "no /usr/sbin/sshd") or _tools("ssh"),
     "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
+    "netns": _netns,
     "gpu": _gpu,
     "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",
     "every_install": lambda: "" if os.environ.get("GPUDOCTOR_EVERY_INSTALL") else "GPUDOCTOR_EVERY_INSTALL is not set",

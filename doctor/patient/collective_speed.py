@@ -46,11 +46,13 @@ class Ranks(Lines):
         super().__init__(descriptor)
         self.flags = flags
         self.step = "start"
+        self.speaks = not flags.lifeline or os.environ.get("LOCAL_RANK") == "0"
+        """Whether who started it hears from this rank that it is alive: one on each node."""
 
     def begin(self, step: str) -> None:
         """What comes next."""
         self.step = step
-        if os.environ["RANK"] == "0":
+        if self.speaks:
             self.emit(begin=step)
 
     def write(self, **line: Any) -> None:
@@ -79,7 +81,8 @@ class Ranks(Lines):
         for number, name in enumerate(OPERATIONS):
             self.sizes(name, group.left() * 0.9 / (len(OPERATIONS) - number))
         group.barrier()
-        self.write(field="done", value=True)
+        if self.speaks:
+            self.emit(field="done", value=True)
         return None
 
     def sizes(self, name: str, seconds: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..snapshot.device_names import in_short
+from ..snapshot.device_names import in_short, ordinal_of
 from ..targets.agent import AgentResult
 from ..targets.process import Agent
 from .plan import SPEED, TRAINING, Plan
@@ -77,3 +77,22 @@ class Kept:
         """Note that an agent was not started, or left these devices out, and why."""
         about = {"agent": agent, "step": step or WORDS[agent], "device": device or self.plan.device}
         self.notes.lines.append({"ended": {**about, "fault": "skipped", "detail": detail}, "reason": reason})
+
+    def following(self, result: AgentResult, first: int) -> int | None:
+        """The device to go on with after a child that did not come to its end; None where there is none."""
+        seen = [number for line in result.lines for number in ordinals_in(line)]
+        if not seen:
+            return None
+        offered = next((line.get("value") for line in result.lines if line.get("field") == "torch_devices"), None)
+        if result.fault is None and not isinstance(offered, list):
+            return None
+        count = len(offered) if isinstance(offered, list) else self.plan.devices
+        following = max(max(seen), first) + 1
+        return following if count is None or following < count else None
+
+
+def ordinals_in(line: dict[str, Any]) -> list[int]:
+    """Devices that a line speaks of: its own `device`, or that of the result in it."""
+    rows = [line, *(value for value in line.values() if isinstance(value, dict))]
+    found = [ordinal_of(row.get("device")) for row in rows]
+    return [number for number in found if number is not None]

@@ -9,11 +9,10 @@ from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..snapshot.device_names import ordinal_of
 from ..targets.agent import AgentResult
 from ..targets.interrupts import forget
 from ..targets.process import Agent, start_agent, wait_agents
-from .kept import LEVELS, SOAK, WORDS, Kept, Proof
+from .kept import LEVELS, SOAK, WORDS, Kept, Proof, ordinals_in
 from .plan import LEAST_S, MEETING, SPEED, Links, Plan, names_of, ordinals_of
 from .sampler import Sampler
 
@@ -174,7 +173,7 @@ class _Prover(Kept):
         """torch's proof on these devices: behind one that hangs or dies a new child goes on with the rest."""
         while left:
             result = self.child("torch_proof", "--device", names_of(left))
-            seen = [number for line in result.lines for number in _ordinals(line)] if result is not None else []
+            seen = [number for line in result.lines for number in ordinals_in(line)] if result is not None else []
             left = [number for number in left if seen and number > max(seen)]
 
     def start_speed(self, devices: list[str]) -> None:
@@ -201,18 +200,6 @@ class _Prover(Kept):
         for where, step, why in every.not_measured():
             self.leave_out("torch_speed", "not-asked", why, step, where)
         return None
-
-    def following(self, result: AgentResult, first: int) -> int | None:
-        """The device to go on with after a child that did not come to its end; None where there is none."""
-        seen = [number for line in result.lines for number in _ordinals(line)]
-        if not seen:
-            return None
-        offered = next((line.get("value") for line in result.lines if line.get("field") == "torch_devices"), None)
-        if result.fault is None and not isinstance(offered, list):
-            return None
-        count = len(offered) if isinstance(offered, list) else self.plan.devices
-        following = max(max(seen), first) + 1
-        return following if count is None or following < count else None
 
     def child(
         self, agent: str, *arguments: str, command: list[str] | None = None, env: Mapping[str, str] | None = None
@@ -257,10 +244,3 @@ class _Prover(Kept):
         """`--seconds` where less time is left than the agent would take."""
         left = self.end - monotonic() - _START_S
         return () if left >= seconds else ("--seconds", f"{max(LEAST_S, left):.0f}")
-
-
-def _ordinals(line: dict[str, Any]) -> list[int]:
-    """Devices that a line speaks of: its own `device`, or that of the result in it."""
-    rows = [line, *(value for value in line.values() if isinstance(value, dict))]
-    found = [ordinal_of(row.get("device")) for row in rows]
-    return [number for number in found if number is not None]
