@@ -15,10 +15,12 @@ import sys
 import time
 import warnings
 
+from .collective_ddp import ddp
 from .collective_group import Group, bytes_sent, end_with_stdin
 from .collective_lines import words_of
 from .collective_operations import OPERATIONS, Operation, bus_factor
 from .collective_sends import pairs_of_ranks, send_pair
+from .collective_transport import begin_log, end_log
 from .figures import figure, median, spread_percent
 from .json_lines import Lines, real_output
 
@@ -71,19 +73,41 @@ class Ranks(Lines):
         import torch.distributed
 
         self.begin("init_process_group")
+        log = begin_log() if self.flags.device != "cpu" else ""
         self.group = group = Group(torch, self.flags.device, self.flags.seconds)
-        about = {"backend": group.backend, "ranks": group.size, "nodes": group.nodes, "interface": group.interface}
-        self.write(group=dict(about, library_interface=group.library_interface))
+        if group.size > 1:
+            group.barrier()  # with it NCCL connects the ranks, and writes how
+        about = {"backend": group.backend, "ranks": group.size, "nodes": group.nodes, "variant": self.flags.variant}
+        about.update(interface=group.interface, library_interface=group.library_interface)
+        ways = self.ways(log)
+        self.in_network = bool(ways.get("in_network"))
+        self.write(group=dict(about, **ways))
         if group.size < 2:
             return self.leave_out("collectives", "one rank alone: nothing to pass between them")
-        self.sends()
-        self.waits()
-        for number, name in enumerate(OPERATIONS):
-            self.sizes(name, group.left() * 0.9 / (len(OPERATIONS) - number))
+        if not self.flags.variant:
+            self.sends()
+            self.waits()
+        names = [name for name in OPERATIONS if not self.flags.variant or name == "all_reduce"]
+        if self.flags.ddp:
+            self.begin("training by DDP")
+            share = 0.5 if self.flags.variant else 0.3
+            self.write(ddp=dict(ddp(group, group.left() * share), variant=self.flags.variant))
+        for number, name in enumerate(names):
+            self.sizes(name, group.left() * 0.9 / (len(names) - number))
         group.barrier()
         if self.speaks:
             self.emit(field="done", value=True)
         return None
+
+    def ways(self, log: str) -> Dict[str, Any]:
+        """What NCCL wrote on all ranks of how it connects them."""
+        if not log:
+            return {}
+        found: List[Any] = [None] * self.group.size
+        self.group.distributed.all_gather_object(found, end_log(log))
+        names = ("transports", "interfaces")
+        merged: Dict[str, Any] = {n: sorted({word for one in found for word in one.get(n, ())}) for n in names}
+        return dict(merged, in_network=any(one.get("in_network") for one in found))
 
     def sizes(self, name: str, seconds: float) -> None:
         """One operation from the smallest size to the largest that its share of the time allows."""
@@ -136,10 +160,12 @@ class Ranks(Lines):
             "backend": group.backend,
             "ranks": group.size,
             "nodes": group.nodes,
+            "variant": self.flags.variant,
             "bytes": operation.bytes,
             "us": figure(seconds * 1e6),
             "algorithm_gb_s": figure(algorithm),
             "bus_gb_s": figure(algorithm * bus_factor(name, group.size)),
+            "in_network_gb_s": figure(algorithm * bus_factor(name, group.size, True)) if self.in_network else 0.0,
             "right": not wrong,
             "runs": RUNS * batch,
             "spread_percent": figure(spread_percent(each_run)),
@@ -200,6 +226,8 @@ def flags_of(arguments: Sequence[str]) -> Any:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for all of it")
     parser.add_argument("--largest", type=int, default=LARGEST, help="the largest size, in bytes")
+    parser.add_argument("--variant", default="", help="what its results are called: all-reduce alone is measured")
+    parser.add_argument("--ddp", action="store_true", help="also train a small transformer by DDP")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin does")
     flags = parser.parse_args(arguments)
     if not 0 < flags.seconds < 86400 or flags.largest < SMALLEST:

@@ -16,6 +16,7 @@ from ..snapshot.measured import (
     CollectiveRate,
     CopyProof,
     CpuScore,
+    DdpRun,
     DriverProof,
     Fault,
     LinkGroup,
@@ -36,7 +37,7 @@ KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
     "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd, "product": ProductProof,
     "copied": CopyProof, "soak": SoakPoint, "group": LinkGroup, "collective_rate": CollectiveRate,
-    "send_rate": SendRate, "rank_wait": RankWait,
+    "send_rate": SendRate, "rank_wait": RankWait, "ddp": DdpRun,
 }  # fmt: skip
 """Key of a result line to the struct that is its value."""
 _LISTS = {
@@ -46,6 +47,7 @@ _LISTS = {
     "batches": ("batch", "training_speed"), "pairs": ("pair", "collective_proof"),
     "soak": ("soak", "torch_soak"), "collective_rates": ("collective_rate", "collective_speed"),
     "sends": ("send_rate", "collective_speed"), "rank_waits": ("rank_wait", "collective_speed"),
+    "link_groups": ("group", "collective_speed"), "ddp": ("ddp", "collective_speed"),
 }  # fmt: skip
 """Field of Measured to its kind of line, and to the agent whose end says why there is none."""
 _LEVELS = ("proof", "quick", "standard", "full", "links")
@@ -95,7 +97,6 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
         ended=tuple(found["ended"]),
         cpu=found["cpu"][-1] if found["cpu"] else None,
         collective=found["collective"][-1] if found["collective"] else None,
-        link_group=found["group"][-1] if found["group"] else None,
         **changes,
     )
     from .measured_loads import with_samples

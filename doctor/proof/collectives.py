@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from .plan import LEAST_S, Links, Plan
 
@@ -15,6 +16,19 @@ _TORCHRUN = "torch.distributed.run"
 _CPU_PROCESSES = 2
 
 
+VARIANTS = {"no-p2p": {"NCCL_P2P_DISABLE": "1"}, "no-nvls": {"NCCL_NVLS_ENABLE": "0"}}
+"""What NCCL does without: direct access between GPUs (NVLink too), and sums inside the switch."""
+
+
+def variants(plan: Plan, links: Links, env: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Those that would differ from what was measured, by its lines: GPUs of one node, and what NCCL used there."""
+    group: Mapping[str, Any] = next((line["group"] for line in lines if isinstance(line.get("group"), dict)), {})
+    if plan.device == "cpu" or links.nodes or links.launched or group.get("backend") != "nccl":
+        return []
+    used = {"no-p2p": "SHM" not in group.get("transports", ()), "no-nvls": group.get("in_network") is True}
+    return [name for name, values in VARIANTS.items() if used[name] and not values.keys() & env.keys()]
+
+
 def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[str], list[str]]:
     """The command that starts this node's ranks, or the one that this process is, and the agent's arguments.
 
@@ -22,6 +36,7 @@ def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[s
     """
     seconds = max(LEAST_S, min(SECONDS, left_s - START_S))
     arguments = ["--device", "cpu" if plan.device == "cpu" else "cuda", "--seconds", f"{seconds:.0f}"]
+    arguments += ["--ddp"] if links.ddp else []
     if links.launched:
         return plan.commands[AGENT], arguments
     processes = links.processes or (_CPU_PROCESSES if plan.device == "cpu" else proven)

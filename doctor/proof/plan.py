@@ -42,6 +42,8 @@ class Links(Struct, frozen=True, kw_only=True):
     node: int = 0
     """Which of them this one is."""
     port: int = 29400
+    ddp: bool = False
+    """Also train a small transformer."""
     launched: dict[str, str] = {}
     """What a rank needs to know, where the user's own launcher started this process as one."""
 

@@ -138,7 +138,7 @@ class _Prover(Kept):
 
     def between_ranks(self, links: Links) -> None:
         """How fast processes pass data to each other, one a GPU."""
-        from .collectives import AGENT, launch
+        from .collectives import AGENT, VARIANTS, launch, variants
 
         proven = self.proven()
         if AGENT in self.plan.left_out:
@@ -149,7 +149,10 @@ class _Prover(Kept):
             return self.leave_out(AGENT, *self.why_none())
         command, arguments = launch(self.plan, links, len(proven), self.end - monotonic())
         env = {**(os.environ if self.env is None else self.env), **links.launched}
-        self.child(AGENT, *arguments, command=command, env=env)
+        first = self.child(AGENT, *arguments, command=command, env=env)
+        for name in variants(self.plan, links, env, first.lines if first else ()):
+            command, arguments = launch(self.plan, links, len(proven), self.end - monotonic())
+            self.child(AGENT, *arguments, "--variant", name, command=command, env={**env, **VARIANTS[name]})
         return None
 
     def once_more(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..findings.measured_ddp import ddp_runs, less_percent, links_percent, sent_mib
 from ..judge.report import Report
 from ..snapshot import CollectiveRate, LinkGroup, Measured, RankWait, SendRate, known
-from .amounts import amount, number
+from .amounts import amount, number, percent
 from .lines import Line, Span, line, wrap
 from .table import Row, table
 
@@ -13,14 +14,19 @@ NAMES = {
     "all_to_all": "all-to-all", "broadcast": "broadcast", "reduce": "reduce",
 }  # fmt: skip
 
+VARIANTS = {
+    "no-p2p": "without peer-to-peer (NCCL_P2P_DISABLE=1)", "no-nvls": "without NVLS (NCCL_NVLS_ENABLE=0)",
+}  # fmt: skip
+
 
 def links_lines(report: Report, width: int, verbose: int) -> list[Line]:
     """The largest size of each collective with its bus bandwidth, then the pairs; with -v every size, pair and rank."""
     m = report.snapshot.measured
-    found = known(m.collective_rates) or ()
-    if m.link_group is None:
+    found = _plain(m)
+    group = group_of(m)
+    if group is None:
         return []
-    rows: list[Line] = [*wrap(f"Links: {group_words(m.link_group)}", width, style="bold")]
+    rows: list[Line] = [*wrap(f"Links: {group_words(group)}", width, style="bold")]
     shown = found if verbose else [largest for name in NAMES if (largest := largest_of(m, name))]
     fastest = max((r.bus_gb_s for r in shown), default=0.0)
     rows += [line("  bus bandwidth, as nccl-tests counts it")] if shown else []
@@ -37,6 +43,8 @@ def links_lines(report: Report, width: int, verbose: int) -> list[Line]:
         width,
         "    ",
     )
+    for words in [*variant_words(m), *ddp_words(m)]:
+        rows += wrap(words, width, "  ", hang=4)
     if verbose:
         for wait in known(m.rank_waits) or ():
             rows += wrap(wait_words(wait), width, "    ", first=Span(f"rank {wait.rank}: ", "bold"))
@@ -45,7 +53,61 @@ def links_lines(report: Report, width: int, verbose: int) -> list[Line]:
 
 def largest_of(m: Measured, name: str) -> CollectiveRate | None:
     """One collective at its largest size."""
-    return max((r for r in known(m.collective_rates) or () if r.operation == name), key=lambda r: r.bytes, default=None)
+    return max((r for r in _plain(m) if r.operation == name), key=lambda r: r.bytes, default=None)
+
+
+def group_of(m: Measured) -> LinkGroup | None:
+    """The process group as it is, without a variant."""
+    return next((group for group in known(m.link_groups) or () if not group.variant), None)
+
+
+def _plain(m: Measured) -> list[CollectiveRate]:
+    return [r for r in known(m.collective_rates) or () if not r.variant]
+
+
+def variant_words(m: Measured) -> list[str]:
+    """`all-reduce without peer-to-peer (NCCL_P2P_DISABLE=1): 11 GB/s, with it 370`."""
+    rows = []
+    for variant, words in VARIANTS.items():
+        other = max((r for r in known(m.collective_rates) or () if r.variant == variant), key=_bytes, default=None)
+        whole = next((r for r in _plain(m) if other and (r.operation, r.bytes) == (other.operation, other.bytes)), None)
+        if other and whole:
+            rows.append(
+                f"all-reduce of {size(other.bytes)} {words}: {number(other.bus_gb_s)} GB/s on the bus, with it "
+                f"{number(whole.bus_gb_s)}"
+            )
+    in_network = max((r for r in _plain(m) if r.in_network_gb_s), key=_bytes, default=None)
+    if in_network:
+        rows.append(f"all-reduce inside the switch (NVLS): {number(in_network.in_network_gb_s)} GB/s by (n-1)/(n+1)")
+    return rows
+
+
+def _bytes(r: CollectiveRate) -> int:
+    return r.bytes
+
+
+def ddp_words(m: Measured) -> list[str]:
+    """What DDP takes, what of it the links explain, and how much less time that is than without peer-to-peer."""
+    runs = ddp_runs(m)
+    rows = []
+    for run in runs:
+        how = f" {VARIANTS[run.variant]}" if run.variant in VARIANTS else ""
+        wrong = "; the ranks' weights differ" if known(run.right) is False else ""
+        rows.append(
+            f"DDP{how}, {number(run.parameters / 1e6)} M parameters, {run.ranks} ranks, batch {run.batch} each: "
+            f"{run.steps} steps in {number(run.seconds)} s, {number(run.alone_seconds)} s without sums of gradients; "
+            f"the links explain {percent(links_percent(run))} ({number(sent_mib(run))} MiB from each rank a step)"
+            f"{wrong}"
+        )
+    first = runs[0] if runs else None
+    for run in runs[1:]:
+        if first and run.variant == "no-p2p" and not first.variant:
+            a, b = first.seconds / first.steps, run.seconds / run.steps
+            rows.append(
+                f"{number(a * first.steps)} s against {number(b * first.steps)} s for {first.steps} steps: with "
+                f"direct access between GPUs (NVLink, where there is one) {percent(less_percent(a, b))} less time"
+            )
+    return rows
 
 
 def _speed(send: SendRate) -> float:
@@ -53,7 +115,7 @@ def _speed(send: SendRate) -> float:
 
 
 def _row(m: Measured, r: CollectiveRate, fastest: float, verbose: int) -> Row:
-    smallest = min((o for o in known(m.collective_rates) or () if o.operation == r.operation), key=lambda o: o.bytes)
+    smallest = min((o for o in _plain(m) if o.operation == r.operation), key=lambda o: o.bytes)
     words = [f"{size(r.bytes)} in {time_words(r.us)}"]
     words += [f"{size(smallest.bytes)} in {time_words(smallest.us)}"] if smallest != r and not verbose else []
     words += [] if known(r.right) else ["the data came wrong" if known(r.right) is False else "not checked"]
@@ -75,7 +137,8 @@ def group_words(group: LinkGroup) -> str:
     nodes = f" on {group.nodes} nodes" if group.nodes > 1 else ""
     backend = "NCCL" if group.backend == "nccl" else group.backend
     ranks = f"{group.ranks} rank{'s' * (group.ranks != 1)}"
-    return f"{backend}, {ranks}{nodes}" + (f", over {group.interface}" if group.interface else "")
+    over = ", ".join(group.transports) or group.interface
+    return f"{backend}, {ranks}{nodes}" + (f", over {over}" if over else "")
 
 
 def wait_words(wait: RankWait) -> str:

@@ -13,7 +13,17 @@ from ..snapshot.measured import Load, Measured, Rate
 from .amounts import amount, memory, number, percent
 from .expected import band, limits, path_of
 from .figures import counts, devices, intensity, matmuls, memory_parts, operations, rates, shown, step_parts, sweep
-from .measured_links import NAMES, group_words, size, time_words, wait_words
+from .measured_links import (
+    NAMES,
+    VARIANTS,
+    ddp_words,
+    group_of,
+    group_words,
+    size,
+    time_words,
+    variant_words,
+    wait_words,
+)
 from .measured_soak import soak_words
 from .measured_tables import celsius, range_words, reasons
 from .measured_words import bytes_rule, collective_words, driver_evidence, ended, evidence, model_of, pair_words
@@ -199,10 +209,12 @@ def _together(m: Measured) -> Sheet:
 
 def _links(m: Measured) -> list[Sheet]:
     """Collectives by size, messages by pair, and how long each rank waits."""
-    about = f" ({group_words(m.link_group)})" if m.link_group else ""
+    group = group_of(m)
+    about = f" ({group_words(group)})" if group else ""
     rates_ = [
         (
-            NAMES.get(r.operation, r.operation), size(r.bytes), time_words(r.us), number(r.algorithm_gb_s),
+            NAMES.get(r.operation, r.operation) + f" {VARIANTS.get(r.variant, r.variant)}".rstrip(),
+            size(r.bytes), time_words(r.us), number(r.algorithm_gb_s),
             number(r.bus_gb_s), percent(r.spread_percent), _PROVED[known(r.right)],
         )
         for r in known(m.collective_rates) or ()
@@ -217,6 +229,7 @@ def _links(m: Measured) -> list[Sheet]:
         Sheet(f"Collectives{about}", head, rates_, (1, 2, 3, 4, 5)),
         Sheet("Messages from rank to rank", ("Ranks", "GB/s", "Latency", "Data"), sent, (1, 2)),
         Sheet("Who waits for whom", ("Rank", "Mean of a step"), waits),
+        Sheet("Training by DDP", ("",), [(words,) for words in (*variant_words(m), *ddp_words(m))]),
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
-from .measured_links import CollectiveRate, LinkGroup, RankWait, SendRate
+from .measured_links import CollectiveRate, DdpRun, LinkGroup, RankWait, SendRate
 from .measured_proof import (
     CollectiveProof,
     CopyProof,
@@ -25,9 +25,9 @@ from .measured_proof import (
 from .measured_training import BatchPoint, CpuScore, Number, TrainingStep
 
 __all__ = [
-    "BatchPoint", "CollectiveProof", "CollectiveRate", "CopyProof", "CpuScore", "DriverProof", "Fault", "LinkGroup",
-    "Load", "Measured", "Number", "PairProof", "ProductProof", "RankWait", "Rate", "SendRate", "SoakPoint", "StepEnd",
-    "TorchProof", "TrainingStep", "Watch",
+    "BatchPoint", "CollectiveProof", "CollectiveRate", "CopyProof", "CpuScore", "DdpRun", "DriverProof", "Fault",
+    "LinkGroup", "Load", "Measured", "Number", "PairProof", "ProductProof", "RankWait", "Rate", "SendRate", "SoakPoint",
+    "StepEnd", "TorchProof", "TrainingStep", "Watch",
 ]  # fmt: skip
 
 
@@ -201,9 +201,10 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     collective: CollectiveProof | None = None
     soak: tuple[SoakPoint, ...] | Missing = NOT_ASKED
     """Sustained load, in the order of time for each device; not asked without `--soak`."""
-    link_group: LinkGroup | None = None
-    """With `--links` alone, as the three after it."""
+    link_groups: tuple[LinkGroup, ...] | Missing = NOT_ASKED
+    """With `--links` alone, as the four after it; one for each variant."""
     collective_rates: tuple[CollectiveRate, ...] | Missing = NOT_ASKED
     sends: tuple[SendRate, ...] | Missing = NOT_ASKED
     rank_waits: tuple[RankWait, ...] | Missing = NOT_ASKED
+    ddp: tuple[DdpRun, ...] | Missing = NOT_ASKED
     watch: Watch | None = None

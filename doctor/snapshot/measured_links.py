@@ -18,6 +18,14 @@ class LinkGroup(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The network interface that gloo was given, or takes by itself; empty with NCCL, which chooses its own."""
     library_interface: str = ""
     """The one that gloo takes by itself: that of the address which the host's own name resolves to."""
+    variant: str = ""
+    """As in `CollectiveRate`."""
+    transports: tuple[str, ...] = ()
+    """What NCCL said that it passes data by, on any rank: P2P, SHM, NET/Socket, NET/IB."""
+    interfaces: tuple[str, ...] = ()
+    """The network interfaces that NCCL said it uses."""
+    in_network: bool = False
+    """Whether NCCL connected NVLink SHARP (NVLS): the switch sums."""
 
 
 class CollectiveRate(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +36,8 @@ class CollectiveRate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     backend: str
     ranks: int
     nodes: int = 1
+    variant: str = ""
+    """no-p2p (NCCL_P2P_DISABLE=1), no-nvls (NCCL_NVLS_ENABLE=0); empty: as it is."""
     bytes: int
     """Of the whole array of a rank; for reduce-scatter, all-gather and all-to-all that is the parts of all ranks."""
     us: float
@@ -36,6 +46,8 @@ class CollectiveRate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     bus_gb_s: float
     """The same by what a link carries: times 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter, all-gather and
     all-to-all, 1 for broadcast and reduce."""
+    in_network_gb_s: float = 0.0
+    """Where a switch takes part in the sum: times (n-1)/(n+1); else 0."""
     right: bool | Missing = NOT_ASKED
     runs: int = 0
     spread_percent: float = 0.0
@@ -68,3 +80,22 @@ class RankWait(Struct, frozen=True, kw_only=True, omit_defaults=True):
     work_ms: float
     collective_ms: float
     """In the all-reduce: long for a rank that waits for another, short for the one that is waited for."""
+
+
+class DdpRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A small transformer in training by DistributedDataParallel, and the same steps without sums of gradients."""
+
+    backend: str
+    ranks: int
+    nodes: int = 1
+    variant: str = ""
+    steps: int
+    batch: int
+    """Of each rank."""
+    parameters: int
+    seconds: float
+    """Of all steps, on the slowest rank."""
+    alone_seconds: float
+    """Of as many under `no_sync`: no gradient leaves its rank."""
+    right: bool | Missing = NOT_ASKED
+    """Whether all ranks had the same weights at the end."""

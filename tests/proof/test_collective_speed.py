@@ -31,7 +31,7 @@ from .proving import report as proved
 AGENT = str(PATIENT / "collective_speed.py")
 OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce")
 FLAGS: dict[str, Any] = {
-    "links": True, "nproc": None, "nodes": None, "quick": False, "full": False, "soak": None, "baseline": None,
+    "links": True, "nproc": None, "nodes": None, "quick": False, "full": False, "soak": None, "baseline": None, "ddp": False,
 }  # fmt: skip
 
 
@@ -71,7 +71,8 @@ def none_left(mark: Path) -> bool:
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_every_collective_over_gloo(with_torch: Path, count: int) -> None:
     found = by_torchrun(with_torch, count, "--seconds", "5", "--largest", str(1 << 17))
-    assert found.link_group is not None and (found.link_group.backend, found.link_group.ranks) == ("gloo", count)
+    (group,) = known(found.link_groups) or ()
+    assert (group.backend, group.ranks) == ("gloo", count)
     rates = known(found.collective_rates) or ()
     assert {r.operation for r in rates} == set(OPERATIONS)
     for r in rates:
@@ -87,17 +88,20 @@ def test_every_collective_over_gloo(with_torch: Path, count: int) -> None:
 
 @pytest.mark.torch_wheel
 def test_the_command_and_its_report(with_torch: Path, tmp_path: Path) -> None:
-    words = ["prove", "--links", "--device", "cpu", "--timeout", "20", "--python", str(with_torch)]
+    words = ["prove", "--links", "--ddp", "--device", "cpu", "--timeout", "25", "--python", str(with_torch)]
     found = proved(words, cwd=tmp_path)
     assert (found["exit_code"], found["findings"]) == (0, [])
     measured = found["snapshot"]["measured"]
-    assert (measured["level"], measured["link_group"]["ranks"]) == ("links", 2)
+    assert (measured["level"], measured["link_groups"][0]["ranks"]) == ("links", 2)
     assert {r["operation"] for r in measured["collective_rates"]} == set(OPERATIONS)
+    (run_,) = measured["ddp"]
+    assert run_["right"] is True and run_["steps"] >= 5 and run_["seconds"] > 0 < run_["alone_seconds"]
     assert "rates" not in measured and len(measured["torch"]) == 1
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps(found))
     text = run(["prove", "--from", str(saved)]).stdout
     assert "Links: gloo, 2 ranks" in text and "reduce-scatter" in text and "1 to 0" in text
+    assert "the links explain" in " ".join(text.split())
     markdown = run(["prove", "--from", str(saved), "--format", "markdown"]).stdout
     assert "Bus, GB/s" in markdown and "Who waits for whom" in markdown
 
@@ -152,7 +156,7 @@ def test_a_launcher_of_the_users_own(with_torch: Path, tmp_path: Path) -> None:
         children.append(subprocess.Popen(command(*words), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
     (quiet, errors), (report, _) = (child.communicate(timeout=100) for child in children)
     assert [child.returncode for child in children] == [0, 0], errors
-    assert quiet == b"" and json.loads(report)["snapshot"]["measured"]["link_group"]["ranks"] == 2
+    assert quiet == b"" and json.loads(report)["snapshot"]["measured"]["link_groups"][0]["ranks"] == 2
     assert json.loads(report)["snapshot"]["measured"]["collective_rates"][0]["right"] is True
 
 

@@ -68,7 +68,7 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
     all_sent = sent(nodes[0], 0) - before
     assert (second.returncode, second.stdout) == (0, ""), second.stderr
     measured = report["snapshot"]["measured"]
-    assert measured["link_group"] == {
+    assert measured["link_groups"][0] == {
         "backend": "gloo", "ranks": 2, "nodes": 2, "interface": "wire0", "library_interface": "lo",
     }  # fmt: skip
     assert [end for end in measured.get("ended", ()) if end.get("fault") != "skipped"] == []

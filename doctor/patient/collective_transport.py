@@ -1,0 +1,56 @@
+"""Part of the agent collective_speed: what NCCL writes of the ways that it chose (NCCL_DEBUG=INFO), in short."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Set
+
+_CHANNEL = re.compile(r"\bChannel \d+(?:/\d+)? : .{1,80}? via (P2P|SHM|NET)(?:/(Socket|IB|[A-Za-z]{2,20}))?")
+_SOCKET = re.compile(r"NET/Socket : Using (?:\[\d+\])?([A-Za-z0-9_.-]{1,15}):")
+_BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[\d+\])?([A-Za-z0-9_.-]{1,15}):")
+_MOST = 4 << 20
+
+
+def begin_log() -> str:
+    """Let NCCL write into a file of this process's own; empty where the user has it write elsewhere."""
+    if "NCCL_DEBUG" in os.environ or "NCCL_DEBUG_FILE" in os.environ:
+        return ""
+    number, path = tempfile.mkstemp(prefix="gpudoctor-nccl-")
+    os.close(number)
+    os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=path)
+    return path
+
+
+def end_log(path: str) -> Dict[str, Any]:
+    """What stands in it; the file is gone then."""
+    try:
+        with open(path, errors="replace") as stream:
+            return ways(stream.read(_MOST))
+    except OSError:
+        return {}
+    finally:
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
+
+
+def ways(text: str) -> Dict[str, Any]:
+    """transports (P2P, SHM, NET/Socket, NET/IB), interfaces of sockets, and whether a switch takes part in sums."""
+    transports: Set[str] = set()
+    interfaces: List[str] = []
+    for line in text.splitlines():
+        found = _CHANNEL.search(line)
+        if found:
+            kind, more = found.groups()
+            transports.add("%s/%s" % (kind, more) if kind == "NET" and more else kind)
+        for pattern in (_SOCKET, _BOOTSTRAP):
+            named = pattern.search(line)
+            if named and named.group(1) not in interfaces:
+                interfaces.append(named.group(1))
+    return {"transports": sorted(transports), "interfaces": interfaces, "in_network": "Connected NVLS tree" in text}

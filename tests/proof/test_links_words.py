@@ -1,0 +1,106 @@
+"""What `prove --links` says of GPUs: NCCL's own log, variants without peer-to-peer and NVLS, DDP with and without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from doctor.findings.measured_ddp import less_percent, links_percent, sent_mib
+from doctor.patient.collective_operations import bus_factor
+from doctor.patient.collective_transport import ways
+from doctor.proof.collectives import variants
+from doctor.proof.plan import Links, Plan
+from doctor.report.measured_links import ddp_words, variant_words
+from doctor.snapshot import CollectiveRate, DdpRun, LinkGroup, Measured
+
+PLAN = Plan(level="links", device="cuda", total_s=300.0, commands={})
+WITH = DdpRun(
+    backend="nccl", ranks=2, steps=200, batch=4, parameters=124_439_808, seconds=101.9003, alone_seconds=98.0,
+    right=True,
+)  # fmt: skip
+WITHOUT = DdpRun(
+    backend="nccl", ranks=2, steps=200, batch=4, parameters=124_439_808, seconds=131.4367, alone_seconds=98.0,
+    right=True, variant="no-p2p",
+)  # fmt: skip
+
+
+def test_what_nccl_writes_of_its_ways() -> None:
+    """Lines in the form that NCCL 2.10 to 2.27 write them with NCCL_DEBUG=INFO."""
+    p2p = "host:106:121 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\nhost:106:121 [0] NCCL INFO Connected NVLS tree"
+    assert ways(p2p) == {"transports": ["P2P"], "interfaces": [], "in_network": True}
+    old = "h:1:2 [0] NCCL INFO Channel 05 : 11[3000] -> 12[4] via SHM/direct/direct"
+    assert ways(old)["transports"] == ["SHM"] and ways(old)["in_network"] is False
+    net = (
+        "h:1:2 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>\n"
+        "h:1:2 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.4<0>\n"
+        "h:1:2 [0] NCCL INFO Channel 14/0 : 15[7] -> 0[0] [send] via NET/Socket/0\n"
+        "h:1:2 [0] NCCL INFO Channel 07/0 : 0[0] -> 2[0] [receive] via NET/IB/3/GDRDMA\n"
+        "h:1:2 [0] NCCL INFO NVLS multicast support is not available on dev 0\n"
+    )
+    found = ways(net)
+    assert found == {
+        "transports": ["NET/IB", "NET/Socket"], "interfaces": ["docker0", "eth0"], "in_network": False,
+    }  # fmt: skip
+    assert ways("") == {"transports": [], "interfaces": [], "in_network": False}
+
+
+def test_variants_are_those_that_would_differ() -> None:
+    def of(env: dict[str, str] | None = None, links: Links = Links(), **group: Any) -> list[str]:  # noqa: B008
+        return variants(PLAN, links, env or {}, [{"begin": "x"}, {"group": {"backend": "nccl", **group}}])
+
+    assert of(transports=["P2P"], in_network=True) == ["no-p2p", "no-nvls"]
+    assert of(transports=["P2P"]) == ["no-p2p"]
+    assert of(transports=["SHM"]) == [], "it goes without peer-to-peer already"
+    assert of({"NCCL_P2P_DISABLE": "1"}, transports=["P2P"]) == []
+    assert of(backend="gloo") == of(links=Links(nodes=("a", "b"))) == variants(PLAN, Links(), {}, []) == []
+
+
+def test_gpt2_by_ddp_on_two_titan_rtx_with_and_without_nvlink() -> None:
+    """worked-numbers: 101 s against 131 s is 23 % less time; the runtime times 'samples per second' is 200, the steps."""
+    assert round(less_percent(101, 131)) == 23
+    assert less_percent(WITH.seconds, WITHOUT.seconds) == pytest.approx(22.5, abs=0.05)
+    assert (round(WITH.steps / WITH.seconds, 3), round(WITHOUT.steps / WITHOUT.seconds, 3)) == (1.963, 1.522)
+    words = ddp_words(Measured(ddp=(WITHOUT, WITH)))
+    assert len(words) == 3 and words[0].startswith("DDP, 124 M parameters, 2 ranks, batch 4 each: 200 steps in 102 s")
+    assert "DDP without peer-to-peer (NCCL_P2P_DISABLE=1)" in words[1]
+    assert words[2].startswith("102 s against 131 s for 200 steps") and "22 % less time" in words[2]
+
+
+def test_what_the_links_explain() -> None:
+    assert links_percent(WITHOUT) == pytest.approx(25.4, abs=0.1)
+    assert sent_mib(WITH) == pytest.approx(4 * 124_439_808 / (1 << 20)), "two ranks send all gradients once"
+    fast = DdpRun(backend="gloo", ranks=2, steps=5, batch=4, parameters=1000, seconds=1.0, alone_seconds=1.1)
+    assert links_percent(fast) == 0, "noise is not a gain"
+    assert ddp_words(Measured()) == [] and len(ddp_words(Measured(ddp=(fast,)))) == 1
+
+
+@dataclass
+class At:
+    """A rate of an all-reduce over eight GPUs."""
+
+    variant: str
+    bus: float
+    size: int = 1 << 26
+
+    @property
+    def rate(self) -> CollectiveRate:
+        algorithm = self.bus / bus_factor("all_reduce", 8)
+        return CollectiveRate(
+            operation="all_reduce", backend="nccl", ranks=8, bytes=self.size, us=self.size / algorithm / 1e3,
+            algorithm_gb_s=algorithm, bus_gb_s=self.bus, variant=self.variant, right=True,
+            in_network_gb_s=0.0 if self.variant else algorithm * bus_factor("all_reduce", 8, True),
+        )  # fmt: skip
+
+
+def test_sums_inside_the_switch() -> None:
+    """nccl-tests: in-network (n-1)/(n+1), told only where NVLS is used."""
+    assert bus_factor("all_reduce", 8, True) == 7 / 9
+    rates = tuple(
+        At(*row).rate for row in (("", 470.0), ("no-nvls", 360.0), ("no-p2p", 22.0), ("no-p2p", 9.0, 1 << 20))
+    )
+    words = variant_words(Measured(link_groups=(LinkGroup(backend="nccl", ranks=8),), collective_rates=rates))
+    assert words[0].startswith("all-reduce of 64 MiB without peer-to-peer") and words[0].endswith("with it 470")
+    assert "without NVLS (NCCL_NVLS_ENABLE=0): 360 GB/s" in words[1]
+    assert words[2] == "all-reduce inside the switch (NVLS): 209 GB/s by (n-1)/(n+1)"
