@@ -27,6 +27,13 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train adapters of this rank on all layers.")
 @click.option("--base", type=click.Choice(TYPES[2:]), help="Type of the frozen weights (nf4 for QLoRA). Default: bf16.")
 @click.option("--kv-dtype", type=click.Choice(("fp32", "bf16", "fp8", "int8")), default="bf16", help="Default: bf16.")
+@click.option("--attention", type=click.Choice(("fused", "eager")),
+              help="Fused as FlashAttention, or eager: its scores are kept. Default: either, as a range.")  # fmt: skip
+@click.option("--meta-device", is_flag=True,
+              help="Count activations in one step on torch's meta device; no memory is taken.")  # fmt: skip
+@click.option("--model", "own_class", metavar="FILE:CLASS",
+              help="Count in a step of your class instead: made without arguments, it gets token ids.")  # fmt: skip
+@click.option("--python", "python_", metavar="PATH", help="The Python, or environment, that has torch for that.")
 @click.option("--rules", type=click.Choice(RULES), help="One school's bytes per parameter. Default: all of them.")
 @click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="The largest that fits.")
 @click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 _FEWEST, _MOST = 1e5, 1e16
+_SMALL = 1e8
 _INFERENCE_SHARE = 0.9
 """What vLLM takes of a GPU by default."""
 
@@ -69,6 +70,8 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         if flags["params"]:
             count = fewest = _count(flags["params"])
         dtype = model.dtype
+    elif flags["own_class"]:
+        shape, dtype, notes, name, count, fewest = typical(_SMALL), "", (), "", _SMALL, _SMALL  # the pass counts them
     else:
         count = fewest = _count(flags["params"])
         shape, dtype, notes = typical(count), "", ()
@@ -84,11 +87,23 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         base=flags["base"] or "",
         kv_dtype=flags["kv_dtype"],
         rule=flags["rules"] or "",
+        attention=flags["attention"] or "",
     )
     board = _board(m, flags)
+    work = replace(work, context=board.context)
+    if flags["meta_device"] or flags["own_class"]:
+        from .fit_counted import count_pass
+
+        passed = count_pass(flags, None if flags["own_class"] else shape, work)
+        work = replace(work, counted=passed.counted)
+        if flags["own_class"]:
+            count = fewest = float(passed.parameters)
+            name = f"{flags['own_class']}, as one step of it counts them"
+            if not flags["model"]:
+                shape = typical(count)
     share = flags["share"] or (_INFERENCE_SHARE if task == "inference" else 1.0)
     board = replace(board, memory=board.memory * share)
-    guessed = not flags["model"]
+    guessed = not flags["model"] and not flags["own_class"]
     return Question(
         shape=shape, count=count, fewest=fewest, name=name, work=work, board=board, share=share, notes=notes,
         guessed=guessed, solve=flags["solve"] or "",
@@ -98,7 +113,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
 def _refuse_contradictions(flags: dict[str, Any]) -> None:
     training, dtype = flags["task"] == "training", flags["dtype"]
     wrong = ""
-    if not flags["model"] and not flags["params"]:
+    if not flags["model"] and not flags["params"] and not flags["own_class"]:
         wrong = "say which model: a folder with its config.json, or --params 7B"
     elif flags["gpus"] and flags["from_"]:
         wrong = "--gpus and --from both name GPUs"
@@ -108,6 +123,10 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         wrong = "--dtype mixed is for a training"
     elif not training and (flags["lora"] or flags["checkpointing"] or flags["base"] or flags["rules"]):
         wrong = "--lora, --base, --checkpointing and --rules are for a training"
+    elif not training and (flags["attention"] or flags["meta_device"] or flags["own_class"]):
+        wrong = "--attention, --meta-device and --model are for a training"
+    elif flags["own_class"] and (flags["params"] or flags["meta_device"]):
+        wrong = "--model counts the parameters itself, on the meta device"
     elif flags["base"] and not flags["lora"]:
         wrong = "--base is the type of weights that --lora leaves as they are"
     elif flags["rules"] and dtype not in (None, "mixed"):

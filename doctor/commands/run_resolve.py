@@ -106,7 +106,7 @@ def looked_at(flags: dict[str, Any]) -> Snapshot:
 
     look = {
         "no_import": True,
-        "python_": None,
+        "python_": flags.get("python_"),
         "root": None,
         "replay": None,
         "from_": None,

@@ -36,6 +36,8 @@ class Board(Struct, frozen=True, kw_only=True):
     pcie_gb_s: float = 0.0
     pairs_only: bool = False
     """NVLink joins two boards at most."""
+    context: float = 0.0
+    """Bytes of the CUDA context as a training step of `prove` found them; 0: not measured."""
 
     @property
     def link_gb_s(self) -> float:
@@ -97,7 +99,12 @@ def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:
         name = known(gpu.name) or "GPU"
         found.setdefault(name, []).append(free * (1 << 20))
         ids[name] = match.rows[0].id if match.rows else ""
-    kinds = [Board(name=name.removeprefix("NVIDIA "), count=len(f), memory=min(f)) for name, f in found.items()]
+    steps = known(s.measured.training) or () if s.measured is not None else ()
+    context = max((known(step.context_mib) or 0.0 for step in steps), default=0.0) * (1 << 20)
+    kinds = [
+        Board(name=name.removeprefix("NVIDIA "), count=len(f), memory=min(f), context=context if len(found) == 1 else 0)
+        for name, f in found.items()
+    ]
     return [_linked(m, ids[name], board) for name, board in zip(found, kinds, strict=True)]
 
 

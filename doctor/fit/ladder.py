@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .cards import Board
-from .memory import STATES, Estimate, Part, Work, activations, adapters, beside, estimate
+from .memory import ROOTS, STATES, Estimate, Part, Work, activations, adapters, beside, estimate
 from .shape import Shape
 
 _NODE = 8
@@ -65,17 +65,20 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     if work.optimizer == "adamw":
         eight = replace(small, optimizer="adamw-8bit")
         yield Rung("8-bit optimizer", estimate(shape, count, eight), reduce, link, "states of AdamW in 8 bits")
-    moved = _without(estimate(shape, count, small), "optimizer", "master", "master gradients")
-    yield Rung("offload", moved, 2 * gradients, board.pcie_gb_s, "optimizer and fp32 copies in the host's memory")
+    moved = _without(estimate(shape, count, small), "optimizer", "master", "master gradients", ROOTS)
+    offload = Rung("offload", moved, 2 * gradients, board.pcie_gb_s, "optimizer and fp32 copies in the host's memory")
     if n == 1:
+        yield offload
         return
     whole = estimate(shape, count, small)
+    states = "optimizer", "master", ROOTS
     for stage, names, factor, words in (
-        ("ZeRO 1", ("optimizer", "master"), 1.0, "optimizer states"),
-        ("ZeRO 2", ("optimizer", "master", "gradients", "master gradients"), 1.0, "optimizer states and gradients"),
-        ("ZeRO 3 / FSDP", STATES, 1.5, "weights, gradients and optimizer states"),
+        ("ZeRO 1", states, 1.0, "optimizer states"),
+        ("ZeRO 2", (*states, "gradients", "master gradients"), 1.0, "optimizer states and gradients"),
+        ("ZeRO 3 / FSDP", (*STATES, ROOTS), 1.5, "weights, gradients and optimizer states"),
     ):
         yield Rung(stage, _split(whole, names, n), factor * reduce, link, f"{words} split over {n} GPUs")
+    yield offload
     width = min(n, _NODE)
     while width > 1 and shape.heads % width:
         width -= 1
@@ -84,13 +87,13 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
         sent = 4 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
         words = f"each matrix over {width} GPUs"
         yield Rung(f"tensor parallel {width}", estimate(shape, count, small, width), sent, link, words)
-        both = _split(estimate(shape, count, small, width), STATES, n // width)
+        both = _split(estimate(shape, count, small, width), (*STATES, ROOTS), n // width)
         if n // width > 1:
             more = 1.5 * 2 * (n // width - 1) / (n // width) * gradients / width
             words = f"each matrix over {width} GPUs, all states over {n // width} groups"
             yield Rung(f"tensor parallel {width} and ZeRO 3", both, sent + more, link, words)
     stages = min(n, shape.layers)
-    held = beside(_shared(shape, count, small, stages), _states(whole, stages))
+    held = beside(_shared(shape, count, small, stages), _states(whole, stages), measured=small.context)
     words = f"{stages} stages; idle while it fills"
     yield Rung(f"pipeline {stages}", held, 2 * 2 * tokens * shape.hidden, link, words)
     if shape.experts:
@@ -98,7 +101,7 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
         part = _experts(shape)
         share = (1 - part) + part / ways
         sent = 4 * tokens * shape.hidden * 2 * max(1, shape.active_experts) * shape.layers * (ways - 1) / ways
-        held = _split(whole, STATES, 1 / share)
+        held = _split(whole, (*STATES, ROOTS), 1 / share)
         yield Rung(f"expert parallel {ways}", held, sent + reduce, link, f"experts over {ways} GPUs")
 
 

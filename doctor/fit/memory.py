@@ -11,12 +11,24 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .rules import Rule, rules, size_of, states
 from .shape import Shape
 
 GIB, MIB = 1 << 30, 1 << 20
 Task: TypeAlias = Literal["training", "inference"]
+
+
+class Counted(Struct, frozen=True):
+    """Bytes of activations and logits of one sequence, from a pass on torch's meta device: low and high.
+
+    plain: all are kept; spared: with checkpointing; sequence: tokens.
+    """
+
+    sequence: int
+    plain: tuple[float, float]
+    spared: tuple[float, float]
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -36,6 +48,11 @@ class Work(Struct, frozen=True, kw_only=True):
     kv_dtype: str = "bf16"
     rule: str = ""
     """Name of the one rule table; '': all of them."""
+    attention: str = ""
+    """eager (its scores are kept) or fused (FlashAttention); '': either."""
+    counted: Counted | None = None
+    context: float = 0.0
+    """Bytes that the CUDA context was measured to take; 0: not measured."""
 
 
 class Part(Struct, frozen=True):
@@ -55,9 +72,16 @@ class Estimate(Struct, frozen=True):
     """Of the parts in `STATES` together: whole rule tables disagree less than their parts do."""
 
     @property
+    def shared(self) -> float:
+        """Bytes that gradients and activations may save: where gradients are freed after each step, these come as those
+        go."""
+        parts = {part.name: part.low for part in self.parts}
+        return min(parts.get("gradients", 0.0), parts.get("activations", 0.0))
+
+    @property
     def low(self) -> float:
         """Bytes."""
-        return self.states[0] + sum(part.low for part in self.parts if part.name not in STATES)
+        return self.states[0] + sum(part.low for part in self.parts if part.name not in STATES) - self.shared
 
     @property
     def high(self) -> float:
@@ -65,9 +89,11 @@ class Estimate(Struct, frozen=True):
         return self.states[1] + sum(part.high for part in self.parts if part.name not in STATES)
 
 
-_MOVING = ("gradients", "activations", "logits")
+_MOVING = ("activations", "logits")
 """What is made and freed in every step."""
 STATES = ("weights", "gradients", "master", "master gradients", "optimizer")
+ROOTS = "optimizer step"
+"""What torch's AdamW takes while it steps (docs.pytorch.org: torch.optim, foreach), beyond the activations' room."""
 
 
 def estimate(shape: Shape, count: float, work: Work, parts: float = 1.0) -> Estimate:
@@ -77,18 +103,19 @@ def estimate(shape: Shape, count: float, work: Work, parts: float = 1.0) -> Esti
         states = held[0].low, held[0].high
     else:
         held, states = _training(shape, count, work)
-    return beside(held, states, parts)
+    return beside(held, states, parts, work.context)
 
 
-def beside(held: Sequence[Part], states: tuple[float, float], parts: float = 1.0) -> Estimate:
-    """These parts, shared by `parts` GPUs, with what each process takes beside them."""
+def beside(held: Sequence[Part], states: tuple[float, float], parts: float = 1.0, measured: float = 0.0) -> Estimate:
+    """These parts, shared by `parts` GPUs, with what each process takes beside them; measured: bytes of its context."""
     shared = [Part(p.name, p.low / parts, p.high / parts, p.note) for p in held if p.high]
     moving = [p for p in shared if p.name in _MOVING]
     slack, workspace, context = rules().fragmentation_percent, rules().workspace_mib, rules().context_mib
+    least, most = (context.low * MIB, context.high * MIB) if not measured else (measured, measured)
     own = (
         Part("fragmentation", *(sum(getattr(p, e) for p in moving) * getattr(slack, e) / 100 for e in ("low", "high"))),
         Part("workspace", workspace.low * MIB, workspace.high * MIB),
-        Part("CUDA context", context.low * MIB, context.high * MIB),
+        Part("CUDA context", least, most, "as measured" if measured else ""),
     )
     return Estimate((*shared, *own), (states[0] / parts, states[1] / parts))
 
@@ -111,7 +138,13 @@ def _training(shape: Shape, count: float, work: Work) -> tuple[list[Part], tuple
         span = f"{min(each):g} to {max(each):g}" if min(each) != max(each) else f"{each[0]:g}"
         found.append(Part(name, trained * min(each), trained * max(each), f"{span} bytes each"))
     sums = [trained * sum(per_parameter(rule, work).values()) for rule in chosen(work)]
-    return [*found, *activations(shape, work)], (min(sums), max(sums))
+    moving = activations(shape, work)
+    found += moving
+    if work.optimizer == "adamw":
+        # torch's AdamW takes all square roots at once, when the activations are gone; a fused one does not.
+        roots = trained * (4 if work.dtype in ("mixed", "fp32") else 2) - sum(part.high for part in moving)
+        found.append(Part(ROOTS, 0.0, max(0.0, roots), "unless fused"))
+    return found, (min(sums), max(sums))
 
 
 _LINEAR_ALONE = ("fp8", "int8", "int4", "nf4", "awq", "gptq")
@@ -148,9 +181,15 @@ def adapters(shape: Shape, rank: int) -> int:
 
 def activations(shape: Shape, work: Work) -> list[Part]:
     """What the backward pass needs: of all layers, or with checkpointing their inputs and one layer."""
+    if work.counted is not None:
+        return [_counted(shape, work, work.counted)]
     size = 4 if work.dtype == "fp32" else 2
     tokens = work.sequence * work.batch
-    low, high = (tokens * of_layer(shape, work.sequence, size, flash) for flash in (True, False))
+    ways = {"eager": (False, False), "fused": (True, True)}.get(work.attention, (True, False))
+    mixed = work.dtype == "mixed"
+    low = tokens * of_layer(shape, work.sequence, size, ways[0])
+    high = tokens * of_layer(shape, work.sequence, size, ways[1], mixed)
+    layer = low, high
     if work.checkpointing:
         kept = tokens * shape.hidden * size * shape.layers
         low, high = kept + low, kept + high
@@ -159,19 +198,45 @@ def activations(shape: Shape, work: Work) -> list[Part]:
     rows = [Part("activations", low, high, "checkpointed" if work.checkpointing else "")]
     if shape.head:
         logits = tokens * shape.vocab
-        rows.append(Part("logits", logits * (size + 4), logits * (2 * size + 8), f"over {shape.vocab} tokens"))
+        least, most = float(logits * (8 + size)), float(logits * (12 + size))
+        if work.checkpointing:  # they are gone when the first layer is computed again
+            least, most = max(0.0, least - layer[0]), max(0.0, most - layer[1])
+        rows.append(Part("logits", least, most, f"over {shape.vocab} tokens"))
     return rows
 
 
-def of_layer(shape: Shape, sequence: int, size: int, flash: bool = False) -> float:
-    """Bytes per token that one layer keeps for the backward pass; `size`: bytes of an element."""
+def _counted(shape: Shape, work: Work, counted: Counted) -> Part:
+    """As the pass gave it for its own length; another length by the closed form's proportion."""
+    ends = counted.spared if work.checkpointing else counted.plain
+    if work.sequence != counted.sequence:
+        forms = []
+        for length in (work.sequence, counted.sequence):
+            form = activations(shape, replace(work, counted=None, sequence=length, batch=1))
+            forms.append((sum(part.low for part in form), sum(part.high for part in form)))
+        ends = ends[0] * forms[0][0] / forms[1][0], ends[1] * forms[0][1] / forms[1][1]
+    note = "counted on the meta device" + (", checkpointed" if work.checkpointing else "")
+    return Part("activations", work.batch * ends[0], work.batch * ends[1], note)
+
+
+def of_layer(shape: Shape, sequence: int, size: int, flash: bool = False, autocast: bool = False) -> float:
+    """Bytes per token that one layer keeps for the backward pass; `size`: bytes of an element.
+
+    autocast: norms and softmax are in single precision, written out in steps, and each product has a half copy of what
+    it takes, as torch's autocast makes them.
+    """
     s, mask = shape, int(shape.dropout)
     width = (s.expert_ffn or s.ffn) * max(1, s.active_experts) + s.shared_ffn
-    norms = 2 * s.hidden * size
-    attention = (s.hidden + s.query + 2 * s.key + s.query) * size + mask * s.hidden
-    scores = s.heads * 4 if flash else s.heads * sequence * (size + mask * (size + 1))
+    keys = s.query if autocast and not flash else s.key  # repeated for each head where attention is written out
+    if autocast:
+        norms = 2 * s.hidden * (4 if s.bias or flash else 8)
+        inputs = 2 * s.hidden * (3 + (2 if s.gated else 1))
+    else:
+        norms, inputs = 2 * s.hidden * size, 2 * s.hidden * size
+    attention = (2 * s.query + 2 * keys) * size + mask * s.hidden
+    row = size + mask * (size + 1) if not autocast else 6 + mask
+    scores = s.heads * 4 if flash else s.heads * sequence * row
     middle = (4 if s.gated else 2) * width * size
-    return norms + attention + scores + s.hidden * size + middle + mask * s.hidden
+    return norms + inputs + attention + scores + middle + mask * s.hidden
 
 
 def kv_bytes(shape: Shape, kv_dtype: str) -> float:

@@ -24,6 +24,8 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
     rows += [line(Span("Memory of one GPU that holds everything", "bold"))]
     for part in found.whole.parts:
         rows.append(_row(_TITLES.get(part.name, part.name), _range(part.low, part.high), part.note))
+    if found.whole.shared:
+        rows.append(_row("freed gradients save", f"-{_gib(found.whole.shared)} to 0", "they come as activations go"))
     rows.append(_row("together", _range(found.whole.low, found.whole.high), _schools(q)))
     if len(found.rungs) > 1:
         rows += [BLANK, line(Span("Ways, the plainest first", "bold")), _way("", "each GPU", "sent", "time", "")]
