@@ -90,6 +90,13 @@ def test_what_image_prints(folder: Path) -> None:
     assert done.returncode == 1 and done.stdout == printed
 
 
+def test_what_fit_prints_begins_so(folder: Path) -> None:
+    (text,) = blocks("fit")
+    command, _, printed = text.removeprefix("$ ").partition("\n")
+    done = _run(command, folder)
+    assert done.returncode == 0 and done.stdout.startswith(printed)
+
+
 def test_marks_are_found() -> None:
     assert len(examples()) >= 15
     assert len(blocks("run: install")) == len(blocks("run: test")) == len(blocks("sample")) == 1
