@@ -81,6 +81,8 @@ ALSO = {
             "collective_lines",
             "collective_speed",
             "torch_speed",
+            "fit_pass",
+            "fit_model",
             "training_speed",
             "training_sweep",
         )

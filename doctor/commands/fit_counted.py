@@ -39,7 +39,7 @@ def count_pass(flags: dict[str, Any], shape: Shape | None, work: Work) -> Pass:
         "shape": None if file else to_builtins(shape), "file": file, "class": name, "runs": runs,
         "batch": work.batch if file else 1, "sequence": work.sequence,
     }  # fmt: skip
-    found = _asked(flags, question)
+    found = _answered(flags, question)
     each = [_activations(run) / question["batch"] for run in found]
     plain = min(each[:2]), max(each[:2])
     spared = plain if file else (min(each[2:]), max(each[2:]))
@@ -65,7 +65,7 @@ def _own_class(text: str) -> tuple[str, str]:
     return str(path.resolve()), name
 
 
-def _asked(flags: dict[str, Any], question: dict[str, Any]) -> list[dict[str, Any]]:
+def _answered(flags: dict[str, Any], question: dict[str, Any]) -> list[dict[str, Any]]:
     from ..probes.commands import torch_command
     from ..targets.process import start_agent, wait_agents
     from .run_resolve import looked_at

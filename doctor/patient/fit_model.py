@@ -90,8 +90,8 @@ class Transformer:
         functional = torch.nn.functional
         x = functional.embedding(ids, self.embeddings[0])
         for table in self.embeddings[1:]:
-            place = torch.zeros(sequence, dtype=torch.long, device=self.device)
-            x = x + functional.embedding(place, table)
+            at = torch.zeros(sequence, dtype=torch.long, device=self.device)
+            x = x + functional.embedding(at, table)
         x = self.dropped(x)
         for layer in self.layers:
             if checkpointing:
