@@ -1,7 +1,8 @@
 """GPUs that work alone cannot pass data to each other.
 
 What is wrong: a copy between two GPUs, or one small all-reduce over all of them, hung or failed, or the all-reduce gave
-wrong values. A copy that brings other bytes is `gpu-wrong-results`.
+wrong values; or the ranks of `prove --links` did not come to their end, or got wrong data. A copy between two GPUs
+that brings other bytes is `gpu-wrong-results`.
 
 How it shows: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
 losses are wrong.
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.where import container_kind
-from ..snapshot import Snapshot, known
+from ..snapshot import Measured, Snapshot, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
 from ._readings import limit
@@ -55,10 +56,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     pairs, ring = known(found_by.pairs) or (), found_by.collective
     bad = [pair for pair in pairs if known(pair.right) is not False and pair.fault not in (None, *PROVES_NOTHING)]
     ring_bad = ring and (known(ring.right) is False or ring.fault not in (None, *PROVES_NOTHING))
+    ranks = list(_of_ranks(found_by))
+    yield from ranks
     if not bad and not ring_bad:
+        if ranks:
+            return
         if any(known(pair.right) is False for pair in pairs):
             raise Skip("data arrived damaged, which another finding tells")
-        if not any(known(pair.right) for pair in pairs) and not (ring and known(ring.right)):
+        sound = any(known(pair.right) for pair in pairs) or any(known(one.right) for one in known(found_by.sends) or ())
+        if not sound and not (ring and known(ring.right)):
             raise Skip("no data was passed between GPUs")
         return
     # GPUs that torch did not prove right take no part in it.
@@ -94,6 +100,43 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=(*_more_shm(s), *_of_nccl(s)) if small else _of_nccl(s),
             downstream_of=causes,
         )
+
+
+def _of_ranks(m: Measured) -> Findings:
+    """What went wrong between the ranks of `prove --links`."""
+    backend = next((group.backend for group in known(m.link_groups) or ()), "")
+    name = _NAMES.get(backend, backend)
+    wrong = [rate.operation for rate in known(m.collective_rates) or () if known(rate.right) is False]
+    wrong += [f"rank {one.source} to {one.target}" for one in known(m.sends) or () if known(one.right) is False]
+    wrong += ["DDP"] if any(known(run.right) is False for run in known(m.ddp) or ()) else []
+    if wrong:
+        yield CHECK.fail(
+            f"Data between ranks arrives wrong over {name}",
+            f"Wrong: {', '.join(dict.fromkeys(wrong))}.",
+            facts={"backend": backend, "wrong": list(dict.fromkeys(wrong))},
+            subject="ranks",
+            fixes=_links_again(backend),
+        )
+    ended = [end for end in m.ended if end.agent == "collective_speed" and end.fault not in PROVES_NOTHING]
+    if ended and not wrong:
+        first = ended[0]
+        how = _FAULT.get(first.fault, "fails")
+        where = f", {first.device}" if first.device.startswith("rank") else ""
+        yield CHECK.fail(
+            f"Passing data between ranks{f' over {name}' if name else ''} {how} ({first.step}{where})",
+            _sentence(first.detail),
+            facts={"backend": backend, "fault": first.fault, "step": first.step},
+            subject="ranks",
+            fixes=_links_again(backend),
+        )
+
+
+def _links_again(backend: str) -> tuple[Fix, ...]:
+    from ..fixes.speed import here
+
+    words = "With several nodes: every one must be started within two minutes, and reach the first one's port."
+    log = "TORCH_DISTRIBUTED_DEBUG=DETAIL " + ("NCCL_DEBUG=INFO " if backend == "nccl" else "")
+    return (here("links-again-with-log", "Measure again with more words", words, f"{log}gpudoctor prove --links"),)
 
 
 _FAULT = {"hang": "does not come to an end", "crash": "kills its process", "failed": "fails", "skipped": "was left out"}

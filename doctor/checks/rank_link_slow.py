@@ -1,0 +1,67 @@
+"""Messages between two ranks are far slower than between the others.
+
+What is wrong: what one rank sends another passes at less than 60 % of the median of the pairs that are alike: those of
+one node, or those of different nodes.
+
+How it shows: every collective is as slow as its slowest link, so one such pair holds up the whole training.
+
+Why it happens: an NVLink that is down between two GPUs, a pair that goes through the processors, a network port or
+cable that came up at a lower rate, a busy switch.
+
+How to fix it: `gpudoctor topo` says what joins the two; between nodes, compare the rate of their network ports
+(`ethtool`, `ibstat`).
+
+There is no range to hold it against; so it is a warning, and judged with NCCL alone, where four pairs or more were
+measured. Where half of the pairs are slow, that is how the machine is built.
+
+Source: messages between each two ranks in `gpudoctor prove --links`.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..snapshot import Snapshot, known
+from ..snapshot.siblings import below_siblings
+from ._measured import measured
+
+CHECK = Check(
+    __name__,
+    title="Messages between two ranks are slow",
+    sound="Messages between ranks are alike",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "multi-gpu", "network", "speed"),
+    downstream_of=("gpu-link-slow", "nvlink-inactive", "nvlink-fabric-unhealthy", "fabric-manager-not-running"),
+)
+_SHARE, _LEAST = 0.6, 4
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """One finding for the slow pairs of one node, one for those between nodes."""
+    from ..fixes.speed import here
+
+    found = measured(s)
+    sends = known(found.sends) or ()
+    if not sends or not any(group.backend == "nccl" for group in known(found.link_groups) or ()):
+        raise Skip("no messages between GPUs were timed: gpudoctor prove --links")
+    for same in (True, False):
+        alike = {f"{one.source} to {one.target}": one.gb_s for one in sends if one.same_node is same and one.gb_s > 0}
+        slow = below_siblings(alike, _SHARE)
+        if len(alike) < _LEAST or not slow or 2 * len(slow) >= len(alike):
+            continue
+        worst = min(slow, key=lambda name: alike[name] / slow[name])
+        others = f" and {len(slow) - 1} other pair{'s' * (len(slow) > 2)}" if len(slow) > 1 else ""
+        yield CHECK.warn(
+            f"Rank {worst}{others}: {alike[worst]:.3g} GB/s, the others {slow[worst]:.3g}",
+            f"All of them are pairs {'of one node' if same else 'of different nodes'}.",
+            facts={"pairs": sorted(slow), "gb_s": alike[worst], "others_gb_s": slow[worst], "same_node": same},
+            subject=worst,
+            fixes=(
+                here(
+                    "links-again",
+                    "See what joins the two, and measure again",
+                    "A measurement that another program disturbed looks the same.",
+                    "gpudoctor prove --links",
+                ),
+            ),
+        )

@@ -1,0 +1,77 @@
+"""All ranks of a training wait for one that is slower.
+
+What is wrong: in a loop of the same work on every GPU and an all-reduce, one rank takes more than 1.3 times the median
+of the others for its work. All others spend that time in the all-reduce.
+
+How it shows: steps on several GPUs take longer than on one, though the links are fast; a profile shows long
+all-reduces on all ranks but one. NCCL is not slow then, it waits.
+
+Why it happens: a GPU that throttles or that another program uses, a process on the wrong cores, a node with slower
+GPUs.
+
+How to fix it: `gpudoctor prove --quick` measures each GPU beside its siblings, and says what holds it back.
+
+Judged on GPUs alone: on the CPU the ranks share the cores, and one always waits for another.
+
+Source: 20 steps of products and an all-reduce on each rank in `gpudoctor prove --links`.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..snapshot import Snapshot, known
+from ..snapshot.siblings import below_siblings
+from ._measured import measured
+
+CHECK = Check(
+    __name__,
+    title="One rank lets the others wait",
+    sound="All ranks take the same time for the same work",
+    severity="warning",
+    layer="speed",
+    tags=("measured", "multi-gpu", "speed"),
+    downstream_of=(
+        "gpu-slower-than-siblings",
+        "gpu-power-or-thermal-limited",
+        "thermally-throttled",
+        "gpu-memory-in-use",
+    ),
+)
+_SHARE = 1 / 1.3
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Warns for each rank whose work takes far longer than that of the others, where these wait for it."""
+    from ..fixes.speed import here
+
+    waits = known(measured(s).rank_waits)
+    if waits is None:
+        raise Skip("nobody measured who waits: gpudoctor prove --links")
+    waits = tuple(wait for wait in waits if wait.device.startswith("cuda") and wait.work_ms > 0)
+    if len(waits) < 2:
+        raise Skip("fewer than two ranks on GPUs")
+    slow = below_siblings({str(wait.rank): 1 / wait.work_ms for wait in waits}, _SHARE)
+    if 2 * len(slow) >= len(waits) and len(waits) > 2:
+        return
+    for wait in waits:
+        others = sorted(other.collective_ms for other in waits if other.rank != wait.rank)
+        if str(wait.rank) not in slow or wait.collective_ms >= others[len(others) // 2]:
+            continue
+        usual = 1 / slow[str(wait.rank)]
+        node = f" of node {wait.node}" if any(other.node for other in waits) else ""
+        yield CHECK.warn(
+            f"Rank {wait.rank} ({wait.device}{node}) lets the other {len(waits) - 1} wait",
+            f"The same work takes {wait.work_ms:.1f} ms there and {usual:.1f} ms on the others, which spend "
+            f"{others[len(others) // 2]:.1f} ms of each step in the all-reduce.",
+            facts={"rank": wait.rank, "node": wait.node, "work_ms": wait.work_ms, "others_ms": round(usual, 3)},
+            subject=f"rank {wait.rank}",
+            fixes=(
+                here(
+                    "measure-that-gpu",
+                    "Measure each GPU of that node alone",
+                    "It shows whether the GPU is slower than its siblings, and whether heat, power or another program "
+                    "holds it back.",
+                    "gpudoctor prove --quick",
+                ),
+            ),
+        )

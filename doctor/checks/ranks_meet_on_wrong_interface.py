@@ -1,0 +1,69 @@
+"""Ranks on several nodes would meet over an interface that leads to no other node.
+
+What is wrong: without being told, gloo binds to the address that the host's own name resolves to, and NCCL to the first
+interface that looks usable. Here that is the loopback, or a bridge of Docker or libvirt.
+
+How it shows: a training over several nodes hangs at its start, `Connection refused`, `Connect timeout`, or gloo's
+`connectFullMesh failed` with 127.0.0.1 in it.
+
+Why it happens: /etc/hosts names this host as 127.0.1.1 (Debian's default) or 127.0.0.1; docker0 or virbr0 exist on
+every node with the same address.
+
+How to fix it: name the interface that leads to the other nodes in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.
+
+Judged over several nodes alone. `prove --links` itself chose the interface of the address in `--nodes` for gloo.
+
+Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
+NCCL_SOCKET_IFNAME.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..snapshot import Snapshot, known
+from ._measured import measured
+
+CHECK = Check(
+    __name__,
+    title="Ranks would meet over the wrong network interface",
+    sound="Ranks meet over an interface that leads to the other nodes",
+    severity="warning",
+    layer="libraries",
+    tags=("measured", "multi-gpu", "network"),
+)
+_LEADS_NOWHERE = re.compile(r"lo\d*|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+|cni\d+|podman\d+|veth[0-9a-f]{7}")
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Warns where what a library takes by itself is a loopback or a bridge."""
+    from ..fixes.speed import here
+
+    groups = [group for group in known(measured(s).link_groups) or () if group.nodes > 1 and not group.variant]
+    if not groups:
+        raise Skip("no links between nodes were measured: gpudoctor prove --links --nodes")
+    for group in groups:
+        variable = "NCCL_SOCKET_IFNAME" if group.backend == "nccl" else "GLOO_SOCKET_IFNAME"
+        if known(s.host.env(variable)):
+            continue
+        taken = group.interfaces if group.backend == "nccl" else (group.library_interface,)
+        wrong = [name for name in taken if _LEADS_NOWHERE.fullmatch(name)]
+        if not wrong:
+            continue
+        right = group.interface if group.interface not in (*wrong, "") else ""
+        name = "NCCL" if group.backend == "nccl" else group.backend
+        yield CHECK.warn(
+            f"{name} takes {', '.join(wrong)} by itself, which leads to no other node",
+            f"The nodes were reached over {right}." if right else "",
+            facts={"interfaces": wrong, "right": right},
+            subject=group.backend,
+            fixes=(
+                here(
+                    "name-interface",
+                    "Name the interface that leads to the other nodes",
+                    "On every node, with its own name for it (ip route get ADDRESS shows it).",
+                    f"export {variable}={right or 'eth0'}",
+                ),
+            ),
+        )

@@ -1,0 +1,141 @@
+"""What `prove --links` finds: wrong data, ranks that fail or wait, slow pairs, host memory, the wrong interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from doctor.snapshot import (
+    CollectiveRate,
+    EnvVar,
+    GpuPair,
+    LinkGroup,
+    Missing,
+    RankWait,
+    SendRate,
+    Snapshot,
+    StepEnd,
+)
+
+from ..judging import ids, run
+from ..proof.stories import assert_every_fix_is_looked_at_again, machine, proven
+from ..rows import for_each
+
+IDS = (
+    "collective-failed", "rank-waits-for-another", "rank-link-slow", "nccl-uses-host-memory",
+    "ranks-meet-on-wrong-interface",
+)  # fmt: skip
+RATE = CollectiveRate(
+    operation="all_reduce", backend="nccl", ranks=4, bytes=1 << 26, us=300.0, algorithm_gb_s=223.0, bus_gb_s=335.0,
+    right=True,
+)  # fmt: skip
+SENDS = tuple(
+    SendRate(source=a, target=b, gb_s=300.0 + a, latency_us=9.0, right=True)
+    for a in range(4)
+    for b in range(4)
+    if a != b
+)
+WAITS = tuple(RankWait(rank=n, device=f"cuda:{n}", work_ms=2.0, collective_ms=0.2) for n in range(4))
+
+
+def linked(group: dict[str, Any] | None = None, **measured: Any) -> Snapshot:
+    """A sound machine whose links were measured."""
+    about = {"backend": "nccl", "ranks": 4, "transports": ("P2P",), **(group or {})}
+    rows = {"collective_rates": (RATE,), "sends": SENDS, "rank_waits": WAITS, **measured}
+    return proven("h100", link_groups=(LinkGroup(**about),), **rows)
+
+
+def on_cpu(**group: Any) -> Snapshot:
+    """The same on the CPU: slow pairs, a rank that waits."""
+    waits = (replace(WAITS[0], device="cpu", work_ms=9.0), *(replace(w, device="cpu") for w in WAITS[1:]))
+    sends = (replace(SENDS[0], gb_s=1.0), *SENDS[1:])
+    about = {"backend": "gloo", "transports": (), "interface": "lo", "library_interface": "lo", **group}
+    return linked(about, rank_waits=waits, sends=sends)
+
+
+def one(check: str, s: Snapshot, **facts: Any) -> Any:
+    """The finding of this check, which is the only one of all links."""
+    assert [name for name in ids(s) if name in IDS] == [check]
+    (finding,) = run(check, s)[2]
+    assert {name: finding.facts[name] for name in facts} == facts
+    assert_every_fix_is_looked_at_again(s, finding)
+    return finding
+
+
+def test_sound_links_find_nothing() -> None:
+    assert not set(ids(linked())) & set(IDS)
+    assert not set(ids(on_cpu())) & set(IDS), "on the CPU ranks share cores and memory"
+    assert [run(name, linked())[0] for name in IDS] == ["pass"] * 4 + ["skipped"]
+    assert {run(name, machine("h100"))[0] for name in IDS} == {"skipped"}
+    asked_again = linked().replace({"measured.level": Missing("recheck")})
+    assert {run(name, asked_again)[0] for name in IDS} == {"unknown"}
+
+
+@for_each(
+    ("measured", "words"),
+    [
+        ({"collective_rates": (replace(RATE, right=False),)}, "arrives wrong over NCCL"),
+        ({"sends": (replace(SENDS[0], right=False), *SENDS[1:])}, "arrives wrong over NCCL"),
+        (
+            {"ended": (StepEnd(agent="collective_speed", step="all_reduce of 8 MiB", fault="hang"),)},
+            "all_reduce of 8 MiB",
+        ),
+        (
+            {"ended": (StepEnd(agent="collective_speed", step="start", device="rank 1", detail="boom"),), "sends": ()},
+            "over NCCL fails (start, rank 1)",
+        ),
+    ],
+)
+def test_ranks_that_do_not_reach_each_other_fail(measured: dict[str, Any], words: str) -> None:
+    finding = one("collective-failed", linked(**measured))
+    assert words in finding.title and finding.status == "fail"
+
+
+def test_a_step_that_was_left_out_is_no_failure() -> None:
+    end = StepEnd(agent="collective_speed", step="send", fault="skipped", detail="no time")
+    assert not set(ids(linked(ended=(end,)))) & set(IDS)
+
+
+def test_one_rank_lets_the_others_wait() -> None:
+    late = replace(WAITS[2], work_ms=3.1, collective_ms=0.05)
+    others = [replace(wait, collective_ms=1.3) for wait in WAITS]
+    finding = one("rank-waits-for-another", linked(rank_waits=(*others[:2], late, others[3])), rank=2, others_ms=2.0)
+    assert finding.status == "warn" and "3.1 ms there and 2.0 ms on the others" in finding.detail
+    alone = replace(late, collective_ms=2.0)  # slow at work, but nobody waits for it
+    assert not set(ids(linked(rank_waits=(*others[:2], alone, others[3])))) & set(IDS)
+
+
+def test_one_pair_of_ranks_is_slow() -> None:
+    finding = one("rank-link-slow", linked(sends=(replace(SENDS[0], gb_s=11.0), *SENDS[1:])), pairs=["0 to 1"])
+    assert "Rank 0 to 1: 11 GB/s, the others 30" in finding.title
+    half = tuple(replace(send, gb_s=11.0) if send.source < 2 else send for send in SENDS)
+    assert not set(ids(linked(sends=half))) & set(IDS), "so the machine is built"
+    between = tuple(replace(send, gb_s=11.0, same_node=False) for send in SENDS[:6])
+    assert not set(ids(linked(sends=(*between, *SENDS[6:])))) & set(IDS), "nodes are no slow pair of one node"
+
+
+def test_host_memory_in_the_way() -> None:
+    shm = linked({"transports": ("P2P", "SHM")})
+    nvlink = shm.replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=0, p2p_nvlink=0),)})
+    assert one("nccl-uses-host-memory", nvlink, nvlink=True).status == "warn"
+    pcie = shm.replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=0),)})
+    assert [finding.severity for finding in run("nccl-uses-host-memory", pcie)[2]] == ["info"]
+    apart = shm.replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=1),)})
+    assert run("nccl-uses-host-memory", apart)[0] == "skipped", "nothing lets them reach each other"
+    assert run("nccl-uses-host-memory", linked({"variant": "no-p2p", "transports": ("SHM",)}))[0] == "skipped"
+
+
+def test_the_interface_that_leads_nowhere() -> None:
+    gloo = on_cpu(nodes=2, interface="eth0", library_interface="lo")
+    finding = one("ranks-meet-on-wrong-interface", gloo, interfaces=["lo"], right="eth0")
+    assert finding.fixes[0].steps[0].command == "export GLOO_SOCKET_IFNAME=eth0"
+    docker = linked({"nodes": 2, "interfaces": ("docker0",)})
+    assert "NCCL takes docker0" in one("ranks-meet-on-wrong-interface", docker).title
+    named = gloo.replace({"host.environment": (EnvVar("GLOO_SOCKET_IFNAME", "eth0"),)})
+    for sound in (
+        named,
+        linked({"nodes": 2, "interfaces": ("eth0", "ib0")}),
+        on_cpu(nodes=2, library_interface="eth0"),
+    ):
+        assert not set(ids(sound)) & set(IDS)
