@@ -16,7 +16,8 @@ from .flags import EXPLAIN
 def explain(what: str, **flags: Any) -> int:
     """Print the page of a check or error, or diagnose a pasted text.
 
-    ID: a check's id, an error of CUDA or NVML (804, cudaErrorNoKernelImageForDevice) or a message of the catalogue.
+    ID: a check's id, an error of CUDA or NVML (804, cudaErrorNoKernelImageForDevice), a message of the catalogue, or
+    'power' for power and cooling.
     FILE or '-': a text to read (collect_env, nvidia-smi, a stack trace, a log). TEXT: anything else.
 
     Exit codes: as `check`; 3 where nothing in the text can be judged.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from pkgutil import get_data
 from typing import Any
 
 from .assess import known_ids, load_known
 from .suggest import did_you_mean
+
+WRITTEN = ("power",)
+"""Subjects with a page that no check stands behind."""
 
 
 def page(text: str) -> str | None:
@@ -14,14 +18,17 @@ def page(text: str) -> str | None:
     word = text.strip().lower().replace("_", "-")
     if word in known_ids():
         return _check(word)
+    if word in WRITTEN:
+        return (get_data("doctor.text", f"manual/{word}.txt") or b"").decode()
     return _xid(word) or _message(word) or _error(text.strip())
 
 
 def suggestions(word: str) -> str:
-    """`; did you mean ...?` over everything that has a page."""
+    """`; did you mean ...?` over everything that has a page but rows that only mark a topic."""
     from ..text.messages import catalogue
 
-    return did_you_mean(word, [*known_ids(), *(message.id for message in catalogue())])
+    names = (message.id for message in catalogue() if not message.mention)
+    return did_you_mean(word, [*known_ids(), *WRITTEN, *names])
 
 
 def _check(name: str) -> str:

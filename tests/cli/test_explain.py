@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,3 +102,24 @@ def test_the_line_of_the_text_is_told() -> None:
         stdin='hello\n\ndocker: Error response: could not select device driver "" with capabilities: [[gpu]].\n',
     )
     assert done.code == 1 and "Line 3:" in done.out and "nvidia-ctk runtime configure" in done.out
+
+
+def test_the_page_on_power_and_cooling_names_what_the_cables_carry() -> None:
+    done = gpudoctor("explain", "power")
+    text = " ".join(done.out.split())
+    assert done.code == 0
+    for words in (
+        "8-pin plug carries up to 150 W", "6-pin plug 75 W", "500 to 600 W", "a pigtail with two plugs",
+        "70 to 75 C is very good, below 80 C is fine", "Between 84 and 90 C", "gpudoctor prove --soak 600",
+        "600 W as the workstation edition", "300 W as the Max-Q", "400 to 600 W as the server edition",
+    ):  # fmt: skip
+        assert words in text, words
+    named = re.findall(r"gpudoctor explain ([a-z-]+)", text)
+    assert len(named) == 4 and all(gpudoctor("explain", name).code == 0 for name in named)
+
+
+def test_a_row_that_only_marks_a_topic_is_never_offered() -> None:
+    for word in ("powr", "topic", "readings", "topic-powe"):
+        done = gpudoctor("explain", word)
+        offered = done.err.partition("did you mean")[2]
+        assert done.code == 2 and "topic-" not in offered and "readings-" not in offered
