@@ -47,6 +47,7 @@ CHECK = Check(
         "shm-too-small",
         "memlock-limit",
     ),
+    needs_gpu=False,
 )
 
 

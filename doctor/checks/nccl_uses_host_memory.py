@@ -36,8 +36,6 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where shared memory stands in for NVLink."""
-    from ..fixes.speed import here
-
     groups = [group for group in known(measured(s).link_groups) or () if group.backend == "nccl" and not group.variant]
     if not groups or not groups[0].transports:
         raise Skip("NCCL's choice of links was not seen: gpudoctor prove --links")
@@ -47,6 +45,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     nvlink = any(known(pair.p2p_nvlink) == 0 for pair in pairs)
     if not nvlink and not any(known(pair.p2p_read) == 0 for pair in pairs):
         raise Skip("the driver names no pair of GPUs that reach each other directly")
+    from ..fixes.speed import here
+
     yield (CHECK.warn if nvlink else CHECK.remark)(
         f"NCCL passes data through host memory, though {'NVLink joins' if nvlink else 'PCIe lets'} the GPUs"
         + ("" if nvlink else " reach each other"),

@@ -38,12 +38,12 @@ _SHARE, _LEAST = 0.6, 4
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding for the slow pairs of one node, one for those between nodes."""
-    from ..fixes.speed import here
-
     found = measured(s)
     sends = known(found.sends) or ()
     if not sends or not any(group.backend == "nccl" for group in known(found.link_groups) or ()):
         raise Skip("no messages between GPUs were timed: gpudoctor prove --links")
+    from ..fixes.speed import here
+
     for same in (True, False):
         alike = {f"{one.source} to {one.target}": one.gb_s for one in sends if one.same_node is same and one.gb_s > 0}
         slow = below_siblings(alike, _SHARE)

@@ -42,14 +42,14 @@ _SHARE = 1 / 1.3
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each rank whose work takes far longer than that of the others, where these wait for it."""
-    from ..fixes.speed import here
-
     waits = known(measured(s).rank_waits)
     if waits is None:
         raise Skip("nobody measured who waits: gpudoctor prove --links")
     waits = tuple(wait for wait in waits if wait.device.startswith("cuda") and wait.work_ms > 0)
     if len(waits) < 2:
         raise Skip("fewer than two ranks on GPUs")
+    from ..fixes.speed import here
+
     slow = below_siblings({str(wait.rank): 1 / wait.work_ms for wait in waits}, _SHARE)
     if 2 * len(slow) >= len(waits) and len(waits) > 2:
         return

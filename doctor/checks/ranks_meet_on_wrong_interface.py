@@ -32,17 +32,18 @@ CHECK = Check(
     severity="warning",
     layer="libraries",
     tags=("measured", "multi-gpu", "network"),
+    needs_gpu=False,
 )
 _LEADS_NOWHERE = re.compile(r"lo\d*|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+|cni\d+|podman\d+|veth[0-9a-f]{7}")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where what a library takes by itself is a loopback or a bridge."""
-    from ..fixes.speed import here
-
     groups = [group for group in known(measured(s).link_groups) or () if group.nodes > 1 and not group.variant]
     if not groups:
         raise Skip("no links between nodes were measured: gpudoctor prove --links --nodes")
+    from ..fixes.speed import here
+
     for group in groups:
         variable = "NCCL_SOCKET_IFNAME" if group.backend == "nccl" else "GLOO_SOCKET_IFNAME"
         if known(s.host.env(variable)):

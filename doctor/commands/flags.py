@@ -97,6 +97,7 @@ PROVE = (
     Flag(("--nproc",), "nproc", "text", "With --links: processes on this node. Default: GPUs; on the CPU 2.", "N"),
     Flag(("--nodes",), "nodes", "text", "With --links: all nodes, the first is where they meet.", "HOST[:PORT],..."),
     Flag(("--ddp",), "ddp", "on", "With --links: also train by DDP, on GPUs with and without NVLink.", default=False),
+    Flag(("--teach",), "teach", "on", "With --links: one sum in three ways, the bytes over each link.", default=False),
     Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
     Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=(*_FORMATS, "html", "svg")),

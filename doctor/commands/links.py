@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..guard import Refusal
 from ..proof.plan import Links
 
@@ -19,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})")
 def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> Links | None:
     """Who takes part; None without `--links`. Raises Refusal with one line for flags that contradict each other."""
     if not flags["links"]:
-        for name in ("nproc", "nodes", "ddp"):
+        for name in ("nproc", "nodes", "ddp", "teach"):
             if flags[name]:
                 raise Refusal(f"--{name} goes with --links")
         return None
@@ -28,16 +30,16 @@ def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> L
             raise Refusal(f"--links and --{name} exclude each other")
     if device not in ("cuda", "cpu"):
         raise Refusal(f"--links takes every visible GPU: CUDA_VISIBLE_DEVICES chooses them, not --device {device}")
-    ddp = bool(flags["ddp"])
+    chosen = Links(ddp=bool(flags["ddp"]), teach=bool(flags["teach"]))
     processes = _number(flags["nproc"]) if flags["nproc"] else None
     launched = launched_by(env)
     if launched:
         for name in ("nproc", "nodes"):
             if flags[name]:
                 raise Refusal(f"--{name}: the launcher that started this process decides (WORLD_SIZE or SLURM_NTASKS)")
-        return Links(launched=launched, ddp=ddp)
+        return replace(chosen, launched=launched)
     if not flags["nodes"]:
-        return Links(processes=processes, ddp=ddp)
+        return replace(chosen, processes=processes)
     nodes, port = _nodes(flags["nodes"])
     if device == "cuda" and processes is None:
         processes = 0
@@ -45,7 +47,7 @@ def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> L
     if len(here) != 1:
         which = ", ".join(nodes[number] for number in here) + " are all" if here else "none of them is"
         raise Refusal(f"--nodes {flags['nodes']}: {which} this machine (give each by an address or name of its own)")
-    return Links(processes=processes or None, nodes=nodes, node=here[0], port=port, ddp=ddp)
+    return replace(chosen, processes=processes or None, nodes=nodes, node=here[0], port=port)
 
 
 def _number(text: str) -> int:
@@ -131,7 +133,7 @@ def announce(links: Links, flags: Mapping[str, Any]) -> None:
     from ..proof.collectives import line_for
 
     words = {"--nproc": flags["nproc"] or "", "--device": flags["device"] if flags["device"] != "cuda" else ""}
-    words["--ddp"] = " " if flags["ddp"] else ""
+    words.update({f"--{name}": " " for name in ("ddp", "teach") if flags[name]})
     for number, node in enumerate(links.nodes):
         if number != links.node:
             sys.stderr.write(f"gpudoctor: on {line_for(node, links, words)}\n")

@@ -20,6 +20,7 @@ from .collective_group import Group, bytes_sent, end_with_stdin
 from .collective_lines import words_of
 from .collective_operations import OPERATIONS, Operation, bus_factor
 from .collective_sends import pairs_of_ranks, send_pair
+from .collective_teach import teach
 from .collective_transport import begin_log, end_log
 from .figures import figure, median, spread_percent
 from .json_lines import Lines, real_output
@@ -92,6 +93,10 @@ class Ranks(Lines):
             self.begin("training by DDP")
             share = 0.5 if self.flags.variant else 0.3
             self.write(ddp=dict(ddp(group, group.left() * share), variant=self.flags.variant))
+        if self.flags.teach:
+            self.begin("one sum in three ways")
+            for way in teach(group):
+                self.write(way=way)
         for number, name in enumerate(names):
             self.sizes(name, group.left() * 0.9 / (len(names) - number))
         group.barrier()
@@ -228,6 +233,7 @@ def flags_of(arguments: Sequence[str]) -> Any:
     parser.add_argument("--largest", type=int, default=LARGEST, help="the largest size, in bytes")
     parser.add_argument("--variant", default="", help="what its results are called: all-reduce alone is measured")
     parser.add_argument("--ddp", action="store_true", help="also train a small transformer by DDP")
+    parser.add_argument("--teach", action="store_true", help="also sum in three ways, every byte counted")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin does")
     flags = parser.parse_args(arguments)
     if not 0 < flags.seconds < 86400 or flags.largest < SMALLEST:

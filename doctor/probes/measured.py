@@ -28,6 +28,7 @@ from ..snapshot.measured import (
     SendRate,
     SoakPoint,
     StepEnd,
+    SumWay,
     TorchProof,
     TrainingStep,
 )
@@ -37,7 +38,7 @@ KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
     "batch": BatchPoint, "pair": PairProof, "collective": CollectiveProof, "ended": StepEnd, "product": ProductProof,
     "copied": CopyProof, "soak": SoakPoint, "group": LinkGroup, "collective_rate": CollectiveRate,
-    "send_rate": SendRate, "rank_wait": RankWait, "ddp": DdpRun,
+    "send_rate": SendRate, "rank_wait": RankWait, "ddp": DdpRun, "way": SumWay,
 }  # fmt: skip
 """Key of a result line to the struct that is its value."""
 _LISTS = {
@@ -48,6 +49,7 @@ _LISTS = {
     "soak": ("soak", "torch_soak"), "collective_rates": ("collective_rate", "collective_speed"),
     "sends": ("send_rate", "collective_speed"), "rank_waits": ("rank_wait", "collective_speed"),
     "link_groups": ("group", "collective_speed"), "ddp": ("ddp", "collective_speed"),
+    "ways": ("way", "collective_speed"),
 }  # fmt: skip
 """Field of Measured to its kind of line, and to the agent whose end says why there is none."""
 _LEVELS = ("proof", "quick", "standard", "full", "links")

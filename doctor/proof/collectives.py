@@ -36,7 +36,7 @@ def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[s
     """
     seconds = max(LEAST_S, min(SECONDS, left_s - START_S))
     arguments = ["--device", "cpu" if plan.device == "cpu" else "cuda", "--seconds", f"{seconds:.0f}"]
-    arguments += ["--ddp"] if links.ddp else []
+    arguments += [f"--{name}" for name in ("ddp", "teach") if getattr(links, name)]
     if links.launched:
         return plan.commands[AGENT], arguments
     processes = links.processes or (_CPU_PROCESSES if plan.device == "cpu" else proven)

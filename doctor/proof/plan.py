@@ -44,6 +44,8 @@ class Links(Struct, frozen=True, kw_only=True):
     port: int = 29400
     ddp: bool = False
     """Also train a small transformer."""
+    teach: bool = False
+    """Also sum in three ways, every byte counted."""
     launched: dict[str, str] = {}
     """What a rank needs to know, where the user's own launcher started this process as one."""
 

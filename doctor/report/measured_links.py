@@ -7,6 +7,8 @@ from ..judge.report import Report
 from ..snapshot import CollectiveRate, LinkGroup, Measured, RankWait, SendRate, known
 from .amounts import amount, number, percent
 from .lines import Line, Span, line, wrap
+from .measured_teach import teach_lines
+from .measured_units import size, time_words
 from .table import Row, table
 
 NAMES = {
@@ -45,6 +47,7 @@ def links_lines(report: Report, width: int, verbose: int) -> list[Line]:
     )
     for words in [*variant_words(m), *ddp_words(m)]:
         rows += wrap(words, width, "  ", hang=4)
+    rows += teach_lines(m, width)
     if verbose:
         for wait in known(m.rank_waits) or ():
             rows += wrap(wait_words(wait), width, "    ", first=Span(f"rank {wait.rank}: ", "bold"))
@@ -144,13 +147,3 @@ def group_words(group: LinkGroup) -> str:
 def wait_words(wait: RankWait) -> str:
     """`5.8 ms at work, 7.3 ms in the all-reduce (cpu)`."""
     return f"{amount(wait.work_ms, 'ms')} at work, {amount(wait.collective_ms, 'ms')} in the all-reduce ({wait.device})"
-
-
-def size(count: int) -> str:
-    """`2 KiB`, `64 MiB`."""
-    return f"{number(count / (1 << 20))} MiB" if count >= 1 << 20 else f"{number(count / (1 << 10))} KiB"
-
-
-def time_words(us: float) -> str:
-    """`39 us`, `37 ms`."""
-    return amount(us / 1e3, "ms") if us >= 1000 else amount(us, "us")

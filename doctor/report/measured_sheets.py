@@ -13,19 +13,12 @@ from ..snapshot.measured import Load, Measured, Rate
 from .amounts import amount, memory, number, percent
 from .expected import band, limits, path_of
 from .figures import counts, devices, intensity, matmuls, memory_parts, operations, rates, shown, step_parts, sweep
-from .measured_links import (
-    NAMES,
-    VARIANTS,
-    ddp_words,
-    group_of,
-    group_words,
-    size,
-    time_words,
-    variant_words,
-    wait_words,
-)
+from .measured_links import NAMES, VARIANTS, ddp_words, group_of, group_words, variant_words, wait_words
 from .measured_soak import soak_words
 from .measured_tables import celsius, range_words, reasons
+from .measured_teach import NAMES as WAYS
+from .measured_teach import way_words
+from .measured_units import size, time_words
 from .measured_words import bytes_rule, collective_words, driver_evidence, ended, evidence, model_of, pair_words
 from .watch_block import pace_words, watch_notes, watch_rows, watched_words
 
@@ -224,11 +217,13 @@ def _links(m: Measured) -> list[Sheet]:
         (f"{s.source} to {s.target}", number(s.gb_s), time_words(s.latency_us), _PROVED[known(s.right)])
         for s in known(m.sends) or ()
     ]
+    ways = [(WAYS.get(way.name, way.name), "; ".join(way_words(way))) for way in known(m.ways) or ()]
     waits = [(f"rank {w.rank}", wait_words(w)) for w in known(m.rank_waits) or ()]
     return [
         Sheet(f"Collectives{about}", head, rates_, (1, 2, 3, 4, 5)),
         Sheet("Messages from rank to rank", ("Ranks", "GB/s", "Latency", "Data"), sent, (1, 2)),
         Sheet("Who waits for whom", ("Rank", "Mean of a step"), waits),
+        Sheet("One sum in three ways", ("Way", "What it cost"), ways),
         Sheet("Training by DDP", ("",), [(words,) for words in (*variant_words(m), *ddp_words(m))]),
     ]
 

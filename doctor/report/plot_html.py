@@ -13,6 +13,7 @@ from .clean import printable
 from .groups import MARK, counted, exit_words, remark_texts
 from .measured_sheets import Sheet, sheets
 from .measured_words import about
+from .plot_links import render_links
 from .plot_machine import render_machine
 from .plot_soak import render_soak
 from .plot_svg import drawable, render_svg
@@ -121,6 +122,8 @@ def _measured(report: Report) -> list[str]:
     rows += [row for sheet in open_ for row in _sheet(sheet)]
     machine = render_machine(report)
     rows += ['<div class="picture">', machine.strip(), "</div>"] if machine else []
+    links = render_links(report)
+    rows += ['<div class="picture">', links.strip(), "</div>"] if links else []
     soak = render_soak(report)
     rows += ['<div class="picture">', soak.strip(), "</div>"] if soak else []
     for device in drawable(report):

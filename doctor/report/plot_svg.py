@@ -10,6 +10,7 @@ from ..judge.report import Report
 from ..snapshot.device_names import in_short
 from . import facts
 from .figures import devices, name_of, step_parts, sweep
+from .plot_links import draw_links, links_height
 from .plot_machine import machine_parts
 from .plot_matmul import draw_matmul, has_matmul
 from .plot_roofline import draw_roofline, has_roofline
@@ -61,6 +62,8 @@ def together(report: Report) -> list[list[Panel]]:
     """All of them: side by side, the first one as it would be alone, the products of the others."""
     found = drawable(report)
     rows = [[Panel(draw, _INNER, tall)] for draw, tall in machine_parts(report)]
+    if tall := links_height(report):
+        rows.append([Panel(lambda d: draw_links(d, report), _INNER, tall)])
     if has_soak(report):
         rows.append([Panel(lambda d: draw_soak(d, report), _INNER, HEIGHT)])
     for index, row in enumerate(panels(report, found[0]) if found else ()):
@@ -108,7 +111,9 @@ def render_svg(report: Report, device: str = "") -> str:
     rows = panels(report, device) if device and found else [] if device else together(report)
     if not rows:
         about = f" on {device}" if device else ""
-        raise ValueError(f"nothing to draw: no matrix product, memory bandwidth or batch sweep was measured{about}")
+        raise ValueError(
+            f"nothing to draw: no matrix product, memory bandwidth, batch sweep or collective was measured{about}"
+        )
     height = _HEAD + sum(max(p.height for p in row) + _GAP for row in rows) + _FOOT
     one = found[0] if len(found) == 1 else ""
     d = Drawing(one or "all")

@@ -26,6 +26,7 @@ from .measured import (
     SendRate,
     SoakPoint,
     StepEnd,
+    SumWay,
     TorchProof,
     TrainingStep,
     Watch,
@@ -42,6 +43,6 @@ __all__ = [
     "Gpu", "GpuPair", "GpuProcess", "Host", "LibraryFile", "LinkGroup", "Load", "LoaderLibrary", "Measured",
     "MigInstance", "Missing", "NeedsFact", "NodeKind", "NvLinkErrors", "PairProof", "PciDevice", "ProductProof",
     "Python", "RankWait", "Ranked", "Rate", "Reason", "SendRate", "Similar", "Snapshot", "SoakPoint", "StepEnd",
-    "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu", "Unread", "Watch",
-    "join", "known", "need",
+    "SumWay", "Symptom", "Target", "Toolkit", "Torch", "TorchProof", "TorchRun", "TrainingStep", "UnlistedGpu",
+    "Unread", "Watch", "join", "known", "need",
 ]  # fmt: skip

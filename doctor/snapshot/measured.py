@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
-from .measured_links import CollectiveRate, DdpRun, LinkGroup, RankWait, SendRate
+from .measured_links import CollectiveRate, DdpRun, LinkGroup, RankWait, SendRate, SumWay
 from .measured_proof import (
     CollectiveProof,
     CopyProof,
@@ -27,7 +27,7 @@ from .measured_training import BatchPoint, CpuScore, Number, TrainingStep
 __all__ = [
     "BatchPoint", "CollectiveProof", "CollectiveRate", "CopyProof", "CpuScore", "DdpRun", "DriverProof", "Fault",
     "LinkGroup", "Load", "Measured", "Number", "PairProof", "ProductProof", "RankWait", "Rate", "SendRate", "SoakPoint",
-    "StepEnd", "TorchProof", "TrainingStep", "Watch",
+    "StepEnd", "SumWay", "TorchProof", "TrainingStep", "Watch",
 ]  # fmt: skip
 
 
@@ -207,4 +207,6 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     sends: tuple[SendRate, ...] | Missing = NOT_ASKED
     rank_waits: tuple[RankWait, ...] | Missing = NOT_ASKED
     ddp: tuple[DdpRun, ...] | Missing = NOT_ASKED
+    ways: tuple[SumWay, ...] | Missing = NOT_ASKED
+    """With `--teach`."""
     watch: Watch | None = None

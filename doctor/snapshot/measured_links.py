@@ -99,3 +99,23 @@ class DdpRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of as many under `no_sync`: no gradient leaves its rank."""
     right: bool | Missing = NOT_ASKED
     """Whether all ranks had the same weights at the end."""
+
+
+class SumWay(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One sum over all ranks in one way, with what each link carried."""
+
+    name: str
+    """gather-sum-broadcast, ring, library."""
+    backend: str
+    ranks: int
+    nodes: int = 1
+    bytes: int
+    us: float
+    """Median, of the slowest rank."""
+    right: bool | Missing = NOT_ASKED
+    links: dict[str, int] = {}
+    """`0>1` to the bytes that this rank handed over for that one; empty for the library, which does not say."""
+    held_bytes: int = 0
+    """Of the rank that holds most: the data and what arrives beside it; 0 for the library."""
+    counted_bytes: int = 0
+    """What the kernel counted at the interface of the first node for one sum, all its ranks together; 0: not known."""

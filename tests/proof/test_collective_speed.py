@@ -20,6 +20,7 @@ from doctor.patient.collective_sends import pairs_of_ranks
 from doctor.probes.measured import parse_measured
 from doctor.proof.collectives import torchrun
 from doctor.proof.plan import Links
+from doctor.report.measured_teach import busiest
 from doctor.snapshot import Measured, known
 from doctor.targets.process import script_argv, start_agent, wait_agents
 
@@ -31,7 +32,7 @@ from .proving import report as proved
 AGENT = str(PATIENT / "collective_speed.py")
 OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce")
 FLAGS: dict[str, Any] = {
-    "links": True, "nproc": None, "nodes": None, "quick": False, "full": False, "soak": None, "baseline": None, "ddp": False,
+    "links": True, "nproc": None, "nodes": None, "quick": False, "full": False, "soak": None, "baseline": None, "ddp": False, "teach": False,
 }  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def none_left(mark: Path) -> bool:
 @pytest.mark.torch_wheel
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_every_collective_over_gloo(with_torch: Path, count: int) -> None:
-    found = by_torchrun(with_torch, count, "--seconds", "5", "--largest", str(1 << 17))
+    found = by_torchrun(with_torch, count, "--seconds", "5", "--largest", str(1 << 17), "--teach")
     (group,) = known(found.link_groups) or ()
     assert (group.backend, group.ranks) == ("gloo", count)
     rates = known(found.collective_rates) or ()
@@ -84,6 +85,15 @@ def test_every_collective_over_gloo(with_torch: Path, count: int) -> None:
     assert {(s.source, s.target) for s in sends} <= set(pairs_of_ranks(count)) and len(sends) >= 2
     assert all(s.right is True and s.gb_s > 0 and s.latency_us > 0 and s.same_node for s in sends)
     assert [w.rank for w in known(found.rank_waits) or ()] == list(range(count))
+    naive, ring, library = known(found.ways) or ()
+    size = naive.bytes
+    assert naive.links == {name: size for n in range(1, count) for name in (f"0>{n}", f"{n}>0")}
+    assert busiest(naive) == ((count - 1) * size, (count - 1) * size) and naive.held_bytes == count * size
+    assert ring.links == {f"{n}>{(n + 1) % count}": 2 * (count - 1) * size // count for n in range(count)}
+    assert ring.held_bytes == size + size // count
+    for way in (naive, ring, library):
+        assert way.right is True and way.us > 0
+        assert way.counted_bytes > 0.98 * 2 * (count - 1) * size, "whoever else uses the loopback is counted too"
 
 
 @pytest.mark.torch_wheel
@@ -137,6 +147,7 @@ def test_a_rank_that_is_killed(with_torch: Path, tmp_path: Path) -> None:
     child = started(tmp_path, *words)
     os.kill(ranks(tmp_path)[-1], signal.SIGKILL)
     out, _ = child.communicate(timeout=100)
+    assert child.returncode == 1 and [f["id"] for f in json.loads(out)["findings"]] == ["collective-failed"]
     ended = json.loads(out)["snapshot"]["measured"]["ended"]
     assert [end["agent"] for end in ended if end.get("fault", "failed") != "skipped"], ended
     assert none_left(tmp_path)

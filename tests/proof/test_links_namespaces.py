@@ -64,7 +64,7 @@ def on_both(with_torch: Path, *words: str) -> tuple[dict[str, Any], subprocess.C
 @pytest.mark.netns
 def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with_torch: Path) -> None:
     before = sent(nodes[0], 0)
-    report, second = on_both(with_torch, "--timeout", "40")
+    report, second = on_both(with_torch, "--teach", "--timeout", "40")
     all_sent = sent(nodes[0], 0) - before
     assert (second.returncode, second.stdout) == (0, ""), second.stderr
     measured = report["snapshot"]["measured"]
@@ -85,5 +85,10 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
     assert 0.5 * all_sent < counted < all_sent, "what the ranks counted is what sysfs shows from outside"
     fastest = max(rate["bus_gb_s"] for rate in measured["collective_rates"])
     assert fastest > 0.7 * RATE_MBIT / 8e3
+    for way in measured["ways"]:
+        sent_by_first = way.get("links", {}).get("0>1", way["bytes"])
+        assert way["counted_bytes"] == pytest.approx(sent_by_first, rel=0.1), way
+    assert "ranks-meet-on-wrong-interface" in {finding["id"] for finding in report["findings"]}
+    assert report["exit_code"] == 0, "gloo would take the loopback: a warning"
     assert all(s["right"] is True and s.get("same_node", True) is False for s in measured["sends"])
     assert {wait.get("node", 0) for wait in measured["rank_waits"]} == {0, 1}
