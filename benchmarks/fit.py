@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from doctor.fit.memory import GIB, MIB, Work, estimate, kv_bytes
+from doctor.fit.memory import GIB, MIB, estimate, kv_bytes
+from doctor.fit.work import Work
 from tests.fit.test_published_numbers import BERT_LARGE
 from tests.fit.test_published_trainings import OPT_13B, OPT_66B, OPT_175B
 

@@ -36,6 +36,9 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--python", "python_", metavar="PATH", help="The Python, or environment, that has torch for that.")
 @click.option("--rules", type=click.Choice(RULES), help="One school's bytes per parameter. Default: all of them.")
 @click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="The largest that fits.")
+@click.option("--network", type=click.FloatRange(0.1, 100_000), metavar="GBIT",
+              help="Between nodes of 8 GPUs (72 of GB200): Gb/s of each GPU, one way.")  # fmt: skip
+@click.option("--compare", metavar="GPUS,GPUS", help="The same work on other GPUs, such as 'RTX 4090,2xL40S'.")
 @click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",
               help="Of the GPU's memory, as vLLM takes it. Default: 0.9 for inference, else all.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")

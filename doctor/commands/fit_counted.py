@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from ..fit import Unclear, Work
-from ..fit.memory import Counted
 from ..fit.shape import Shape
+from ..fit.work import Counted
 from ..guard import Refusal
 from ..snapshot import known
 

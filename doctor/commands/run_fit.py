@@ -102,11 +102,16 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
             if not flags["model"]:
                 shape = typical(count)
     share = flags["share"] or (_INFERENCE_SHARE if task == "inference" else 1.0)
-    board = replace(board, memory=board.memory * share)
+    network = (flags["network"] or 0.0) / 8
+    board = replace(board, memory=board.memory * share, network_gb_s=network)
+    names = [name.strip() for name in (flags["compare"] or "").split(",") if name.strip()]
+    others = tuple(
+        replace(one, memory=one.memory * share, network_gb_s=network) for one in (boards(m, name) for name in names)
+    )
     guessed = not flags["model"] and not flags["own_class"]
     return Question(
         shape=shape, count=count, fewest=fewest, name=name, work=work, board=board, share=share, notes=notes,
-        guessed=guessed, solve=flags["solve"] or "",
+        guessed=guessed, solve=flags["solve"] or "", others=others,
     )  # fmt: skip
 
 

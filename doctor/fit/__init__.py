@@ -2,9 +2,9 @@
 
 from .cards import Board, Unclear, boards, of_snapshot
 from .config import Unbuildable, read_model
-from .memory import Work
 from .safetensors import Unreadable
 from .shape import typical
+from .work import Work
 
 __all__ = [
     "Board",

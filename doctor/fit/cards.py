@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _SWITCHED = re.compile(r"SXM|HGX|HBM3e?$|\bG?B[23]00\b|GH200|\bH20\b|\b[AH][128]00$")
 """Boards whose NVLinks join all GPUs of a node; others have a bridge for two."""
+_RACK = re.compile(r"\bGB[23]00\b")
+"""Racks whose NVLinks join 72 GPUs."""
 _LEFT = 0.985
 """Of the listed memory, where no board's own figure is listed: firmware and driver hold some."""
 
@@ -36,12 +38,30 @@ class Board(Struct, frozen=True, kw_only=True):
     pcie_gb_s: float = 0.0
     pairs_only: bool = False
     """NVLink joins two boards at most."""
+    half_tflops: float = 0.0
+    """Dense peak of the tensor cores in half precision; 0: not listed."""
+    fp32_tflops: float = 0.0
+    memory_gb_s: float = 0.0
+    power_w: float = 0.0
     context: float = 0.0
     """Bytes of the CUDA context as a training step of `prove` found them; 0: not measured."""
 
+    network_gb_s: float = 0.0
+    """Between nodes, of each GPU, one way; 0: not known."""
+
+    @property
+    def node(self) -> int:
+        """GPUs of one node."""
+        return 72 if _RACK.search(self.name) else 8
+
     @property
     def link_gb_s(self) -> float:
-        """Of the link that joins all of them."""
+        """Of the slowest link between any two of them; 0: not known."""
+        return self.network_gb_s if self.count > self.node else self.node_gb_s
+
+    @property
+    def node_gb_s(self) -> float:
+        """Of the link that joins all of one node."""
         return self.nvlink_gb_s if self.nvlink_gb_s and (not self.pairs_only or self.count <= 2) else self.pcie_gb_s
 
 
@@ -50,6 +70,9 @@ def boards(m: Matrix, text: str) -> Board:
     times = re.match(r"\s*(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})", text)
     count, name = (int(times[1]), text[times.end() :].strip()) if times else (1, text.strip())
     name, _, profile = name.partition(":")
+    own = re.fullmatch(r"([^=]{1,60}?)\s*=\s*(\d{1,4}(?:\.\d)?)\s?GI?B", name, re.I)
+    if own and count:
+        return Board(name=own[1], count=count, memory=float(own[2]) * (1 << 30))
     if not name or not count:
         raise Unclear(f"--gpus {text!r}: name GPUs, such as 8xA100-40GB or 'RTX 4090'")
     bare = re.fullmatch(r"(?i)(?:nvidia |tesla )?[a-z]{1,2}\d{2,3}[a-z]?", name)  # a chip, of which there are boards
@@ -119,5 +142,12 @@ def _linked(m: Matrix, id: str, board: Board) -> Board:
     joined = (spec.nvlink_total_gb_s or 0.0) / 2
     pcie = (rate.x16_gb_s or 0.0) * lanes if rate else 0.0
     return replace(
-        board, nvlink_gb_s=joined, pcie_gb_s=pcie, pairs_only=bool(joined) and not _SWITCHED.search(board.name)
+        board,
+        nvlink_gb_s=joined,
+        pcie_gb_s=pcie,
+        pairs_only=bool(joined) and not _SWITCHED.search(board.name),
+        half_tflops=spec.bf16_tensor_tflops or spec.fp16_tensor_fp32acc_tflops or 0.0,
+        fp32_tflops=spec.fp32_tflops or 0.0,
+        memory_gb_s=spec.mem_bw_gb_s or 0.0,
+        power_w=spec.tdp_w or 0.0,
     )

@@ -14,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .cards import Board
-from .memory import ROOTS, STATES, Estimate, Part, Work, activations, adapters, beside, estimate
+from .memory import ROOTS, STATES, Estimate, Part, activations, adapters, beside, estimate
 from .shape import Shape
+from .work import Work
 
 _NODE = 8
 """GPUs that a tensor is split over at most: those of one node."""
@@ -86,7 +87,7 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     if width > 1:
         sent = 4 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
         words = f"each matrix over {width} GPUs"
-        yield Rung(f"tensor parallel {width}", estimate(shape, count, small, width), sent, link, words)
+        yield Rung(f"tensor parallel {width}", estimate(shape, count, small, width), sent, board.node_gb_s, words)
         both = _split(estimate(shape, count, small, width), (*STATES, ROOTS), n // width)
         if n // width > 1:
             more = 1.5 * 2 * (n // width - 1) / (n // width) * gradients / width

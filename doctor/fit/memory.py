@@ -8,51 +8,15 @@ encoder or decoder. Attention without the s^2 term (FlashAttention, scaled_dot_p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from .rules import Rule, rules, size_of, states
 from .shape import Shape
+from .work import Counted, Work
 
 GIB, MIB = 1 << 30, 1 << 20
-Task: TypeAlias = Literal["training", "inference"]
-
-
-class Counted(Struct, frozen=True):
-    """Bytes of activations and logits of one sequence, from a pass on torch's meta device: low and high.
-
-    plain: all are kept; spared: with checkpointing; sequence: tokens.
-    """
-
-    sequence: int
-    plain: tuple[float, float]
-    spared: tuple[float, float]
-
-
-class Work(Struct, frozen=True, kw_only=True):
-    """What is to be done. batch: sequences per GPU at once; sequence: tokens of each."""
-
-    task: Task = "training"
-    dtype: str = "mixed"
-    """Training: mixed, fp32, bf16. Inference: a type of `rules.json`."""
-    optimizer: str = "adamw"
-    sequence: int = 2048
-    batch: int = 1
-    checkpointing: bool = False
-    lora: int = 0
-    """Rank of the adapters on all linear layers; 0: all weights are trained."""
-    base: str = ""
-    """Type of the frozen weights beside adapters (nf4 for QLoRA); '': bf16."""
-    kv_dtype: str = "bf16"
-    rule: str = ""
-    """Name of the one rule table; '': all of them."""
-    attention: str = ""
-    """eager (its scores are kept) or fused (FlashAttention); '': either."""
-    counted: Counted | None = None
-    context: float = 0.0
-    """Bytes that the CUDA context was measured to take; 0: not measured."""
 
 
 class Part(Struct, frozen=True):

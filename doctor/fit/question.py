@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .cards import Board
 from .ladder import Rung, ladder
-from .memory import Estimate, Part, Work, chosen, estimate, per_parameter
+from .memory import Estimate, Part, chosen, estimate, per_parameter
+from .pace import Pace, pace
 from .shape import Shape
 from .solve import Solved, largest
+from .work import Work
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -27,6 +30,17 @@ class Question(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     guessed: bool = False
     solve: str = ""
+    others: tuple[Board, ...] = ()
+    """GPUs that the same work is compared on."""
+
+
+class Compared(Struct, frozen=True):
+    """The same work on other GPUs: the first way that fits there, or may, and its pace."""
+
+    board: Board
+    way: str
+    sure: bool
+    pace: Pace | None
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -37,6 +51,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     rungs: tuple[Rung, ...]
     first: Rung | None
     perhaps: Rung | None
+    pace: Pace | None
+    compared: tuple[Compared, ...]
     solved: Solved | None
 
     @property
@@ -72,6 +88,8 @@ class Answer(Struct, frozen=True, kw_only=True):
                 for rung in self.rungs
             ],
             "first_that_fits": self.first.name if self.first else None,
+            "pace": self.pace,
+            "compared": self.compared,
             "solved": self._solved(q),
             "notes": q.notes,
         }
@@ -97,14 +115,34 @@ def answer(q: Question) -> Answer:
     if q.solve:
         split = q.work.task == "inference" and q.shape.heads % q.board.count == 0
         solved = largest(q.shape, q.count, q.work, memory, q.solve == "seq", q.board.count if split else 1)
+    first = next((rung for rung in rungs if rung.within(memory)), None)
     return Answer(
+        pace=_pace(q, q.board, first),
+        compared=tuple(_compared(q, board) for board in q.others),
         whole=whole,
         within=within,
         rungs=rungs,
-        first=next((rung for rung in rungs if rung.within(memory)), None),
+        first=first,
         perhaps=next((rung for rung in rungs if rung.within(memory) is None), None),
         solved=solved,
     )
+
+
+def _pace(q: Question, board: Board, way: Rung | None) -> Pace | None:
+    """On each GPU where a copy, or its share of the split model, is at work."""
+    sent = way.sent if way is not None and board.count > 1 and way.name != "offload" else 0.0
+    found = pace(q.shape, q.count, q.work, board, way.name if way is not None else "none", sent)
+    whole = estimate(q.shape, q.count, q.work)
+    if found is not None and found.copies > 1:
+        found = replace(found, copies=max(1, min(found.copies, int(board.memory / whole.high))))
+    return found
+
+
+def _compared(q: Question, board: Board) -> Compared:
+    rungs = ladder(q.shape, q.count, q.work, board)
+    sure = next((rung for rung in rungs if rung.within(board.memory)), None)
+    way = sure or next((rung for rung in rungs if rung.within(board.memory) is None), None)
+    return Compared(board, way.name if way else "", sure is not None, _pace(q, board, sure))
 
 
 def tables(q: Question) -> list[tuple[str, float, str]]:

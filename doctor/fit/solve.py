@@ -7,8 +7,9 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .memory import Estimate, Work, estimate
+from .memory import Estimate, estimate
 from .shape import Shape
+from .work import Work
 
 _MOST = 1 << 30
 

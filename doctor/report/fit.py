@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..fit.memory import GIB
 from ..fit.question import Answer, Question, tables
 from .amounts import several
+from .fit_pace import pace_lines
 from .lines import BLANK, Line, Span, line, wrap
 
 _TITLES = {"master": "fp32 copy of the weights", "master gradients": "fp32 copy of the gradients",
@@ -36,12 +37,18 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
             rows.append(_way(rung.name, _range(rung.held.low, rung.held.high), sent, time, how))
             rows += wrap(rung.words, width, "      ", style="dim")
         per = "generated token" if q.work.task == "inference" else "step"
+        rate = (
+            f"{_short(q.board.link_gb_s)} GB/s one way{_link_name(q)}"
+            if q.board.link_gb_s
+            else "which is not known: see --network"
+        )
         rows += wrap(
             f"sent: bytes per {per} and GPU; time: of these bytes on the link at its full rate "
-            f"({_short(q.board.link_gb_s)} GB/s one way{_link_name(q)}), without what overlaps with computing.",
+            f"({rate}), without what overlaps with computing.",
             width,
             style="dim",
         )
+    rows += pace_lines(q, found, width)
     return rows
 
 
@@ -107,6 +114,8 @@ def _schools(q: Question) -> str:
 
 def _link_name(q: Question) -> str:
     board = q.board
+    if board.count > board.node:
+        return ", the network"
     return ", NVLink" if board.nvlink_gb_s and board.link_gb_s == board.nvlink_gb_s else ", PCIe"
 
 

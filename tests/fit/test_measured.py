@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from doctor.fit.memory import MIB, Work, estimate
+from doctor.fit.memory import MIB, estimate
+from doctor.fit.work import Work
 
 from ..cli.command import gpudoctor
 from ..rows import for_each

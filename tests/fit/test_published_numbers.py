@@ -7,9 +7,10 @@ import pytest
 from compat_matrix import Matrix
 from doctor.fit.cards import boards
 from doctor.fit.ladder import ladder
-from doctor.fit.memory import GIB, MIB, Work, activations, estimate, kv_bytes, of_layer, per_parameter
+from doctor.fit.memory import GIB, MIB, activations, estimate, kv_bytes, of_layer, per_parameter
 from doctor.fit.rules import rules
 from doctor.fit.shape import Shape, parameters, typical
+from doctor.fit.work import Work
 
 from ..rows import for_each
 

@@ -7,8 +7,8 @@ from typing import Any
 from compat_matrix import Matrix
 from doctor.fit.cards import boards
 from doctor.fit.ladder import ladder
-from doctor.fit.memory import Work
 from doctor.fit.shape import Shape, parameters, typical
+from doctor.fit.work import Work
 
 from ..rows import for_each
 from .test_published_numbers import BERT_LARGE, GPT2, LLAMA_7B, LLAMA_31_8B, LLAMA_70B
