@@ -32,7 +32,7 @@ from ._readings import limit
 CHECK = Check(
     __name__,
     title="GPUs cannot pass data to each other",
-    sound="The GPUs pass data to each other correctly",
+    sound="Data that was passed between devices or ranks arrived correctly",
     severity="critical",
     layer="hardware",
     tags=("measured", "multi-gpu"),

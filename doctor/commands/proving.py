@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,8 @@ def make_plan(
             left_out[name] = why or ("absent", "the environment has no interpreter")
         else:
             commands[name] = command
+    if sys.platform == "win32":
+        left_out["collective_speed"] = ("absent", "it starts its processes on Linux and macOS alone")
     devices = known(snapshot.driver.cuda_devices)
     return Plan(
         level=level,

@@ -19,6 +19,8 @@ SENT_BYTES = (16 << 20, 1 << 20)
 """Of one message; the smaller where the larger would take longer than SLOW_S."""
 SLOW_S = 0.5
 SENDS, ANSWERS = 5, 50
+WAITS, WORK = 20, 384
+"""Steps of work and all-reduce that show who waits; the work is four products of matrices of this width."""
 
 
 def pairs_of_ranks(count: int) -> List[Tuple[int, int]]:
@@ -93,3 +95,34 @@ class Sends:
         wrong = 0 if self.sender else int((tensor != numbers).sum())
         times = [max(self.timed(tensor) - latency_s, 1e-9) for _ in range(SENDS)]
         return [size / median(times) / 1e9, latency_s * 1e6, size / (1 << 20), spread_percent(times), float(wrong), 0.0]
+
+
+def rank_waits(group: Group) -> List[Dict[str, Any]]:
+    """Fields of RankWait for each rank: the same work, then an all-reduce, again and again: who comes late lets the
+    others wait."""
+    torch = group.torch
+    factor = torch.ones(WORK, WORK, device=group.device)
+    mine = torch.zeros(1 << 12, device=group.device)
+    work = inside = 0.0
+    for step in range(WAITS + 2):
+        started = time.monotonic()
+        for _ in range(4):
+            factor.mm(factor)
+        group.sync()
+        done = time.monotonic()
+        group.distributed.all_reduce(mine)
+        group.sync()
+        if step > 1:
+            work, inside = work + done - started, inside + time.monotonic() - done
+    index = float(group.device.rpartition(":")[2]) if group.gpu else -1.0
+    rows = group.of_all([1e3 * work / WAITS, 1e3 * inside / WAITS, float(group.rank // group.per_node), index])
+    return [
+        {
+            "rank": rank,
+            "node": int(node),
+            "device": "cpu" if number < 0 else "cuda:%d" % int(number),
+            "work_ms": figure(work_ms),
+            "collective_ms": figure(inside_ms),
+        }
+        for rank, (work_ms, inside_ms, node, number) in enumerate(rows)
+    ]

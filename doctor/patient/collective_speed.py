@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 import warnings
@@ -18,8 +19,8 @@ import warnings
 from .collective_ddp import ddp
 from .collective_group import Group, bytes_sent, end_with_stdin
 from .collective_lines import words_of
-from .collective_operations import OPERATIONS, Operation, bus_factor
-from .collective_sends import pairs_of_ranks, send_pair
+from .collective_operations import OPERATIONS, AllReduce, Operation, bus_factor
+from .collective_sends import pairs_of_ranks, rank_waits, send_pair
 from .collective_teach import teach
 from .collective_transport import begin_log, end_log
 from .figures import figure, median, spread_percent
@@ -36,10 +37,10 @@ LARGEST = 64 << 20
 RUNS = 5
 BATCH_S, IN_A_BATCH = 0.02, 50
 """One run is as many operations as take BATCH_S, IN_A_BATCH at most: so a barrier's own time counts little."""
+_ABSENT = re.compile(r"support|implement|no attribute", re.I)
+"""In the words of a backend that lacks an operation."""
 PAIRS_SHARE = 0.3
 """Of the time, for messages from rank to rank; the collectives share the rest."""
-WAITS, WORK = 20, 384
-"""Steps of work and all-reduce that show who waits; the work is a product of matrices of this width."""
 
 
 class Ranks(Lines):
@@ -76,8 +77,9 @@ class Ranks(Lines):
         self.begin("init_process_group")
         log = begin_log() if self.flags.device != "cpu" else ""
         self.group = group = Group(torch, self.flags.device, self.flags.seconds)
-        if group.size > 1:
-            group.barrier()  # with it NCCL connects the ranks, and writes how
+        if log and group.size > 1:
+            AllReduce(group, self.flags.largest).run()  # NCCL connects what an operation of this size needs, then tells
+            group.sync()
         about = {"backend": group.backend, "ranks": group.size, "nodes": group.nodes, "variant": self.flags.variant}
         about.update(interface=group.interface, library_interface=group.library_interface)
         ways = self.ways(log)
@@ -87,7 +89,9 @@ class Ranks(Lines):
             return self.leave_out("collectives", "one rank alone: nothing to pass between them")
         if not self.flags.variant:
             self.sends()
-            self.waits()
+            self.begin("who waits")
+            for wait in rank_waits(group):
+                self.write(rank_wait=wait)
         names = [name for name in OPERATIONS if not self.flags.variant or name == "all_reduce"]
         if self.flags.ddp:
             self.begin("training by DDP")
@@ -124,7 +128,7 @@ class Ranks(Lines):
                 operation.run()
                 self.group.sync()
             except (RuntimeError, NotImplementedError, AttributeError) as error:
-                if size > SMALLEST:
+                if size > SMALLEST or not _ABSENT.search(str(error)):
                     raise
                 reason = words_of(error).partition("\n")[0][:200]  # alike on every rank: it has no such operation
                 return self.leave_out(name, "%s of this torch does not have it: %s" % (self.group.backend, reason))
@@ -193,32 +197,6 @@ class Ranks(Lines):
             found = send_pair(self.group, source, target)
             self.write(send_rate=found)
         return None
-
-    def waits(self) -> None:
-        """The same work on every rank, then an all-reduce, again and again: who comes late lets the others wait."""
-        group, torch = self.group, self.group.torch
-        self.begin("who waits")
-        factor = torch.ones(WORK, WORK, device=group.device)
-        mine = torch.zeros(1 << 12, device=group.device)
-        work = inside = 0.0
-        for step in range(WAITS + 2):
-            marks = [time.monotonic()]
-            for _ in range(4):
-                factor.mm(factor)
-            group.sync()
-            marks.append(time.monotonic())
-            group.distributed.all_reduce(mine)
-            group.sync()
-            if step > 1:
-                work, inside = work + marks[1] - marks[0], inside + time.monotonic() - marks[1]
-        for rank, (work_s, inside_s, node, index) in enumerate(
-            group.of_all([work, inside, float(group.rank // group.per_node), float(group.device.rpartition(":")[2])])
-            if group.gpu
-            else group.of_all([work, inside, float(group.rank // group.per_node), -1.0])
-        ):
-            line = {"rank": rank, "node": int(node), "device": "cpu" if index < 0 else "cuda:%d" % int(index)}
-            line.update(work_ms=figure(1e3 * work_s / WAITS), collective_ms=figure(1e3 * inside_s / WAITS))
-            self.write(rank_wait=line)
 
 
 def in_words(size: int) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _CHANNEL = re.compile(r"\bChannel \d+(?:/\d+)? : .{1,80}? via (P2P|SHM|NET)(?:/(Socket|IB|[A-Za-z]{2,20}))?")
 _SOCKET = re.compile(r"NET/Socket : Using (?:\[\d+\])?([A-Za-z0-9_.-]{1,15}):")
 _BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[\d+\])?([A-Za-z0-9_.-]{1,15}):")
+_IN_NETWORK = re.compile(r"NVLS comm 0x[0-9a-f]+ headRank|Connected NVLS tree")
+"""NCCL set up buffers in the switch: it does so once an operation uses them, older versions at the start."""
 _MOST = 4 << 20
 
 
@@ -53,4 +55,4 @@ def ways(text: str) -> Dict[str, Any]:
             named = pattern.search(line)
             if named and named.group(1) not in interfaces:
                 interfaces.append(named.group(1))
-    return {"transports": sorted(transports), "interfaces": interfaces, "in_network": "Connected NVLS tree" in text}
+    return {"transports": sorted(transports), "interfaces": interfaces, "in_network": bool(_IN_NETWORK.search(text))}

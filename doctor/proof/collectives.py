@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .plan import LEAST_S, Links, Plan
@@ -27,6 +27,19 @@ def variants(plan: Plan, links: Links, env: Mapping[str, str], lines: Iterable[M
         return []
     used = {"no-p2p": "SHM" not in group.get("transports", ()), "no-nvls": group.get("in_network") is True}
     return [name for name, values in VARIANTS.items() if used[name] and not values.keys() & env.keys()]
+
+
+def too_few(plan: Plan, links: Links, proven: int, why_none: Callable[[], tuple[str, str]]) -> tuple[str, str] | None:
+    """Why the ranks cannot be started; None where they can. NCCL takes no GPU twice."""
+    if links.launched or not links.reports:
+        return None
+    if plan.device == "cpu":
+        return None if proven or links.processes else why_none()
+    if not proven:
+        return why_none()
+    if links.processes and links.processes > proven:
+        return "absent", f"{links.processes} processes are more than the {proven} GPUs that computed right here"
+    return None
 
 
 def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[str], list[str]]:

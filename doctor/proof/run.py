@@ -138,15 +138,17 @@ class _Prover(Kept):
 
     def between_ranks(self, links: Links) -> None:
         """How fast processes pass data to each other, one a GPU."""
-        from .collectives import AGENT, VARIANTS, launch, variants
+        from .collectives import AGENT, VARIANTS, launch, too_few, variants
 
         proven = self.proven()
         if AGENT in self.plan.left_out:
             return self.leave_out(AGENT, *self.plan.left_out[AGENT])
-        if sys.platform == "win32":
-            return self.leave_out(AGENT, "absent", "it starts its processes on Linux and macOS alone")
-        if not proven and not links.launched and not links.processes:
-            return self.leave_out(AGENT, *self.why_none())
+        if fault := too_few(self.plan, links, len(proven), self.why_none):
+            return self.leave_out(AGENT, *fault)
+        if len(proven) > 1:
+            from .links import measure
+
+            measure(proven, self.child)
         command, arguments = launch(self.plan, links, len(proven), self.end - monotonic())
         env = {**(os.environ if self.env is None else self.env), **links.launched}
         first = self.child(AGENT, *arguments, command=command, env=env)

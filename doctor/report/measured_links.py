@@ -99,7 +99,7 @@ def ddp_words(m: Measured) -> list[str]:
         rows.append(
             f"DDP{how}, {number(run.parameters / 1e6)} M parameters, {run.ranks} ranks, batch {run.batch} each: "
             f"{run.steps} steps in {number(run.seconds)} s, {number(run.alone_seconds)} s without sums of gradients; "
-            f"the links explain {percent(links_percent(run))} ({number(sent_mib(run))} MiB from each rank a step)"
+            f"the links explain {percent(links_percent(run))} of it ({number(sent_mib(run))} MiB from each rank a step)"
             f"{wrong}"
         )
     first = runs[0] if runs else None

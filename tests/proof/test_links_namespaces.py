@@ -11,50 +11,28 @@ from typing import Any
 
 import pytest
 
+from .namespaces import ADDRESSES, joined, sent
 from .proving import command
 
 RATE_MBIT = 400
-NAMES = (f"gpudoctor-a{os.getpid()}", f"gpudoctor-b{os.getpid()}")
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[tuple[str, str]]:
-    """Two namespaces, joined by a link that lets 400 Mbit/s through each way."""
-    try:
-        for name in NAMES:
-            ip("netns", "add", name)
-        ip("link", "add", "wire0", "netns", NAMES[0], "type", "veth", "peer", "name", "wire1", "netns", NAMES[1])
-        for number, name in enumerate(NAMES):
-            ip("-n", name, "link", "set", "lo", "up")
-            ip("-n", name, "addr", "add", f"{ADDRESSES[number]}/24", "dev", f"wire{number}")
-            ip("-n", name, "link", "set", f"wire{number}", "up")
-            shape = f"qdisc add dev wire{number} root tbf rate {RATE_MBIT}mbit burst 128kb latency 50ms"
-            subprocess.run(["tc", "-n", name, *shape.split()], check=True, capture_output=True)
-        yield NAMES
-    finally:
-        for name in NAMES:
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+    with joined(RATE_MBIT) as names:
+        yield names
 
 
-def sent(name: str, number: int) -> int:
-    """Bytes that the interface of this node has sent, by sysfs."""
-    path = f"/sys/class/net/wire{number}/statistics/tx_bytes"
-    return int(subprocess.run(["ip", "netns", "exec", name, "cat", path], check=True, capture_output=True).stdout)
-
-
-def on_both(with_torch: Path, *words: str) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
+def on_both(
+    nodes: tuple[str, str], with_torch: Path, *words: str
+) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     """The first node's report, and how the second one's command ended."""
     shared = ("prove", "--links", "--device", "cpu", "--nproc", "1", "--nodes", ",".join(ADDRESSES))
     argv = command(*shared, "--python", str(with_torch), *words)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("GLOO_", "NCCL_"))}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": env}
-    second = subprocess.Popen(["ip", "netns", "exec", NAMES[1], *argv], **pipes)
-    first = subprocess.Popen(["ip", "netns", "exec", NAMES[0], *argv, "--format", "json"], **pipes)
+    second = subprocess.Popen(["ip", "netns", "exec", nodes[1], *argv], **pipes)
+    first = subprocess.Popen(["ip", "netns", "exec", nodes[0], *argv, "--format", "json"], **pipes)
     out, errors = first.communicate(timeout=200)
     quiet, said = second.communicate(timeout=60)
     assert f"on {ADDRESSES[1]}: gpudoctor prove --links --nodes" in errors, errors
@@ -64,7 +42,7 @@ def on_both(with_torch: Path, *words: str) -> tuple[dict[str, Any], subprocess.C
 @pytest.mark.netns
 def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with_torch: Path) -> None:
     before = sent(nodes[0], 0)
-    report, second = on_both(with_torch, "--teach", "--timeout", "40")
+    report, second = on_both(nodes, with_torch, "--teach", "--timeout", "40")
     all_sent = sent(nodes[0], 0) - before
     assert (second.returncode, second.stdout) == (0, ""), second.stderr
     measured = report["snapshot"]["measured"]

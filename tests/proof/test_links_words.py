@@ -10,7 +10,7 @@ import pytest
 from doctor.findings.measured_ddp import less_percent, links_percent, sent_mib
 from doctor.patient.collective_operations import bus_factor
 from doctor.patient.collective_transport import ways
-from doctor.proof.collectives import variants
+from doctor.proof.collectives import too_few, variants
 from doctor.proof.plan import Links, Plan
 from doctor.report.measured_links import ddp_words, variant_words
 from doctor.snapshot import CollectiveRate, DdpRun, LinkGroup, Measured
@@ -29,6 +29,10 @@ WITHOUT = DdpRun(
 def test_what_nccl_writes_of_its_ways() -> None:
     """Lines in the form that NCCL 2.10 to 2.27 write them with NCCL_DEBUG=INFO."""
     p2p = "host:106:121 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\nhost:106:121 [0] NCCL INFO Connected NVLS tree"
+    switch = (
+        "h:1:2 [1] NCCL INFO NVLS comm 0x5598478a4d90 headRank 2 nHeads 8 buffSize 4194304 nvlsTotalSize 1610612736"
+    )
+    assert ways(switch)["in_network"] is True
     assert ways(p2p) == {"transports": ["P2P"], "interfaces": [], "in_network": True}
     old = "h:1:2 [0] NCCL INFO Channel 05 : 11[3000] -> 12[4] via SHM/direct/direct"
     assert ways(old)["transports"] == ["SHM"] and ways(old)["in_network"] is False
@@ -55,6 +59,17 @@ def test_variants_are_those_that_would_differ() -> None:
     assert of(transports=["SHM"]) == [], "it goes without peer-to-peer already"
     assert of({"NCCL_P2P_DISABLE": "1"}, transports=["P2P"]) == []
     assert of(backend="gloo") == of(links=Links(nodes=("a", "b"))) == variants(PLAN, Links(), {}, []) == []
+
+
+def test_no_gpu_is_taken_twice() -> None:
+    def of(device: str, proven: int, **links: Any) -> str:
+        plan = Plan(level="links", device=device, total_s=300.0, commands={})
+        return (too_few(plan, Links(**links), proven, lambda: ("absent", "none")) or ("", ""))[1]
+
+    assert of("cuda", 2) == of("cuda", 2, processes=2) == of("cpu", 1) == of("cpu", 0, processes=4) == ""
+    assert of("cuda", 0) == of("cuda", 0, processes=1) == of("cpu", 0) == "none"
+    assert of("cuda", 2, processes=4) == "4 processes are more than the 2 GPUs that computed right here"
+    assert of("cuda", 0, node=1, nodes=("a", "b")) == of("cuda", 0, launched={"RANK": "3"}) == ""
 
 
 def test_gpt2_by_ddp_on_two_titan_rtx_with_and_without_nvlink() -> None:
