@@ -116,6 +116,11 @@ def _inference(shape: Shape, count: float, work: Work, board: Board) -> Iterator
         sent = 2 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
         words = f"each matrix over {width} GPUs; bytes per generated token"
         yield Rung(f"tensor parallel {width}", estimate(shape, count, work, width), sent, board.link_gb_s, words)
+    stages = min(board.count, shape.layers)
+    if stages > 1:
+        held = estimate(shape, count, work, stages)
+        words = f"{stages} stages, one after the other"
+        yield Rung(f"pipeline {stages}", held, 2.0 * work.batch * shape.hidden, board.link_gb_s, words)
 
 
 def _split(whole: Estimate, names: tuple[str, ...], by: float) -> Estimate:

@@ -152,7 +152,8 @@ def activations(shape: Shape, work: Work) -> list[Part]:
     ways = {"eager": (False, False), "fused": (True, True)}.get(work.attention, (True, False))
     mixed = work.dtype == "mixed"
     low = tokens * of_layer(shape, work.sequence, size, ways[0])
-    high = tokens * of_layer(shape, work.sequence, size, ways[1], mixed)
+    mask = 1 if ways[1] else 4 if mixed else size
+    high = tokens * of_layer(shape, work.sequence, size, ways[1], mixed, mask)
     layer = low, high
     if work.checkpointing:
         kept = tokens * shape.hidden * size * shape.layers
@@ -182,13 +183,15 @@ def _counted(shape: Shape, work: Work, counted: Counted) -> Part:
     return Part("activations", work.batch * ends[0], work.batch * ends[1], note)
 
 
-def of_layer(shape: Shape, sequence: int, size: int, flash: bool = False, autocast: bool = False) -> float:
-    """Bytes per token that one layer keeps for the backward pass; `size`: bytes of an element.
+def of_layer(
+    shape: Shape, sequence: int, size: int, flash: bool = False, autocast: bool = False, mask: int = 1
+) -> float:
+    """Bytes per token that one layer keeps for the backward pass; `size`: bytes of an element, `mask`: of dropout's.
 
     autocast: norms and softmax are in single precision, written out in steps, and each product has a half copy of what
     it takes, as torch's autocast makes them.
     """
-    s, mask = shape, int(shape.dropout)
+    s, mask = shape, mask * int(shape.dropout)
     width = (s.expert_ffn or s.ffn) * max(1, s.active_experts) + s.shared_ffn
     keys = s.query if autocast and not flash else s.key  # repeated for each head where attention is written out
     if autocast:
@@ -197,7 +200,7 @@ def of_layer(shape: Shape, sequence: int, size: int, flash: bool = False, autoca
     else:
         norms, inputs = 2 * s.hidden * size, 2 * s.hidden * size
     attention = (2 * s.query + 2 * keys) * size + mask * s.hidden
-    row = size + mask * (size + 1) if not autocast else 6 + mask
+    row = (size if not autocast else 6) + mask + (size if mask and not autocast else 0)
     scores = s.heads * 4 if flash else s.heads * sequence * row
     middle = (4 if s.gated else 2) * width * size
     return norms + inputs + attention + scores + middle + mask * s.hidden

@@ -24,7 +24,7 @@ TRAININGS = Path(__file__).parent / "trainings.py"
     ("dtype", "batch", "checkpointing", "optimizer", "mib"),
     [
         ("fp32", 4, False, "adamw", 14949), ("fp32", 1, False, "adamw", 8681), ("fp32", 1, True, "adamw", 6775),
-        ("mixed", 1, True, "adamw", 7275), ("mixed", 1, True, "adamw-8bit", 5363),
+        ("mixed", 1, True, "adamw", 7275), ("mixed", 1, True, "adamw-8bit", 5363), ("fp32", 4, False, "adamw-8bit", 13085),
     ],
 )  # fmt: skip
 def test_bert_large_on_a_v100(dtype: str, batch: int, checkpointing: bool, optimizer: str, mib: int) -> None:
@@ -34,6 +34,33 @@ def test_bert_large_on_a_v100(dtype: str, batch: int, checkpointing: bool, optim
     held = estimate(BERT_LARGE, 335_141_888, work)
     assert held.low / MIB <= mib <= held.high / MIB
     assert (held.low + held.high) / 2 / MIB == pytest.approx(mib, rel=0.1)
+
+
+BERT_CONFIG = {
+    "model_type": "bert", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+    "intermediate_size": 4096, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2,
+}  # fmt: skip
+
+
+@pytest.mark.torch_wheel
+def test_bert_large_by_the_meta_device_is_14546_mb(with_torch: Path, tmp_path: Path) -> None:
+    words = (
+        "--dtype",
+        "fp32",
+        "--batch",
+        4,
+        "--seq",
+        512,
+        "--attention",
+        "eager",
+        "--meta-device",
+        "--gpus",
+        "V100-16GB",
+    )
+    found = asked(model(tmp_path / "m", BERT_CONFIG), *words, "--python", with_torch)
+    parts = {part["name"]: part["high"] for part in found["memory"]["parts"]}
+    held = sum(parts[name] for name in ("weights", "gradients", "optimizer", "activations")) / MIB + 1343
+    assert held == pytest.approx(14546, rel=0.01) and held / 14949 - 1 == pytest.approx(-0.027, abs=0.01)
 
 
 def of_model(found: dict[str, Any]) -> float:

@@ -108,6 +108,9 @@ SPLIT = ("ZeRO 3 / FSDP", "tensor parallel 8 and ZeRO 3")
         (OPT_13B, "A100-40GB", {"task": "inference", "dtype": "fp16"}, ("none",), ()),
         (OPT_66B, "4xA100-40GB", {"task": "inference", "dtype": "fp16"}, ("tensor parallel 4",), ("none",)),
         (OPT_175B, "8xA100-80GB", {"task": "inference", "dtype": "fp16"}, ("tensor parallel 8",), ("none",)),
+        # The notes: a model of 100 GB on three A100 of 40 GB with NVLink as on one, one of 90 GB on an RTX PRO 6000.
+        (typical(50e9), "3xA100-40GB", {"task": "inference", "dtype": "bf16"}, ("pipeline 3",), ("none",)),
+        (typical(45e9), "RTX PRO 6000 Workstation", {"task": "inference", "dtype": "bf16"}, ("none",), ()),
         # Llama 2, 70 B in half precision: two GPUs of 80 GB and not one. Llama 3.1, 8 B in 4 bits: 16 GB.
         (LLAMA_70B, "2xA100-80GB", {"task": "inference", "dtype": "fp16"}, ("tensor parallel 2",), ("none",)),
         (LLAMA_31_8B, "T4", {"task": "inference", "dtype": "q4_k_m"}, ("none",), ()),
