@@ -120,7 +120,17 @@ def _of_ranks(m: Measured) -> Findings:
         )
     ended = [end for end in m.ended if end.agent == "collective_speed" and end.fault not in PROVES_NOTHING]
     if ended and not wrong:
-        first = ended[0]
+        first = next((end for end in ended if end.device.startswith("rank")), ended[0])
+        if first.step == "start" and first.fault == "hang":
+            yield CHECK.fail(
+                "The ranks did not meet",
+                f"{_sentence(first.detail)} A node on which it was not started, a name that stands for another address "
+                "there, or a firewall before the first node's port.",
+                facts={"backend": backend, "fault": first.fault, "step": first.step},
+                subject="ranks",
+                fixes=_links_again(backend),
+            )
+            return
         how = _FAULT.get(first.fault, "fails")
         where = f", {first.device}" if first.device.startswith("rank") else ""
         yield CHECK.fail(

@@ -8,7 +8,7 @@ How it shows: every collective is as slow as its slowest link, so one such pair 
 Why it happens: an NVLink that is down between two GPUs, a pair that goes through the processors, a network port or
 cable that came up at a lower rate, a busy switch.
 
-How to fix it: `gpudoctor topo` says what joins the two; between nodes, compare the rate of their network ports
+How to fix it: `nvidia-smi topo -m` says what joins the two; between nodes, compare the rate of their network ports
 (`ethtool`, `ibstat`).
 
 There is no range to hold it against; so it is a warning, and judged with NCCL alone, where four pairs or more were

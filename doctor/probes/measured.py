@@ -212,7 +212,8 @@ def _words(result: AgentResult) -> str:
         return f"no answer for {result.silent:.0f} s" if result.silent >= 1 else "no answer"
     if result.returncode is not None and result.returncode < 0:
         return f"signal {-result.returncode}"
-    last = result.stderr_tail.strip().rpartition("\n")[2][:200]
+    words = [line.strip() for line in result.stderr_tail.splitlines() if any(c.isalpha() for c in line)]
+    last = words[-1][:200] if words else ""  # torchrun ends its words with a ruler
     return last or f"exit code {result.returncode}"
 
 

@@ -85,6 +85,10 @@ def test_sound_links_find_nothing() -> None:
             {"ended": (StepEnd(agent="collective_speed", step="start", device="rank 1", detail="boom"),), "sends": ()},
             "over NCCL fails (start, rank 1)",
         ),
+        (
+            {"ended": (StepEnd(agent="collective_speed", step="start", fault="hang"),), "sends": ()},
+            "The ranks did not meet",
+        ),
     ],
 )
 def test_ranks_that_do_not_reach_each_other_fail(measured: dict[str, Any], words: str) -> None:
