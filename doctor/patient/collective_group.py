@@ -86,6 +86,16 @@ class Group:
         self.distributed.all_gather(found, mine)
         return [[float(value) for value in tensor.cpu()] for tensor in found]
 
+    def texts_of_all(self, text: str) -> List[str]:
+        """The text of every rank (torch's own gathering of objects needs NumPy)."""
+        data = text.encode("utf-8")
+        longest = int(max(row[0] for row in self.of_all([float(len(data))])))
+        padded = data.ljust(longest, b" ")
+        mine = self.torch.tensor(list(padded), dtype=self.torch.uint8, device=self.device)
+        found = [self.torch.zeros_like(mine) for _ in range(self.size)]
+        self.distributed.all_gather(found, mine)
+        return [bytes(tensor.tolist()).decode("utf-8") for tensor in found]
+
     def left(self) -> float:
         """Seconds until all has to be over, on this rank's clock."""
         return self.until - time.monotonic()

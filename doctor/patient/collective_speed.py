@@ -10,6 +10,7 @@ Seconds are the slowest rank's, as medians; bus bandwidths are those of nccl-tes
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -75,9 +76,9 @@ class Ranks(Lines):
         import torch.distributed
 
         self.begin("init_process_group")
-        log = begin_log() if self.flags.device != "cpu" else ""
+        log = begin_log() if self.flags.device != "cpu" else -1
         self.group = group = Group(torch, self.flags.device, self.flags.seconds)
-        if log and group.size > 1:
+        if log >= 0 and group.size > 1:
             AllReduce(group, self.flags.largest).run()  # NCCL connects what an operation of this size needs, then tells
             group.sync()
         about = {"backend": group.backend, "ranks": group.size, "nodes": group.nodes, "variant": self.flags.variant}
@@ -108,12 +109,11 @@ class Ranks(Lines):
             self.emit(field="done", value=True)
         return None
 
-    def ways(self, log: str) -> Dict[str, Any]:
+    def ways(self, log: int) -> Dict[str, Any]:
         """What NCCL wrote on all ranks of how it connects them."""
-        if not log:
+        if log < 0:
             return {}
-        found: List[Any] = [None] * self.group.size
-        self.group.distributed.all_gather_object(found, end_log(log))
+        found = [json.loads(text) for text in self.group.texts_of_all(json.dumps(end_log(log)))]
         names = ("transports", "interfaces")
         merged: Dict[str, Any] = {n: sorted({word for one in found for word in one.get(n, ())}) for n in names}
         return dict(merged, in_network=any(one.get("in_network") for one in found))

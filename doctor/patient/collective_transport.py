@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,28 +17,22 @@ _IN_NETWORK = re.compile(r"NVLS comm 0x[0-9a-f]+ headRank|Connected NVLS tree")
 _MOST = 4 << 20
 
 
-def begin_log() -> str:
-    """Let NCCL write into a file of this process's own; empty where the user has it write elsewhere."""
+def begin_log() -> int:
+    """Let NCCL write into a file of this process's own, in memory; its descriptor, -1 where the user has it write
+    elsewhere, or where that cannot be."""
     if "NCCL_DEBUG" in os.environ or "NCCL_DEBUG_FILE" in os.environ:
-        return ""
-    number, path = tempfile.mkstemp(prefix="gpudoctor-nccl-")
-    os.close(number)
-    os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=path)
-    return path
-
-
-def end_log(path: str) -> Dict[str, Any]:
-    """What stands in it; the file is gone then."""
+        return -1
     try:
-        with open(path, errors="replace") as stream:
-            return ways(stream.read(_MOST))
-    except OSError:
-        return {}
-    finally:
-        try:
-            os.unlink(path)
-        except OSError:
-            pass
+        number = os.memfd_create("gpudoctor-nccl")
+    except (AttributeError, OSError):
+        return -1
+    os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/proc/self/fd/%d" % number)
+    return number
+
+
+def end_log(number: int) -> Dict[str, Any]:
+    """What stands in it so far."""
+    return ways(os.pread(number, _MOST, 0).decode("utf-8", "replace"))
 
 
 def ways(text: str) -> Dict[str, Any]:

@@ -173,6 +173,29 @@ def test_a_launcher_of_the_users_own(with_torch: Path, tmp_path: Path) -> None:
     assert json.loads(report)["snapshot"]["measured"]["collective_rates"][0]["right"] is True
 
 
+@pytest.mark.torch_wheel
+def test_the_way_of_gpus_on_one_that_is_not_there(with_torch: Path, tmp_path: Path) -> None:
+    """All but NCCL: devices, waits for them, and the log that NCCL would write into; gloo moves the data."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    env = os.environ | {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    words = ["--device", "cuda", "--seconds", "4", "--largest", "16384", "--teach"]
+    argv = [str(with_torch / "bin/python"), str(Path(__file__).with_name("gpu_on_cpu.py")), AGENT, *words]
+    agents = [
+        start_agent(argv, 90.0, {**env, "RANK": rank, "LOCAL_RANK": rank, "TMPDIR": str(tmp_path)}) for rank in "01"
+    ]
+    first, second = wait_agents(*agents)
+    assert (first.fault, second.fault) == (None, None), first.stderr_tail + second.stderr_tail
+    found = parse_measured({"collective_speed": [first]}, {"level": "links", "device": "cuda"})
+    (group,) = known(found.link_groups) or ()
+    assert (group.ranks, group.transports, group.interface, group.in_network) == (2, (), "", False)
+    assert {r.operation for r in known(found.collective_rates) or () if r.right} == set(OPERATIONS)
+    assert [wait.device for wait in known(found.rank_waits) or ()] == ["cuda:0", "cuda:0"]
+    assert [way.right for way in known(found.ways) or ()] == [True] * 3
+    assert not [row for row in second.lines if "collective_rate" in row]
+
+
 def test_bus_bandwidth_as_nccl_tests_defines_it() -> None:
     """worked-numbers: ring all-reduce has 2(N-1) steps, and each GPU sends 2(N-1)/N of the data."""
     for count in (2, 3, 8, 256):

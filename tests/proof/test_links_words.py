@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +52,20 @@ def test_what_nccl_writes_of_its_ways() -> None:
         "transports": ["NET/IB", "NET/Socket"], "interfaces": ["docker0", "eth0"], "in_network": False,
     }  # fmt: skip
     assert ways("") == {"transports": [], "interfaces": [], "in_network": False}
+
+
+def test_the_log_that_nccl_is_given() -> None:
+    """In a process of its own, whose variables it sets: what a library opens by that name and writes is read."""
+    program = (
+        "import json, os; from doctor.patient.collective_transport import begin_log, end_log; log = begin_log();"
+        "file = open(os.environ['NCCL_DEBUG_FILE'], 'w');"
+        "file.write('h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\\n'); file.flush();"
+        "print(json.dumps([os.environ['NCCL_DEBUG'], end_log(log), begin_log()]))"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_")}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    found = {"transports": ["P2P"], "interfaces": [], "in_network": False}
+    assert json.loads(done.stdout) == ["INFO", found, -1], "what the user set is left alone"
 
 
 def test_variants_are_those_that_would_differ() -> None:
