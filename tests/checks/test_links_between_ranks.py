@@ -23,7 +23,7 @@ from ..proof.stories import assert_every_fix_is_looked_at_again, machine, proven
 from ..rows import for_each
 
 IDS = (
-    "collective-failed", "rank-waits-for-another", "rank-link-slow", "nccl-uses-host-memory",
+    "collective-failed", "rank-waits-for-another", "rank-link-slow", "nccl-without-peer-to-peer",
     "ranks-meet-on-wrong-interface",
 )  # fmt: skip
 RATE = CollectiveRate(
@@ -122,12 +122,12 @@ def test_one_pair_of_ranks_is_slow() -> None:
 def test_host_memory_in_the_way() -> None:
     shm = linked({"transports": ("P2P", "SHM")})
     nvlink = shm.replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=0, p2p_nvlink=0),)})
-    assert one("nccl-uses-host-memory", nvlink, nvlink=True).status == "warn"
+    assert one("nccl-without-peer-to-peer", nvlink, nvlink=True).status == "warn"
     pcie = shm.replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=0),)})
-    assert [finding.severity for finding in run("nccl-uses-host-memory", pcie)[2]] == ["info"]
+    assert [finding.severity for finding in run("nccl-without-peer-to-peer", pcie)[2]] == ["info"]
     apart = shm.replace({"gpu_pairs": (GpuPair(a="a", b="b", p2p_read=1),)})
-    assert run("nccl-uses-host-memory", apart)[0] == "skipped", "nothing lets them reach each other"
-    assert run("nccl-uses-host-memory", linked({"variant": "no-p2p", "transports": ("SHM",)}))[0] == "skipped"
+    assert run("nccl-without-peer-to-peer", apart)[0] == "skipped", "nothing lets them reach each other"
+    assert run("nccl-without-peer-to-peer", linked({"variant": "no-p2p", "transports": ("SHM",)}))[0] == "skipped"
 
 
 def test_the_interface_that_leads_nowhere() -> None:
