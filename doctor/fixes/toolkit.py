@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .driver import RPM
-from .where import start_changes
+from .where import RECHECK, start_changes
 
 _DOCS = "docs.nvidia.com/datacenter/cloud-native/container-toolkit: installation guide"
 _LIST = "nvidia.github.io/libnvidia-container/stable"
@@ -129,3 +131,30 @@ def no_cgroups(s: Snapshot, engine: str) -> Fix:
         text = "Let Podman take the GPU by CDI, which needs no device rules."
     step = Step(text=text, command=command, where="host", needs_root=True, changes=start_changes())
     return Fix(id="no-cgroups", title="Let the rootless engine pass the GPU on", steps=(step,), source=_DOCS)
+
+
+def cdi_again(s: Snapshot, path: str) -> Fix:
+    """The specification made anew for the driver that is loaded."""
+    root = "" if known(s.host.user_is_root) else "sudo "
+    step = Step(
+        text="Make the specification again.",
+        command=f"{root}nvidia-ctk cdi generate --output={quote(path)}",
+        where="host",
+        needs_root=True,
+        changes={"engines.cdi": RECHECK},
+    )
+    return Fix(id="cdi-generate", title="Make the CDI specification again", steps=(step,), source=_DOCS)
+
+
+def char_links(s: Snapshot) -> Fix:
+    """Links in /dev/char, so that systemd finds NVIDIA's nodes when it writes device rules."""
+    root = "" if known(s.host.user_is_root) else "sudo "
+    step = Step(
+        text="Make the links now; a udev rule with the same command keeps them (see the source).",
+        command=f"{root}nvidia-ctk system create-dev-char-symlinks --create-all",
+        where="host",
+        needs_root=True,
+        changes={"engines.char_links": True},
+    )
+    source = "github.com/NVIDIA/nvidia-docker issue 1730"
+    return Fix(id="dev-char-links", title="Let systemd know the GPUs' nodes", steps=(step,), source=source)

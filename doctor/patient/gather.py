@@ -12,6 +12,7 @@ env {values}, process {system, release, machine, euid, cores, libc};
 statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver};
 ldcache {path, entries}, loader {cache, ld_library_path, defaults}, library {name, path, real, size, by}, compat
 {path, real, note?}, toolkit {path, real, parts}, nvcc {path, real};
+engine, cdi, package, engines (see gather_engines.py);
 python {prefix, ...} (see pythons.py), elf {path, needed, rpath, runpath} and code {path, ...} from the injected tools;
 end {}: the pass came to its end.
 """
@@ -23,6 +24,7 @@ from typing import Any, Mapping, Optional
 
 from .env_names import pick
 from .files import Emit, Files, clean
+from .gather_engines import gather_engines
 from .gather_host import gather_disks, gather_host, gather_process, kernel_side
 from .loader import gather_loader
 from .pythons import gather_pythons
@@ -62,6 +64,8 @@ def gather(
     chosen = gather_pythons(files, env if env is None else variables, tools, options, loader)
     if live:
         gather_disks(emit, variables, chosen)
+    if kernel_side(files):
+        gather_engines(files, variables, live)
     emit({"at": "end"})
 
 

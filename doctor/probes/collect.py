@@ -13,6 +13,7 @@ from .caps import caps
 from .container import parse_container
 from .cuda_disk import parse_cuda
 from .driver_files import parse_driver_files
+from .engines import parse_engines
 from .environments import parse_python
 from .extensions import parse_extensions
 from .host import parse_host
@@ -62,6 +63,7 @@ def snapshot_of(recording: Recording) -> Snapshot:
             snapshot,
             host=parse_host(raw),
             container=parse_container(raw),
+            engines=parse_engines(raw),
             driver=parse_driver_files(raw),
             cuda=parse_cuda(raw),
             python=python,

@@ -10,6 +10,7 @@ from msgspec.structs import replace as struct_replace
 from .cap import Cap, CapOf
 from .cuda import Cuda
 from .driver import Driver
+from .engine import Engines
 from .fact import NOT_ASKED, Missing, Section
 from .gpu import Gpu, GpuPair
 from .host import Container, Host
@@ -36,6 +37,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     target: Target = Target()
     host: Host = Host()
     container: Container = Container()
+    engines: Engines = Engines()
     driver: Driver = Driver()
     gpus: tuple[Gpu, ...] | Missing = NOT_ASKED
     """Physical GPUs by NVML. An empty tuple is 'NVML answered: none'."""

@@ -1,0 +1,46 @@
+"""Part of checks of the container engines on the host: which there are, and what they were found to have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Skip
+from ..fixes.where import container_kind
+from ..snapshot import Engine, Missing, Snapshot, known
+
+
+def engines_here(s: Snapshot) -> tuple[Engine, ...]:
+    """Those of a host with an NVIDIA driver; Skip in a container, without a driver and where there is none."""
+    if container_kind(s):
+        raise Skip("in a container: the engine is the host's")
+    if isinstance(s.driver.kernel_version, Missing) and s.driver.kernel_version.reason == "absent":
+        raise Skip("no NVIDIA driver is loaded")
+    found = known(s.engines.engines)
+    if found is None:
+        raise Skip("container engines were not looked for")
+    if not found:
+        raise Skip("no container engine listens here")
+    return found
+
+
+def answering(s: Snapshot) -> Iterator[Engine]:
+    """The engines that told of themselves; Skip where none did."""
+    found = engines_here(s)
+    answers = [engine for engine in found if not isinstance(engine.version, Missing)]
+    if not answers:
+        why = next(engine.version for engine in found if isinstance(engine.version, Missing))
+        raise Skip(f"{found[0].kind}: {why.detail}")
+    yield from answers
+
+
+def has_cdi(s: Snapshot, engine: Engine) -> bool:
+    """Whether GPUs can be named by CDI: the engine has found some, or a specification of them lies on disk."""
+    devices = known(engine.cdi_devices) or ()
+    return any(name.startswith("nvidia.com/gpu=") for name in devices) or any(
+        spec.devices for spec in known(s.engines.cdi) or ()
+    )
+
+
+def has_runtime(engine: Engine) -> bool:
+    """Whether a runtime of NVIDIA's is registered."""
+    return any("nvidia" in name for name in known(engine.runtimes) or ())
