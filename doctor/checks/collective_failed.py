@@ -44,6 +44,7 @@ CHECK = Check(
         "nccl-lacks-gpu-arch",
         "nccl-version-conflict",
         "nccl-wrong-interface",
+        "ranks-meet-on-wrong-interface",
         "shm-too-small",
         "memlock-limit",
     ),

@@ -1,7 +1,8 @@
 """Ranks on several nodes would meet over an interface that leads to no other node.
 
-What is wrong: without being told, gloo binds to the address that the host's own name resolves to, and NCCL to the first
-interface that looks usable. Here that is the loopback, or a bridge of Docker or libvirt.
+What is wrong: unless GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME names another, gloo binds to the address that the host's
+own name resolves to, and NCCL to the first interface that looks usable. Here that is the loopback, or a bridge of
+Docker or libvirt.
 
 How it shows: a training over several nodes hangs at its start, `Connection refused`, `Connect timeout`, or gloo's
 `connectFullMesh failed` with 127.0.0.1 in it.
@@ -11,7 +12,8 @@ every node with the same address.
 
 How to fix it: name the interface that leads to the other nodes in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.
 
-Judged over several nodes alone. `prove --links` itself chose the interface of the address in `--nodes` for gloo.
+It fails where a variable of yours names it and the ranks did not reach each other. Judged over several nodes alone.
+`prove --links` itself chose the interface of the address in `--nodes` for gloo.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.
@@ -23,6 +25,7 @@ import re
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..snapshot import Snapshot, known
+from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
 
 CHECK = Check(
@@ -44,19 +47,25 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("no links between nodes were measured: gpudoctor prove --links --nodes")
     from ..fixes.speed import here
 
+    ends = [end for end in s.measured.ended if end.agent == "collective_speed"]
+    failed = any(end.fault not in PROVES_NOTHING for end in ends)
     for group in groups:
         variable = "NCCL_SOCKET_IFNAME" if group.backend == "nccl" else "GLOO_SOCKET_IFNAME"
-        if known(s.host.env(variable)):
+        chosen = known(s.host.env(variable))
+        if chosen and group.backend == "nccl":
             continue
-        taken = group.interfaces if group.backend == "nccl" else (group.library_interface,)
+        taken = group.interfaces if group.backend == "nccl" else (chosen or group.library_interface,)
         wrong = [name for name in taken if _LEADS_NOWHERE.fullmatch(name)]
         if not wrong:
             continue
-        right = group.interface if group.interface not in (*wrong, "") else ""
+        right = group.reaching if group.reaching not in wrong else ""
         name = "NCCL" if group.backend == "nccl" else group.backend
-        yield CHECK.warn(
-            f"{name} takes {', '.join(wrong)} by itself, which leads to no other node",
-            f"The nodes were reached over {right}." if right else "",
+        words = [f"{variable} names it."] if chosen else []
+        words += [f"The first node is reached over {right}."] if right else []
+        make = CHECK.fail if chosen and failed else CHECK.warn
+        yield make(
+            f"{name} takes {', '.join(wrong)}{'' if chosen else ' by itself'}, which leads to no other node",
+            " ".join(words),
             facts={"interfaces": wrong, "right": right},
             subject=group.backend,
             fixes=(

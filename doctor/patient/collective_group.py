@@ -12,7 +12,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, List, Sequence, Tuple
+    from typing import Any, Dict, List, Sequence, Tuple
 
 SIOCGIFADDR = 0x8915
 """ioctl of Linux: the IPv4 address of an interface (netdevice(7))."""
@@ -38,7 +38,12 @@ class Group:
             self.backend = "nccl" if self.distributed.is_nccl_available() else "gloo"
         else:
             torch.set_num_threads(1)  # several ranks share the cores
+        self.reaching = interface_of(address_towards(os.environ.get("MASTER_ADDR", "")))
+        """The interface through which the first node is reached."""
         self.interface, self.library_interface = ("", "") if self.gpu else self.choose_interface()
+
+    def join(self, seconds: float) -> None:
+        """Meet the other ranks."""
         limit = datetime.timedelta(seconds=max(10.0, seconds))
         self.distributed.init_process_group(self.backend, init_method="env://", timeout=limit)
         if not self.gpu:
@@ -54,15 +59,25 @@ class Group:
         gloo binds to what the host's name resolves to, which on many machines is the loopback: over several nodes
         nobody is reached from there. The first node's address is what the user named, so it decides, unless the user
         set GLOO_SOCKET_IFNAME."""
-        own = interface_of(address_towards(os.environ.get("MASTER_ADDR", "")))
         try:
             by_name = interface_of(socket.gethostbyname(socket.gethostname()))
         except OSError:
             by_name = ""
         chosen = os.environ.get("GLOO_SOCKET_IFNAME", "")
-        if not chosen and self.nodes > 1 and own:
-            os.environ["GLOO_SOCKET_IFNAME"] = own
-        return chosen or (own if self.nodes > 1 else by_name), by_name
+        if not chosen and self.nodes > 1 and self.reaching:
+            os.environ["GLOO_SOCKET_IFNAME"] = self.reaching
+        return chosen or (self.reaching if self.nodes > 1 else by_name), by_name
+
+    def about(self) -> Dict[str, Any]:
+        """Fields of LinkGroup."""
+        return {
+            "backend": self.backend,
+            "ranks": self.size,
+            "nodes": self.nodes,
+            "interface": self.interface,
+            "library_interface": self.library_interface,
+            "reaching": self.reaching if self.nodes > 1 else "",
+        }
 
     def sync(self) -> None:
         if self.gpu:

@@ -75,17 +75,17 @@ class Ranks(Lines):
         import torch
         import torch.distributed
 
-        self.begin("init_process_group")
         log = begin_log() if self.flags.device != "cpu" else -1
         self.group = group = Group(torch, self.flags.device, self.flags.seconds)
+        self.write(group=dict(group.about(), variant=self.flags.variant))  # where they do not meet, it says over what
+        self.begin("init_process_group")
+        group.join(self.flags.seconds)
         if log >= 0 and group.size > 1:
             AllReduce(group, self.flags.largest).run()  # NCCL connects what an operation of this size needs, then tells
             group.sync()
-        about = {"backend": group.backend, "ranks": group.size, "nodes": group.nodes, "variant": self.flags.variant}
-        about.update(interface=group.interface, library_interface=group.library_interface)
         ways = self.ways(log)
         self.in_network = bool(ways.get("in_network"))
-        self.write(group=dict(about, **ways))
+        self.write(group=dict(group.about(), variant=self.flags.variant, **ways))
         if group.size < 2:
             return self.leave_out("collectives", "one rank alone: nothing to pass between them")
         if not self.flags.variant:

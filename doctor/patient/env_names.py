@@ -26,7 +26,8 @@ NAMES = frozenset(
     """.split()
 )
 PREFIXES = (
-    "CUDA_", "NVIDIA_", "NCCL_", "TORCH", "PYTORCH_", "CUDNN_", "CUBLAS_", "TRITON_", "NVTE_", "VLLM_", "XFORMERS_",
+    "CUDA_", "NVIDIA_", "NCCL_", "GLOO_", "TORCH", "PYTORCH_", "CUDNN_", "CUBLAS_", "TRITON_", "NVTE_", "VLLM_",
+    "XFORMERS_",
 )  # fmt: skip
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "API_KEY", "APIKEY", "_KEY", "AUTH", "NGC_")
 _MAX_VALUE = 32768

@@ -80,6 +80,7 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
                 gaps[agent] = fault_missing(result)
     found["rate"] = _alone_at_last(found["rate"])
     found["pair"] = _measured_last(found["pair"])
+    found["group"] = list({group.variant: group for group in found["group"]}.values())
     found["torch_proof"] = list({proof.device: proof for proof in found["torch_proof"]}.values())
     if "import" in fields:
         gaps["torch_proof"] = fields["import"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .plan import LEAST_S, Links, Plan
@@ -20,9 +20,11 @@ VARIANTS = {"no-p2p": {"NCCL_P2P_DISABLE": "1"}, "no-nvls": {"NCCL_NVLS_ENABLE":
 """What NCCL does without: direct access between GPUs (NVLink too), and sums inside the switch."""
 
 
-def variants(plan: Plan, links: Links, env: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> list[str]:
+def variants(plan: Plan, links: Links, env: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> list[str]:
     """Those that would differ from what was measured, by its lines: GPUs of one node, and what NCCL used there."""
-    group: Mapping[str, Any] = next((line["group"] for line in lines if isinstance(line.get("group"), dict)), {})
+    group: Mapping[str, Any] = next(
+        (line["group"] for line in reversed(lines) if isinstance(line.get("group"), dict)), {}
+    )
     if plan.device == "cpu" or links.nodes or links.launched or group.get("backend") != "nccl":
         return []
     used = {"no-p2p": "SHM" not in group.get("transports", ()), "no-nvls": group.get("in_network") is True}

@@ -18,6 +18,8 @@ class LinkGroup(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The network interface that gloo was given, or takes by itself; empty with NCCL, which chooses its own."""
     library_interface: str = ""
     """The one that gloo takes by itself: that of the address which the host's own name resolves to."""
+    reaching: str = ""
+    """On several nodes: the interface through which the first one is reached."""
     variant: str = ""
     """As in `CollectiveRate`."""
     transports: tuple[str, ...] = ()

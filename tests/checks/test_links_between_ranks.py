@@ -131,11 +131,17 @@ def test_host_memory_in_the_way() -> None:
 
 
 def test_the_interface_that_leads_nowhere() -> None:
-    gloo = on_cpu(nodes=2, interface="eth0", library_interface="lo")
+    gloo = on_cpu(nodes=2, interface="eth0", library_interface="lo", reaching="eth0")
     finding = one("ranks-meet-on-wrong-interface", gloo, interfaces=["lo"], right="eth0")
     assert finding.fixes[0].steps[0].command == "export GLOO_SOCKET_IFNAME=eth0"
     docker = linked({"nodes": 2, "interfaces": ("docker0",)})
     assert "NCCL takes docker0" in one("ranks-meet-on-wrong-interface", docker).title
+    chosen = gloo.replace({"host.environment": (EnvVar("GLOO_SOCKET_IFNAME", "docker0"),)})
+    assert "gloo takes docker0, which leads" in one("ranks-meet-on-wrong-interface", chosen, right="eth0").title
+    end = StepEnd(agent="collective_speed", step="init_process_group", device="rank 0", detail="Connection refused")
+    refused = chosen.replace({"measured.ended": (end,)})
+    assert [name for name in ids(refused) if name in IDS] == ["ranks-meet-on-wrong-interface", "collective-failed"]
+    assert run("ranks-meet-on-wrong-interface", refused)[0] == "fail"
     named = gloo.replace({"host.environment": (EnvVar("GLOO_SOCKET_IFNAME", "eth0"),)})
     for sound in (
         named,

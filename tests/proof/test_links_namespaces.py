@@ -24,12 +24,12 @@ def nodes() -> Iterator[tuple[str, str]]:
 
 
 def on_both(
-    nodes: tuple[str, str], with_torch: Path, *words: str
+    nodes: tuple[str, str], with_torch: Path, *words: str, **more: str
 ) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     """The first node's report, and how the second one's command ended."""
     shared = ("prove", "--links", "--device", "cpu", "--nproc", "1", "--nodes", ",".join(ADDRESSES))
     argv = command(*shared, "--python", str(with_torch), *words)
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("GLOO_", "NCCL_"))}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("GLOO_", "NCCL_"))} | more
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": env}
     second = subprocess.Popen(["ip", "netns", "exec", nodes[1], *argv], **pipes)
     first = subprocess.Popen(["ip", "netns", "exec", nodes[0], *argv, "--format", "json"], **pipes)
@@ -48,6 +48,7 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
     measured = report["snapshot"]["measured"]
     assert measured["link_groups"][0] == {
         "backend": "gloo", "ranks": 2, "nodes": 2, "interface": "wire0", "library_interface": "lo",
+        "reaching": "wire0",
     }  # fmt: skip
     assert [end for end in measured.get("ended", ()) if end.get("fault") != "skipped"] == []
     counted = 0.0
@@ -70,3 +71,14 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
     assert report["exit_code"] == 0, "gloo would take the loopback: a warning"
     assert all(s["right"] is True and s.get("same_node", True) is False for s in measured["sends"])
     assert {wait.get("node", 0) for wait in measured["rank_waits"]} == {0, 1}
+
+
+@pytest.mark.netns
+def test_the_loopback_reaches_no_other_node(nodes: tuple[str, str], with_torch: Path) -> None:
+    """The cause comes first, the ranks that failed are folded under it."""
+    report, second = on_both(nodes, with_torch, "--timeout", "30", GLOO_SOCKET_IFNAME="lo")
+    assert (report["exit_code"], second.returncode) == (1, 1) and "gpudoctor: " in second.stderr
+    first, folded = report["findings"]
+    assert (first["id"], folded["id"]) == ("ranks-meet-on-wrong-interface", "collective-failed")
+    assert first["status"] == "fail" and first["facts"]["right"] == "wire0"
+    assert first["fixes"][0]["steps"][0]["command"] == "export GLOO_SOCKET_IFNAME=wire0"
