@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import gmtime, strftime
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import to_builtins
 
 from .. import __version__
 from ..guard import Refusal
@@ -24,7 +24,14 @@ class NotThere(Refusal):
 
 
 def gather_far(flags: dict[str, Any], say: Callable[[str], None] | None = None) -> Snapshot:
+    """The facts of the target. Raises Refusal, or NotThere, with one line."""
+    return snapshot_of(far_recording(flags, say))
+
+
+def far_recording(flags: dict[str, Any], say: Callable[[str], None] | None = None) -> Recording:
     """Ask the target by one text; a container of this host without Python is read through its root folder.
+
+    A container of this host has the host's own facts beside its own.
 
     Raises Refusal, or NotThere, with one line.
     """
@@ -38,8 +45,9 @@ def gather_far(flags: dict[str, Any], say: Callable[[str], None] | None = None) 
         if not root:
             raise (NotThere if error.unknown else Refusal)(str(error)) from None
         options = Options(root=root, deadline_s=flags["timeout"] or 20.0)
-        snapshot = snapshot_of(gather_all(Started(options), say))
-        return replace(snapshot, target=replace(snapshot.target, kind=target.kind, name=target.name))
+        recording = gather_all(Started(options), say)
+        recording.manifest.update(kind=target.kind, name=target.name)
+        return _with_host(recording, root, flags, say)
     manifest = {
         "tool": __version__,
         "kind": target.kind,
@@ -47,4 +55,12 @@ def gather_far(flags: dict[str, Any], say: Callable[[str], None] | None = None) 
         "gathered_at": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()),
         "import_torch": not flags["no_import"],
     }
-    return snapshot_of(Recording(files, answers, manifest))
+    return _with_host(Recording(files, answers, manifest), container_root(target), flags, say)
+
+
+def _with_host(recording: Recording, root: str, flags: dict[str, Any], say: Callable[[str], None] | None) -> Recording:
+    if root:
+        from .beside import outside_of
+
+        recording.manifest["outside"] = to_builtins(outside_of(root, flags["timeout"] or 20.0, say))
+    return recording

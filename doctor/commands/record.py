@@ -14,6 +14,9 @@ import click
 @click.option("--no-import", is_flag=True, help="Do not import torch.")
 @click.option("--prove", is_flag=True, help="Compute on the GPU too, and save the measurements: prove --quick.")
 @click.option("--python", "python_", metavar="PATH", help="Look at this Python interpreter or environment.")
+@click.option(
+    "--target", metavar="TARGET", help="Look into docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD."
+)
 @click.option("--root", metavar="DIR", help="Look at a root folder instead of this machine.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Probes in seconds (torch import: 3x). Default: 20.")
 @click.option("--no-redact", is_flag=True, help="Keep user names, paths, addresses and UUIDs as they are.")
@@ -28,8 +31,15 @@ def record(**flags: Any) -> int:
     _usable(folder)
     if flags["prove"] and (flags["root"] or flags["no_import"]):
         raise click.ClickException(f"--prove and --{'root' if flags['root'] else 'no-import'} exclude each other")
+    excluded = [name for name in ("prove", "root", "python_") if flags["target"] and flags[name]]
+    if excluded:
+        raise click.ClickException(f"--target and --{excluded[0].rstrip('_')} exclude each other")
     with Progress() as progress:
-        if flags["prove"]:
+        if flags["target"]:
+            from .far import far_recording
+
+            recording = far_recording(flags, progress)
+        elif flags["prove"]:
             from .proving import gather_and_prove
 
             recording = gather_and_prove(options(flags), "quick", say=progress)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
-from ..snapshot import Missing, Snapshot, Target
+from ..snapshot import Missing, Outside, Snapshot, Target
 from ..targets.recording import Recording
 from .agents import with_answers
 from .caps import caps
@@ -71,6 +73,8 @@ def snapshot_of(recording: Recording) -> Snapshot:
             witnesses=file_witnesses(raw),
         )
     snapshot = with_answers(snapshot, recording.agents, manifest)
+    if isinstance(manifest.get("outside"), dict):
+        snapshot = replace(snapshot, outside=_outside(manifest["outside"]))
     found = caps(raw.rows("cap") if raw else (), recording.agents, recording.proof)
     if found:
         snapshot = replace(snapshot, caps=found)
@@ -81,3 +85,11 @@ def snapshot_of(recording: Recording) -> Snapshot:
     plain = snapshot.container.kind == "none" and snapshot.host.wsl == 0
     measured = parse_measured(recording.proof, manifest.get("prove"), True if plain else None)
     return replace(snapshot, measured=measured)
+
+
+def _outside(found: dict[str, Any]) -> Outside | None:
+    """The host beside a container; None where a stranger's recording has something else there."""
+    try:
+        return convert(found, Outside)
+    except ValidationError:
+        return None

@@ -30,6 +30,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     if not report.findings:
         rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
     rows += _machine(report)
+    rows += _host_beside(report)
     if known(report.snapshot.measured.level) is not None:
         rows += _measured(report)
     rows += [f"- {escape(note)}." for note in report.matrix.notes]
@@ -44,6 +45,17 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
         f"{escape(report.generated_at)}; names, addresses and UUIDs are {masked}.</sub>"
     )
     return "\n".join(rows) + "\n"
+
+
+def _host_beside(report: Report) -> list[str]:
+    if report.snapshot.outside is None:
+        return []
+    from . import outside
+
+    found = outside.rows(report.snapshot)
+    rows = ["| | on the host | in the container |", "| --- | --- | --- |"]
+    rows += [f"| {escape(a)} | {escape(b)} | {escape(c)} |" for a, b, c in found]
+    return [*rows, "", *(f"- {escape(text)}" for text in outside.remarks(report.snapshot)), ""]
 
 
 def _causes(report: Report) -> list[str]:

@@ -10,6 +10,7 @@ from ..judge.report import Report
 from ..snapshot import known
 from . import facts
 from .blocks import cause, families
+from .clean import printable
 from .ending import verdict
 from .groups import group_lines, remark_texts
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
@@ -37,6 +38,7 @@ def render_terminal(
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     width = max(40, min(display.width, 110))
     rows = [*header(report, width), BLANK]
+    rows += _host_beside(report, width)
     if known(report.snapshot.measured.level) is not None:
         from .measured_blocks import measured_lines
 
@@ -60,6 +62,20 @@ def render_terminal(
         rows += [*fact_lines(report.snapshot, width), BLANK]
     rows += verdict(report, width, display.verbose)
     return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
+
+
+def _host_beside(report: Report, width: int) -> list[Line]:
+    if report.snapshot.outside is None:
+        return []
+    from . import outside
+
+    found = [("", "on the host", "in the container"), *outside.rows(report.snapshot)]
+    first, second = (max(len(row[n]) for row in found) + 2 for n in (0, 1))
+    shown = [printable(f"  {a:<{first}}{b:<{second}}{c}").rstrip() for a, b, c in found]
+    rows = [line(text) if len(text) <= width else line(text[: width - 3] + "...") for text in shown]
+    for remark in outside.remarks(report.snapshot):
+        rows += wrap(remark, width, "  ")
+    return [*rows, BLANK]
 
 
 def _causes(report: Report, width: int, verbose: int) -> list[Line]:

@@ -32,6 +32,7 @@ from .measured import (
     TrainingStep,
     Watch,
 )
+from .outside import Outside
 from .python import CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
 from .symptom import Ranked, Similar, Symptom, Unread
@@ -80,7 +81,7 @@ __all__ = [
     "NeedsFact",
     "NodeKind",
     "NvLinkErrors",
-    "PairProof",
+    "Outside", "PairProof",
     "PciDevice",
     "ProductProof",
     "Python",

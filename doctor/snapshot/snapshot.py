@@ -15,6 +15,7 @@ from .fact import NOT_ASKED, Missing, Section
 from .gpu import Gpu, GpuPair
 from .host import Container, Host
 from .measured import Measured
+from .outside import Outside
 from .python import Python
 from .symptom import Ranked, Similar, Symptom, Unread
 from .torch import Torch, TorchRun
@@ -57,6 +58,8 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """A short pasted text that reports no error, as it stands: it may be answered by the matrix alone."""
     similar: tuple[Similar, ...] = ()
     """Solved threads that are like a pasted text, the nearest first."""
+    outside: Outside | None = None
+    """The host of a container that was looked into from there."""
     unread: Unread | None = None
     """Of a pasted text that is too large to be read whole."""
     caps: tuple[Cap, ...] = ()

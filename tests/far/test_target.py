@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ..cli.command import COMMAND
+from ..cli.command import COMMAND, gpudoctor
 from ..images.engines import dockerd
 from ..rows import for_each
 from ..shared import debian_base
@@ -180,6 +180,20 @@ def test_into_a_running_container(engine: dict[str, str]) -> None:
     assert found["container"]["visible_devices"] == "all"
     left = subprocess.run(["docker", "top", "app"], env=engine, capture_output=True, text=True, check=True).stdout
     assert "python" not in left and len(left.splitlines()) <= 3, left
+
+
+@pytest.mark.docker
+def test_its_host_stands_beside_it_in_the_report_and_in_a_recording(engine: dict[str, str], tmp_path: Path) -> None:
+    host = facts(asked("docker:app", engine))["outside"]
+    assert host["kernel_version"]["missing"] == "absent", "no driver here"
+    text = " ".join(gpudoctor("check", "--target", "docker:app", "--timeout", "8", env=engine).stdout.decode().split())
+    assert "on the host in the container driver none none" in text
+    folder = tmp_path / "recorded"
+    done = gpudoctor("record", folder, "--target", "docker:bare", "--timeout", "8", env=engine)
+    assert done.returncode == 0, done.stderr
+    replayed = json.loads(gpudoctor("check", "--replay", folder, "--format", "json").stdout)
+    assert replayed["snapshot"]["outside"]["kernel_version"]["missing"] == "absent"
+    assert (replayed["target"]["kind"], replayed["target"]["name"]) == ("docker", "bare")
 
 
 @pytest.mark.docker
