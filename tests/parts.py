@@ -107,6 +107,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "buildah": _buildah,
     "podman": lambda: _root() or _tools("podman", "skopeo"),
     "docker": lambda: _root() or _tools("dockerd", "docker", "skopeo", "buildah", "debootstrap"),
+    "compose": lambda: _tools("docker-compose"),
     "sshd": lambda: _root() or ("" if os.path.exists("/usr/sbin/sshd") else "no /usr/sbin/sshd") or _tools("ssh"),
     "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",

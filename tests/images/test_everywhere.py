@@ -88,3 +88,24 @@ def test_in_podman(tmp_path: Path) -> None:
             return [f"localhost/{name}", "--from", "podman"]
 
         assert wrong(CONFIG_ALONE, tmp_path, put, {"CONTAINER_HOST": address}) == []
+
+
+def test_in_an_unpacked_root_folder(tmp_path: Path) -> None:
+    """A root has no config and so no label: what its files are decides."""
+    site = tmp_path / "root/usr/local/lib/python3.11/site-packages"
+    (site / "torch").mkdir(parents=True)
+    (site / "torch/version.py").write_text("__version__ = '2.6.0+cu124'\ncuda = '12.4'\nhip = None\n")
+    (site / "torch/__init__.py").touch()
+    info = site / "torch-2.6.0+cu124.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.6.0+cu124\n")
+    python = tmp_path / "root/usr/local/bin/python3.11"
+    python.parent.mkdir()
+    python.touch()
+    python.with_name("python3").symlink_to("python3.11")
+
+    def put(name: str, layout: Layout) -> list[str]:
+        return [str(tmp_path / "root")]
+
+    assert len([row for row in TABLE.read_text().splitlines() if row.startswith("pytorch:2.6.0\t")]) >= 6
+    assert wrong(["pytorch:2.6.0"], tmp_path, put, {}) == []

@@ -15,6 +15,7 @@ from doctor.images.recipes import read_recipe, rules
 from doctor.images.recipes.instructions import Unparsed
 
 from ..cli.command import gpudoctor
+from ..healthy import healthy
 from ..rows import for_each
 from . import faulty, good
 
@@ -215,3 +216,29 @@ def test_check_has_these_formats_too(tmp_path: Path, format_: str) -> None:
         assert suite.failures >= 1 and suite.tests > 100
     else:
         assert done.stdout.startswith(b"::error title=PyTorch 2.6.0+cpu is a CPU-only build [cpu-only-torch]::")
+
+
+@pytest.mark.compose
+def test_compose_itself_takes_the_reservation_that_is_offered(tmp_path: Path) -> None:
+    """By docker-compose 1.29.2 and the schema in it; it refuses capabilities that are no list."""
+    from doctor.fixes.start_image import start_lines
+
+    offered = rules()["service-without-gpu"].fix
+    whole = dict(
+        start_lines(healthy().replace({"container.driver_capabilities": "graphics"}), "nvidia/cuda:12.4.1-base")
+    )
+    texts = {
+        "rule": f"services:\n  app:\n    image: nvidia/cuda:12.4.1-base\n    {offered}\n",
+        "start": whole["compose"] + "\n",
+        "text for a list": "services:\n  app:\n    image: x\n"
+        "    deploy: {resources: {reservations: {devices: [{driver: nvidia, capabilities: gpu}]}}}\n",
+    }
+    answers = {}
+    for name, text in texts.items():
+        file = tmp_path / f"{name.partition(' ')[0]}.yaml"
+        file.write_text('version: "3.8"\n' + text)
+        command = ["docker-compose", "-f", str(file), "config"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        answers[name] = done.returncode
+        assert done.returncode or ("nvidia" in done.stdout and "gpu" in done.stdout), done.stdout
+    assert answers == {"rule": 0, "start": 0, "text for a list": 1}
