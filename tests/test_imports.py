@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "doctor/resolve": {"doctor/fixes", "doctor/snapshot", "compat_matrix", "packaging", "msgspec"},
     "doctor/fit": {"doctor/snapshot", "compat_matrix", "msgspec"},
+    "doctor/topo": {"doctor/fit", "doctor/snapshot", "compat_matrix", "msgspec"},
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
     "doctor/images": {
         "doctor/formats",
@@ -53,7 +54,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "dockerfile_parse",
         "ruamel",
     },
-    "doctor/report": {"doctor/findings", "doctor/snapshot", "doctor/judge", "doctor/fit", "msgspec", "rich"},
+    "doctor/report": {
+        "doctor/findings",
+        "doctor/snapshot",
+        "doctor/judge",
+        "doctor/fit",
+        "doctor/topo",
+        "msgspec",
+        "rich",
+    },
 }
 """Room to the rooms and distributions that it may import beside itself and the standard library."""
 ALSO = {

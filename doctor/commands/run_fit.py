@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,13 @@ from ..fit import Board, Unbuildable, Unclear, Unreadable, Work, boards, of_snap
 from ..fit.question import Answer, Question, answer
 from ..guard import Refusal
 from .assess import matrix_of
+from .counted import parameter_count
 from .run_resolve import looked_at
 from .write import write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-_FEWEST, _MOST = 1e5, 1e16
 _SMALL = 1e8
 _INFERENCE_SHARE = 0.9
 """What vLLM takes of a GPU by default."""
@@ -68,12 +66,12 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         shape, count, name, notes = model.shape, float(model.count), model.name, model.notes
         fewest = float(model.fewest or model.count)
         if flags["params"]:
-            count = fewest = _count(flags["params"])
+            count = fewest = parameter_count(flags["params"])
         dtype = model.dtype
     elif flags["own_class"]:
         shape, dtype, notes, name, count, fewest = typical(_SMALL), "", (), "", _SMALL, _SMALL  # the pass counts them
     else:
-        count = fewest = _count(flags["params"])
+        count = fewest = parameter_count(flags["params"])
         shape, dtype, notes = typical(count), "", ()
         name = f"a typical decoder of that size: {shape.layers} layers, {shape.hidden} wide, {shape.heads} heads"
     work = Work(
@@ -140,15 +138,6 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         wrong = "--solve concurrency is for --task inference"
     if wrong:
         raise Refusal(wrong)
-
-
-def _count(text: str) -> float:
-    """Parameters: 10e9, 7B, 1.3b, 350M."""
-    found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,6})?(?:e\+?\d{1,2})?)\s*([kmbt]?)\s*", text, re.I)
-    count = float(found[1]) * _UNITS[found[2].lower()] if found else 0.0
-    if not _FEWEST <= count <= _MOST:
-        raise Refusal(f"--params {text!r}: a number of parameters is expected, such as 7B or 10e9")
-    return count
 
 
 def _board(m: Matrix, flags: dict[str, Any]) -> Board:

@@ -6,11 +6,12 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(("check", "image")), default="check", metavar="[check|image]")
+@click.argument("what", type=click.Choice(("check", "image", "topo")), default="check", metavar="[check|image|topo]")
 def schema(what: str) -> int:
-    """Print the JSON Schema (2020-12) of `check --format json`, or of `image --format json`."""
-    from ..report.schema import image_schema, report_schema
+    """Print the JSON Schema (2020-12) of `check --format json`, `image --format json` or `topo --format json`."""
+    from ..report.schema import image_schema, report_schema, topo_schema
     from .write import write
 
-    write(image_schema() if what == "image" else report_schema(), None)
+    made = {"check": report_schema, "image": image_schema, "topo": topo_schema}
+    write(made[what](), None)
     return 0

@@ -20,6 +20,10 @@ from ..judge.report import (
     Tool,
 )
 from ..snapshot import Similar, Target
+from ..topo.costs import SCHEMA_VERSION as TOPO_SCHEMA_VERSION
+from ..topo.costs import Answer as TopoAnswer
+from ..topo.costs import Cost
+from ..topo.matrix import Device
 
 _WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, PossibleCause,
           ProgramMessage, MatrixInfo, Tool, Target, Policy, Expect, Similar)  # fmt: skip
@@ -39,7 +43,14 @@ def image_schema() -> bytes:
     return _schema(Preflight, "image", PREFLIGHT_SCHEMA_VERSION, _OF_IMAGE)
 
 
-def _schema(root: type[Report] | type[Preflight], name: str, version: int, whole: tuple[type, ...]) -> bytes:
+def topo_schema() -> bytes:
+    """The same of what `topo --format json` prints."""
+    return _schema(TopoAnswer, "topo", TOPO_SCHEMA_VERSION, (TopoAnswer, Cost, Device))
+
+
+def _schema(
+    root: type[Report] | type[Preflight] | type[TopoAnswer], name: str, version: int, whole: tuple[type, ...]
+) -> bytes:
     (reference,), components = msgspec.json.schema_components((root,), ref_template="#/$defs/{name}")
     for kind in whole:
         about: dict[str, Any] = components[kind.__name__]

@@ -1,0 +1,66 @@
+"""What `topo` does once its flags are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..guard import Refusal
+from ..topo import Answer, Gap, Garbled, Table, answer, of_snapshot, parse_table
+from .assess import matrix_of
+from .counted import parameter_count
+from .read import read_bounded
+from .write import write
+
+_MOST_BYTES = 4 << 20
+
+
+def run_topo(flags: dict[str, Any]) -> int:
+    """Look, work it out and print; returns the exit code."""
+    if flags["text"] and flags["from_"]:
+        raise Refusal("a pasted table and --from are both given: which one?")
+    count = parameter_count(flags["params"])
+    m = matrix_of(flags)
+    if flags["gpu"] and not (m.gpu(flags["gpu"]).rows or m.gpus_like(flags["gpu"]).rows):
+        click.echo(f"gpudoctor: GPU {flags['gpu']!r} is not listed in this matrix", err=True)
+        return 3
+    try:
+        table = _table(flags)
+    except Garbled as error:
+        raise Refusal(f"{'standard input' if flags['text'] == '-' else flags['text']}: {error}") from None
+    except Gap as gap:
+        click.echo(f"gpudoctor: {gap}", err=True)
+        return 3
+    found = answer(m, table, count, flags["seq"], flags["gpu"] or "")
+    write(_rendered(found, flags), flags["output"])
+    return 3 if found.missing else 0
+
+
+def _table(flags: dict[str, Any]) -> Table:
+    if flags["text"]:
+        data = read_bounded(flags["text"], _MOST_BYTES, "is over 4 MiB: no table of nvidia-smi topo -m")
+        return parse_table(data.decode("utf-8", "replace"))
+    if flags["from_"] and Path(flags["from_"]).is_dir():
+        from .sources import replay
+
+        return of_snapshot(replay(flags["from_"]))
+    from .run_resolve import looked_at
+
+    return of_snapshot(looked_at(flags))
+
+
+def _rendered(found: Answer, flags: dict[str, Any]) -> bytes:
+    if flags["format_"] == "json":
+        import msgspec
+
+        return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+    if flags["format_"] == "svg":
+        from ..report.plot_topo import render_topo
+
+        return render_topo(found).encode("utf-8", "backslashreplace")
+    from ..report.topo import topo_markdown, topo_text
+
+    words = topo_markdown(found) if flags["format_"] == "markdown" else topo_text(found)
+    return words.encode("utf-8", "backslashreplace")

@@ -1,0 +1,102 @@
+"""The table that `nvidia-smi topo -m` printed, as somebody pasted it: whole, or refused with its line."""
+
+from __future__ import annotations
+
+import re
+
+from .matrix import Device, Table
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+_DEVICE = re.compile(r"GPU\d{1,4}|NIC\d{1,4}|mlx\d_\w{1,20}|[a-z][a-z0-9]{1,15}_\d{1,3}")
+_CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|SOC|NV\d{1,2}")
+_TAILS = ("", "CPU Affinity", "CPU Affinity NUMA Affinity", "CPU Affinity NUMA Affinity GPU NUMA ID")
+_NIC = re.compile(r"\s*(NIC\d{1,4}):\s*(\S{1,40})\s*")
+_MODEL = re.compile(r"GPU (\d{1,4}): (.{1,80}?) \(UUID")
+_MOST = 1024
+
+
+class Garbled(Exception):
+    """A text that is no whole table: one line, with the line's number."""
+
+
+def parse_table(text: str) -> Table:
+    """The table in this text; lines of `nvidia-smi -L` beside it name the GPUs. Raises Garbled."""
+    names: list[str] = []
+    tail = 0
+    rows: dict[str, list[str]] = {}
+    nics: dict[str, str] = {}
+    models: dict[str, str] = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        row = _ESCAPES.sub("", raw)
+        cells = row.split()
+        if nic := _NIC.fullmatch(row):
+            nics[nic[1]] = nic[2]
+        elif model := _MODEL.match(row.strip()):
+            models[f"GPU{model[1]}"] = model[2]
+        elif not cells or not _DEVICE.fullmatch(cells[0]):
+            continue
+        elif len(cells) == 1 or cells[1] in _HEADS or _DEVICE.fullmatch(cells[1]):
+            if names:
+                raise Garbled(f"line {number}: a second table begins; give one at a time")
+            names, tail = _header(cells, number)
+        elif names:
+            name = cells[0]
+            if name not in names or name in rows:
+                why = "stands twice" if name in rows else "has no column: columns are cut off"
+                raise Garbled(f"line {number}: {name} {why}")
+            rows[name] = _row(cells, names, tail, number)
+    if not names:
+        raise Garbled("no table of nvidia-smi topo -m is in this text (its first line begins with GPU0)")
+    if lost := [name for name in names if name not in rows]:
+        raise Garbled(f"the row of {lost[0]} is missing: the text is cut off")
+    _symmetric(names, rows)
+    count = len(names)
+    links = tuple(tuple("SYS" if cell == "SOC" else cell for cell in rows[name][:count]) for name in names)
+    devices = tuple(
+        Device(
+            name=name,
+            model=models.get(name, ""),
+            nic=nics.get(name, "" if name.startswith(("GPU", "NIC")) else name),
+            cpu_affinity=rows[name][count] if len(rows[name]) > count else "",
+            numa=rows[name][count + 1] if len(rows[name]) > count + 1 else "",
+        )
+        for name in names
+    )
+    notes = () if tail else ("the columns of CPU and NUMA affinity are not in this text",)
+    return Table(devices=devices, links=links, notes=notes)
+
+
+_HEADS = ("CPU", "NUMA")
+
+
+def _header(cells: list[str], number: int) -> tuple[list[str], int]:
+    """Devices, and how many columns follow theirs."""
+    count = next((at for at, cell in enumerate(cells) if not _DEVICE.fullmatch(cell)), len(cells))
+    rest = " ".join(cells[count:])
+    if rest not in _TAILS:
+        raise Garbled(f"line {number}: the heads of the columns end in {rest!r}: they are cut off, or another table's")
+    if count > _MOST or len(set(cells[:count])) < count:
+        raise Garbled(f"line {number}: {count} columns, of which some have the same name or which are too many")
+    return cells[:count], _TAILS.index(rest)
+
+
+def _row(cells: list[str], names: list[str], tail: int, number: int) -> list[str]:
+    name, found = cells[0], cells[1:]
+    links = found[: len(names)]
+    whole = sum(1 for cell in links if _CELL.fullmatch(cell))
+    if whole < len(names):
+        odd = next((cell for cell in links if not _CELL.fullmatch(cell)), "")
+        words = f"; {odd!r} is no link" if odd and whole + 1 >= len(links) and len(found) > len(names) else ""
+        raise Garbled(f"line {number}: {name} has {whole} of {len(names)} links{words or ': columns are cut off'}")
+    if (links.index("X") if "X" in links else -1) != names.index(name):
+        raise Garbled(f"line {number}: the X of {name} is not in its own column")
+    if name.startswith("GPU") and tail and len(found) - len(names) < min(tail, 2):
+        raise Garbled(f"line {number}: {name} lacks its CPU or NUMA affinity: columns are cut off")
+    return found
+
+
+def _symmetric(names: list[str], rows: dict[str, list[str]]) -> None:
+    for i, one in enumerate(names):
+        for j, other in enumerate(names[:i]):
+            if rows[one][j] != rows[other][i]:
+                raise Garbled(f"{one} to {other} is {rows[one][j]}, but {other} to {one} is {rows[other][i]}")

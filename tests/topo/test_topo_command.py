@@ -1,0 +1,149 @@
+"""`gpudoctor topo` as a user calls it: pasted tables, saved reports, and tables that are not whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+from msgspec.structs import replace
+
+from doctor.snapshot import GpuPair, Missing, Snapshot, known
+
+from ..cli.command import gpudoctor, one_line, save
+from ..healthy import healthy
+from ..rows import Faults
+
+NV2 = """\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
+GPU0\t X \tNV2\t0-23\t\tN/A
+GPU1\tNV2\t X \t0-23\t\tN/A
+"""
+PHB = NV2.replace("NV2", "PHB").replace("0-23", "0-11")
+NICS = """\x1b[4m\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m
+GPU0\t X \tNV4\tPIX\tSYS\t0-31\t0\t\tN/A
+GPU1\tNV4\t X \tSYS\tPXB\t32-63\t1\t\tN/A
+NIC0\tPIX\tSYS\t X \tSYS
+NIC1\tSYS\tPXB\tSYS\t X
+
+Legend:
+
+  X    = Self
+
+NIC Legend:
+
+  NIC0: mlx5_0
+  NIC1: mlx5_1
+"""
+
+
+def asked(text: str, *flags: str, code: int = 0) -> dict[str, Any]:
+    """The answer in JSON to a pasted table."""
+    done = gpudoctor("topo", "-", "--format", "json", *flags, data=text.encode())
+    assert done.returncode == code, done
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_links_two_machines_as_nvidia_smi_prints_them() -> None:
+    """worked-numbers.md, Links: NV2 with CPUs 0-23, PHB with 0-11, and what it means for DDP and ZeRO."""
+    with Faults() as faults:
+        for text, link, cpus in ((NV2, "NV2", "0-23"), (PHB, "PHB", "0-11")):
+            with faults.of(link):
+                found = asked(text, "--gpu", "TITAN RTX")
+                assert found["links"] == [["X", link], [link, "X"]]
+                assert [d["cpu_affinity"] for d in found["devices"]] == [cpus, cpus]
+                assert [d["numa"] for d in found["devices"]] == ["N/A", "N/A"]
+                sent = {cost["way"]: cost["bytes_per_step"] for cost in found["costs"]}
+                assert sent["FSDP / ZeRO 3"] == 1.5 * sent["DDP"] and sent["DDP"] == 2 * 0.5 * 2 * 7e9
+
+
+def test_links_legend() -> None:
+    """worked-numbers.md, Links: the legend's seven lines."""
+    legend = asked(NV2, "--gpu", "TITAN RTX")["legend"]
+    words = {"X": "itself", "SYS": "between NUMA nodes", "NODE": "host bridges of one NUMA node", "PHB": "a host bridge",
+             "PXB": "several PCIe bridges", "PIX": "one PCIe bridge at most", "NV#": "# NVLinks"}  # fmt: skip
+    assert all(text in legend[name] for name, text in words.items())
+
+
+def test_links_third_generation_nvlink_on_ga102() -> None:
+    """worked-numbers.md, Links: 4 x 14.0625 = 56.25 GB/s each way, 112.5 in all; two boards at most."""
+    found = asked(NV2.replace("NV2", "NV4"), "--gpu", "RTX 3090")
+    assert found["rate_gb_s"] == 56.25
+    assert "4 x 14.0625 = 56.25 GB/s each way, 112.5 GB/s in all" in found["rate_words"]
+    four = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV4\tSYS\nGPU1\tNV4\tX\tSYS\nGPU2\tSYS\tSYS\tX\n"
+    more = asked(four, "--gpu", "RTX 3090")
+    assert more["slowest"] == "SYS" and any("joins two RTX 3090 at most" in note for note in more["notes"])
+
+
+def test_a_table_with_nics() -> None:
+    found = asked(NICS, "--gpu", "RTX 3090")
+    assert found["nearest_nics"] == {"GPU0": ["NIC0"], "GPU1": ["NIC1"]}
+    assert found["slowest"] == "NV4" and [d["nic"] for d in found["devices"]] == ["", "", "mlx5_0", "mlx5_1"]
+
+
+def test_without_a_model_seconds_are_not_known() -> None:
+    found = asked(PHB, code=3)
+    assert found["missing"] == ["the GPUs' model (--gpu 'RTX 3090')"]
+    assert all(cost["seconds"] is None and cost["bytes_per_step"] for cost in found["costs"])
+    assert found["verdict"] == "PHB: fine for DDP; ZeRO-3 and tensor parallel will wait for the link."
+
+
+def test_tables_that_are_not_whole() -> None:
+    lines = NV2.splitlines(keepends=True)
+    broken = {
+        "the row of GPU1 is missing": "".join(lines[:2]),
+        "they are cut off": NV2.replace("NUMA Affinity", "NUMA Aff"),
+        "line 3: GPU1 has no column": "".join([lines[0].replace("\tGPU1", ""), "GPU0\tX\t0-23\tN/A\n", lines[2]]),
+        "line 3: GPU1 has 1 of 2 links: columns are cut off": "".join([*lines[:2], "GPU1\tNV2\n"]),
+        "line 3: GPU1 lacks its CPU": "".join([*lines[:2], "GPU1\tNV2\tX\n"]),
+        "is no link": NV2.replace("NV2\t X", "OK\t X"),
+        "but": NV2.replace("GPU1\tNV2", "GPU1\tPHB"),
+        "no table": "hello\n",
+        "not in its own column": "".join([*lines[:2], "GPU1\tX\tNV2\t0-23\tN/A\n"]),
+    }
+    with Faults() as faults:
+        for words, text in broken.items():
+            with faults.of(words):
+                assert words in one_line(gpudoctor("topo", "-", data=text.encode()))
+
+
+def _joined(count: int, links: int | None) -> Snapshot:
+    """A sound machine with so many GPUs, each two one PCIe host bridge apart, or on one NVSwitch fabric."""
+    s = healthy()
+    (first, *_) = known(s.gpus) or ()
+    fabric = {"nvlink_active": links, "nvlink_inactive": 0, "fabric_state": 3} if links else {}
+    gpus = tuple(replace(first, key=f"gpu-{n}", index=n, uuid=f"GPU-{n}", **fabric) for n in range(count))
+    nvlink = 0 if links else 1
+    pairs = tuple(
+        GpuPair(a=a.key, b=b.key, p2p_read=0, p2p_nvlink=nvlink, topology=30)
+        for at, a in enumerate(gpus) for b in gpus[at + 1 :]
+    )  # fmt: skip
+    return replace(s, gpus=gpus, gpu_pairs=pairs)
+
+
+def test_a_report(tmp_path: Path) -> None:
+    done = gpudoctor("topo", "--from", save(tmp_path, _joined(72, 18)), "--format", "json")
+    assert done.returncode in (0, 3), done
+    found = json.loads(done.stdout)
+    assert len(found["links"]) == 72 and found["slowest"] == "NV18"
+    schema = json.loads(gpudoctor("schema", "topo").stdout)
+    jsonschema.Draft202012Validator(schema).validate(found)
+
+
+def test_a_report_that_lacks_a_pair(tmp_path: Path) -> None:
+    s = _joined(2, None)
+    (pair,) = known(s.gpu_pairs) or ()
+    s = replace(s, gpu_pairs=(replace(pair, topology=Missing("denied")),))
+    done = gpudoctor("topo", "--from", save(tmp_path, s))
+    assert "between GPU0 and GPU1 is not in these facts" in one_line(done, 3)
+
+
+def test_the_other_forms() -> None:
+    picture = gpudoctor("topo", "-", "--gpu", "RTX 3090", "--format", "svg", data=NICS.encode())
+    assert picture.returncode == 0
+    words = [element.text for element in ElementTree.fromstring(picture.stdout).iter() if element.text]
+    assert words.count("NV4") == 2 and words.count("PIX") == 2
+    table = gpudoctor("topo", "-", "--gpu", "RTX 3090", "--format", "markdown", data=NICS.encode()).stdout.decode()
+    assert "| GPU0 | X | NV4 | PIX | SYS | 0-31 | 0 |" in table and "| DDP | " in table
