@@ -15,6 +15,7 @@ import pytest
 from .images.layouts import Layout
 from .images.modelled import IMAGES
 from .rows import Faults, for_each
+from .topo.test_topo_command import PHB
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -93,6 +94,14 @@ def test_what_image_prints(folder: Path) -> None:
 def test_what_fit_prints_begins_so(folder: Path) -> None:
     (text,) = blocks("fit")
     command, _, printed = text.removeprefix("$ ").partition("\n")
+    done = _run(command, folder)
+    assert done.returncode == 0 and done.stdout.startswith(printed)
+
+
+def test_what_topo_prints_begins_so(folder: Path) -> None:
+    (text,) = blocks("topo")
+    command, _, printed = text.removeprefix("$ ").partition("\n")
+    (folder / "topo.txt").write_text(PHB)
     done = _run(command, folder)
     assert done.returncode == 0 and done.stdout.startswith(printed)
 

@@ -7,7 +7,7 @@ from .svg import INK, MUTED, PAPER, Drawing, shorten
 
 _COLOURS = {"SYS": "#f2f4f7", "NODE": "#dfe9f2", "PHB": "#c4dcef", "PXB": "#9fc8e6", "PIX": "#74afd9", "PSB": "#74afd9"}
 _NVLINK, _SELF = "#00694f", "#d0d7de"
-_LEAST_WIDTH = 340.0
+_LEAST_WIDTH = 420.0
 
 
 def render_topo(found: Answer) -> str:
@@ -22,8 +22,10 @@ def render_topo(found: Answer) -> str:
     height = foot + 20 * len(legend) + 8
     d = Drawing("topo")
     d.rect(0, 0, width, height, PAPER)
-    d.text(12, 20, shorten(found.verdict.partition(":")[0] + ": what lies between the devices", 14, width - 24), 14,
-           bold=True)  # fmt: skip
+    title = "What lies between the devices"
+    if found.slowest:
+        title += f"; slowest between GPUs: {found.slowest}"
+    d.text(12, 20, shorten(title, 13, width - 24), 13, bold=True)
     small = min(11.0, field * 0.28)
     for i, device in enumerate(found.devices):
         d.text(

@@ -109,7 +109,7 @@ def test_tables_that_are_not_whole() -> None:
                 assert words in one_line(gpudoctor("topo", "-", data=text.encode()))
 
 
-def _joined(count: int, links: int | None) -> Snapshot:
+def joined(count: int, links: int | None) -> Snapshot:
     """A sound machine with so many GPUs, each two one PCIe host bridge apart, or on one NVSwitch fabric."""
     s = healthy()
     (first, *_) = known(s.gpus) or ()
@@ -124,7 +124,7 @@ def _joined(count: int, links: int | None) -> Snapshot:
 
 
 def test_a_report(tmp_path: Path) -> None:
-    done = gpudoctor("topo", "--from", save(tmp_path, _joined(72, 18)), "--format", "json")
+    done = gpudoctor("topo", "--from", save(tmp_path, joined(72, 18)), "--format", "json")
     assert done.returncode in (0, 3), done
     found = json.loads(done.stdout)
     assert len(found["links"]) == 72 and found["slowest"] == "NV18"
@@ -133,7 +133,7 @@ def test_a_report(tmp_path: Path) -> None:
 
 
 def test_a_report_that_lacks_a_pair(tmp_path: Path) -> None:
-    s = _joined(2, None)
+    s = joined(2, None)
     (pair,) = known(s.gpu_pairs) or ()
     s = replace(s, gpu_pairs=(replace(pair, topology=Missing("denied")),))
     done = gpudoctor("topo", "--from", save(tmp_path, s))
