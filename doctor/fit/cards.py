@@ -71,7 +71,7 @@ def boards(m: Matrix, text: str) -> Board:
     count, name = (int(times[1]), text[times.end() :].strip()) if times else (1, text.strip())
     name, _, profile = name.partition(":")
     own = re.fullmatch(r"([^=]{1,60}?)\s*=\s*(\d{1,4}(?:\.\d)?)\s?GI?B", name, re.I)
-    if own and count:
+    if own and count and float(own[2]):
         return Board(name=own[1], count=count, memory=float(own[2]) * (1 << 30))
     if not name or not count:
         raise Unclear(f"--gpus {text!r}: name GPUs, such as 8xA100-40GB or 'RTX 4090'")
@@ -81,7 +81,8 @@ def boards(m: Matrix, text: str) -> Board:
     if not re.search(r"(?i)laptop|mobile|max-q", name):
         rows = tuple(row for row in rows if "Laptop" not in row.name) or rows
     if not rows:
-        raise Unclear(f"GPU {name!r} is not listed in this matrix: say its memory, such as {name}=24GB", unknown=True)
+        hint = f": say its memory, such as {name}=24GB" if "=" not in name else ""
+        raise Unclear(f"GPU {name!r} is not listed in this matrix{hint}", unknown=True)
     wanted = re.search(r"(?i)(\d{1,3})\s?GI?B", name)
     sizes = {row.memory_gib for row in rows if row.memory_gib}
     if wanted and float(wanted[1]) in sizes:

@@ -128,7 +128,7 @@ def _way(name: str, each: str, sent: str, time: str, how: str) -> Line:
 
 
 def _amount(count: float) -> str:
-    for size, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+    for size, name in ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if count >= size:
             return f"{count / size:.4g} {name}"
     return f"{count:.0f}"

@@ -145,6 +145,8 @@ def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: 
         ("--params 7B --gpus H100", 2, "say which"),
         ("--params 7B --gpus MI300X", 3, "is not listed"),
         ("--params 7B --gpus 0xH200", 2, "name GPUs"),
+        ("--params 7B --gpus Own=0GB", 3, "is not listed"),
+        ("--params 7B --gpus H200 --compare Own", 3, "say its memory, such as Own=24GB"),
         ("--params 7B --gpus A100-SXM4-40GB:9g.9gb", 2, "has no MIG profile"),
         ("--params many --gpus H200", 2, "a number of parameters is expected"),
         ("--params 1e30 --gpus H200", 2, "a number of parameters is expected"),

@@ -55,7 +55,7 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
     compared = []
     for rate in measured["collective_rates"]:
         counted += rate["sent_bytes"] * rate["runs"]
-        assert rate["right"] is True and rate["bus_gb_s"] < 1.02 * RATE_MBIT / 8e3, rate
+        assert rate["right"] is True and rate["bus_gb_s"] < 1.1 * RATE_MBIT / 8e3, rate
         if rate["bytes"] >= 1 << 17 and rate["operation"] in ("all_reduce", "all_gather", "all_to_all", "broadcast"):
             by_interface = rate["sent_bytes"] / rate["us"] / 1e3
             assert by_interface == pytest.approx(rate["bus_gb_s"], rel=0.1), rate
