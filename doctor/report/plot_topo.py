@@ -22,9 +22,9 @@ def render_topo(found: Answer) -> str:
     height = foot + 20 * len(legend) + 8
     d = Drawing("topo")
     d.rect(0, 0, width, height, PAPER)
-    title = "What lies between the devices"
+    title = "Links between devices"
     if found.slowest:
-        title += f"; slowest between GPUs: {found.slowest}"
+        title += f"; slowest between GPUs {found.slowest}"
     d.text(12, 20, shorten(title, 13, width - 24), 13, bold=True)
     small = min(11.0, field * 0.28)
     for i, device in enumerate(found.devices):

@@ -24,7 +24,9 @@ _PAIRS = re.compile(r"RTX|TITAN|\bA(40|30|4500|5000|5500|6000)\b|PCIe|Quadro")
 """Boards that a bridge joins two by two."""
 
 
-_UNLESS = "waits, unless"
+_UNLESS, _SLOWED = "waits, unless", "slowed by the link"
+_LITTLE = 0.1
+"""Of the computing: time on the link that nobody minds."""
 _BACKWARD = 2 / 3
 """Of a step's computing, the backward pass."""
 
@@ -113,9 +115,11 @@ def _meaning(slowest: str, costs: list[Cost]) -> str:
     if all(cost.verdict for cost in costs):
         fine = [cost.way for cost in costs if cost.verdict.startswith("fine")]
         more = [cost.way for cost in costs if cost.verdict.startswith(_UNLESS)]
-        waits = [cost.way for cost in costs if cost.way not in (*fine, *more)]
+        slow = [cost.way for cost in costs if cost.verdict.startswith(_SLOWED)]
+        waits = [cost.way for cost in costs if cost.way not in (*fine, *more, *slow)]
         parts = [f"fine for {_listed(fine)}"] * bool(fine)
         parts += [f"{_listed(more)} if steps are accumulated"] * bool(more)
+        parts += [f"{_listed(slow)} slowed by the link"] * bool(slow)
         parts += [f"{_listed(waits)} will wait for the link"] * bool(waits)
         return f"{slowest}: {'; '.join(parts)}."
     if slowest.startswith("NV"):
@@ -188,11 +192,11 @@ def _verdict(way: str, share: float | None) -> str:
     if share is None:
         return ""
     if way in ("tensor parallel", "expert parallel"):
-        return (
-            "fine"
-            if share < 0.1
-            else f"waits for the link: its time is {100 * share:.0f} % of the computing, and comes on top"
-        )
+        if share < _LITTLE:
+            return "fine"
+        if share <= 1:
+            return f"{_SLOWED}: its time is {100 * share:.0f} % of the computing, and comes on top"
+        return f"waits for the link: {share:.1f} times as long as the computing, and comes on top"
     if way in ("DDP", "ZeRO 1 and 2"):
         if share <= _BACKWARD:
             return "fine: gradients can be sent during the backward pass"

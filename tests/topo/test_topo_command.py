@@ -90,6 +90,15 @@ def test_without_a_model_seconds_are_not_known() -> None:
     assert found["verdict"] == "PHB: fine for DDP; ZeRO-3 and tensor parallel will wait for the link."
 
 
+def test_a_slower_link_is_told_in_the_verdict() -> None:
+    found = asked(PHB, "--gpu", "A100-SXM4-40GB")
+    assert found["rate_gb_s"] == 31.5
+    waits = {cost["way"] for cost in found["costs"] if cost["verdict"].startswith("waits for the link")}
+    assert "FSDP / ZeRO 3" in waits and "will wait for the link" in found["verdict"]
+    near = asked(NV2.replace("NV2", "NV18"), "--gpu", "H100 SXM")
+    assert near["verdict"].startswith("NV18: fine for DDP") and "will wait" not in near["verdict"]
+
+
 def test_tables_that_are_not_whole() -> None:
     lines = NV2.splitlines(keepends=True)
     broken = {
@@ -127,7 +136,7 @@ def test_a_report(tmp_path: Path) -> None:
     done = gpudoctor("topo", "--from", save(tmp_path, joined(72, 18)), "--format", "json")
     assert done.returncode in (0, 3), done
     found = json.loads(done.stdout)
-    assert len(found["links"]) == 72 and found["slowest"] == "NV18"
+    assert len(found["links"]) == 72 and found["slowest"] == "NV18" and found["rate_gb_s"] == 450
     schema = json.loads(gpudoctor("schema", "topo").stdout)
     jsonschema.Draft202012Validator(schema).validate(found)
 
