@@ -21,6 +21,8 @@ FAR_BELOW = 0.66
 """Share of what is usual on this model, below which the power limit is no excuse."""
 _NEW_TYPES = ("fp8", "int8", "fp4")
 """Their range is a guess from few GPUs."""
+_NO_GUESS = 20
+"""Percent of it, below which no missing kernel explains them."""
 Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
 
 
@@ -46,19 +48,32 @@ def low_rates(
         low = [r for r in own if r.low]
         if low:
             yield _finding(about, s, m, low, what, explain, p)
+    if not nobody and (why := _left_out(s, found, kind, steps)):
+        raise NeedsFact("measured.rates", Missing("error", why))
     if nobody:
         reason = f"{nobody[0].name}: {nobody[0].band.reason}. Measured: {', '.join(r.figures() for r in nobody)}"
         raise NeedsFact("compat_matrix", Missing("absent", reason))
 
 
+def _left_out(s: Snapshot, found: list[Ranged], kind: str, steps: tuple[str, ...]) -> str:
+    """Of GPUs that have no such rate while others have: what ended there; '' where there is none."""
+    seen = {r.rate.device for r in found}
+    for end in s.measured.ended:
+        here = end.agent == "torch_speed" and end.device.startswith("cuda:") and end.device not in seen
+        if here and end.step.startswith(steps or (kind,)):
+            return f"{end.device}: {end.step}: {end.detail or end.fault}"
+    return ""
+
+
 def _finding(
     about: Check, s: Snapshot, m: Matrix, low: list[Ranged], what: str, explain: Explain, p: Policy
 ) -> Finding:
-    worst = min(low, key=lambda r: (r.band.basis != "measured", r.percent))
+    bare = [r for r in low if not _excuse(s, m, r)]  # one rate's excuse is not the others'
+    worst = min(bare or low, key=lambda r: (r.band.basis != "measured", r.percent))
     words = [f"Measured: {'; '.join(r.figures() for r in low)}. Normal by: {worst.band.reason}."]
     facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
     excuse = _excuse(s, m, worst)
-    if not excuse and all(r.rate.what in _NEW_TYPES for r in low):
+    if not excuse and all(r.rate.what in _NEW_TYPES and r.percent >= _NO_GUESS for r in bare):
         excuse = "Other products are fast: likeliest this torch has no good kernels for 8 and 4 bits on this GPU."
     causes, fixes = explain(low)
     free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0

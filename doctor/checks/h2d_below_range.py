@@ -3,6 +3,8 @@
 What is wrong: pinned host-to-device copies stay below 80 % of what boards of this PCIe generation and width reach
 (12 GB/s for generation 3, 26 for 4, 55 for 5, with 16 lanes).
 
+Copies to the host are held against the same range less a fifth: no source tells one of their own.
+
 How it shows: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not
 slow.
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from ..formats.record import Record
 from ..snapshot import Gpu, Load, Measured, Rate, Snapshot, known
 from .measured_gpu import gpu_of
 
 H2D = "h2d-pinned"
 """The copy that a link can be judged by; pageable copies are the CPU's."""
-_WORDS = {H2D: "from pinned host memory"}
+D2H = "d2h-pinned"
+_BACK = 0.8
+"""Copies to the host are a little slower on sound links too; no source tells a range of their own."""
+_WORDS = {H2D: "from pinned host memory", D2H: "to pinned host memory"}
 THERMAL = ("sw-thermal", "hw-thermal")
 SHARE = 25.0
 """Percent of the samples with a reason, from which on that reason explains a low rate."""
@@ -89,10 +94,10 @@ def number(value: float) -> str:
 
 
 def ranged(s: Snapshot, m: Knows, kind: str) -> list[Ranged]:
-    """Rates of one kind on GPUs: matmul, memory, or copy (its pinned host-to-device rate alone)."""
+    """Rates of one kind on GPUs: matmul, memory, or copy (pinned host memory alone)."""
     found = []
     for rate in known(s.measured.rates) or ():
-        if rate.kind == kind and rate.device.startswith("cuda") and (kind != "copy" or rate.what == H2D):
+        if rate.kind == kind and rate.device.startswith("cuda") and (kind != "copy" or rate.what in (H2D, D2H)):
             found.append(_ranged(s, m, rate))
     return found
 
@@ -115,9 +120,12 @@ def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
         match = m.gpu(name or None, None, None, None)
     kind = "h2d" if rate.kind == "copy" else rate.kind
     load = load_of(s.measured, gpu.key if gpu else "", rate.kind)
+    band = m.expected(match.rows, kind, rate.what, **more)
+    if rate.what == D2H:
+        band = replace(band, low=_BACK * band.low, floor=_BACK * band.floor)
     return Ranged(
         rate,
-        m.expected(match.rows, kind, rate.what, **more),
+        band,
         name or rate.device,
         gpu,
         load,

@@ -26,15 +26,16 @@ class Slower(Record):
         return round(100 * self.rate.value / self.median)
 
 
-def alike(s: Snapshot) -> list[list[str]]:
-    """torch's names of the GPUs that were measured, those of one model, power limit and link together; two or more."""
+def alike(s: Snapshot, link: bool = False) -> list[list[str]]:
+    """torch's names of the GPUs that were measured, those of one model and power limit together (`link`: and of one
+    PCIe link, by which copies are compared); two or more."""
     rates = known(s.measured.rates) or ()
     devices = dict.fromkeys(r.device for r in rates if r.device.startswith("cuda:") and ">" not in r.device)
     groups: dict[tuple[object, ...], list[str]] = {}
     for device in devices:
         gpu, name = gpu_of(s, device), name_of(s, device)
         if name and not mig_slice(gpu, name):
-            groups.setdefault((name, *_about(gpu)), []).append(device)
+            groups.setdefault((name, *_about(gpu, link)), []).append(device)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -45,16 +46,18 @@ def name_of(s: Snapshot, device: str) -> str:
     return (proof.name if proof else "") or (known(gpu.name) if gpu else None) or ""
 
 
-def _about(gpu: Gpu | None) -> tuple[object, ...]:
-    return (known(gpu.power_limit_w), known(gpu.pcie_gen_max), known(gpu.pcie_width_max)) if gpu else ()
+def _about(gpu: Gpu | None, link: bool) -> tuple[object, ...]:
+    if gpu is None:
+        return ()
+    return (known(gpu.power_limit_w), *((known(gpu.pcie_gen_max), known(gpu.pcie_width_max)) if link else ()))
 
 
 def slower(s: Snapshot) -> dict[str, list[Slower]]:
     """Device to its figures that are below the siblings'. Pageable copies say nothing of a GPU."""
     found: dict[str, list[Slower]] = {}
     rates = [r for r in known(s.measured.rates) or () if r.kind in _KINDS and not r.what.endswith(("pageable", "far"))]
-    for group in alike(s):
-        for kind, what in dict.fromkeys((r.kind, r.what) for r in rates):
+    for kind, what in dict.fromkeys((r.kind, r.what) for r in rates):
+        for group in alike(s, link=kind == "copy"):
             own = {r.device: r for r in rates if (r.kind, r.what) == (kind, what) and r.device in group and r.value > 0}
             for device, median in below_siblings({d: r.value for d, r in own.items()}, _KINDS[kind]).items():
                 found.setdefault(device, []).append(Slower(own[device], median))

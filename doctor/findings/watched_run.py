@@ -56,10 +56,17 @@ def watched(m: Measured, w: Watch) -> Watched:
     if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
         return Watched("unclear", f"{share}, and others were on it too")
     copies = _copies(loads, share, busy)
+    full = [load for load in loads if (known(load.utilization_percent) or 0.0) >= BUSY_PERCENT]
+    if busy < BUSY_PERCENT and full and len(full) < len(loads):
+        return _resident(
+            full, f"{len(full)} of its {len(loads)} GPUs had a kernel nearly all the time, the others little", copies
+        )
     if busy >= BUSY_PERCENT:
         return _resident(loads, share, copies)
     if copies is not None:
         return copies
+    if busy >= IDLE_PERCENT and loads and all(working(load) is False for load in loads):
+        return _resident(loads, share, copies)
     if busy < IDLE_PERCENT:
         return _host(w, share)
     if known(w.main_cores) is None and known(w.cpu_cores) is None:

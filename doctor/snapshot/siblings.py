@@ -6,10 +6,13 @@ from collections.abc import Mapping
 
 BELOW = 0.9
 """Of the siblings' median: GPUs of one model differ by some percent, by their voltage and place in the chassis."""
+FASTEST = 0.7
+"""Of the fastest: where most are slow the median is no measure."""
 
 
 def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[str, float]:
-    """Device to the median of its siblings, for the devices below this share of it.
+    """Device to the median of its siblings, for the devices below this share of it; to the fastest of them where it is
+    far below that one, so that a slow majority is seen.
 
     `values`: one figure of each device of one model. Nothing is said of a device that is alone.
     """
@@ -22,4 +25,6 @@ def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[st
         median = others[middle] if len(others) % 2 else (others[middle - 1] + others[middle]) / 2
         if value < share * median:
             found[device] = median
+        elif share >= BELOW and value < FASTEST * others[-1]:
+            found[device] = others[-1]
     return found

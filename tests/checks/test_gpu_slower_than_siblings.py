@@ -116,7 +116,15 @@ def test_as_slow_alone_is_told() -> None:
 def test_other_models_limits_and_links_are_no_siblings() -> None:
     assert run(ID, proven("h200"))[:2] == ("skipped", "no two GPUs of one model were measured")
     assert run(ID, eight(share={5: 0.5}, gpu={"power_limit_w": 400}))[0] == "pass"
-    assert run(ID, eight(share={5: 0.5}, gpu={"pcie_width_max": 8}))[0] == "pass"
+    assert run(ID, eight(share={5: 0.5}, gpu={"pcie_width_max": 8}, kinds=("copy",)))[0] == "pass"
+    assert run(ID, eight(share={5: 0.5}, gpu={"pcie_width_max": 8}, kinds=("matmul",)))[0] == "fail", "no link is in it"
+
+
+def test_a_slow_majority_is_seen_by_the_fastest() -> None:
+    for count in (4, 5, 6):
+        status, _, found = run(ID, eight(share=dict.fromkeys(range(count), 0.5)))
+        assert (status, len(found)) == ("fail", count), count
+    assert below_siblings({str(n): 100.0 - 2 * n for n in range(8)}) == {}
 
 
 def test_the_median_of_the_others() -> None:
