@@ -7,7 +7,7 @@ from ..findings.measured_gpu import gpu_of
 from ..findings.measured_rates import share
 from ..snapshot import Gpu, Load, Missing, NeedsFact, Snapshot
 
-UNDER_LOAD = ("matmul", "memory", "training", "sweep", "watch")
+UNDER_LOAD = ("matmul", "memory", "training", "sweep", "soak", "watch")
 LEAST_SAMPLES = 5
 
 

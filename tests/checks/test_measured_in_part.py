@@ -10,7 +10,7 @@ from doctor.findings.watched_run import watched
 from doctor.snapshot import Load, Measured, Rate, Snapshot, StepEnd, Watch, known
 
 from ..judging import report, run
-from ..proof.stories import BOARDS, changed, loads, proven
+from ..proof.stories import BOARDS, changed, load, loads, proven
 from .test_gpu_slower_than_siblings import eight
 
 
@@ -87,3 +87,11 @@ def test_a_kernel_that_spins_for_three_quarters_of_the_time_is_no_work() -> None
     assert found.bound == "waiting" and not found.turns
     m = on_gpus(75.0)
     assert watched(m, m.watch).turns  # type: ignore[arg-type]
+
+
+def test_heat_in_a_soak_is_heat_also_where_the_rate_is_steady() -> None:
+    b = BOARDS["h200"]
+    soaked = load("soak", b, reasons_percent={"hw-thermal": 100.0})
+    s = changed(proven(b), loads=(*(known(proven(b).measured.loads) or ()), soaked))
+    assert run("thermally-throttled", proven(b))[0] == "pass"
+    assert run("thermally-throttled", s)[0] in ("warn", "fail")
