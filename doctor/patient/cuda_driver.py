@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the typing module is not worth its start-up time here
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MAX_DEVICES = 256
+MAX_PEERS = 16
 ATTRIBUTES = (("integrated", 18), ("compute_mode", 20), ("pci_domain", 50), ("tcc_driver", 35))
 ATTRIBUTE_MAJOR, ATTRIBUTE_MINOR = 75, 76
 
@@ -30,6 +31,7 @@ class Agent(Lines):
     def __init__(self, descriptor: int) -> None:
         Lines.__init__(self, descriptor)
         self.lib: Any = None
+        self.handles: dict[int, int] = {}
 
     def text(self, function: str, code: int) -> str | None:
         """cuGetErrorName or cuGetErrorString of a code; None where libcuda does not know it."""
@@ -90,6 +92,31 @@ class Agent(Lines):
         count = self.call("count", ["cuDeviceGetCount"], [pointer], lambda: number.value)
         for ordinal in range(min(count or 0, MAX_DEVICES)):
             self.device(ordinal)
+        self.peers(min(count or 0, MAX_PEERS))
+
+    def peers(self, count: int) -> None:
+        """Of each device, the others whose memory it may read; a call that fails ends the list of that device."""
+        for ordinal in range(count if count > 1 else 0):
+            found, can = [], ctypes.c_int()
+            self.emit(begin="cuDeviceCanAccessPeer", device=ordinal)
+            for other in range(count):
+                try:
+                    code = (
+                        self.lib.cuDeviceCanAccessPeer(
+                            ctypes.byref(can), self.handles.get(ordinal, ordinal), self.handles.get(other, other)
+                        )
+                        if other != ordinal
+                        else None
+                    )
+                except AttributeError:
+                    return
+                if code:
+                    self.emit(field="peers", error=code, name=self.text("cuGetErrorName", code), device=ordinal)
+                    break
+                if code == 0 and can.value:
+                    found.append(other)
+            else:
+                self.emit(field="peers", value=found, device=ordinal)
 
     def device(self, ordinal: int) -> None:
         """One device: its line `handle` first, then what it says of itself."""
@@ -98,6 +125,7 @@ class Agent(Lines):
         if self.call("handle", ["cuDeviceGet"], [ctypes.byref(number), ordinal], lambda: number.value, **where) is None:
             return
         handle = ctypes.c_int(number.value)
+        self.handles[ordinal] = number.value
         name = ctypes.create_string_buffer(256)
         self.call("name", ["cuDeviceGetName"], [name, 256, handle], lambda: text_of(name.value), **where)
         uuid = (ctypes.c_ubyte * 16)()

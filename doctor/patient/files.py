@@ -12,6 +12,8 @@ import os
 import stat
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
+from .path_words import clean, why
+
 T = TypeVar("T")
 Emit = Callable[[Dict[str, Any]], None]
 
@@ -58,6 +60,13 @@ class Files:
             return self._bytes(path, limit).decode("utf-8", "replace")
         except OSError:
             return None
+
+    def peek_bytes(self, path: str, limit: int) -> bytes:
+        """The first `limit` bytes, none where it cannot be read; emits nothing."""
+        try:
+            return self._bytes(path, limit)
+        except (OSError, ValueError):
+            return b""
 
     def head(self, path: str) -> None:
         """Emit a metadata file's header, up to its first empty line; its body is a long description."""
@@ -237,22 +246,3 @@ class Files:
                 done = ""
             todo += [piece for piece in link.split("/") if piece][::-1]
         return done
-
-
-def why(error: Exception) -> Tuple[str, str]:
-    """(reason, detail) of an error: absent, denied or error."""
-    number = getattr(error, "errno", None)
-    if number in (errno.ENOENT, errno.ENOTDIR):
-        return "absent", ""
-    if number in (errno.EACCES, errno.EPERM):
-        return "denied", ""
-    return "error", str(getattr(error, "strerror", None) or error)
-
-
-def clean(text: str) -> str:
-    """Text that can be written as UTF-8: bytes that the file system or environment could not decode are replaced."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return text

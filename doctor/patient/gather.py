@@ -9,7 +9,7 @@ exists {path, kind}, link {path, real}, match {path, line}: one line of a long f
 built {kernel, found}: whether modprobe knows an nvidia module for the running kernel;
 node {path, mode, uid, gid, major, minor, character, readable, writable}, nodes {complete};
 env {values}, process {system, release, machine, euid, cores, libc};
-statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver};
+statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver}; pcie (see gather_links.py);
 ldcache {path, entries}, loader {cache, ld_library_path, defaults}, library {name, path, real, size, by}, compat
 {path, real, note?}, toolkit {path, real, parts}, nvcc {path, real};
 engine, cdi, package, engines (see gather_engines.py);
@@ -23,10 +23,12 @@ import os
 from typing import Any, Mapping, Optional
 
 from .env_names import pick
-from .files import Emit, Files, clean
+from .files import Emit, Files
 from .gather_engines import gather_engines
 from .gather_host import gather_disks, gather_host, gather_process, kernel_side
+from .gather_links import gather_links
 from .loader import gather_loader
+from .path_words import clean
 from .pythons import gather_pythons
 
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem", "nvidia_fs", "nouveau", "vfio_pci")
@@ -134,6 +136,7 @@ def _driver(files: Files) -> None:
 def _pci(files: Files) -> None:
     """Display devices of any vendor and NVIDIA's bridges; `dir` says how many devices the list has."""
     base = "/sys/bus/pci/devices"
+    gpus = []
     for address in files.first(files.names(base, lambda name: False) or [], 8192, "pci-devices"):
         alias = files.peek(base + "/" + address + "/modalias", 256)
         if alias is None:
@@ -141,3 +144,6 @@ def _pci(files: Files) -> None:
         elif "bc03" in alias or ("v000010DE" in alias and "bc06sc80" in alias):
             driver = os.path.basename(files.readlink(base + "/" + address + "/driver"))
             files.emit({"at": "pci", "address": clean(address), "modalias": alias.strip(), "driver": driver or None})
+            if "v000010DE" in alias and "bc03" in alias:
+                gpus.append(address)
+    gather_links(files, gpus)

@@ -12,7 +12,8 @@ import re
 import socket
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .files import Files, clean
+from .files import Files
+from .path_words import clean
 
 HOOKS = (
     "/usr/bin/nvidia-container-runtime-hook", "/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-container-toolkit",

@@ -6,7 +6,8 @@ import os
 import sys
 from typing import Any, Dict, Mapping, Optional
 
-from .files import Emit, Files, clean, why
+from .files import Emit, Files
+from .path_words import clean, why
 
 DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios_vendor")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"

@@ -7,7 +7,8 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Optional
 
-from .files import Files, clean
+from .files import Files
+from .path_words import clean
 
 _SONAME = (
     r"lib(cuda|nvidia-ml|nvidia-ptxjitcompiler|cudart|cublas|cublasLt|cudnn|cudnn_[a-z_]+|nccl|nvrtc|nvrtc-builtins|"

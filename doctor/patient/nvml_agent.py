@@ -31,6 +31,7 @@ MAX_MIG_DEVICES = 16
 MAX_PROCESSES = 256
 MAX_LINKS = 64
 APART_S = 0.1
+FABRIC_READY = 3
 
 
 class Agent(Calls):
@@ -39,6 +40,8 @@ class Agent(Calls):
     def __init__(self, descriptor: int, nvml: Any) -> None:
         Calls.__init__(self, descriptor, nvml)
         self.links_of: dict[int, int] = {}
+        self.links_up: dict[int, list[int]] = {}
+        self.fabric: dict[int, Any] = {}
         self.architecture: dict[int, Any] = {}
         self.counted: dict[int, tuple[float, Any, Any]] = {}
 
@@ -93,6 +96,7 @@ class Agent(Calls):
         if len(states) == MAX_LINKS:
             self.emit(cap="nvlink-links", looked=MAX_LINKS, gpu=gpu)
         self.links_of[gpu] = len(states)
+        self.links_up[gpu] = [link for link, state in enumerate(states) if state]
         self.emit(field="nvlink", value=states, gpu=gpu)
 
     def link_errors(self, field: str, gpu: int, handle: Any) -> dict[str, list[int | None]] | None:
@@ -166,6 +170,8 @@ class Agent(Calls):
                     self.refused(field, error, gpu=gpu)
                 else:
                     self.emit(field=field, value=value, gpu=gpu)
+                    if field == "fabric":
+                        self.fabric[gpu] = value["state"]
                 break
 
     def mig_devices(self, gpu: int, handle: Any) -> None:
@@ -199,9 +205,31 @@ class Agent(Calls):
         except Exception:
             return None
 
+    def link_ends(self, gpu: int, handle: Any) -> None:
+        """Of each link that is up, the PCI address of its other end and NVML's number for what that is.
+
+        A GPU in a ready fabric reaches all others by switches: of it nothing more is asked.
+        """
+        up = self.links_up.get(gpu)
+        if not up or self.fabric.get(gpu) == FABRIC_READY:
+            return
+        ends = []
+        self.emit(begin="nvmlDeviceGetNvLinkRemotePciInfo", gpu=gpu)
+        try:
+            for link in up:
+                end = self.nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link)
+                ends.append([plain("pci", end)["bus_id"], self.nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link)])
+        except Exception as error:
+            self.refused("nvlink_ends", error, gpu=gpu)
+            return
+        self.emit(field="nvlink_ends", value=ends, gpu=gpu)
+
     def pairs(self, handles: dict[int, Any]) -> None:
         """Peer-to-peer reads, NVLink and topology of each two GPUs."""
         order = list(handles)[:MAX_GPUS_FOR_PAIRS]
+        if len(order) > 1:
+            for gpu in order:
+                self.link_ends(gpu, handles[gpu])
         for i, gpu in enumerate(order):
             for other in order[i + 1 :]:
                 both = handles[gpu], handles[other]

@@ -12,8 +12,9 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from .extension_names import CODE_DISTRIBUTIONS, COMPANIONS, PACKAGES, TOP_LEVEL
-from .files import Files, clean
+from .files import Files
 from .loader import Loader
+from .path_words import clean
 
 _DIST = r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)(?:-py[0-9.]+)?\.(dist-info|egg-info)$"
 _CUDA_SONAME = r"lib(cu|nv|nccl|torch|c10|caffe2|mpi|ucc|ucp)[A-Za-z0-9_-]*\.so"

@@ -11,10 +11,11 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from .files import Files, clean
+from .files import Files
 from .interpreters import choose
 from .loader import Loader
 from .packages import gather_packages
+from .path_words import clean
 
 _STDLIB = r"python3\.(\d+)t?$"
 _MAX_PTH = 64

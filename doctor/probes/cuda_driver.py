@@ -15,8 +15,8 @@ from .agent_lines import (
     library_missing,
     library_version,
 )
-from .nvml_gpu import pci_address
 from .nvml_health import UNREADABLE
+from .nvml_links import pci_address
 
 SONAME = "libcuda.so.1"
 STUB_LIBRARY = 34
@@ -98,8 +98,15 @@ def _device(answers: dict[tuple[Any, str], Line], ordinal: int, gap: Missing) ->
         compute_capability=capability,
         pci_address=pci_address(bus) if isinstance(bus, str) else bus if isinstance(bus, Missing) else UNREADABLE,
         memory_total_mib=memory if isinstance(memory, Missing) else memory >> 20,
+        peers=_peers(_value(answers, ordinal, "peers", gap)),
         integrated=integrated if isinstance(integrated, Missing) else bool(integrated),
     )
+
+
+def _peers(value: Any) -> tuple[int, ...] | Missing:
+    if isinstance(value, Missing):
+        return value
+    return tuple(value) if isinstance(value, list) and all(is_whole(peer) for peer in value) else UNREADABLE
 
 
 def _value(answers: dict[tuple[Any, str], Line], device: int | None, name: str, gap: Missing) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..formats.lazy import lazy
 from ..snapshot import DeviceNode, Driver, LibraryFile, Missing, NodeKind
-from .pci import parse_pci
+from .pci import parse_pci, parse_pcie_paths
 from .raw import Raw, number, string
 
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem", "nvidia_fs", "nouveau", "vfio_pci")
@@ -40,6 +40,7 @@ def parse_driver_files(raw: Raw) -> Driver:
         module_built=_built(raw, modules),
         device_nodes=_nodes(raw),
         pci_devices=parse_pci(raw),
+        pcie_paths=parse_pcie_paths(raw),
         proc_gpus=gpus if isinstance(gpus, Missing) else len(gpus),
         nvml_library_path=nvml if isinstance(nvml, Missing) else string(nvml.get("real")),
         nvml_library_version=nvml if isinstance(nvml, Missing) else file_version(string(nvml.get("real"))),

@@ -15,6 +15,7 @@ from .agent_lines import (
     library_version,
 )
 from .nvml_gpu import Fields, nvml_missing, parse_gpu
+from .nvml_links import link_ends
 
 SONAME = "libnvidia-ml.so.1"
 MAX_GPUS = 256
@@ -124,6 +125,8 @@ def _pairs(fields: Fields, gpus: tuple[Gpu, ...]) -> tuple[GpuPair, ...]:
             }
             p2p, topology = numbers.get("p2p_read", fields.gap), numbers.get("topology", fields.gap)
             nvlink = numbers.get("p2p_nvlink", NOT_ASKED)  # recordings before it was asked for have none
-            keys = gpus[key[0]].key, gpus[key[1]].key
-            pairs.append(GpuPair(a=keys[0], b=keys[1], p2p_read=p2p, p2p_nvlink=nvlink, topology=topology))
+            a, b = (gpus[at] for at in key)
+            ends = link_ends(fields.value("nvlink_ends", key[0]))
+            links = ends if isinstance(ends, Missing) else sum(address == b.pci_address for address, _ in ends)
+            pairs.append(GpuPair(a=a.key, b=b.key, p2p_read=p2p, p2p_nvlink=nvlink, topology=topology, nvlinks=links))
     return tuple(pairs)

@@ -8,6 +8,7 @@ from typing import Any
 from ..snapshot import Gpu, GpuProcess, MigInstance, Missing
 from .agent_lines import Line, is_whole
 from .nvml_health import UNREADABLE, field_missing, health
+from .nvml_links import pci_address, to_switch
 
 COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 
@@ -180,6 +181,7 @@ def _state(fields: Fields, gpu: int) -> dict[str, Any]:
         "memory_utilization_percent": fields.part("utilization", 1, gpu, int),
         "nvlink_active": active,
         "nvlink_inactive": active if isinstance(active, Missing) else len(links) - active,
+        "nvlinks_to_switch": to_switch(fields.value("nvlink_ends", gpu)),
         "fabric_state": fields.part("fabric", "state", gpu, int),
         "fabric_status": fields.part("fabric", "status", gpu, int),
         "processes": _processes(fields, gpu),
@@ -225,12 +227,6 @@ def _processes(fields: Fields, gpu: int) -> tuple[GpuProcess, ...] | Missing:
                     name=name if isinstance(name, str) and name else Missing("absent", "not visible here"),
                 )
     return tuple(found.values())
-
-
-def pci_address(bus_id: str) -> str:
-    """`00000000:65:00.0` as the kernel writes it, `0000:65:00.0`; a domain above 16 bits as `10000:65:00.0`."""
-    domain, colon, rest = bus_id.lower().partition(":")
-    return (domain.lstrip("0").rjust(4, "0") if len(domain) == 8 else domain) + colon + rest
 
 
 def _flag(value: int | Missing) -> bool | Missing:

@@ -9,7 +9,7 @@ from ..formats.lazy import lazy
 from ..snapshot import Missing, UnlistedGpu
 from .agent_lines import AgentResult, Line, fault_missing, is_whole
 from .caps import MAX_GPUS
-from .nvml_gpu import pci_address
+from .nvml_links import pci_address
 
 HELD = "/proc/driver/nvidia/gpus"
 _LOST = 15

@@ -13,6 +13,7 @@ _FILES = {
 _FOLDERS = {
     "driver.device_nodes": "/dev",
     "driver.pci_devices": "/sys/bus/pci/devices",
+    "driver.pcie_paths": "/sys/bus/pci/devices",
     "driver.modules": "/sys/module",
     "driver.proc_gpus": "/proc/driver/nvidia/gpus",
 }

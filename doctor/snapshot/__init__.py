@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .cap import Cap
 from .cuda import Cuda, LoaderLibrary, Toolkit
-from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, NodeKind, PciDevice, UnlistedGpu
+from .driver import CallFault, CudaDevice, DeviceNode, Driver, LibraryFile, NodeKind, PciDevice, PciePath, UnlistedGpu
 from .engine import CdiSpec, Engine, Engines
 from .fact import ABSENT, NOT_ASKED, Missing, NeedsFact, Reason, known, need
 from .gpu import Gpu, GpuPair, GpuProcess, MigInstance, NvLinkErrors
@@ -83,6 +83,7 @@ __all__ = [
     "NvLinkErrors",
     "Outside", "PairProof",
     "PciDevice",
+    "PciePath",
     "ProductProof",
     "Python",
     "RankWait",

@@ -9,7 +9,7 @@ from msgspec import Struct
 CapOf = Literal[
     "gpus", "gpu-pairs", "mig-instances", "nvlink-links", "gpu-processes", "unlisted-gpus", "cuda-devices",
     "torch-devices", "torch-libraries", "torch-warnings", "measured-devices", "collective-devices", "folder-names",
-    "file-bytes", "device-nodes", "pci-devices", "ld-library-path", "path", "loader-cache", "toolkits",
+    "file-bytes", "device-nodes", "pci-devices", "rdma-cards", "ld-library-path", "path", "loader-cache", "toolkits",
     "package-folders", "pth-files", "pth-lines", "environments", "torch-needs", "package-libraries", "libraries",
     "text-gpus",
 ]  # fmt: skip
@@ -53,6 +53,7 @@ WORDS: dict[CapOf, str] = {
     "file-bytes": "bytes of a file",
     "device-nodes": "NVIDIA nodes in /dev",
     "pci-devices": "PCI devices",
+    "rdma-cards": "RDMA cards",
     "ld-library-path": "folders of LD_LIBRARY_PATH",
     "path": "folders of PATH",
     "loader-cache": "CUDA libraries in the loader's cache",

@@ -44,6 +44,30 @@ class PciDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Kernel driver bound to it (nvidia, nouveau, vfio-pci); None where none is bound."""
 
 
+class PciePath(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a GPU or an RDMA card hangs on the PCIe tree, by sysfs."""
+
+    address: str
+    bridges: tuple[str, ...] = ()
+    """From the host bridge (pci0000:00) down to the last bridge above the device, by address."""
+    nic: str = ""
+    """An RDMA card's name (mlx5_0); empty for a GPU."""
+    numa_node: int | Missing = NOT_ASKED
+    """Missing(absent) where the firmware names none (-1)."""
+    cpus: str | Missing = NOT_ASKED
+    """Cores near it, as the kernel lists them: 0-23,48-71."""
+    iommu: str | Missing = NOT_ASKED
+    """Type of its IOMMU group (DMA, DMA-FQ, identity); Missing(absent) where it is in none."""
+    acs_redirects: tuple[str, ...] | Missing = NOT_ASKED
+    """Which of these bridges send requests between devices up to the host bridge (ACS P2P Request Redirect);
+    Missing(denied) where the registers of one could not be read: that takes root."""
+
+    def shared(self, other: PciePath) -> int:
+        """How many bridges both have above them, the host bridge among them."""
+        pairs = enumerate(zip(self.bridges, other.bridges, strict=False))
+        return next((at for at, (mine, its) in pairs if mine != its), min(len(self.bridges), len(other.bridges)))
+
+
 class LibraryFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A driver library on disk."""
 
@@ -89,6 +113,8 @@ class CudaDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_total_mib: int | Missing = NOT_ASKED
     integrated: bool | Missing = NOT_ASKED
     """Shares the system's memory (CU_DEVICE_ATTRIBUTE_INTEGRATED)."""
+    peers: tuple[int, ...] | Missing = NOT_ASKED
+    """Ordinals of the devices whose memory it may read (cuDeviceCanAccessPeer)."""
 
 
 class UnlistedGpu(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +148,8 @@ class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Read before any NVIDIA library was loaded; an empty tuple is 'looked, none'."""
     pci_devices: tuple[PciDevice, ...] | Missing = NOT_ASKED
     """Missing(absent) where the PCI list itself is not there or empty (gVisor): it proves nothing."""
+    pcie_paths: tuple[PciePath, ...] | Missing = NOT_ASKED
+    """Of the NVIDIA GPUs and the RDMA cards, where there are two of them at least."""
     proc_gpus: int | Missing = NOT_ASKED
     """Entries in /proc/driver/nvidia/gpus."""
     unlisted_gpus: tuple[UnlistedGpu, ...] | Missing = NOT_ASKED

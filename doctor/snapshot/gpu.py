@@ -129,6 +129,8 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Those of them that came while gpudoctor looked."""
     counters_apart_ms: int | Missing = NOT_ASKED
     """Time between two looks at these counters; absent where all were 0 at the first."""
+    nvlinks_to_switch: int | Missing = NOT_ASKED
+    """Links that are up and end at an NVSwitch."""
     fabric_state: int | Missing = NOT_ASKED
     """1 not started, 2 in progress, 3 completed (NVSwitch systems)."""
     fabric_status: int | Missing = NOT_ASKED
@@ -156,3 +158,7 @@ class GpuPair(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same over NVLink: 0 where NVLink joins the two."""
     topology: int | Missing = NOT_ASKED
     """NVML topology level (0 internal, 10 single switch ... 50 system)."""
+    nvlinks: int | Missing = NOT_ASKED
+    """Links that are up and end at the other one, with no NVSwitch between."""
+    cuda_peer: bool | Missing = NOT_ASKED
+    """Whether CUDA lets each of the two read the other's memory (cuDeviceCanAccessPeer, both directions)."""

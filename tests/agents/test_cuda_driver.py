@@ -47,6 +47,16 @@ def test_a_healthy_h100(on_machine: OnMachine) -> None:
     )
 
 
+def test_whose_memory_each_device_may_read(on_machine: OnMachine) -> None:
+    machine = Machine.load("v100x8")
+    machine.scenario["pair.0.3.p2p"] = "1"
+    devices = parsed(run_cuda(on_machine(machine))).cuda_devices
+    assert isinstance(devices, tuple)
+    assert devices[0].peers == (1, 2, 4, 5, 6, 7) and devices[1].peers == (0, 2, 3, 4, 5, 6, 7)
+    (alone,) = parsed(run_cuda(on_machine("healthy-h100"))).cuda_devices  # type: ignore[misc]
+    assert alone.peers == Missing("not-asked")
+
+
 @pytest.mark.parametrize(
     ("visible", "seen"),
     [

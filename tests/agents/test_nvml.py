@@ -10,6 +10,7 @@ import pytest
 from doctor.probes.nvml import parse_nvml
 from doctor.snapshot import CallFault, Gpu, MigInstance, Missing, Snapshot
 from tests.fakes import Machine, machine_names
+from tests.machines.generate import CUBE_MESH
 
 from .run import SHORT_S, run_agent, run_nvml
 
@@ -168,6 +169,22 @@ def test_pairs_of_eight(on_machine: OnMachine) -> None:
     assert isinstance(pairs, tuple)
     assert len({(p.a, p.b) for p in pairs}) == 28
     assert {(p.p2p_read, p.topology) for p in pairs} == {(0, 50)}
+
+
+def test_where_nvlinks_end_without_a_ready_fabric(on_machine: OnMachine) -> None:
+    """A DGX-1's links end at some of the other GPUs, those of an HGX A100 at switches."""
+    s = parsed(run_nvml(on_machine("v100x8")))
+    keys = [gpu.key for gpu in gpus(s)]
+    found = {(keys.index(p.a), keys.index(p.b)): p.nvlinks for p in s.gpu_pairs if p.nvlinks}  # type: ignore[union-attr]
+    assert found == {(a, b): n for a, row in enumerate(CUBE_MESH) for b, n in enumerate(row) if n and a < b}
+    machine = Machine.load("h200x8")
+    machine.scenario.pop("gpu.*.fabric")
+    machine.scenario["gpu.*.nvlink.ends"] = " ".join("s" * 18)
+    s = parsed(run_nvml(on_machine(machine)))
+    assert [gpu.nvlinks_to_switch for gpu in gpus(s)] == [18] * 8
+    assert {p.nvlinks for p in s.gpu_pairs} == {0}  # type: ignore[union-attr]
+    s = parsed(run_nvml(on_machine("h200x8")))  # a ready fabric: nobody asks
+    assert {gpu.nvlinks_to_switch for gpu in gpus(s)} == {Missing("not-asked")}
 
 
 def test_an_old_driver_is_asked_in_its_own_way(on_machine: OnMachine) -> None:

@@ -184,6 +184,18 @@ int cuDeviceGetPCIBusId(char *text, int size, int device) {
     return 0;
 }
 
+/* pair.A.B.p2p = 0 where both can reach each other, as NVML tells it */
+int cuDeviceCanAccessPeer(int *can, int device, int peer) {
+    DEVICE("cuDeviceCanAccessPeer");
+    char key[64];
+    int other = visible[peer];
+    snprintf(key, sizeof key, "pair.%d.%d.p2p", gpu < other ? gpu : other, gpu < other ? other : gpu);
+    const char *text = get(key);
+    if (!text) text = get("pair.*.p2p");
+    *can = text && !atoi(text);
+    return 0;
+}
+
 int cuDeviceTotalMem_v2(size_t *bytes, int device) {
     DEVICE("cuDeviceTotalMem");
     long long mib = gpu_number(gpu, "memory.total", 0);

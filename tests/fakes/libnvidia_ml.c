@@ -498,6 +498,34 @@ int nvmlDeviceGetNvLinkState(Device handle, unsigned link, unsigned *active) {
     return 0;
 }
 
+/* nvlink.ends = 1 1 s ... : the GPU at the other end of each link, s for a switch */
+static const char *link_end(Device handle, unsigned link) {
+    const char *text = gpu_text(handle->gpu, "nvlink.ends");
+    for (unsigned i = 0; text && i < link; i++) {
+        text = strchr(text, ' ');
+        if (text) text++;
+    }
+    return text;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device handle, unsigned link, PciInfo *info) {
+    ASK_GPU("nvmlDeviceGetNvLinkRemotePciInfo");
+    const char *text = link_end(handle, link);
+    if (!text) return NOT_SUPPORTED;
+    memset(info, 0, sizeof *info);
+    const char *bus = *text == 's' ? "0000:c4:00.0" : gpu_text(atoi(text), "pci.bus");
+    snprintf(info->bus_id, sizeof info->bus_id, "0000%s", bus ? bus : "0000:00:00.0");
+    return 0;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(Device handle, unsigned link, unsigned *type) {
+    ASK_GPU("nvmlDeviceGetNvLinkRemoteDeviceType");
+    const char *text = link_end(handle, link);
+    if (!text) return NOT_SUPPORTED;
+    *type = *text == 's' ? 2 : 0; /* nvmlIntNvLinkDeviceType_t */
+    return 0;
+}
+
 /* process.N = KIND PID MIB NAME; MIB is - where NVML does not tell */
 static int processes_of(Device handle, const char *kind, unsigned *count, Process *list) {
     unsigned found = 0, room = *count;

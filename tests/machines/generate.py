@@ -166,6 +166,22 @@ def mig(gpu: int, *devices: tuple[str, int, int]) -> dict[str, object]:
     return lines
 
 
+CUBE_MESH = (
+    (0, 1, 1, 2, 2, 0, 0, 0), (1, 0, 2, 1, 0, 2, 0, 0), (1, 2, 0, 2, 0, 0, 1, 0), (2, 1, 2, 0, 0, 0, 0, 1),
+    (2, 0, 0, 0, 0, 1, 1, 2), (0, 2, 0, 0, 1, 0, 2, 1), (0, 0, 1, 0, 1, 2, 0, 2), (0, 0, 0, 1, 2, 1, 2, 0),
+)  # fmt: skip
+"""NVLinks between each two GPUs of a DGX-1 with V100 (NVIDIA's white paper WP-08437, the hybrid cube mesh)."""
+
+
+def cube_mesh() -> dict[str, object]:
+    """Which GPU each NVLink of a DGX-1 ends at, and which two are joined."""
+    lines: dict[str, object] = {"pair.*.nvlink": 1}
+    for gpu, row in enumerate(CUBE_MESH):
+        lines[f"gpu.{gpu}.nvlink.ends"] = " ".join(str(other) for other, links in enumerate(row) for _ in range(links))
+        lines.update({f"pair.{gpu}.{other}.nvlink": 0 for other, links in enumerate(row) if links and other > gpu})
+    return lines
+
+
 def main() -> None:
     """Write all machines."""
     machine(
@@ -194,6 +210,7 @@ def main() -> None:
         ["v100"] * 8,
         "535.261.03",
         "A DGX-1: eight V100 joined by NVLink, page retirement instead of row remapping.",
+        scenario=cube_mesh(),
         open_module=False,
     )
     machine(
