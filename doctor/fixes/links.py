@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from ..findings import Fix
-from ..snapshot import Snapshot
+from ..snapshot import Snapshot, known
 from .driver import other_host
 from .gpu_state import elsewhere, gpu_changes, with_gpus
 from .where import RECHECK, container_kind, guest, host_sudo, on_host
@@ -22,6 +24,30 @@ def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:
     )
     fix = Fix(id="steady-pcie-link", title="Seat the GPU again", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
+
+
+def acs_off(s: Snapshot, bridges: Sequence[str]) -> tuple[Fix, ...]:
+    """Have these PCIe bridges leave traffic between devices to the switch."""
+    paths = known(s.driver.pcie_paths) or ()
+    straight = tuple(replace(path, acs_redirects=()) for path in paths)
+    each = f"{host_sudo(s)}setpci -s $bridge ECAP_ACS+0x6.w=0000"
+    command = f"for bridge in {' '.join(bridges)}; do {each}; done"
+    return (
+        Fix(
+            id="acs-off",
+            title="Turn ACS off at these bridges" + (" on the host" if container_kind(s) else ""),
+            steps=(
+                on_host(
+                    s,
+                    "Only where no device of these switches is given to a virtual machine. It lasts until the next "
+                    "boot; for good, turn ACS off in the firmware.",
+                    command,
+                    {"driver.pcie_paths": straight},
+                ),
+            ),
+            source="docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+        ),
+    )
 
 
 def reset_links(s: Snapshot) -> tuple[Fix, ...]:

@@ -30,6 +30,8 @@ WORDS = {
     "driver.nvml_library_path": "where libnvidia-ml is",
     "driver.nvml_library_version": "the version of libnvidia-ml",
     "driver.pci_devices": "the PCI list",
+    "driver.pcie_paths": "how GPUs and RDMA cards hang on the PCIe tree",
+    "driver.pcie_paths.acs_redirects": "which PCIe bridges detour traffic (ACS)",
     "driver.pci_devices.driver": "which kernel driver holds the card",
     "gpus": "the list of GPUs",
     "gpus.clock_event_reasons": "why the clocks are lowered",

@@ -1,7 +1,8 @@
 """What lies between GPUs, as `nvidia-smi topo -m` shows it, and what it costs each way of splitting a training."""
 
 from .costs import Answer, answer
-from .matrix import Gap, Table, of_snapshot
+from .matrix import Gap, Table
 from .pasted import Garbled, parse_table
+from .seen import of_snapshot
 
 __all__ = ["Answer", "Gap", "Garbled", "Table", "answer", "of_snapshot", "parse_table"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +11,8 @@ from xml.etree import ElementTree
 import jsonschema
 from msgspec.structs import replace
 
-from doctor.snapshot import GpuPair, Missing, Snapshot, known
+from doctor.snapshot import CudaDevice, GpuPair, Missing, PciePath, Snapshot, known
+from tests.machines.generate import CUBE_MESH
 
 from ..cli.command import gpudoctor, one_line, save
 from ..healthy import healthy
@@ -156,3 +158,100 @@ def test_the_other_forms() -> None:
     assert words.count("NV4") == 2 and words.count("PIX") == 2
     table = gpudoctor("topo", "-", "--gpu", "RTX 3090", "--format", "markdown", data=NICS.encode()).stdout.decode()
     assert "| GPU0 | X | NV4 | PIX | SYS | 0-31 | 0 |" in table and "| DDP | " in table
+
+
+def test_a_dgx_1_by_the_ends_of_its_links(tmp_path: Path) -> None:
+    """Two GPUs that no NVLink joins lie as PCIe has them; the slowest of all links is named."""
+    s = joined(8, None)
+    gpus = tuple(replace(gpu, nvlink_active=6, nvlink_inactive=0) for gpu in known(s.gpus) or ())
+    order = {gpu.key: at for at, gpu in enumerate(gpus)}
+    pairs = tuple(
+        replace(pair, nvlinks=n, p2p_nvlink=0 if n else 1, topology=50)
+        for pair in known(s.gpu_pairs) or () for n in [CUBE_MESH[order[pair.a]][order[pair.b]]]
+    )  # fmt: skip
+    done = gpudoctor("topo", "--from", save(tmp_path, replace(s, gpus=gpus, gpu_pairs=pairs)), "--format", "json")
+    found = json.loads(done.stdout)
+    assert found["links"][0] == ["X", "NV1", "NV1", "NV2", "NV2", "SYS", "SYS", "SYS"]
+    assert found["slowest"] == "SYS"
+
+
+def test_an_hgx_without_a_fabric_manager_by_the_ends_of_its_links(tmp_path: Path) -> None:
+    """An A100's driver tells no state of the fabric: its links to the switches do."""
+    s = joined(8, 12)
+    gpus = tuple(
+        replace(gpu, fabric_state=Missing("absent", "not supported"), nvlinks_to_switch=12)
+        for gpu in known(s.gpus) or ()
+    )
+    pairs = tuple(replace(pair, nvlinks=0) for pair in known(s.gpu_pairs) or ())
+    done = gpudoctor("topo", "--from", save(tmp_path, replace(s, gpus=gpus, gpu_pairs=pairs)), "--format", "json")
+    assert done.returncode == 0 and json.loads(done.stdout)["slowest"] == "NV12"
+    unknown = tuple(replace(gpu, nvlinks_to_switch=Missing("error")) for gpu in gpus)
+    done = gpudoctor("topo", "--from", save(tmp_path, replace(s, gpus=unknown, gpu_pairs=pairs)))
+    assert "how many of their links join them is not in these facts" in one_line(done, 3)
+
+
+def hung() -> Snapshot:
+    """Four GPUs and two cards: two GPUs and a card below a switch of each processor."""
+    s = joined(4, None)
+    paths = []
+    gpus = []
+    for at, gpu in enumerate(known(s.gpus) or ()):
+        half = at // 2
+        above = (f"pci0000:{half}0", f"0000:{half}0:01.0", f"0000:{half}1:00.0", f"0000:{half}2:0{at % 2}.0")
+        address = f"0000:{half}{3 + at % 2}:00.0"
+        gpus.append(replace(gpu, pci_address=address))
+        paths.append(PciePath(address=address, bridges=above, numa_node=half, cpus=f"{half * 24}-{half * 24 + 23}",
+                              iommu="DMA-FQ", acs_redirects=(above[-1],)))  # fmt: skip
+    for half in (0, 1):
+        above = (f"pci0000:{half}0", f"0000:{half}0:01.0", f"0000:{half}1:00.0", f"0000:{half}2:04.0")
+        paths.append(PciePath(address=f"0000:{half}8:00.0", bridges=above, nic=f"mlx5_{half}", numa_node=half,
+                              cpus=f"{half * 24}-{half * 24 + 23}", iommu="DMA-FQ", acs_redirects=()))  # fmt: skip
+    gpus_of = {gpu.key: at for at, gpu in enumerate(gpus)}
+    pairs = tuple(
+        replace(pair, topology=10 if gpus_of[pair.a] // 2 == gpus_of[pair.b] // 2 else 50)
+        for pair in known(s.gpu_pairs) or ()
+    )
+    devices = tuple(
+        CudaDevice(
+            ordinal=at, pci_address=gpu.pci_address, peers=tuple(n for n in range(4) if n != at and (at, n) != (0, 3))
+        )
+        for at, gpu in enumerate(gpus)
+    )
+    s = replace(s, gpus=tuple(gpus), gpu_pairs=pairs)
+    return s.replace({"driver.pcie_paths": tuple(paths), "driver.cuda_devices": devices})
+
+
+def test_affinity_and_cards_of_sysfs(tmp_path: Path) -> None:
+    found = json.loads(gpudoctor("topo", "--from", save(tmp_path, hung()), "--format", "json").stdout)
+    assert [d["name"] for d in found["devices"]] == ["GPU0", "GPU1", "GPU2", "GPU3", "NIC0", "NIC1"]
+    assert found["links"][0] == ["X", "PIX", "SYS", "SYS", "PIX", "SYS"]
+    assert found["links"][5] == ["SYS", "SYS", "PIX", "PIX", "SYS", "X"]
+    assert [d["numa"] for d in found["devices"]] == ["0", "0", "1", "1", "0", "1"]
+    assert found["devices"][3]["cpu_affinity"] == "24-47"
+    assert found["nearest_nics"] == {"GPU0": ["NIC0"], "GPU1": ["NIC0"], "GPU2": ["NIC1"], "GPU3": ["NIC1"]}
+    text = gpudoctor("topo", "--from", save(tmp_path, hung())).stdout.decode()
+    assert "NIC0" in text and "mlx5_0" in text
+    plain = " ".join(text.split())
+    assert "no peer access in CUDA: GPU0 to GPU3" in plain and "peer access (NVML): between all GPUs" in plain
+    assert "ACS redirects traffic between devices at 0000:02:00.0" in plain
+    assert "IOMMU: on, the GPUs' groups are of type DMA-FQ" in plain
+
+
+def test_a_recording(on_machine: Callable[..., dict[str, str]], tmp_path: Path) -> None:
+    """The folder of a recording gives the matrix that the machine gave."""
+    env = on_machine("v100x8")
+    done = gpudoctor("record", str(tmp_path / "kept"), env=env)
+    assert (tmp_path / "kept").is_dir(), done
+    live = json.loads(gpudoctor("topo", "--format", "json", env=env).stdout)
+    kept = json.loads(gpudoctor("topo", "--from", str(tmp_path / "kept"), "--format", "json").stdout)
+    assert kept["links"] == live["links"] and kept["links"][0][3] == "NV2"
+
+
+def test_gpus_of_several_kinds(tmp_path: Path) -> None:
+    """One rate is not made up for them."""
+    s = joined(2, None)
+    (one, two) = known(s.gpus) or ()
+    s = replace(s, gpus=(one, replace(two, name="NVIDIA GeForce RTX 4090")))
+    done = gpudoctor("topo", "--from", save(tmp_path, s), "--format", "json")
+    assert done.returncode == 3
+    assert "one rate for GPUs of several kinds" in json.loads(done.stdout)["missing"][0]
