@@ -98,9 +98,13 @@ def _pairs(
     """What lies between two GPUs, by their keys."""
     keys = {gpu.index: gpu.key for gpu in gpus}
     rows = groups.get("pair", [])
-    levels = {(row.value[0], row.value[1]): row.value[2] for row in rows}
+    levels = {(row.value[0], row.value[1]): row.value[2:] for row in rows}
     pairs = tuple(
-        GpuPair(a=keys[a], b=keys[b], topology=level) for (a, b), level in levels.items() if a in keys and b in keys
+        GpuPair(a=keys[a], b=keys[b], topology=level)
+        if level is not None
+        else GpuPair(a=keys[a], b=keys[b], nvlinks=links, p2p_nvlink=0)
+        for (a, b), (level, links) in levels.items()
+        if a in keys and b in keys
     )
     if pairs:
         changes["gpu_pairs"] = pairs

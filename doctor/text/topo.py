@@ -8,14 +8,15 @@ from ..formats.lazy import lazy
 from .statement import Line, Statement, say
 
 _LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50, "SOC": 50}
-"""As NVML numbers them (nvmlGpuTopologyLevel_t); SOC is the older name of SYS. NVLinks (NV4) have no level."""
+"""As NVML numbers them (nvmlGpuTopologyLevel_t); SOC is the older name of SYS."""
+_NVLINKS = lazy(r"NV(\d{1,2})")
 _GPU = lazy(r"GPU(\d{1,3})")
 _MOST_GPUS = 256
 _MOST_ROWS = 1024
 
 
 def read_topo(lines: list[Line]) -> Iterator[Statement]:
-    """A GPU for each row, and a `pair` (its index, the other's index, level) for each cell above the diagonal."""
+    """A GPU for each row, and a `pair` (its index, the other's, level, NVLinks) for each cell above the diagonal."""
     columns: list[int] = []
     rows = 0
     for line in lines:
@@ -37,7 +38,9 @@ def read_topo(lines: list[Line]) -> Iterator[Statement]:
             yield say("gpu", {"index": row, "name": None, "count": 1, "vendor": "nvidia"}, line)
             for column, cell in zip(columns, cells[1:], strict=False):
                 if column > row and cell in _LEVELS:
-                    yield say("pair", (row, column, _LEVELS[cell]), line)
+                    yield say("pair", (row, column, _LEVELS[cell], 0), line)
+                elif column > row and (joined := _NVLINKS.fullmatch(cell)):
+                    yield say("pair", (row, column, None, int(joined[1])), line)
 
 
 def _at(columns: list[int], index: int) -> int:

@@ -195,7 +195,8 @@ def test_topology() -> None:
     assert not isinstance(pairs, Missing)
     levels = {(pair.a, pair.b): pair.topology for pair in pairs}
     assert levels[("gpu-2", "gpu-3")] == 30 and levels[("gpu-0", "gpu-3")] == 50
-    assert ("gpu-0", "gpu-1") not in levels  # joined by NVLink, which has no level
+    (joined,) = (pair for pair in pairs if (pair.a, pair.b) == ("gpu-0", "gpu-1"))
+    assert joined.nvlinks and joined.p2p_nvlink == 0 and joined.topology == Missing("not-asked")  # NVLink has no level
     old = read(text("topo-2018")).gpu_pairs
     assert not isinstance(old, Missing) and {pair.topology for pair in old} == {10, 20, 50}
 

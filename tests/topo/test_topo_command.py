@@ -255,3 +255,14 @@ def test_gpus_of_several_kinds(tmp_path: Path) -> None:
     done = gpudoctor("topo", "--from", save(tmp_path, s), "--format", "json")
     assert done.returncode == 3
     assert "one rate for GPUs of several kinds" in json.loads(done.stdout)["missing"][0]
+
+
+def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -> None:
+    """`explain` reads a pasted table into the facts that `topo` draws."""
+    four = (
+        "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\tX\tNV4\tSYS\t0-11\nGPU1\tNV4\tX\tPHB\t0-11\nGPU2\tSYS\tPHB\tX\t0-11\n"
+    )
+    report = tmp_path / "explained.json"
+    report.write_bytes(gpudoctor("explain", "-", "--format", "json", data=four.encode()).stdout)
+    found = json.loads(gpudoctor("topo", "--from", report, "--gpu", "RTX 3090", "--format", "json").stdout)
+    assert found["links"] == asked(four, "--gpu", "RTX 3090")["links"]
