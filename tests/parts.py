@@ -46,6 +46,11 @@ def _tools(*names: str) -> str:
     return f"not on PATH: {', '.join(missing)}" if missing else ""
 
 
+def _packages(*names: str) -> str:
+    missing = [name for name in names if not find_spec(name)]
+    return f"not installed: {', '.join(missing)} (pip install -e '.[parts]')" if missing else ""
+
+
 def _root() -> str:
     return "" if sys.platform == "linux" and os.geteuid() == 0 else "needs root on Linux"
 
@@ -111,6 +116,11 @@ NEEDS: dict[str, Callable[[], str]] = {
     "sshd": lambda: _root() or ("" if os.path.exists("/usr/sbin/sshd") else "no /usr/sbin/sshd") or _tools("ssh"),
     "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
+    "chromium": lambda: _tools("chromium", "chromedriver") or _packages("selenium"),
+    "zsh": lambda: _tools("zsh"),
+    "site": lambda: _packages("mkdocs", "material"),
+    "mcp": lambda: _packages("mcp"),
+    "notebook": lambda: _packages("nbclient", "ipykernel"),
     "netns": _netns,
     "gpu": _gpu,
     "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",

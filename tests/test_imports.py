@@ -78,6 +78,7 @@ ALSO = {
         for name in ("judge/judge", "report/groups", "report/lines", "report/terminal", "report/outcome")
     },
     "doctor/images/importer.py": {"doctor/patient"},  # which variables of an environment matter
+    "doctor/report/page.py": {"jinja2", "markupsafe"},  # imported where a page is made, and nowhere else
     "compat_matrix/store.py": {"typing_extensions"},  # for the type checker alone
     "doctor/findings/__init__.py": {"compat_matrix"},  # for the type checker alone
     "doctor/probes/agents.py": {"doctor/targets"},  # starts the agents whose answers it parses

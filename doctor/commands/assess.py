@@ -11,7 +11,7 @@ from ..judge import Registered, Report, check_ids, judge, load, load_all
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-    from ..findings import Policy
+    from ..findings import Layer, Policy
     from ..snapshot import Snapshot
 
 
@@ -58,6 +58,12 @@ def load_known(name: str) -> Registered:
     if name in cause_ids():
         return next(cause for cause in load_causes() if cause.id == name)
     return load(name)
+
+
+def about(report: Report) -> tuple[dict[str, Layer], dict[str, str]]:
+    """Check id to layer, and to title, of all checks that a report is about."""
+    found = {check.id: check.about for check in catalogue_of(report)}
+    return {name: one.layer for name, one in found.items()}, {name: one.title for name, one in found.items()}
 
 
 def catalogue_of(report: Report) -> list[Registered]:

@@ -59,7 +59,7 @@ CHECK = (
         "choice",
         "Default: text.",
         default="text",
-        choices=(*_FORMATS, *_MACHINES),
+        choices=(*_FORMATS, "html", *_MACHINES),
     ),
     _OUTPUT,
     _VERBOSE,

@@ -21,9 +21,10 @@ def picture(report: Report, kind: str) -> bytes:
 
             text = render_svg(report)
         else:
-            from ..report.plot_html import render_html
+            from ..report.page import render_html
+            from .assess import about
 
-            text = render_html(report)
+            text = render_html(report, *about(report))
     except ValueError as error:
         raise Refusal(str(error)) from None
     return text.encode("utf-8", "backslashreplace")

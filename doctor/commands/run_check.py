@@ -89,11 +89,9 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
         from .outcomes import render_report
 
         return render_report(report, flags["format_"])
-    from .assess import catalogue_of
+    from .assess import about
 
-    about = {check.id: check.about for check in catalogue_of(report)}
-    layers = {name: check.layer for name, check in about.items()}
-    titles = {name: check.title for name, check in about.items()}
+    layers, titles = about(report)
     if flags["format_"] == "markdown":
         from ..report.markdown import render_markdown
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..snapshot import CudaDevice, Gpu, Missing, PciDevice, Snapshot, known
+from .blocks import show
 
 
 def gpus(s: Snapshot) -> str:
@@ -106,3 +107,17 @@ def system_name(s: Snapshot) -> str:
     if provider := known(s.host.provider):
         words.append(f"on {provider}")
     return " ".join(words)
+
+
+def table(s: Snapshot, only_known: bool) -> list[tuple[str, str]]:
+    """Name and value of what a reader wants to know of a machine first; `only_known`: without what nobody told."""
+    rows = [
+        ("System", system_name(s)),
+        ("GPUs", gpus(s)),
+        ("Driver", driver(s).removeprefix("driver ")),
+        ("Highest CUDA of the driver", cuda(s) or "unknown"),
+        ("torch", torch(s).removeprefix("torch ")),
+        ("CUDA of torch", show(s.torch.cuda)),
+        ("Python", python(s).removeprefix("Python ")),
+    ]
+    return [row for row in rows if not only_known or not row[1].startswith(("unknown", "not known"))]

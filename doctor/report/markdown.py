@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from ..findings import Finding, Fix, Layer
@@ -135,20 +134,9 @@ def _fix(fix: Fix, word: str) -> list[str]:
 
 
 def _machine(report: Report) -> list[str]:
-    s = report.snapshot
-    highest = facts.cuda(s)
-    table = {
-        "System": facts.system_name(s),
-        "GPUs": facts.gpus(s),
-        "Driver": facts.driver(s).removeprefix("driver "),
-        "Highest CUDA of the driver": highest or "unknown",
-        "torch": facts.torch(s).removeprefix("torch "),
-        "CUDA of torch": show(s.torch.cuda),
-        "Python": facts.python(s).removeprefix("Python "),
-    }
-    if report.text:
-        table = {name: value for name, value in table.items() if not re.match("unknown|not known", value)}
-    rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table.items()), ""]
+    highest = facts.cuda(report.snapshot)
+    table = facts.table(report.snapshot, bool(report.text))
+    rows = ["| | |", "| --- | --- |", *(f"| {name} | {escape(value)} |" for name, value in table), ""]
     return [*rows, SMI_NOTE, ""] if highest else rows
 
 

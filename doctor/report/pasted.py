@@ -193,6 +193,22 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
     return rows
 
 
+def open_page(report: Report, titles: Mapping[str, str]) -> dict[str, Any]:
+    """The same for a page; empty where nothing is left open."""
+    text = report.text or TextReport()
+    if not leaves_open(report):
+        return {}
+    return {
+        "title": _title(report),
+        "quotes": [] if suspect(report) else [_quoted(quote) for quote in text.errors],
+        "of_program": [(_own(message), message.command) for message in text.of_program],
+        "possible": possible(report, titles),
+        "possible_words": _possible_words(report),
+        "decide": "To be sure, run there:" if text.open == "sound" else _DECIDE,
+        "needs": report.needs,
+    }
+
+
 def counted(report: Report) -> str:
     """`1 failed, 10 passed of 125 checks; 68 need more facts`."""
     found = {status: sum(c.status == status for c in report.checks) for status in ("fail", "warn", "pass", "unknown")}

@@ -8,13 +8,14 @@ import pytest
 
 from doctor.judge.report import Report
 from doctor.report.measured_teach import busiest, theory, way_words
-from doctor.report.plot_html import render_html
+from doctor.report.page import render_html
 from doctor.report.plot_links import render_links
 from doctor.report.plot_svg import render_svg
 from doctor.snapshot import CollectiveRate, LinkGroup, Missing, SumWay
 
 from ..judging import report
 from ..proof.stories import proven
+from .samples import LAYERS
 
 MIB = 1 << 20
 
@@ -82,7 +83,7 @@ def test_the_picture_shows_lines_as_wide_as_their_bytes() -> None:
     text = " ".join(root.itertext())
     assert "busiest rank: 384 MiB in and out" in text and "Bus bandwidth by size: NCCL, 8 ranks, over P2P" in text
     assert "all-reduce" in text and "64 MiB" in text
-    page = render_html(shown)
+    page = render_html(shown, LAYERS)
     assert page.count("Bus bandwidth by size") >= 1 and "One sum in three ways" in page
     ElementTree.fromstring(render_svg(shown))
 

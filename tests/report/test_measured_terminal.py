@@ -19,7 +19,7 @@ from doctor.report.clean import ascii_only
 from doctor.report.lines import plain
 from doctor.report.markdown import render_markdown
 from doctor.report.measured_blocks import measured_lines
-from doctor.report.plot_html import render_html
+from doctor.report.page import render_html
 from doctor.report.table import Row, table
 from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Missing
@@ -279,7 +279,7 @@ def test_a_remark_of_many_gpus_is_told_once() -> None:
     one = replace(finding("x"), status="pass", severity="info", title="A remark", detail="As it is.", subject="GPU-1")
     with_both = replace(told(full_measured()), remarks=(one, replace(one, subject="GPU-2")))
     text = render_terminal(with_both, LAYERS, Display(width=100))
-    pages = (text, render_markdown(with_both, LAYERS), render_html(with_both))
+    pages = (text, render_markdown(with_both, LAYERS), render_html(with_both, LAYERS))
     assert [page.count("A remark. As it is.") for page in pages] == [1, 1, 1]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from doctor.judge.report import Report
-from doctor.report.plot_html import render_html
+from doctor.report.page import render_html
 from doctor.report.plot_machine import render_machine
 from doctor.report.plot_matmul import GOOD, LOW
 from doctor.report.plot_soak import render_soak
@@ -96,8 +96,8 @@ def test_error_bars_are_as_wide_as_the_spread() -> None:
 
 
 def test_the_page_holds_it_in_light_and_dark() -> None:
-    page = render_html(sick())
-    assert page.count('<div class="picture">') > 1 and "GPUs side by side" in page
+    page = render_html(sick(), LAYERS)
+    assert page.count('<div class="picture"') > 1 and "GPUs side by side" in page
     dark = files("doctor.report").joinpath("page.css").read_text("utf-8")
     dark = dark[dark.rindex("prefers-color-scheme: dark") :]
     used = set(re.findall(r'(fill|stroke)="(#[0-9a-f]{6})"', page))
@@ -130,7 +130,7 @@ def test_the_course_of_a_load_is_drawn_for_each_gpu() -> None:
     assert LOW not in render_soak(soaked(falls=False))
     words = [t.words for t in texts(root)]
     assert {"Sustained load, 600 s", "SM clock, MHz", "Power, W", "Temperature, C", "cuda:7"} <= set(words)
-    page = render_html(soaked())
+    page = render_html(soaked(), LAYERS)
     assert "Sustained load, 600 s" in page and "518 TFLOP/s at last (-30 %)" in page
     assert "Sustained load" in render_terminal(soaked(), LAYERS, Display()) and render_soak(sick()) == ""
 
