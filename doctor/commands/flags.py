@@ -61,6 +61,7 @@ CHECK = (
         default="text",
         choices=(*_FORMATS, "html", *_MACHINES),
     ),
+    Flag(("--brief",), "brief", "on", "Markdown of 40 lines at most: cause, proof, fix, versions.", default=False),
     _OUTPUT,
     _VERBOSE,
     _ASCII,
@@ -129,8 +130,8 @@ PROVE = (
     _NO_REDACT,
 )  # fmt: skip
 _OF_A_TEXT = (
-    "format_", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on", "building",
-    "config", "matrix", "no_redact",
+    "format_", "brief", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on",
+    "building", "config", "matrix", "no_redact",
 )  # fmt: skip
 EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _OF_A_TEXT)
 HEALTHCHECK = (

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def run_check(flags: dict[str, Any]) -> int:
     """Gather or read, judge, redact, print; returns the exit code."""
     _one_source(flags)
+    one_format(flags)
     if flags["from_"]:
         from .saved import read_report
 
@@ -77,6 +78,11 @@ def print_report(
 
 def render(report: Report, flags: dict[str, Any]) -> bytes:
     """The report in the format that was asked for."""
+    if flags.get("brief"):
+        from ..report.brief import render_brief
+        from .assess import about
+
+        return render_brief(report, about(report)[1]).encode("utf-8", "backslashreplace")
     if flags["format_"] == "json":
         from ..report.json import render_json
 
@@ -110,6 +116,12 @@ def _one_source(flags: dict[str, Any]) -> None:
         raise Refusal(f"--python and --{given[0]} exclude each other")
     if flags["prove"] and (given or flags["no_import"]):
         raise Refusal(f"--prove and --{given[0] if given else 'no-import'} exclude each other")
+
+
+def one_format(flags: dict[str, Any]) -> None:
+    """Refuse --brief beside a format that it is not: it is Markdown."""
+    if flags["brief"] and flags["format_"] not in ("text", "markdown"):
+        raise Refusal(f"--brief is Markdown, --format {flags['format_']} is not: which one?")
 
 
 def policy_flags(flags: dict[str, Any]) -> dict[str, Any]:

@@ -44,9 +44,10 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     from ..text import excerpt, judgeable, read
     from .config import base_policy
     from .options import make_policy
-    from .run_check import policy_flags, print_report
+    from .run_check import one_format, policy_flags, print_report
 
     flags = _config(flags)
+    one_format(flags)
     saved = _report(data)
     if saved is not None:
         policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
@@ -61,7 +62,7 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
         part = part.masked(masks.pasted(part.text))
     snapshot = read(part, name)
     snapshot = snapshot.replace({"target": replace(snapshot.target, name=os.path.basename(name))})  # noqa: PTH119
-    if not judgeable(snapshot) and flags["format_"] == "text":
+    if not judgeable(snapshot) and flags["format_"] == "text" and not flags["brief"]:
         from ..text.unread import nothing
 
         write(nothing(data, part).encode(), flags["output"])

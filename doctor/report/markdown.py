@@ -16,6 +16,8 @@ from .matrix_rows import rows_behind
 from .own_error import own_error
 from .terminal import SMI_NOTE
 
+_MOST_CHARACTERS = 58_000
+"""An issue tracker takes 65,536 of a text."""
 _SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔", "pass": "✅", "skipped": "➖"}
 _ESCAPED = {c: "\\" + c for c in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 _TABLE = str.maketrans(_ESCAPED)
@@ -37,7 +39,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     rows += [""] if report.remarks or report.matrix.notes else []
     rows += _checks(report, layers)
     rows += _matrix(report)
-    rows += _facts(report)
+    rows += _facts(report, _MOST_CHARACTERS - len("\n".join(rows)))
     masked = "masked by gpudoctor" if report.redacted else "not masked"
     rows.append(
         f"<sub>gpudoctor {escape(report.tool.version)}, matrix {escape(report.matrix.version)}, "
@@ -182,13 +184,29 @@ def _matrix(report: Report) -> list[str]:
     return [*head, *rows, "", "</details>", ""]
 
 
-def _facts(report: Report) -> list[str]:
-    rows = [f"{path}: {show(value, 500)}" for path, value in walk(report.snapshot) if value not in ((), {}, "")]
+def _facts(report: Report, room: int) -> list[str]:
+    """As many facts as there is room for, in characters; packages by name and version, in one row."""
+    packages = known(report.snapshot.python.distributions) or ()
+    rows = [
+        f"{path}: {show(value, 500)}"
+        for path, value in walk(report.snapshot)
+        if value not in ((), {}, "") and not path.startswith("python.distributions[")
+    ]
+    if packages:
+        rows.insert(0, "python.distributions: " + ", ".join(f"{one.name} {show(one.version)}" for one in packages))
+    kept: list[str] = []
+    rows.sort(key=lambda row: "...]: " not in row)  # how long a list really is stands first
+    for row in map(printable, rows):
+        if len(row) < room:
+            room -= len(row) + 1
+            kept.append(row)
+    if len(kept) < len(rows):
+        kept.append(f"{len(rows) - len(kept)} more, which --format json has")
     return [
         "<details>",
         "<summary>Facts</summary>",
         "",
-        *fenced("\n".join(map(printable, rows)), "text"),
+        *fenced("\n".join(kept), "text"),
         "",
         "</details>",
         "",

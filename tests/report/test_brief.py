@@ -1,0 +1,74 @@
+"""`--brief`, and Markdown that an issue tracker takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from doctor.commands.assess import about, assess
+from doctor.judge.report import Report
+from doctor.report.brief import render_brief
+from doctor.report.markdown import render_markdown
+from doctor.snapshot import Distribution
+from doctor.text import excerpt, read
+
+from ..cli.command import gpudoctor, one_line, save
+from ..healthy import healthy
+from ..judging import POLICY, matrix, report
+from ..rows import Faults
+from .samples import hostile, sick
+
+
+def brief(made: Report) -> str:
+    return render_brief(made, about(made)[1])
+
+
+def test_cause_proof_fix_and_versions_in_forty_lines() -> None:
+    text = brief(sick())
+    for words in (
+        "FAIL (exit 1)",
+        "title of driver-not-loaded",
+        "No module.",
+        "Fix: Install a build",
+        "Also:",
+        "torch",
+    ):
+        assert words in text
+    with Faults() as faults:
+        for made in (sick(), hostile(), report(healthy()), report(healthy().replace({"gpus": ()}))):
+            with faults.of(made.verdict):
+                text = brief(made)
+                assert text.count("\n") <= 40 and (made == hostile() or text.count("```") % 2 == 0)
+
+
+def test_a_text_that_decides_nothing_says_what_would() -> None:
+    data = b"On an RTX 5090: CUDA error: no kernel image is available for execution on the device"
+    text = brief(assess(read(excerpt(data), "text"), matrix(), POLICY))
+    assert "does not decide the cause" in text and "python -m torch.utils.collect_env" in text
+    assert text.count("\n") <= 40
+
+
+def test_it_is_markdown_and_nothing_else(tmp_path: Path) -> None:
+    saved = save(tmp_path, healthy())
+    for flags in (["--brief"], ["--brief", "--format", "markdown"]):
+        done = gpudoctor("check", "--from", saved, *flags)
+        assert done.returncode == 0 and done.stdout.startswith(b"### gpudoctor: PASS")
+    words = one_line(gpudoctor("check", "--from", saved, "--brief", "--format", "json"))
+    assert "--brief is Markdown, --format json is not" in words
+    assert "--brief is Markdown" in one_line(gpudoctor("explain", "a text of words", "--brief", "--format", "sarif"))
+
+
+def test_an_issue_tracker_takes_eight_gpus_and_many_packages() -> None:
+    for count in (300, 5000):
+        needs = tuple(f"dependency-{n}>=1.0,<2; python_version >= '3.9'" for n in range(8))
+        packages = tuple(
+            Distribution(name=f"some-longer-package-{n}", version="1.2.3.post4", location="/venvs/x", requires=needs)
+            for n in range(count)
+        )
+        made = report(healthy(*["h100"] * 8, container=False).replace({"python.distributions": packages}))
+        text = render_markdown(made, *about(made))
+        assert len(text) < 60_000 and text.count("<details>") == text.count("</details>")
+        assert ("some-longer-package-299 1.2.3.post4" in text) == (count == 300)
+        assert "more, which --format json has" in text
+    assert "masked" in render_markdown(replace(made, redacted=True), *about(made))
