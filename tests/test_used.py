@@ -25,6 +25,9 @@ BY_NAME: dict[str, str] = {
     "doctor/text/text.py:heard": "training/ranker_cases.py asks it: the ranker learns from what it is given later",
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
+    "gpudoctor/__init__.py:*": "Python calls __getattr__ and __dir__ of a module",
+    "gpudoctor/_face.py:*": "gpudoctor/__init__.py gives it out by name",
+    "gpudoctor/_values.py:*": "gpudoctor/__init__.py gives it out by name",
     "doctor/patient/agent_boot.py:*": "called by name in the boot lines of targets/process.py",
 }
 """Definitions that are looked up by a string, and where."""
@@ -113,6 +116,8 @@ def test_every_reason_is_needed() -> None:
 CALLED_BY_OTHERS = {
     "the reader of layers": ("open_layer",),
     "click": ("list_commands", "get_command", "format_commands"),
+    "whoever imports gpudoctor": ("ok", "best", "to_dict", "to_json", "to_markdown", "to_text", "to_html"),
+    "a notebook": ("_repr_html_",),
     "the import system": ("find_spec", "set_data"),
 }
 """Methods that override those of a library, by who calls them."""

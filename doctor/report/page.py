@@ -96,7 +96,7 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
     measured = known(s.measured.level) is not None
     found = sheets(report) if measured else []
     first = pasted.suspect(report) if report.text else None
-    told = pasted.worth_telling(report) if report.text else report.findings
+    shown = pasted.worth_telling(report) if report.text else report.findings
     highest = facts.cuda(s)
     name = " · ".join(pasted.origin(report)) if report.text else facts.gpus(s)
     words = [facts.system_name(s), facts.driver(s), facts.torch(s), facts.python(s)]
@@ -109,7 +109,7 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
         "answers": report.text.answers if report.text else (),
         "open": pasted.open_page(report, titles),
         "suspect": _cause(first, [], report) if first else None,
-        "causes": [_cause(root, under, report) for root, under in families(told)],
+        "causes": [_cause(root, under, report) for root, under in families(shown)],
         "remarks": [*(f"{note}." for note in report.matrix.notes), *remark_texts(report)],
         "outside": _outside(report),
         "measured": about(s.measured) if measured else "",

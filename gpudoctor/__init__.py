@@ -1,0 +1,47 @@
+"""gpudoctor in Python: the reports that its commands print, as typed values.
+
+    import gpudoctor
+
+    report = gpudoctor.check()              # this machine, and the Python that runs this
+    report.verdict                          # 'pass', 'warn', 'fail' or 'unknown'
+    for finding in report.findings:         # the root cause first
+        print(finding.title, finding.fixes[0].steps[0].command)
+    gpudoctor.explain("CUDA error: no kernel image is available for execution on the device")
+    gpudoctor.resolve(gpus=["RTX 5090"], driver="575").best.pip
+
+Each call runs the command in a process of its own: nothing that hangs or crashes in a driver does so in yours. What is
+not named here is not public.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._face import check, explain, resolve
+    from ._values import Build, Refused, Report, Resolution
+
+    __version__: str
+
+__all__ = ["Build", "Refused", "Report", "Resolution", "__version__", "check", "explain", "resolve"]
+_IN_VALUES = ("Build", "Refused", "Report", "Resolution")
+
+
+def __getattr__(name: str) -> Any:
+    """What `import gpudoctor` need not wait for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._owner import owned
+
+    owned()
+    if name == "__version__":
+        from doctor import __version__
+
+        return __version__
+    from . import _face, _values
+
+    return getattr(_values if name in _IN_VALUES else _face, name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,98 @@
+"""What the calls give back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from doctor.judge.report import Report as _Judged
+
+
+class Refused(ValueError):
+    """What the command refused, in its one line: an unreadable file, a flag without a meaning."""
+
+
+class Report(_Judged, frozen=True, kw_only=True):
+    """A report: the fields of `gpudoctor check --format json`, typed, and its texts."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the exit code is 0: nothing failed, and nothing that is required is unknown."""
+        return self.exit_code == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--format json`, of plain dicts, lists, texts and numbers."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+    def to_json(self) -> str:
+        """As `--format json`."""
+        return self._rendered("json")
+
+    def to_markdown(self) -> str:
+        """As `--format markdown`: for an issue or a ticket."""
+        return self._rendered("markdown")
+
+    def to_text(self) -> str:
+        """As `--format text`, without colours, 80 columns wide."""
+        return self._rendered("text")
+
+    def to_html(self) -> str:
+        """As `--format html`: one file with all in it."""
+        return self._rendered("html")
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from doctor.commands.assess import about
+        from doctor.report.page import render_fragment
+
+        return render_fragment(self, *about(self))
+
+    def _rendered(self, format_: str) -> str:
+        from doctor.commands.run_check import render
+
+        flags = {"format_": format_, "output": "report", "verbose": 0, "ascii_": False, "no_color": True}
+        return render(self, flags).decode()
+
+
+class Build(Struct, frozen=True, kw_only=True):
+    """A build of torch that runs there, and the lines that install it."""
+
+    torch: str
+    tag: str
+    """cu129, cpu ..."""
+    platform: str
+    grade: str
+    why: str
+    pip: str
+    uv: str
+    conda: str = ""
+    dockerfile: tuple[str, ...] = ()
+    companions: dict[str, str] = {}
+    """torchvision and torchaudio, by the version that belongs to it."""
+
+
+class _Rejected(Struct, frozen=True, kw_only=True):
+    torch: str
+    tag: str
+    reason: str
+
+
+class Resolution(Struct, frozen=True, kw_only=True):
+    """What to install on a machine: the best build first; none where no build runs there, or nobody knows."""
+
+    candidates: tuple[Build, ...] = ()
+    rejected: tuple[_Rejected, ...] = ()
+    """Every other CUDA, and why it falls out."""
+    conflict: tuple[str, ...] = ()
+    """Wishes that cannot be had together."""
+
+    @property
+    def best(self) -> Build | None:
+        """The first candidate."""
+        return self.candidates[0] if self.candidates else None

@@ -1,0 +1,1 @@
+"""gpudoctor as Python sees it."""

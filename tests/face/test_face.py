@@ -1,0 +1,114 @@
+"""`import gpudoctor`, `python -m gpudoctor`, and a machine on which `doctor` is another's package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpudoctor
+
+from ..cli.command import save
+from ..healthy import healthy
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = {"Build", "Refused", "Report", "Resolution", "__version__", "check", "explain", "resolve"}
+
+
+def python(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    command, variables = [sys.executable, *words], {**os.environ, **env}
+    return subprocess.run(command, capture_output=True, text=True, env=variables, cwd=cwd, timeout=60, check=False)
+
+
+def test_what_is_public() -> None:
+    assert set(gpudoctor.__all__) == set(dir(gpudoctor)) == PUBLIC
+    assert all(getattr(gpudoctor, name) is not None for name in PUBLIC)
+    with pytest.raises(AttributeError, match="no attribute 'judge'"):
+        gpudoctor.judge  # noqa: B018
+    fields = set(gpudoctor.Report.__struct_fields__)
+    assert {"verdict", "exit_code", "findings", "remarks", "checks", "snapshot", "possible", "text"} <= fields
+    methods = {name for name in vars(gpudoctor.Report) if not name.startswith("_")} - fields
+    assert methods == {"ok", "to_dict", "to_json", "to_markdown", "to_text", "to_html"}
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    done = python("-c", "import sys, gpudoctor; print({'msgspec', 'click', 'jinja2', 'doctor'} & set(sys.modules))")
+    assert done.stdout == "set()\n", done
+
+
+def test_a_check_looks_at_the_python_that_asks() -> None:
+    made = gpudoctor.check(expect="any", import_torch=False)
+    assert made.verdict in ("pass", "warn") and made.ok and made.exit_code == 0
+    assert made.snapshot.python.patient.executable
+    assert "gpudoctor: " in made.to_markdown() and "exit 0" in str(made)
+    assert made.to_dict()["verdict"] == made.verdict and '"schema_version": 1' in made.to_json()
+    assert made.to_html().startswith("<!DOCTYPE html>")
+
+
+def test_a_saved_report_and_its_typed_parts(tmp_path: Path) -> None:
+    made = gpudoctor.check(source=save(tmp_path, healthy().replace({"gpus": ()})), expect="8xH100")
+    assert not made.ok and made.findings[0].fixes[0].steps[0].text
+    assert made.policy.expect.count == 8
+    shown = made._repr_html_()
+    assert shown.startswith('<div class="gpudoctor">') and "<html" not in shown and "<script" not in shown
+
+
+def test_a_text() -> None:
+    made = gpudoctor.explain("RTX 5090, torch 2.5.1+cu121, no kernel image is available \udcff")
+    assert made.findings[0].id == "torch-lacks-new-gpu-sm" and made.text is not None
+
+
+def test_what_to_install() -> None:
+    found = gpudoctor.resolve("torch", gpus=["RTX 5090"], driver="575")
+    assert found.best is not None and found.best.tag == "cu129" and found.best.pip.startswith("python3 -m pip install")
+    assert gpudoctor.resolve(gpus=["GTX 1080"], driver="580").rejected
+
+
+def test_what_is_refused_is_one_line() -> None:
+    with pytest.raises(gpudoctor.Refused, match=r"^cannot read /nonexistent: No such file or directory$"):
+        gpudoctor.check(source="/nonexistent")
+    with pytest.raises(gpudoctor.Refused, match="GPU 'nothing' is not listed"):
+        gpudoctor.resolve(gpus=["nothing"])
+    with pytest.raises(TypeError, match="a list of texts is wanted"):
+        gpudoctor.resolve(gpus="A100")
+
+
+def test_the_module_is_the_command() -> None:
+    assert python("-m", "gpudoctor", "--version").stdout == f"gpudoctor {gpudoctor.__version__}\n"
+    assert python("-m", "gpudoctor", "check", "--nonsense").returncode == 2
+
+
+def test_another_distribution_owns_the_name_doctor(tmp_path: Path) -> None:
+    """Whatever comes first on the path is what Python imports."""
+    (tmp_path / "doctor").mkdir()
+    (tmp_path / "doctor" / "__init__.py").write_text("patients = []\n")
+    about = tmp_path / "doctor_who-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: doctor-who\nVersion: 1.0\n")
+    (about / "top_level.txt").write_text("doctor\n")
+    (about / "RECORD").write_text("doctor/__init__.py,,\n")
+    here = tmp_path / "empty"
+    here.mkdir()
+    done = python("-m", "gpudoctor", "check", cwd=here, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2 and done.stdout == ""
+    assert "the package 'doctor' belongs to the distribution doctor-who here" in done.stderr
+    assert done.stderr.count("\n") == 1
+    done = python("-c", "import gpudoctor; gpudoctor.check()", cwd=here, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1 and "belongs to the distribution doctor-who here" in done.stderr
+
+
+@pytest.mark.notebook
+def test_a_notebook_shows_the_report() -> None:
+    """A real kernel runs the cells; what it shows is the report as HTML."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    book = nbformat.v4.new_notebook()
+    book.cells = [nbformat.v4.new_code_cell("import gpudoctor\ngpudoctor.check(expect='any', import_torch=False)")]
+    NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    (output,) = book.cells[0].outputs
+    assert output.output_type == "execute_result" and 'class="gpudoctor"' in output.data["text/html"]
+    assert "gpudoctor" in output.data["text/plain"]
