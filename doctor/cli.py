@@ -26,6 +26,7 @@ COMMANDS = {
     "list-checks": "List every check.",
     "explain": "Diagnose a pasted text, or print the page of a check or error.",
     "schema": "Print the JSON Schema of the report.",
+    "mcp": "Serve check, explain and matrix_query to an assistant (Model Context Protocol).",
     "matrix": "Show and query the compatibility matrix.",
 }
 """Subcommand to its line in the help; its file in `commands/` is imported only when it is called."""

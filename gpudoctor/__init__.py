@@ -15,9 +15,10 @@ not named here is not public.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the typing module is not worth its start-up time here
+    from typing import Any
 
-if TYPE_CHECKING:
     from ._face import check, explain, resolve
     from ._values import Build, Refused, Report, Resolution
 

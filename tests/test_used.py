@@ -26,6 +26,7 @@ BY_NAME: dict[str, str] = {
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
     "gpudoctor/__init__.py:*": "Python calls __getattr__ and __dir__ of a module",
+    "gpudoctor/_mcp.py:*": "the SDK of MCP calls its handlers",
     "gpudoctor/_face.py:*": "gpudoctor/__init__.py gives it out by name",
     "gpudoctor/_values.py:*": "gpudoctor/__init__.py gives it out by name",
     "doctor/patient/agent_boot.py:*": "called by name in the boot lines of targets/process.py",
