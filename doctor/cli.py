@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -26,8 +27,12 @@ COMMANDS = {
     "list-checks": "List every check.",
     "explain": "Diagnose a pasted text, or print the page of a check or error.",
     "schema": "Print the JSON Schema of the report.",
+    "print": "Print a file to start from: systemd, Slurm, Kubernetes, compose, GitHub, pre-commit.",
     "mcp": "Serve check, explain and matrix_query to an assistant (Model Context Protocol).",
     "matrix": "Show and query the compatibility matrix.",
+    "completion": "Print the completion of bash, zsh or fish.",
+    "help": "Show the help of a command.",
+    "version": "Print the version of gpudoctor and of its matrix.",
 }
 """Subcommand to its line in the help; its file in `commands/` is imported only when it is called."""
 
@@ -42,7 +47,12 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command = getattr(import_module(f".commands.{name}", __package__), name)
+        module = import_module(f".commands.{name}", __package__)
+        command = getattr(module, name, None) or getattr(module, f"{name}_", None)
+        if "_GPUDOCTOR_COMPLETE" in os.environ and isinstance(command, click.Command):
+            from .commands.completions import offer
+
+            command = offer(command)
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

@@ -36,7 +36,7 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
 
     2 (`healthcheck`: 1) for wrong usage, unreadable input and internal errors, 130 for an interrupt.
     """
-    failed = 1 if list(arguments[:1]) == ["healthcheck"] else 2
+    failed = 1 if list(arguments[:1]) == ["healthcheck"] and not _detector(arguments) else 2
     try:
         code = work()
         sys.stdout.flush()
@@ -45,7 +45,7 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
     except Refusal as refusal:
         return say(str(refusal), refusal.code or failed)
     except KeyboardInterrupt:
-        if failed == 1:
+        if list(arguments[:1]) == ["healthcheck"]:
             return _unknown("interrupted before there was an answer", arguments)
         _write("\n")
         return 130
@@ -68,12 +68,22 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _detector(arguments: Sequence[str]) -> bool:
+    """Whether a node-problem-detector asks: what could not be looked at is neither 0 nor 1 then."""
+    return any(word.rpartition("=")[2] == "node-problem-detector" for word in arguments)
+
+
 def _unknown(why: str, arguments: Sequence[str]) -> int:
     """The line of a healthcheck that came to no answer: unknown is 0, with --strict 1."""
+    text = f"UNKNOWN {why}\n"
+    if any(word.rpartition("=")[2] == "prometheus" for word in arguments):
+        from .report.prometheus import cut_off
+
+        text = cut_off(why)
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stdout.write(f"UNKNOWN {why}\n")
+        sys.stdout.write(text)
         sys.stdout.flush()
-    return 1 if "--strict" in arguments else 0
+    return 1 if "--strict" in arguments else 2 if _detector(arguments) else 0
 
 
 def say(message: str, code: int) -> int:

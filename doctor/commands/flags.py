@@ -134,7 +134,16 @@ _OF_A_TEXT = (
     "building", "config", "matrix", "no_redact",
 )  # fmt: skip
 EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _OF_A_TEXT)
+HEALTH_FORMATS = ("line", "prometheus", "node-problem-detector")
 HEALTHCHECK = (
+    Flag(
+        ("--format",),
+        "format_",
+        "choice",
+        "line; prometheus (textfile collector); node-problem-detector (exit 0, 1, 2: unknown).",
+        default="line",
+        choices=HEALTH_FORMATS,
+    ),
     _EXPECT,
     _REQUIRE,
     _SKIP,

@@ -35,17 +35,26 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     from .assess import assess, matrix_of
 
     report = assess(snapshot, matrix_of(flags), policy)
-    if any(finding.status in ("fail", "unknown") for finding in report.findings):  # only their words may hold a name
-        report = _masked(report)
-    line = healthline(report) + "\n"
-    answered()
-    sys.stdout.write(line)
     failing = ("fail", "unknown") if flags["strict"] else ("fail",)
-    return 1 if report.verdict in failing else 0
+    code = 1 if report.verdict in failing else 0
+    if flags["format_"] == "prometheus":  # in the operator's own system, where a GPU goes by its UUID
+        from ..report.prometheus import render_prometheus
+        from .assess import about
+
+        text = render_prometheus(report, about(report)[0], code)
+    else:
+        text = healthline(_masked(report)) + "\n"
+    if flags["format_"] == "node-problem-detector" and code == 0 and report.verdict == "unknown":
+        code = 2
+    answered()
+    sys.stdout.write(text)
+    return code
 
 
 def _masked(report: Report) -> Report:
-    """The report with the one line's findings masked."""
+    """The report with the one line's findings masked: only the words of a failure may hold a name."""
+    if all(finding.status not in ("fail", "unknown") for finding in report.findings):
+        return report
     from ..snapshot.redact import Redactor
     from .local_names import local_names
 

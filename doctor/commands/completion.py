@@ -1,0 +1,27 @@
+"""`gpudoctor completion`: the lines that make a shell complete commands, flags, ids of checks, GPUs and files."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> int:
+    """Print the completion of a shell.
+
+    \b
+    bash   eval "$(gpudoctor completion bash)"      in ~/.bashrc
+    zsh    eval "$(gpudoctor completion zsh)"       in ~/.zshrc, after compinit
+    fish   gpudoctor completion fish > ~/.config/fish/completions/gpudoctor.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from ..cli import gpudoctor
+    from .completions import VARIABLE
+
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.ClickException(f"completion {shell}: this click has none")
+    click.echo(kind(gpudoctor, {}, "gpudoctor", VARIABLE).source())
+    return 0

@@ -1,0 +1,36 @@
+"""`gpudoctor print`: files that put the health check where machines are run."""
+
+from __future__ import annotations
+
+import click
+
+WHAT = {
+    "systemd": "a timer that writes series for Prometheus",
+    "slurm-prolog": "drains a node on a proven failure",
+    "kubernetes": "an init container that lets a pod start where the GPUs are as expected",
+    "node-problem-detector": "a condition of a Kubernetes node",
+    "compose": "a health check of a service",
+    "github-action": "a workflow with annotations and the report",
+    "pre-commit": "faults in Dockerfiles before they are committed",
+}
+
+
+@click.command("print")
+@click.argument("what", type=click.Choice(list(WHAT)), metavar="WHAT")
+@click.option("--expect", default="gpu", metavar="WHAT", help="gpu (default), any, none, 8, H100 or 8xH100.")
+@click.option("--image", default="your-registry.example/gpudoctor:latest", metavar="REF", help="Image with gpudoctor.")
+def print_(what: str, expect: str, image: str) -> int:
+    """Print a file to start from; it says how far it was tried.
+
+    \b
+    systemd                 a timer that writes series for Prometheus
+    slurm-prolog            drains a node on a proven failure, never for what could not be looked at
+    kubernetes              an init container that lets a pod start where the GPUs are as expected
+    node-problem-detector   a condition of a Kubernetes node
+    compose                 a health check of a service
+    github-action           a workflow with annotations and the report
+    pre-commit              faults in Dockerfiles before they are committed
+    """
+    from .run_print import run_print
+
+    return run_print(what, expect, image)

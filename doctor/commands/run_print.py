@@ -1,0 +1,28 @@
+"""What `print` does: a file with what the user expects filled in."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+from ..guard import Refusal
+from .options import make_policy
+from .write import write
+
+_IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]{0,254}")
+_EXPECT = re.compile(r"[\w.,+ -]{1,80}")
+
+
+def run_print(what: str, expect: str, image: str) -> int:
+    """Print the file. Raises Refusal for an expectation or a name of an image that would break it."""
+    policy = make_policy(expect=expect)
+    if not _EXPECT.fullmatch(expect):
+        raise Refusal(f"--expect {expect!r}: letters, digits, blanks and . , + - _ only")
+    if not _IMAGE.fullmatch(image):
+        raise Refusal(f"--image {image!r} is no name of an image")
+    text = files(__package__).joinpath("printed").joinpath(f"{what}.txt").read_text("utf-8")
+    count = policy.expect.count or 1
+    for mark, value in (("@EXPECT@", expect), ("@IMAGE@", image), ("@COUNT@", f"{count}")):
+        text = text.replace(mark, value)
+    write(text.encode(), None)
+    return 0

@@ -1,0 +1,16 @@
+"""`gpudoctor version`: as --version."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+def version() -> int:
+    """Print the version of gpudoctor and of its matrix."""
+    from compat_matrix import Matrix
+
+    from .. import __version__
+
+    click.echo(f"gpudoctor {__version__}, matrix {Matrix.load().version}")
+    return 0

@@ -1,0 +1,1 @@
+"""Shells and what runs machines: completion, printed files, series for Prometheus."""

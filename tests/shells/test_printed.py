@@ -1,0 +1,145 @@
+"""`gpudoctor print`: each file goes through the parser of the program that it is for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from doctor.commands.print import WHAT
+
+from ..cli.command import gpudoctor, one_line
+from ..rows import Faults
+
+
+def printed(what: str, *flags: str) -> str:
+    done = gpudoctor("print", what, *flags)
+    assert done.returncode == 0, done
+    return done.stdout.decode()
+
+
+def files_of(text: str) -> dict[str, str]:
+    """The files that `# file: PATH` begins."""
+    parts = re.split(r"^# file: (\S+)\n", text, flags=re.M)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_every_file_says_how_far_it_was_tried_and_leaves_no_mark() -> None:
+    with Faults() as faults:
+        for what in WHAT:
+            with faults.of(what):
+                text = printed(what, "--expect", "8xH100")
+                assert "@" not in re.sub(r"actions/\S+@v\d", "", text) and text.endswith("\n")
+                assert what == "pre-commit" or "8xH100" in text
+                assert what == "node-problem-detector" or re.search(r"Checked\s|checked\s", text)
+
+
+def test_what_would_break_a_file_is_refused() -> None:
+    assert "say gpu, any, none" in one_line(gpudoctor("print", "slurm-prolog", "--expect", '"; reboot #'))
+    assert "is no name of an image" in one_line(gpudoctor("print", "kubernetes", "--image", 'x" y'))
+    assert "is not one of" in one_line(gpudoctor("print", "cron"))
+
+
+def test_kubernetes_takes_the_manifest() -> None:
+    import kubernetes_validate
+
+    manifest = YAML(typ="safe").load(printed("kubernetes", "--expect", "8xH100", "--image", "registry.example/g:1"))
+    kubernetes_validate.validate(manifest, "1.30", strict=True)
+    (gate,) = manifest["spec"]["initContainers"]
+    assert gate["command"] == ["gpudoctor", "healthcheck", "--strict", "--expect", "8xH100"]
+    assert gate["resources"]["limits"] == {"nvidia.com/gpu": "8"} and gate["image"] == "registry.example/g:1"
+
+
+def test_the_gates_command_is_one_that_gpudoctor_takes(tmp_path: Path) -> None:
+    (gate,) = YAML(typ="safe").load(printed("kubernetes"))["spec"]["initContainers"]
+    assert gpudoctor(*gate["command"][1:]).returncode == 1  # there is no GPU here
+    plugin = json.loads(printed("node-problem-detector"))
+    (rule,) = plugin["rules"]
+    assert gpudoctor(*rule["args"]).returncode == 1
+    assert plugin["plugin"] == "custom" and plugin["pluginConfig"]["max_output_length"] == 80
+    assert {rule["condition"] for rule in plugin["rules"]} == {one["type"] for one in plugin["conditions"]}
+
+
+def test_workflow_and_hook_are_whole() -> None:
+    loaded = YAML(typ="safe")
+    flow = loaded.load(printed("github-action"))
+    for step in flow["jobs"]["gpudoctor"]["steps"]:
+        assert ("uses" in step) != ("run" in step)
+        if "run" in step:
+            subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
+    (hook,) = loaded.load(printed("pre-commit"))["repos"][0]["hooks"]
+    assert {"id", "name", "language", "entry", "files"} <= set(hook)
+    pattern = re.compile(hook["files"])
+    for name, wanted in (
+        ("Dockerfile", True),
+        ("a/compose.prod.yaml", True),
+        ("x.Dockerfile", True),
+        ("main.py", False),
+    ):
+        assert bool(pattern.search(name)) == wanted, name
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not here")
+    for path, text in files_of(printed("systemd")).items():
+        (tmp_path / Path(path).name).write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *map(str, sorted(tmp_path.iterdir()))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and "gpudoctor." not in done.stderr, done
+
+
+def test_the_line_of_the_unit_puts_a_whole_file_into_place(tmp_path: Path) -> None:
+    service = files_of(printed("systemd"))["/etc/systemd/system/gpudoctor.service"]
+    (line,) = re.findall(r"^ExecStart=/bin/sh -c '(.*)'$", service, re.M)
+    command = line.replace("/var/lib/node_exporter", str(tmp_path))
+    path = f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"  # type: ignore[attr-defined]
+    subprocess.run(["sh", "-c", command], env={**os.environ, "PATH": path}, check=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["gpudoctor.prom"]
+    assert "gpudoctor_answered 1" in (tmp_path / "gpudoctor.prom").read_text()
+
+
+@pytest.mark.parametrize(("code", "drained"), [(0, False), (1, True), (2, False), (None, False)])
+def test_the_prolog_drains_on_a_proven_failure_alone(code: int | None, drained: bool, tmp_path: Path) -> None:
+    """Run with a gpudoctor that is well, sick, does not know, and is missing."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (("scontrol", 'echo "$@" >> "$LOG"'), ("logger", ":"), ("hostname", "echo node7")):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+    if code is not None:
+        (tools / "gpudoctor").write_text(f'#!/bin/sh\necho "FAIL gpu-fell-off-bus: A GPU is lost"; exit {code}\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    for name in ("bash", "timeout", "cat", "sh"):
+        (tools / name).symlink_to(shutil.which(name) or name)
+    script = tmp_path / "prolog.sh"
+    script.write_text(printed("slurm-prolog"))
+    env = {"PATH": str(tools), "SLURM_JOB_GPUS": "0,1", "LOG": str(tmp_path / "log")}
+    done = subprocess.run([str(tools / "bash"), str(script)], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == int(drained), done
+    log = (tmp_path / "log").read_text() if drained else ""
+    assert (tmp_path / "log").exists() == drained
+    assert not drained or "NodeName=node7 State=DRAIN Reason=gpudoctor: FAIL gpu-fell-off-bus" in log
+    env.pop("SLURM_JOB_GPUS")
+    assert subprocess.run([str(tools / "bash"), str(script)], env=env, check=False).returncode == 0
+
+
+@pytest.mark.compose
+def test_compose_takes_the_service(tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").write_text(printed("compose", "--expect", "2xA100"))
+    command = ["docker-compose", "-f", str(tmp_path / "compose.yaml"), "config"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    service = YAML(typ="safe").load(done.stdout)["services"]["trainer"]
+    assert service["deploy"]["resources"]["reservations"]["devices"][0]["count"] == 2
+    assert service["healthcheck"]["test"][-1] == "2xA100"
