@@ -41,7 +41,7 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--compare", metavar="GPUS,GPUS", help="The same work on other GPUs, such as 'RTX 4090,2xL40S'.")
 @click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",
               help="Of the GPU's memory, as vLLM takes it. Default: 0.9 for inference, else all.")  # fmt: skip
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+@click.option("--format", "format_", type=click.Choice(("text", "json", "html")), default="text", help="Default: text.")
 @click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("--matrix", metavar="PATH", help="Take GPUs from this matrix (see matrix export).")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")

@@ -23,7 +23,11 @@ import click
 @click.option("--ca", metavar="FILE", help="Certificates (PEM) that the registry's own is signed by.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds for each answer. Default: 30.")
 @click.option(
-    "--format", "format_", type=click.Choice(("text", "json", "markdown")), default="text", help="Default: text."
+    "--format",
+    "format_",
+    type=click.Choice(("text", "json", "markdown", "html")),
+    default="text",
+    help="Default: text.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("-v", "--verbose", count=True, help="Show every fix with all its steps.")

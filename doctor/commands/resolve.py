@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-FORMATS = ("text", "json", "requirements", "pyproject", "dockerfile", "environment-yml")
+FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "environment-yml")
 
 
 @click.command()

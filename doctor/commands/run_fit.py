@@ -46,6 +46,8 @@ def _rendered(question: Question, found: Answer, flags: dict[str, Any]) -> bytes
         import msgspec
 
         return msgspec.json.format(msgspec.json.encode(found.plain(question)), indent=2) + b"\n"
+    if flags["format_"] == "html":
+        return _page(question, found)
     from ..report.fit import fit_lines
     from ..report.lines import coloured, plain
     from .display import colour, width
@@ -53,6 +55,16 @@ def _rendered(question: Question, found: Answer, flags: dict[str, Any]) -> bytes
     lines = fit_lines(question, found, width() if not flags["output"] else 80)
     shown = coloured(lines) if not flags["output"] and colour(False) else plain(lines)
     return shown.encode("utf-8", "backslashreplace")
+
+
+def _page(question: Question, found: Answer) -> bytes:
+    from ..report.fit import fit_lines, headline
+    from ..report.lines import plain
+    from ..report.page_plain import text_page
+
+    text = plain(fit_lines(question, found, 100))
+    verdict = " ".join(plain(headline(question, found, 100)).split())
+    return text_page("gpudoctor fit", question.name, verdict, [], text).encode("utf-8", "backslashreplace")
 
 
 def _question(m: Matrix, flags: dict[str, Any]) -> Question:

@@ -183,6 +183,10 @@ def _rendered(answer: Preflight, flags: dict[str, Any]) -> bytes:
         from ..report.image_markdown import render_image_markdown
 
         return render_image_markdown(answer).encode("utf-8", "backslashreplace")
+    if flags["format_"] == "html":
+        from ..report.page_plain import image_page
+
+        return image_page(answer).encode("utf-8", "backslashreplace")
     from ..report.image_text import render_image
     from .display import display
 

@@ -53,7 +53,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
     printed = _rendered(m, machine, q, answer, flags)
     if q.driver.endswith(NEWEST):  # stands for the newest of a branch, and is no version to be shown
         printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
-    if flags["format_"] not in ("text", "json"):
+    if flags["format_"] not in ("text", "json", "html"):
         click.echo(m.differs, err=True, nl=bool(m.differs))
         if not answer.candidates:  # no prose where a file of requirements is awaited
             click.echo(printed, err=True, nl=False)
@@ -119,6 +119,8 @@ def looked_at(flags: dict[str, Any]) -> Snapshot:
 def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
     if flags["format_"] == "json":
         return _json(m, machine, q, answer)
+    if flags["format_"] == "html":
+        return _page(m, machine, q, answer, flags)
     if flags["format_"] == "text" or not answer.candidates:
         from ..resolve.text import text
 
@@ -129,6 +131,19 @@ def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: d
     if not printed.strip():
         raise Refusal(f"--format {flags['format_']}: there is no official image for Windows or free-threaded Python")
     return printed
+
+
+def _page(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
+    from ..report.page_plain import text_page
+    from ..resolve.choice import lines
+    from ..resolve.text import text
+
+    whole = text(m, machine, q, answer, explain_all=flags["explain_all"])
+    best = answer.candidates[0] if answer.candidates else None
+    how = lines(m, q, best) if best else None
+    verdict = f"torch {best.build.torch} {best.build.tag}: {best.why}" if best else "No build runs there."
+    heading = ", ".join(one.name for one in machine.cards) or "no GPU"
+    return text_page("gpudoctor resolve", heading, verdict, [how.pip, how.uv] if how else [], whole)
 
 
 def _json(m: Matrix, machine: Machine, q: Question, answer: Answer) -> str:

@@ -60,6 +60,10 @@ def _rendered(found: Answer, flags: dict[str, Any]) -> bytes:
         from ..report.plot_topo import render_topo
 
         return render_topo(found).encode("utf-8", "backslashreplace")
+    if flags["format_"] == "html":
+        from ..report.page_plain import topo_page
+
+        return topo_page(found).encode("utf-8", "backslashreplace")
     from ..report.topo import topo_markdown, topo_text
 
     words = topo_markdown(found) if flags["format_"] == "markdown" else topo_text(found)

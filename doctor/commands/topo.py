@@ -15,7 +15,7 @@ import click
 @click.option("--gpu", metavar="NAME", help="The GPUs' model, where a pasted table does not tell it: 'RTX 3090'.")
 @click.option("--params", default="7B", metavar="N", help="Parameters of the example model. Default: 7B.")
 @click.option("--seq", type=click.IntRange(1, 10_000_000), default=2048, help="Tokens of its step. Default: 2048.")
-@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown", "svg")), default="text",
+@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown", "html", "svg")), default="text",
               help="Default: text.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("--matrix", metavar="PATH", help="Take rates from this matrix (see matrix export).")

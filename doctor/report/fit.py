@@ -21,7 +21,7 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
     memory = q.board.memory / q.share
     rows += wrap(f"{q.board.count}x {q.board.name}: {_gib(memory)} each{share}", width)
     rows += [row for note in q.notes for row in wrap(note, width, style="dim")]
-    rows += [BLANK, *_verdict(q, found, width), BLANK]
+    rows += [BLANK, *headline(q, found, width), BLANK]
     rows += [line(Span("Memory of one GPU that holds everything", "bold"))]
     for part in found.whole.parts:
         rows.append(_row(_TITLES.get(part.name, part.name), _range(part.low, part.high), part.note))
@@ -52,7 +52,8 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
     return rows
 
 
-def _verdict(q: Question, found: Answer, width: int) -> list[Line]:
+def headline(q: Question, found: Answer, width: int) -> list[Line]:
+    """Whether it fits, and the first way that does."""
     if found.solved is not None:
         return _solved(q, found, width)
     need = _range(found.whole.low, found.whole.high)

@@ -41,7 +41,7 @@ def render_html(report: Report, layers: Mapping[str, Layer], titles: Mapping[str
 def render_fragment(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None) -> str:
     """The same as one element with its own style, for a notebook."""
     style = _text("page.css").replace(":root", ".gpudoctor").replace("body {", ".gpudoctor {")
-    return _template().render(page=_page(report, layers, titles or {}), style=_markup(style), fragment=True)
+    return _template().render(page=_page(report, layers, titles or {}), style=markup(style), fragment=True)
 
 
 def rendered(title: str, **parts: Any) -> str:
@@ -50,7 +50,7 @@ def rendered(title: str, **parts: Any) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     return _template().render(
-        title=title, policy=policy, style=_markup(_text("page.css")), script=_markup(script), **parts
+        title=title, policy=policy, style=markup(_text("page.css")), script=markup(script), **parts
     )
 
 
@@ -58,7 +58,8 @@ def _text(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
-def _markup(text: str) -> Any:
+def markup(text: str) -> Any:
+    """Text that is markup of our own making."""
     from markupsafe import Markup
 
     return Markup(text)
@@ -115,7 +116,7 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
         "measured": about(s.measured) if measured else "",
         "first_sheets": [sheet for sheet in found if sheet.title in OPEN],
         "sheets": [sheet for sheet in found if sheet.title not in OPEN],
-        "pictures": [_markup(picture) for picture in pictures(report)] if measured else [],
+        "pictures": [markup(picture) for picture in pictures(report)] if measured else [],
         "similar": report.text.similar if report.text else (),
         "machine": facts.table(s, bool(report.text)),
         "smi_note": SMI_NOTE if highest else "",
@@ -128,17 +129,24 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
     }
 
 
-def _cause(root: Finding, under: list[Finding], report: Report) -> dict[str, Any]:
+def cause(root: Finding, under: list[Finding], error: str = "", quotes: Sequence[str] = ()) -> dict[str, Any]:
+    """One cause with what it rests on, and what else it shows as."""
     parts = [f"about {root.subject}"] if root.subject else []
     parts += [f"{name} = {text}" for name, text in seen(root)]
     return {
         "finding": root,
         "word": SIGNS[root.status][0].split()[1] if root.status in SIGNS else root.status.upper(),
-        "error": "" if report.text else own_error(root, under, report.snapshot),
-        "quotes": pasted.lines_of(root) if report.text else [],
+        "error": error,
+        "quotes": quotes,
         "seen": "; ".join(parts),
         "under": [f"{other.title} [{other.id}]{times}" for other, times in alike(root, under)],
     }
+
+
+def _cause(root: Finding, under: list[Finding], report: Report) -> dict[str, Any]:
+    if report.text:
+        return cause(root, under, quotes=pasted.lines_of(root))
+    return cause(root, under, own_error(root, under, report.snapshot))
 
 
 def _outside(report: Report) -> Sheet | None:

@@ -40,6 +40,12 @@ def topo_markdown(found: Answer) -> str:
     return "\n".join(lines) + "\n"
 
 
+def topo_tables(found: Answer) -> tuple[list[list[str]], list[str], str, list[list[str]]]:
+    """The matrix with its heads, the facts with the legend, the question, and the ways."""
+    legend = [f"{name}: {words}" for name, words in _legend(found)]
+    return _matrix(found), [*_facts(found), *legend], _question(found), _ways(found)
+
+
 def _wrapped(words: str, first: str, later: str) -> list[str]:
     return wrap(printable(words), 80, initial_indent=first, subsequent_indent=later)
 

@@ -1,0 +1,70 @@
+"""Pages of answers that are no report of a machine: links of GPUs, an image against hosts, text as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..judge.preflight_answer import Preflight
+from ..topo.costs import Answer
+from .blocks import families
+from .image_text import RUNS, details, how, summary
+from .measured_sheets import Sheet
+from .page import cause, markup, rendered
+from .plot_topo import render_topo
+from .topo import topo_tables
+
+_WORD = {"fail": "FAIL", "warn": "WARN", "unknown": "UNKNOWN", "pass": "PASS"}
+
+
+def topo_page(found: Answer) -> str:
+    """What lies between GPUs: the verdict, the picture, the matrix, and each way with its bytes."""
+    matrix, facts, question, ways = topo_tables(found)
+    parts = [
+        _part(pictures=[markup(render_topo(found).strip())]),
+        _part("Matrix", sheets=[Sheet("", tuple(matrix[0]), [tuple(row) for row in matrix[1:]])], texts=facts),
+    ]
+    if ways:
+        head = ("way", "sent", "time", "")
+        parts.append(_part("Ways of splitting", [question], [Sheet("", head, [tuple(row) for row in ways], (1, 2))]))
+    if found.missing:
+        parts.append(_part("Not known", list(found.missing)))
+    return rendered("gpudoctor topo", plain=_plain("Links between devices", found.verdict, parts))
+
+
+def image_page(answer: Preflight) -> str:
+    """An image against hosts: what is in it, where it runs, and why not."""
+    image = answer.image
+    head = ("", "Host", "Runs", "How", "Why")
+    rows = [
+        (
+            _WORD[one.verdict],
+            one.host,
+            RUNS[one.verdict][0],
+            how(one),
+            "; ".join(filter(None, (one.why, one.label_words))),
+        )
+        for one in answer.hosts
+    ]
+    parts = [_part("Hosts", sheets=[Sheet("", head, rows)])] if rows else []
+    for one in answer.hosts:
+        found = [cause(root, under) for root, under in families(one.findings)]
+        parts += [_part(one.host, causes=found)] if found else []
+    parts.append(_part("The image", sheets=[Sheet("", ("", ""), details(image))]))
+    title = f"gpudoctor image: {image.name}"
+    return rendered(title, plain=_plain(image.name, " · ".join(summary(image)), parts))
+
+
+def text_page(title: str, heading: str, verdict: str, commands: Sequence[str], text: str) -> str:
+    """Commands to copy, and below them the whole answer as the terminal has it."""
+    parts = [_part("To paste", commands=list(commands))] if commands else []
+    return rendered(title, plain=_plain(heading, verdict, [*parts, _part("All of it", pre=text)]))
+
+
+def _plain(heading: str, verdict: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"heading": heading, "verdict": verdict, "parts": parts}
+
+
+def _part(title: str = "", texts: Sequence[str] = (), sheets: Sequence[Sheet] = (), **more: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {"commands": (), "pictures": (), "causes": (), "pre": ""}
+    return {"title": title, "texts": texts, "sheets": sheets, **empty, **more}
