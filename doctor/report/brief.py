@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..findings import Finding, Fix
 from ..judge.report import Report
 from . import facts, pasted
+from .amounts import several
 from .blocks import WHERE, families, seen
 from .groups import counted, exit_words
 from .markdown import escape, fenced
@@ -58,14 +59,14 @@ def _cause(report: Report, root: Finding, under: list[Finding]) -> list[str]:
 
 
 def _fix(fix: Fix, count: int) -> list[str]:
-    rows = [f"**Fix: {escape(fix.title)}**" + f" ({count - 1} other: `gpudoctor fix`)" * (count > 1), ""]
+    rows = [f"**Fix: {escape(fix.title)}**" + f" (or {several(count - 1, 'other way')})" * (count > 1), ""]
     for number, step in enumerate(fix.steps[:_MOST_STEPS], 1):
         rows.append(f"{number}. {_cut(step.text)} *({WHERE.get(step.where, step.where)})*")
         lines = step.command.strip("\n").splitlines()
         if 0 < len(lines) <= _MOST_COMMAND:
             rows += ["", *(f"   {row}" for block in fenced(step.command) for row in block.split("\n")), ""]
     left = len(fix.steps) - _MOST_STEPS
-    return [*rows, *([f"{left} more: `gpudoctor fix`"] if left > 0 else []), ""]
+    return [*rows, *([f"{several(left, 'more step')}: `--format markdown` has all"] if left > 0 else []), ""]
 
 
 def _cut(text: str) -> str:

@@ -13,7 +13,7 @@ from ..formats.record import Record
 from ..snapshot import Similar
 
 FILE = "solved.bin"
-NEAR = 0.5
+NEAR = 0.46
 """Cosine from which on a case is told of."""
 STEP = 400
 """A term's value 1 in whole numbers."""

@@ -79,8 +79,10 @@ def _by_buildkit(parser: object, text: str, name: str) -> Iterator[Instruction]:
 
 
 def _by_dockerfile_parse(text: str, name: str) -> Iterator[Instruction]:
-    from dockerfile_parse import DockerfileParser
-
+    try:
+        from dockerfile_parse import DockerfileParser
+    except ImportError:
+        raise Unparsed("Dockerfiles need the package dockerfile-parse: pip install 'gpudoctor[image]'") from None
     for number, row in enumerate(text.split("\n"), 1):
         if re.match(r"\s*(?:RUN|COPY|ADD)\b", row, re.I) and _HEREDOC.search(row):
             raise Unparsed(f"{name}: heredoc at line {number}: needs gpudoctor[dockerfile]", unknown=True)
