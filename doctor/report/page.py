@@ -40,7 +40,8 @@ def render_html(report: Report, layers: Mapping[str, Layer], titles: Mapping[str
 
 def render_fragment(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None) -> str:
     """The same as one element with its own style, for a notebook."""
-    style = _text("page.css").replace(":root", ".gpudoctor").replace("body {", ".gpudoctor {")
+    inner = _text("page.css").replace(":root {", "& {").replace("body {", "& {")
+    style = f".gpudoctor {{\n{inner}}}"  # nested: the page around it keeps its own style
     return _template().render(page=_page(report, layers, titles or {}), style=markup(style), fragment=True)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from doctor.report.page import render_html
+from doctor.report.page import render_fragment, render_html
 
 from ..report.measured_samples import two_gpus
 from ..report.samples import COMMAND, LAYERS
@@ -49,6 +49,20 @@ def test_nothing_is_asked_for_and_nothing_complains(browser: Any) -> None:
     of_page = [request["request"]["url"] for request in sent if request["documentURL"].startswith("file:")]
     assert of_page == [browser.current_url]  # Chromium's own first tab asks for its own
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+def test_a_notebooks_own_style_stays_as_it_is(browser: Any, tmp_path: Path) -> None:
+    """The fragment's rules reach nothing outside of it."""
+    page = tmp_path / "notebook.html"
+    shown = render_fragment(sick_with(two_gpus()), LAYERS)
+    page.write_text(f"<body><h1 id=own>x</h1><pre id=code>y</pre>{shown}</body>", "utf-8")
+    browser.get(page.as_uri())
+    style = "const s = getComputedStyle(document.querySelector(arguments[0])); return [s.fontSize, s.backgroundColor]"
+    assert browser.execute_script(style, "#own")[0] == "32px"
+    assert browser.execute_script(style, "#code")[1] == "rgba(0, 0, 0, 0)"
+    assert browser.execute_script(style, "body")[1] == "rgba(0, 0, 0, 0)"
+    assert browser.execute_script(style, ".gpudoctor")[1] in ("rgb(244, 246, 248)", "rgb(17, 21, 26)")
+    assert browser.execute_script(style, ".gpudoctor h1")[0] == "24px"
 
 
 def test_the_keyboard_alone_reaches_copies_and_folds(browser: Any) -> None:

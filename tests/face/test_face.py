@@ -53,7 +53,11 @@ def test_a_saved_report_and_its_typed_parts(tmp_path: Path) -> None:
     assert not made.ok and made.findings[0].fixes[0].steps[0].text
     assert made.policy.expect.count == 8
     shown = made._repr_html_()
-    assert shown.startswith('<div class="gpudoctor">') and "<html" not in shown and "<script" not in shown
+    assert (
+        shown.startswith('<div class="gpudoctor"><style>.gpudoctor {')
+        and "<html" not in shown
+        and "<script" not in shown
+    )
 
 
 def test_a_text() -> None:
