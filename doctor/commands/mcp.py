@@ -16,6 +16,9 @@ def mcp() -> int:
     try:
         from gpudoctor._mcp import serve
     except ImportError as error:
-        raise Refusal(f"mcp: {error.name or error} is not installed: pip install 'gpudoctor[mcp]'") from None
+        from ..fixes.install import Install, pip_line
+
+        line = pip_line(Install(packages=("gpudoctor[mcp]",)))
+        raise Refusal(f"mcp needs the package {error.name or error}: {line}") from None
     serve()
     return 0

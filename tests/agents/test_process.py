@@ -98,6 +98,7 @@ def test_a_grandchild_that_holds_the_pipe_delays_nothing_and_is_killed() -> None
     assert not alive(grandchild)
 
 
+@pytest.mark.slow
 def test_too_much_output_is_cut_off() -> None:
     result = run_agent(python("while True: say('{\"a\": 1}\\n' * 5000)"), 60)
     assert result.fault == "failed"

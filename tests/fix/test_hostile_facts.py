@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from doctor.judge import judge
 from doctor.text import read
 
@@ -25,6 +27,7 @@ def render(case: dict[str, Any]) -> bytes:
     return str(module.render(case)).encode()
 
 
+@pytest.mark.slow
 def test_facts_in_commands_are_quoted() -> None:
     done: set[Any] = set()
     found = []

@@ -75,6 +75,7 @@ for data in (b"raise", b"hang", b"grow", b"nothing"):
 """
 
 
+@pytest.mark.slow
 def test_a_parser_that_raises_hangs_or_grows_is_noticed() -> None:
     done = subprocess.run([sys.executable, "-c", BAD], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines() == ["[('KeyError:', True)]", "[('TimeUp:', True)]", "[('one', True)]", "[]"]

@@ -178,8 +178,8 @@ def test_a_cause_likely_enough_is_a_warning_with_its_fix_and_the_line_that_weigh
 
 def test_below_the_threshold_causes_are_listed_with_probabilities_and_no_finding_is_made() -> None:
     fails = (Symptom(id="said", line=7, text="its words", suggests=("shm-too-small",)),)
-    others = [(name, 0.05) for name in ("uvm-device-missing", "mig-limitations", "exclusive-compute-mode")]
-    found = leaning(("shm-too-small", 0.34), ("memlock-limit", 0.29), ("healthy", 0.22), *others, symptoms=fails)
+    others = [(name, 0.03) for name in ("uvm-device-missing", "mig-limitations", "exclusive-compute-mode")]
+    found = leaning(("shm-too-small", 0.45), ("memlock-limit", 0.25), ("healthy", 0.15), *others, symptoms=fails)
     assert not found.likely and all(f.id not in found.possible for f in found.findings)
     assert found.possible[:2] == ("shm-too-small", "memlock-limit") and found.text is not None
     told = [(one.id, one.probability, one.line) for one in found.text.possible]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, note
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -87,6 +88,7 @@ def _tools(draw: DrawFn, s: Snapshot) -> Snapshot:
     return s.replace(changes)
 
 
+@pytest.mark.slow
 @drawn(150, suppress_health_check=list(HealthCheck))
 @given(crowded(), st.booleans())
 def test_first_fixes_are_sound_among_extensions(machine: Snapshot, building: bool) -> None:

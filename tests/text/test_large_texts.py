@@ -109,6 +109,7 @@ def test_what_could_matter_and_was_not_read_is_never_sound(tmp_path: Path) -> No
     assert again.returncode == 3 and b"Not all of this text was read" in again.stdout, "a saved report knows it too"
 
 
+@pytest.mark.slow
 def test_gpus_of_a_text_that_is_read_in_part_are_not_counted(tmp_path: Path) -> None:
     rows = "".join(
         f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n:08x}-5d2a-4f7e-9b1c-0a1b2c3d4e5f)\n" for n in range(20_000)

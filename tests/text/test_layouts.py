@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from benchmarks.cases import ask_here
 from doctor.snapshot import Missing
 from doctor.text import read
@@ -108,6 +110,7 @@ FORMS: dict[str, Callable[[Facts, list[str]], str]] = {
 }
 
 
+@pytest.mark.slow
 @for_each("form", FORMS)
 @for_each("cause", STORIES)
 def test_one_story_in_every_layout(cause: str, form: str) -> None:

@@ -31,6 +31,7 @@ def test_what_a_text_decides(sample: dict[str, str]) -> None:
     assert decided[:1] == ([sample["decides"]] if sample["decides"] else [])
 
 
+@pytest.mark.slow
 @for_each("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}")
 def test_fixes_of_what_a_text_decides_are_sound(sample: dict[str, str]) -> None:
     assert_fixes_are_sound(read(sample["text"]))

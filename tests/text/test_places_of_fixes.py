@@ -101,6 +101,7 @@ def _pair(value: Any) -> str:
     return value if isinstance(value, str) else value["text"][:60]
 
 
+@pytest.mark.slow
 @for_each(("place", "sample"), PAIRS[::14], ids=_pair)
 def test_a_fix_fits_the_place_that_the_text_comes_from(place: str, sample: dict[str, str]) -> None:
     wrong_at(place, sample)
@@ -120,6 +121,7 @@ def test_every_check_that_a_message_decides_offers_its_own_fixes() -> None:
     assert decided - set(builders()) == set()
 
 
+@pytest.mark.slow
 def test_no_sample_is_left_with_the_catalogues_words() -> None:
     for sample in SAMPLES:
         for finding in failures(sample["text"])[1]:

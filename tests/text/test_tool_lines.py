@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from doctor.text import read
 
 from ..judging import ids, report
@@ -34,6 +36,7 @@ def test_what_a_line_says(row: dict[str, Any]) -> None:
         assert not causes, "nothing is suspected"
 
 
+@pytest.mark.slow
 @for_each("row", [row for row in LINES if "proves" in row], ids=_name)
 def test_fixes_of_what_a_line_proves_are_sound(row: dict[str, Any]) -> None:
     assert_fixes_are_sound(read(row["text"]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from doctor.report.terminal import Display, render_terminal
 from doctor.text import judgeable, read
 
@@ -35,6 +37,7 @@ def found(text: str) -> set[str]:
     return {f.id for f in report(read(text)).findings if f.status in ("fail", "warn")}
 
 
+@pytest.mark.slow
 def test_a_fault_of_something_else_hides_none_of_ours() -> None:
     with Faults() as faults:
         for number, sample in enumerate(SAMPLES):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 import doctor.text.fixes
 from doctor.snapshot import Snapshot
 from doctor.text import read
@@ -17,6 +19,7 @@ KEYS = {"name", "like", "id", "title", "text", "command", "where", "changes", "n
         "root", "destructive"}  # fmt: skip
 
 
+@pytest.mark.slow
 @for_each("name", sorted(table()))
 def test_a_row_is_asked_for_and_says_what_to_do(name: str) -> None:
     row = table()[name]
