@@ -88,7 +88,7 @@ def main() -> int:
     import doctor
 
     top = Path(doctor.__file__).parent.parent
-    for package in ("doctor", "compat_matrix"):
+    for package in ("doctor", "compat_matrix", "gpudoctor"):
         compileall.compile_dir(top / package, quiet=1)
     print("| command | M instructions | times `pass` | in children |" + (" wall, times `pass` |" if pairs else ""))
     print("| --- | ---: | ---: | ---: |" + (" ---: |" if pairs else ""))

@@ -42,7 +42,7 @@ fi
 
 say "build context with wheels for Python $python"
 mkdir "$work/context"
-cp -r "$source"/{doctor,compat_matrix,pyproject.toml,README.md,LICENSE,Dockerfile,.dockerignore} "$work/context"
+cp -r "$source"/{doctor,compat_matrix,gpudoctor,pyproject.toml,README.md,LICENSE,Dockerfile,.dockerignore} "$work/context"
 python3 -m venv "$work/venv"
 pip=("$work/venv/bin/pip" -qq --disable-pip-version-check)
 "${pip[@]}" wheel --no-deps --wheel-dir "$work/own" "$work/context"

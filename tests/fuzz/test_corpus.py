@@ -44,6 +44,7 @@ def short_run(name: str, inputs: int) -> None:
     assert result.steps > 2, "the parser was never reached"
 
 
+@pytest.mark.slow
 @for_each("name", [name for name in TARGETS if name not in WHOLE])
 def test_valid_inputs_are_survived_and_a_few_mutated_ones_find_nothing(name: str) -> None:
     short_run(name, 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def test_any_bytes(data: bytes) -> None:
     read(data)
 
 
+@pytest.mark.slow
 def test_cut_and_damaged_texts() -> None:
     chance = random.Random(5)
     whole = (COLLECT_ENV + BANNER + QUERY + CSV).encode()
