@@ -18,10 +18,12 @@ _PEER = {1: "the chipset does not support it", 2: "the GPU does not support it",
 def of_snapshot(s: Snapshot) -> Table:
     """The matrix of a Snapshot's GPUs and RDMA cards. Raises Gap where a fact for it is missing."""
     gpus = known(s.gpus)
+    if not gpus and _none_on_bus(s):
+        raise Gap("no NVIDIA GPU is here (by the PCI bus), so nothing lies between GPUs; a table can be pasted: topo -")
     if gpus is None:
-        raise Gap("the list of GPUs is not known: there is no matrix")
+        raise Gap("NVML has not told which GPUs there are: gpudoctor check says why; a table can be pasted: topo -")
     if not gpus:
-        raise Gap("there is no GPU")
+        raise Gap("NVML lists no GPU: gpudoctor check says why; a table can be pasted: topo -")
     names = {gpu.key: f"GPU{at if known(gpu.index) is None else known(gpu.index)}" for at, gpu in enumerate(gpus)}
     paths = known(s.driver.pcie_paths) or ()
     of_gpu = {path.address: path for path in paths if not path.nic}
@@ -43,6 +45,15 @@ def of_snapshot(s: Snapshot) -> Table:
     if len(gpus) > 1 and not all(hung):
         notes.append("CPU and NUMA affinity and NICs are not among these facts: nvidia-smi topo -m shows them")
     return Table(devices=tuple(devices), links=tuple(tuple(row) for row in cells), notes=tuple(notes))
+
+
+def _none_on_bus(s: Snapshot) -> bool:
+    """The PCI list was read, and is one on which a GPU would stand (WSL's, a Mac's and a Jetson's are not)."""
+    tegra = any(node.kind == "tegra" for node in known(s.driver.device_nodes) or ())
+    if s.host.wsl in (1, 2) or s.host.system == "darwin" or tegra:
+        return False
+    devices = known(s.driver.pci_devices)
+    return bool(devices) and all(device.vendor != "10de" for device in devices or ())
 
 
 def _between_gpus(gpus: tuple[Gpu, ...], pairs: Iterable[GpuPair], names: dict[str, str]) -> list[list[str]]:

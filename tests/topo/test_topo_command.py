@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
 from msgspec.structs import replace
 
-from doctor.snapshot import CudaDevice, GpuPair, Missing, PciePath, Snapshot, known
+from doctor.snapshot import CudaDevice, DeviceNode, GpuPair, Missing, PciDevice, PciePath, Snapshot, known
 from tests.machines.generate import CUBE_MESH
 
 from ..cli.command import gpudoctor, one_line, save
 from ..healthy import healthy
-from ..rows import Faults
+from ..rows import Faults, for_each
 
 NV2 = """\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
 GPU0\t X \tNV2\t0-23\t\tN/A
@@ -266,3 +267,21 @@ def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -
     report.write_bytes(gpudoctor("explain", "-", "--format", "json", data=four.encode()).stdout)
     found = json.loads(gpudoctor("topo", "--from", report, "--gpu", "RTX 3090", "--format", "json").stdout)
     assert found["links"] == asked(four, "--gpu", "RTX 3090")["links"]
+
+
+@for_each(
+    ("changed", "words"),
+    [
+        ({"driver.pci_devices": ()}, "NVML has not told which GPUs there are"),
+        ({}, "no NVIDIA GPU is here (by the PCI bus)"),
+        ({"host.wsl": 2}, "NVML has not told which GPUs there are"),
+        ({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}, "NVML has not told"),
+    ],
+)
+def test_no_list_of_gpus(changed: dict[str, Any], words: str) -> None:
+    """Why there is nothing to draw, and what can be drawn all the same. (An empty PCI list proves nothing.)"""
+    bus = (PciDevice(address="0000:01:00.0", vendor="1a03", device="2000", class_code="030000"),)
+    s = healthy().replace({"gpus": Missing("absent"), "driver.pci_devices": bus, **changed})
+    with TemporaryDirectory() as folder:
+        line = one_line(gpudoctor("topo", "--from", save(Path(folder), s)), 3)
+    assert words in line and "topo -" in line
