@@ -23,6 +23,8 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adamw", help="Default: adamw.")
 @click.option("--seq", type=COUNT, default=2048, help="Tokens of a sequence, or of a whole request. Default: 2048.")
 @click.option("--batch", type=COUNT, default=1, help="Sequences on each GPU at once, or requests at once. Default: 1.")
+@click.option("--accumulation", type=COUNT, default=1, metavar="N",
+              help="Batches whose gradients are summed before a step. Default: 1.")  # fmt: skip
 @click.option("--checkpointing", is_flag=True, help="Keep each layer's input, compute the rest again.")
 @click.option("--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train adapters of this rank on all layers.")
 @click.option("--base", type=click.Choice(TYPES[2:]), help="Type of the frozen weights (nf4 for QLoRA). Default: bf16.")

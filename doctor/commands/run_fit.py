@@ -92,6 +92,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         optimizer=flags["optimizer"],
         sequence=flags["seq"],
         batch=flags["batch"],
+        accumulation=flags["accumulation"],
         checkpointing=flags["checkpointing"],
         lora=flags["lora"] or 0,
         base=flags["base"] or "",
@@ -138,6 +139,8 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         wrong = "--dtype mixed is for a training"
     elif not training and (flags["lora"] or flags["checkpointing"] or flags["base"] or flags["rules"]):
         wrong = "--lora, --base, --checkpointing and --rules are for a training"
+    elif not training and flags["accumulation"] > 1:
+        wrong = "--accumulation is for a training"
     elif not training and (flags["attention"] or flags["meta_device"] or flags["own_class"]):
         wrong = "--attention, --meta-device and --model are for a training"
     elif flags["own_class"] and (flags["params"] or flags["meta_device"]):

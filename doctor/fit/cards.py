@@ -67,6 +67,8 @@ class Board(Struct, frozen=True, kw_only=True):
 
 def boards(m: Matrix, text: str) -> Board:
     """A kind of GPU in words. Raises Unclear."""
+    if re.search(r",\s*\d+\s*[xX×*]\s*\S|\S\s*\+\s*\d", text):
+        raise Unclear(f"--gpus {text!r}: GPUs of one kind at a time; where they work together, name the smallest")
     times = re.match(r"\s*(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})", text)
     count, name = (int(times[1]), text[times.end() :].strip()) if times else (1, text.strip())
     name, _, profile = name.partition(":")

@@ -3,7 +3,8 @@
 Bytes per step and GPU: all-reduce of the gradients 2(n-1)/n of them; ZeRO 1 and 2 the same, ZeRO 3 (FSDP) half as much
 again (arxiv.org/abs/1910.02054 section 7); tensor parallelism four all-reduces of the activations per layer
 (arxiv.org/abs/1909.08053 section 3); a pipeline's stage its activations and their gradients per micro-batch. Offload
-moves gradients down and weights up over PCIe.
+moves gradients down and weights up over PCIe. Where several batches make a step, gradients are summed first and sent
+once; what is sharded or split is sent for each batch, with ZeRO 2 the first half of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .cards import Board
-from .memory import ROOTS, STATES, Estimate, Part, activations, adapters, beside, estimate
+from .memory import FROZEN, ROOTS, STATES, Estimate, Part, activations, adapters, beside, estimate
 from .shape import Shape
 from .work import Work
 
@@ -54,14 +55,14 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     link = board.link_gb_s
     copy = "one copy on each GPU, gradients summed" if n > 1 else "as it is"
     yield Rung("none", estimate(shape, count, work), reduce, link, copy)
+    times = work.batch * work.accumulation
     if work.batch > 1:
-        one = replace(work, batch=1)
-        yield Rung(
-            "accumulation", estimate(shape, count, one), reduce, link, f"{work.batch} steps of one sequence each"
-        )
-    small = replace(work, batch=1, checkpointing=True)
+        one = replace(work, batch=1, accumulation=times)
+        yield Rung("accumulation", estimate(shape, count, one), reduce, link, f"{times} steps of one sequence each")
+    small = replace(work, batch=1, accumulation=times, checkpointing=True)
     yield Rung("checkpointing", estimate(shape, count, small), reduce, link, "one forward pass more, about a third")
     if work.lora:
+        yield from _apart_from_frozen(shape, count, small, board, reduce)
         return
     if work.optimizer == "adamw":
         eight = replace(small, optimizer="adamw-8bit")
@@ -71,30 +72,34 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     if n == 1:
         yield offload
         return
-    whole = estimate(shape, count, small)
+    whole, size = estimate(shape, count, small), 4.0 if work.dtype == "fp32" else 2.0
     states = "optimizer", "master", ROOTS
     for stage, names, factor, words in (
         ("ZeRO 1", states, 1.0, "optimizer states"),
-        ("ZeRO 2", (*states, "gradients", "master gradients"), 1.0, "optimizer states and gradients"),
-        ("ZeRO 3 / FSDP", (*STATES, ROOTS), 1.5, "weights, gradients and optimizer states"),
+        ("ZeRO 2", (*states, "gradients", "master gradients"), (times + 1) / 2, "optimizer states and gradients"),
+        ("ZeRO 3 / FSDP", (*STATES, ROOTS), 1.5 * times, "weights, gradients and optimizer states"),
     ):
-        yield Rung(stage, _split(whole, names, n), factor * reduce, link, f"{words} split over {n} GPUs")
+        held = _split(whole, names, n)
+        held = _gathering(held, shape, count * size, size) if "weights" in names else held
+        yield Rung(stage, held, factor * reduce, link, f"{words} split over {n} GPUs")
     yield offload
     width = min(n, _NODE)
     while width > 1 and shape.heads % width:
         width -= 1
-    tokens = small.sequence * small.batch
+    tokens = small.sequence * times
     if width > 1:
         sent = 4 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
         words = f"each matrix over {width} GPUs"
         yield Rung(f"tensor parallel {width}", estimate(shape, count, small, width), sent, board.node_gb_s, words)
         both = _split(estimate(shape, count, small, width), (*STATES, ROOTS), n // width)
         if n // width > 1:
-            more = 1.5 * 2 * (n // width - 1) / (n // width) * gradients / width
+            more = 1.5 * times * 2 * (n // width - 1) / (n // width) * gradients / width
             words = f"each matrix over {width} GPUs, all states over {n // width} groups"
+            both = _gathering(both, shape, count * size, size, width)
             yield Rung(f"tensor parallel {width} and ZeRO 3", both, sent + more, link, words)
     stages = min(n, shape.layers)
     held = beside(_shared(shape, count, small, stages), _states(whole, stages), measured=small.context)
+    held = replace(held, accumulating=whole.accumulating)
     words = f"{stages} stages; idle while it fills"
     yield Rung(f"pipeline {stages}", held, 2 * 2 * tokens * shape.hidden, link, words)
     if shape.experts:
@@ -123,10 +128,35 @@ def _inference(shape: Shape, count: float, work: Work, board: Board) -> Iterator
         yield Rung(f"pipeline {stages}", held, 2.0 * work.batch * shape.hidden, board.link_gb_s, words)
 
 
+def _apart_from_frozen(shape: Shape, count: float, work: Work, board: Board, reduce: float) -> Iterator[Rung]:
+    """FSDP beside adapters: the frozen weights are gathered, or fetched from the host, in both passes of each batch."""
+    n, whole = board.count, estimate(shape, count, work)
+    frozen = next(part.high for part in whole.parts if part.name == FROZEN)
+    if n > 1:
+        held = _gathering(_split(whole, (FROZEN, *STATES, ROOTS), n), shape, frozen)
+        sent = work.accumulation * (2 * (n - 1) / n * frozen + 1.5 * reduce)
+        words = f"frozen weights, adapters and their states split over {n} GPUs"
+        yield Rung("ZeRO 3 / FSDP", held, sent, board.link_gb_s, words)
+    held = _gathering(_split(_without(whole, FROZEN), (*STATES, ROOTS), n), shape, frozen)
+    sent = 2 * work.accumulation * frozen
+    yield Rung("offload", held, sent, board.pcie_gb_s, "frozen weights in the host's memory, fetched layer by layer")
+
+
+def _gathering(held: Estimate, shape: Shape, weights: float, size: float = 2.0, by: int = 1) -> Estimate:
+    """With the weights that are whole for a while: one layer at least, two and the embeddings at most.
+
+    weights: bytes of them all, size: bytes of an embedding's weight, by: how many GPUs share each layer.
+    """
+    outer = min(weights, size * shape.hidden * shape.vocab * (2 if shape.head and not shape.tied else 1))
+    layer = (weights - outer) / shape.layers
+    part = Part("gathered weights", layer / by, (2 * layer + outer) / by, "whole while a layer is computed")
+    return replace(held, parts=(*held.parts, part))
+
+
 def _split(whole: Estimate, names: tuple[str, ...], by: float) -> Estimate:
     """The estimate with these parts shared by so many GPUs."""
     parts = tuple(Part(p.name, p.low / by, p.high / by, p.note) if p.name in names else p for p in whole.parts)
-    return Estimate(parts, _scaled(whole, parts))
+    return replace(whole, parts=parts, states=_scaled(whole, parts))
 
 
 def _scaled(whole: Estimate, parts: tuple[Part, ...]) -> tuple[float, float]:
@@ -141,7 +171,7 @@ def _scaled(whole: Estimate, parts: tuple[Part, ...]) -> tuple[float, float]:
 
 def _without(whole: Estimate, *names: str) -> Estimate:
     parts = tuple(part for part in whole.parts if part.name not in names)
-    return Estimate(parts, _scaled(whole, parts))
+    return replace(whole, parts=parts, states=_scaled(whole, parts))
 
 
 def _states(whole: Estimate, by: int) -> tuple[float, float]:

@@ -34,11 +34,15 @@ class Estimate(Struct, frozen=True):
     parts: tuple[Part, ...]
     states: tuple[float, float] = (0.0, 0.0)
     """Of the parts in `STATES` together: whole rule tables disagree less than their parts do."""
+    accumulating: bool = False
+    """Gradients stay from one batch to the next."""
 
     @property
     def shared(self) -> float:
         """Bytes that gradients and activations may save: where gradients are freed after each step, these come as those
-        go."""
+        go. Nothing where they are summed over several batches."""
+        if self.accumulating:
+            return 0.0
         parts = {part.name: part.low for part in self.parts}
         return min(parts.get("gradients", 0.0), parts.get("activations", 0.0))
 
@@ -56,6 +60,7 @@ class Estimate(Struct, frozen=True):
 _MOVING = ("activations", "logits")
 """What is made and freed in every step."""
 STATES = ("weights", "gradients", "master", "master gradients", "optimizer")
+FROZEN = "frozen weights"
 ROOTS = "optimizer step"
 """What torch's AdamW takes while it steps (docs.pytorch.org: torch.optim, foreach), beyond the activations' room."""
 
@@ -67,7 +72,7 @@ def estimate(shape: Shape, count: float, work: Work, parts: float = 1.0) -> Esti
         states = held[0].low, held[0].high
     else:
         held, states = _training(shape, count, work)
-    return beside(held, states, parts, work.context)
+    return replace(beside(held, states, parts, work.context), accumulating=work.accumulation > 1)
 
 
 def beside(held: Sequence[Part], states: tuple[float, float], parts: float = 1.0, measured: float = 0.0) -> Estimate:
@@ -96,7 +101,7 @@ def _training(shape: Shape, count: float, work: Work) -> tuple[list[Part], tuple
     trained = adapters(shape, work.lora) if work.lora else count
     found = []
     if work.lora:
-        found.append(_weights("frozen weights", shape, count, work.base or "bf16"))
+        found.append(_weights(FROZEN, shape, count, work.base or "bf16"))
     for name in STATES:
         each = [per_parameter(rule, work).get(name, 0.0) for rule in chosen(work)]
         span = f"{min(each):g} to {max(each):g}" if min(each) != max(each) else f"{each[0]:g}"

@@ -61,7 +61,7 @@ def pace(shape: Shape, count: float, work: Work, board: Board, way: str = "none"
     flops, moved = flops / layers, (moved[0] / layers, moved[1] / layers)
     computing = flops / (rate * 1e9 * SHARE[1]), flops / (rate * 1e9 * SHARE[0])
     moving = moved[0] / (board.memory_gb_s * 1e6 * BANDWIDTH[1]), moved[1] / (board.memory_gb_s * 1e6 * BANDWIDTH[0])
-    kernels = tuple(shape.layers * each + 30 for each in KERNELS[work.task])
+    kernels = tuple(work.accumulation * (shape.layers * each + 30) for each in KERNELS[work.task])
     host = kernels[0] * HOST_US[0] / 1e3, kernels[1] * HOST_US[1] / 1e3
     gpu = max(computing[0], moving[0], kernels[0] * LEAST_US / 1e3), max(computing[1], moving[1])
     gpu = gpu[0], max(gpu)
@@ -92,7 +92,7 @@ def _shares(way: str, count: int) -> tuple[int, int]:
 
 def _training(shape: Shape, count: float, work: Work, shards: int) -> tuple[float, tuple[float, float]]:
     """FLOPs of forward and backward (and once more forward), and bytes to and from the GPU's memory."""
-    s, tokens = shape, work.sequence * work.batch
+    s, tokens = shape, work.sequence * work.batch * work.accumulation
     outer = s.hidden * (s.vocab + s.positions + s.kinds)
     inner = max(count * parameters(shape, active=True) / parameters(shape) - outer, count / 20)
     passes = 3 + int(work.checkpointing) - int(bool(work.lora))  # no gradient of frozen weights
@@ -100,7 +100,9 @@ def _training(shape: Shape, count: float, work: Work, shards: int) -> tuple[floa
     trained = (adapters(shape, work.lora) if work.lora else count) / shards
     held = activations(shape, replace(work, checkpointing=False))
     low, high = sum(part.low for part in held), sum(part.high for part in held)
-    return float(flops), (28 * trained + 4 * count + 2 * low, 32 * trained + 6 * count + 3 * high)
+    read = work.accumulation
+    least, most = 28 * trained + read * (4 * count + 2 * low), 32 * trained + read * (6 * count + 3 * high)
+    return float(flops), (least, most)
 
 
 def _inference(shape: Shape, count: float, work: Work) -> tuple[float, tuple[float, float]]:

@@ -44,7 +44,10 @@ class Compared(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """whole: all on one GPU; within: None where only the low ends do; first: the first rung that does for sure."""
+    """whole: all on one GPU; within: None where only the low ends do; first: the first rung that does for sure.
+
+    enough: where no rung may, how many such GPUs would do for sure, in powers of two, and by which rung.
+    """
 
     whole: Estimate
     within: bool | None
@@ -54,6 +57,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     pace: Pace | None
     compared: tuple[Compared, ...]
     solved: Solved | None
+    enough: tuple[int, str] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -88,6 +92,7 @@ class Answer(Struct, frozen=True, kw_only=True):
                 for rung in self.rungs
             ],
             "first_that_fits": self.first.name if self.first else None,
+            "enough": {"gpus": self.enough[0], "way": self.enough[1]} if self.enough else None,
             "pace": self.pace,
             "compared": self.compared,
             "solved": self._solved(q),
@@ -107,7 +112,7 @@ def answer(q: Question) -> Answer:
         few = estimate(q.shape, q.fewest, q.work)
         both = zip(few.parts, whole.parts, strict=True)
         parts = tuple(Part(most.name, min(least.low, most.low), most.high, most.note) for least, most in both)
-        whole = Estimate(parts, (few.states[0], whole.states[1]))
+        whole = Estimate(parts, (few.states[0], whole.states[1]), whole.accumulating)
     rungs = tuple(ladder(q.shape, q.count, q.work, q.board))
     memory = q.board.memory
     within = True if whole.high <= memory else None if whole.low <= memory else False
@@ -116,6 +121,7 @@ def answer(q: Question) -> Answer:
         split = q.work.task == "inference" and q.shape.heads % q.board.count == 0
         solved = largest(q.shape, q.count, q.work, memory, q.solve == "seq", q.board.count if split else 1)
     first = next((rung for rung in rungs if rung.within(memory)), None)
+    perhaps = next((rung for rung in rungs if rung.within(memory) is None), None)
     return Answer(
         pace=_pace(q, q.board, first),
         compared=tuple(_compared(q, board) for board in q.others),
@@ -123,9 +129,25 @@ def answer(q: Question) -> Answer:
         within=within,
         rungs=rungs,
         first=first,
-        perhaps=next((rung for rung in rungs if rung.within(memory) is None), None),
+        perhaps=perhaps,
         solved=solved,
+        enough=None if first or perhaps else _enough(q),
     )
+
+
+_MOST = 4096
+"""GPUs that are tried."""
+
+
+def _enough(q: Question) -> tuple[int, str] | None:
+    count = 1
+    while (count := 2 * count) <= _MOST:
+        if count > q.board.count:
+            rungs = ladder(q.shape, q.count, q.work, replace(q.board, count=count))
+            for rung in rungs:
+                if rung.within(q.board.memory):
+                    return count, rung.name
+    return None
 
 
 def _pace(q: Question, board: Board, way: Rung | None) -> Pace | None:

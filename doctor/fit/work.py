@@ -29,6 +29,8 @@ class Work(Struct, frozen=True, kw_only=True):
     optimizer: str = "adamw"
     sequence: int = 2048
     batch: int = 1
+    accumulation: int = 1
+    """Batches whose gradients are summed before a step."""
     checkpointing: bool = False
     lora: int = 0
     """Rank of the adapters on all linear layers; 0: all weights are trained."""

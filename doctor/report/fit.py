@@ -73,8 +73,7 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
         rows += wrap(f"Nothing here fits for sure; {found.perhaps.name} may: {held} on each GPU.", width, "  ")
     elif found.within is False:
         least = min(found.rungs, key=lambda rung: rung.held.low)
-        count = -(-least.held.low * q.board.count // q.board.memory) if least.name != "none" else 0
-        more = f" About {count:.0f} such GPUs would hold it." if count > q.board.count else ""
+        more = f" {found.enough[0]} such GPUs would hold it, by {found.enough[1]}." if found.enough else ""
         words = f"No way here fits: the least is {least.name} with {_gib(least.held.low)} on each GPU.{more}"
         rows += wrap(words, width, "  ")
     return rows
@@ -100,6 +99,7 @@ def _work_words(q: Question) -> str:
     how = f"adapters of rank {w.lora} on weights in {w.base or 'bf16'}, " if w.lora else ""
     kind = "mixed precision" if w.dtype == "mixed" else w.dtype
     spare = ", checkpointing" if w.checkpointing else ""
+    spare += f", {w.accumulation} batches to a step" if w.accumulation > 1 else ""
     return f"training, {how}{kind}, {w.optimizer}, {w.batch} x {w.sequence} tokens on each GPU{spare}"
 
 

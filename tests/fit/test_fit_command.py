@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from doctor.fit.shape import parameters
 
 from ..cli.command import gpudoctor, save
@@ -99,6 +101,30 @@ def test_the_page_says_each_part_and_never_a_bare_number() -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_gradients_that_are_summed_stay_and_only_shards_are_sent_for_each_batch() -> None:
+    """PyTorch frees gradients after a step, so a step of several batches holds them beside the activations."""
+    words = ("--params", "1.3B", "--gpus", "4xA100-40GB", "--seq", 1024)
+    one, four = (asked(*words, *more) for more in ((), ("--accumulation", 4)))
+    parts = {part["name"]: part for part in one["memory"]["parts"]}
+    kept = min(parts["gradients"]["low"], parts["activations"]["low"])
+    assert four["memory"]["low"] - one["memory"]["low"] == pytest.approx(kept, rel=1e-6)
+    before, after = ({way["name"]: way["sent_per_step"] for way in found["ways"]} for found in (one, four))
+    assert after["none"] == before["none"]
+    assert after["ZeRO 3 / FSDP"] == 4 * before["ZeRO 3 / FSDP"]
+    assert four["pace"]["gpu_ms"][0] > 3.5 * one["pace"]["gpu_ms"][0]
+
+
+def test_where_nothing_fits_the_gpus_are_counted_that_would_hold_it() -> None:
+    words = ("--params", "175B", "--gpus")
+    few = asked(*words, "8xA100-40GB")
+    count, way = few["enough"]["gpus"], few["enough"]["way"]
+    assert few["exit_code"] == 1
+    assert asked(*words, f"{count}xA100-40GB")["first_that_fits"] == way
+    assert asked(*words, f"{count // 2}xA100-40GB")["first_that_fits"] is None
+    page = " ".join(gpudoctor("fit", *words, "8xA100-40GB").stdout.decode().split())
+    assert f"{count} such GPUs would hold it, by {way}." in page
+
+
 @for_each(
     ("config", "code", "words"),
     [
@@ -155,6 +181,8 @@ def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: 
         ("--params 7B --gpus H200 --base nf4", 2, "--lora"),
         ("--params 7B --gpus H200 --task inference --lora 8", 2, "are for a training"),
         ("--params 7B --gpus H200 --solve concurrency", 2, "is for --task inference"),
+        ("--params 7B --gpus H200 --task inference --accumulation 4", 2, "--accumulation is for a training"),
+        ("--params 7B --gpus 4xA100-40GB,2xRTX-3090", 2, "GPUs of one kind at a time"),
     ],
 )
 def test_what_contradicts_itself_or_is_not_known(arguments: str, code: int, words: str) -> None:

@@ -35,6 +35,7 @@ GPT_1T = Shape(layers=128, hidden=25600, heads=160, kv_heads=160, ffn=102400, vo
                bias=True, positions=2048)  # fmt: skip
 PLAIN = ("none", "accumulation", "checkpointing", "8-bit optimizer")
 SPLIT = ("ZeRO 3 / FSDP", "tensor parallel 8 and ZeRO 3")
+QLORA = {"lora": 64, "base": "nf4"}
 
 
 @for_each(
@@ -68,6 +69,12 @@ SPLIT = ("ZeRO 3 / FSDP", "tensor parallel 8 and ZeRO 3")
         # QLoRA, arxiv.org/abs/2305.14314: 33 B on 24 GB and 65 B on 48 GB, adapters in BF16; all of 65 B is over 780 GB.
         (LLAMA_33B, "RTX 4090", {"lora": 64, "base": "nf4", "dtype": "bf16", "sequence": 512}, PLAIN, ()),
         (LLAMA_65B, "A40", {"lora": 64, "base": "nf4", "dtype": "bf16", "sequence": 512}, PLAIN, ()),
+        # FSDP with QLoRA (github.com/AnswerDotAI/fsdp_qlora, benchmarks_03_2024.md): 70 B at 2048 tokens on two of 40 GB and
+        # eight of 24 GB, on two of 24 GB with the weights in the host's memory; on one none of it.
+        (LLAMA_70B, "2xA100-40GB", QLORA, ("ZeRO 3 / FSDP", "offload"), PLAIN),
+        (LLAMA_70B, "8xRTX A5000", QLORA, ("ZeRO 3 / FSDP",), PLAIN),
+        (LLAMA_70B, "2xRTX A5000", QLORA, ("offload", None), (*PLAIN, "ZeRO 3 / FSDP")),
+        (LLAMA_7B, "2xRTX 3090", QLORA, PLAIN, ()),
         (LLAMA_65B, "8xA100-80GB", {"sequence": 512}, (*SPLIT, None), (*PLAIN, "offload", "ZeRO 1", "ZeRO 2")),
         # GPT-NeoX-20B, arxiv.org/abs/2204.06745: 96 A100 of 40 GB, tensors over 2, a pipeline of 4, ZeRO 1.
         (NEOX_20B, "96xA100-40GB", {"sequence": 2048, "batch": 4}, ("ZeRO 2", *SPLIT), (*PLAIN, "offload", "ZeRO 1")),
@@ -135,3 +142,16 @@ def test_vllm_s_slots_of_the_kv_cache(shape: Shape, free_gib: float, thousands: 
     from doctor.fit.memory import GIB, kv_bytes
 
     assert abs(free_gib * GIB / kv_bytes(shape, "fp16") / 1000 / thousands - 1) < 0.03
+
+
+@for_each(("sequence", "allocated"), [(512, 8.28), (2048, 9.16)])
+def test_adapters_by_fsdp_as_measured(sequence: int, allocated: float) -> None:
+    """LLaMA 7B in half precision with adapters on two RTX 3090, batch 1, checkpointed: the peak of allocated memory.
+
+    github.com/AnswerDotAI/fsdp_qlora, benchmarks_03_2024.md; a process's context is not in torch's figure.
+    """
+    work = Work(lora=64, sequence=sequence, checkpointing=True)
+    rungs = ladder(LLAMA_7B, parameters(LLAMA_7B), work, boards(M, "2xRTX 3090"))
+    held = next(rung.held for rung in rungs if rung.name == "ZeRO 3 / FSDP")
+    context = next(part for part in held.parts if part.name == "CUDA context")
+    assert held.low - context.low < allocated * 2**30 < held.high - context.high
