@@ -12,8 +12,10 @@ every node with the same address.
 
 How to fix it: name the interface that leads to the other nodes in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.
 
-It fails where a variable of yours names it and the ranks did not reach each other. Judged over several nodes alone.
-`prove --links` itself chose the interface of the address in `--nodes` for gloo.
+It fails where a variable of yours names it and the ranks did not reach each other, and where MASTER_ADDR is an address
+of the loopback, so that each node waits for itself. Judged over several nodes alone; several of them on one machine,
+over whose loopback the data came, are sound. `prove --links` itself chose the interface of the address in `--nodes` for
+gloo.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import re
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
 from ..snapshot import Snapshot, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
@@ -59,6 +61,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not wrong:
             continue
         right = group.reaching if group.reaching not in wrong else ""
+        if group.reaching in wrong and group.backend != "nccl":
+            if failed:
+                yield _each_to_itself(group.reaching)
+            continue  # several nodes of a launcher on one machine
         name = "NCCL" if group.backend == "nccl" else group.backend
         words = [f"{variable} names it."] if chosen else []
         words += [f"The first node is reached over {right}."] if right else []
@@ -77,3 +83,22 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 ),
             ),
         )
+
+
+def _each_to_itself(interface: str) -> Finding:
+    from ..fixes.speed import here
+
+    return CHECK.fail(
+        f"MASTER_ADDR leads each node to itself (over {interface})",
+        "localhost and 127.0.0.1 are another machine on every node: the ranks of one wait there for the others.",
+        facts={"interfaces": [interface], "right": ""},
+        subject="MASTER_ADDR",
+        fixes=(
+            here(
+                "name-first-node",
+                "Give the first node's name or address",
+                "On every node, and in the script that starts the training; under Slurm this is its first node.",
+                'export MASTER_ADDR="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"',
+            ),
+        ),
+    )

@@ -37,6 +37,7 @@ def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> L
         for name in ("nproc", "nodes"):
             if flags[name]:
                 raise Refusal(f"--{name}: the launcher that started this process decides (WORLD_SIZE or SLURM_NTASKS)")
+        _need_address(launched["MASTER_ADDR"], env)
         return replace(chosen, launched=launched)
     if not flags["nodes"]:
         return replace(chosen, processes=processes)
@@ -48,6 +49,16 @@ def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> L
         which = ", ".join(nodes[number] for number in here) + " are all" if here else "none of them is"
         raise Refusal(f"--nodes {flags['nodes']}: {which} this machine (give each by an address or name of its own)")
     return replace(chosen, processes=processes or None, nodes=nodes, node=here[0], port=port)
+
+
+def _need_address(name: str, env: Mapping[str, str]) -> None:
+    """Said at once: torch would look for the name until its time is over. Raises Refusal."""
+    try:
+        socket.getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        whose = "MASTER_ADDR" if env.get("MASTER_ADDR") else "the first of Slurm's nodes"
+        words = f"{name}, {whose}, has no address on this machine: the ranks cannot meet; set MASTER_ADDR to one"
+        raise Refusal(words) from None
 
 
 def _number(text: str) -> int:

@@ -142,6 +142,11 @@ def test_the_interface_that_leads_nowhere() -> None:
     refused = chosen.replace({"measured.ended": (end,)})
     assert [name for name in ids(refused) if name in IDS] == ["ranks-meet-on-wrong-interface", "collective-failed"]
     assert run("ranks-meet-on-wrong-interface", refused)[0] == "fail"
+    on_one = on_cpu(nodes=2, interface="lo", library_interface="lo", reaching="lo")
+    assert run("ranks-meet-on-wrong-interface", on_one)[0] == "pass", "two nodes of a launcher on one machine"
+    itself = on_one.replace({"measured.ended": (end,)})
+    status, _, (finding, *_) = run("ranks-meet-on-wrong-interface", itself)
+    assert (status, finding.title) == ("fail", "MASTER_ADDR leads each node to itself (over lo)")
     named = gloo.replace({"host.environment": (EnvVar("GLOO_SOCKET_IFNAME", "eth0"),)})
     for sound in (
         named,

@@ -274,5 +274,10 @@ def test_nodes_by_name_and_address() -> None:
     assert links_of({**FLAGS, "nodes": f"{socket.gethostname()},198.51.100.1"}, {}, "cpu").node == 0  # type: ignore[union-attr]
     with pytest.raises(Refusal, match="the launcher that started this process decides"):
         links_of({**FLAGS, "nproc": "4"}, SLURM, "cuda")
+    with pytest.raises(Refusal, match="gpu03, the first of Slurm's nodes, has no address on this machine"):
+        links_of(FLAGS, SLURM, "cuda")
+    with pytest.raises(Refusal, match="MASTER_ADDR, has no address"):
+        links_of(FLAGS, {**SLURM, "MASTER_ADDR": "no.such.host.invalid"}, "cuda")
+    assert links_of(FLAGS, {**SLURM, "MASTER_ADDR": "127.0.0.1"}, "cuda").launched["RANK"] == "5"  # type: ignore[union-attr]
     with pytest.raises(Refusal, match="CUDA_VISIBLE_DEVICES"):
         links_of(FLAGS, {}, "cuda:0,cuda:1")
