@@ -122,6 +122,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "mcp": lambda: _packages("mcp"),
     "notebook": lambda: _packages("nbclient", "ipykernel"),
     "netns": _netns,
+    "slurm": lambda: _root() or _tools("slurmctld", "slurmd", "srun", "munged"),
     "gpu": _gpu,
     "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",
     "every_install": lambda: "" if os.environ.get("GPUDOCTOR_EVERY_INSTALL") else "GPUDOCTOR_EVERY_INSTALL is not set",

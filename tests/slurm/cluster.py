@@ -1,0 +1,132 @@
+"""A Slurm cluster on the loopback: one slurmctld and two slurmd of this machine, with a munged of their own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NODES = ("n1", "n2")
+_CONF = """
+ClusterName=gpudoctor
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+GresTypes=gpu
+Prolog={folder}/prolog.sh
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 Gres=gpu:1 State=UNKNOWN
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 Gres=gpu:1 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+class Cluster:
+    """folder: with slurm.conf, prolog.sh and the logs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
+
+    def run(self, *words: str, timeout: float = 60, **more: str) -> subprocess.CompletedProcess[str]:
+        """One of Slurm's commands, to its end."""
+        env = {**self.env, **more}
+        return subprocess.run(
+            words, env=env, cwd=self.folder, capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+    def states(self) -> dict[str, str]:
+        """Node to state and reason, as sinfo tells them: `idle`, `drain gpudoctor: ...`."""
+        said = self.run("sinfo", "-h", "-N", "-o", "%N %t %E").stdout
+        return {line.split()[0]: line.split(maxsplit=1)[1].strip() for line in said.splitlines()}
+
+    def heal(self) -> None:
+        """All nodes idle again, no job left."""
+        self.run("scancel", "--user=root")
+        self.wait(lambda states: all("ing" not in state.split()[0] for state in states.values()))
+        for name, state in self.states().items():
+            if not state.startswith("idle"):
+                self.run("scontrol", "update", f"nodename={name}", "state=resume")
+        self.wait(lambda states: all(state.startswith("idle") for state in states.values()))
+
+    def wait(self, done: object, seconds: float = 30) -> dict[str, str]:
+        """Until the states are as wanted. Raises TimeoutError with the last ones and the log."""
+        assert callable(done)
+        end = time.monotonic() + seconds
+        while True:
+            states = self.states()
+            if len(states) == len(NODES) and done(states):
+                return states
+            if time.monotonic() > end:
+                raise TimeoutError(f"{states}\n{(self.folder / 'slurmctld.log').read_text()[-3000:]}")
+            time.sleep(0.2)
+
+
+def _free() -> tuple[int, ...]:
+    holders = [socket.socket() for _ in range(3)]
+    for holder in holders:
+        holder.bind(("127.0.0.1", 0))
+    ports = tuple(holder.getsockname()[1] for holder in holders)
+    for holder in holders:
+        holder.close()
+    return ports
+
+
+@contextmanager
+def slurm(folder: Path, prolog: str) -> Iterator[Cluster]:
+    """The cluster, ready; each of its programs is ended again."""
+    host = socket.gethostname().split(".")[0]
+    (folder / "slurm.conf").write_text(_CONF.format(host=host, ports=_free(), folder=folder))
+    (folder / "gres.conf").write_text("NodeName=n[1-2] Name=gpu File=/dev/null\n")
+    (folder / "prolog.sh").write_text(prolog)
+    (folder / "prolog.sh").chmod(0o755)
+    (folder / "munge.key").write_bytes(secrets.token_bytes(1024))
+    (folder / "munge.key").chmod(0o600)
+    for above in (folder, *folder.parents[:3]):
+        above.chmod(0o755)  # Slurm and munge refuse to trust less
+    cluster = Cluster(folder)
+    files = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
+    commands = [
+        ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *files],
+        ["slurmctld", "-D", "-f", str(folder / "slurm.conf")],
+        *(["slurmd", "-D", "-N", name, "-f", str(folder / "slurm.conf")] for name in NODES),
+    ]
+    children: list[subprocess.Popen[bytes]] = []
+    try:
+        for words in commands:
+            out = (folder / "out.log").open("ab")
+            children.append(subprocess.Popen(words, env=cluster.env, stdout=out, stderr=out, cwd=folder))
+            out.close()
+            if words[0] == "munged":
+                end = time.monotonic() + 10
+                while not (folder / "munge.socket").exists() and time.monotonic() < end:
+                    time.sleep(0.05)
+        cluster.wait(lambda states: all(state.startswith("idle") for state in states.values()))
+        yield cluster
+    finally:
+        for child in reversed(children):
+            child.terminate()
+        for child in reversed(children):
+            try:
+                child.wait(15)
+            except subprocess.TimeoutExpired:
+                child.kill()
+        shutil.rmtree(folder / "state", ignore_errors=True)
