@@ -18,7 +18,10 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     Nobody may change it afterwards. `make` gets a folder that is not there yet. What it raises, each worker hears.
     """
     base = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if kept := os.environ.get("GPUDOCTOR_CI_MADE"):
+        base = Path(kept)  # for all runs of .ci/run
+        base.mkdir(exist_ok=True)
+    elif "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent  # the run's own folder; each worker has one inside
     folder, done = base / name, base / f"{name}.done"
     with open(base / f"{name}.lock", "w") as lock:

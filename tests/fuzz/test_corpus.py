@@ -21,7 +21,7 @@ FOUND = [(name, path) for name in TARGETS for path in corpus(name)]
 ROOT = Path(__file__).parent.parent.parent
 WHOLE = ("text", "text-messages")
 """All the way from a text to its reports, a hundred times as dear as one reader: in the slow run alone."""
-INPUTS = round(300 * max(1.0, SHARE))
+INPUTS = round(150 * max(1.0, SHARE))
 """Mutated inputs of each target in the slow run."""
 PATIENCE_S = 20.0
 """On a busy machine; alone each takes milliseconds."""
