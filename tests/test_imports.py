@@ -97,10 +97,13 @@ ALSO = {
             "training_sweep",
         )
     },
+    **{  # how this gpudoctor was installed
+        f"doctor/images/{name}.py": {"doctor"} for name in ("recipes/instructions", "recipes/manifests")
+    },
     "doctor/images/layers/contents.py": {"doctor/probes"},  # the lines that the file gatherer's tools give
     "doctor/images/layers/snapshot.py": {"doctor/patient", "doctor/probes"},  # the gatherer, over a tree in memory
     "doctor/images/layers/tree.py": {"doctor/patient"},  # what the gatherer looks through
-    "doctor/images/layers/unpack.py": {"zstandard", "compression"},
+    "doctor/images/layers/unpack.py": {"doctor", "zstandard", "compression"},
     "doctor/images/layers/wanted.py": {"doctor/patient"},  # tables: packages that carry GPU code
     "doctor/patient/nvml.py": {"pynvml"},  # runs under our own Python, where nvidia-ml-py is
     "doctor/patient/nvml_sampler.py": {"pynvml"},

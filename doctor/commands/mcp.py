@@ -16,9 +16,8 @@ def mcp() -> int:
     try:
         from gpudoctor._mcp import serve
     except ImportError as error:
-        from ..fixes.install import Install, pip_line
+        from ..extra import extra_line
 
-        line = pip_line(Install(packages=("gpudoctor[mcp]",)))
-        raise Refusal(f"mcp needs the package {error.name or error}: {line}") from None
+        raise Refusal(f"mcp needs the package {error.name or error}: {extra_line('mcp')}") from None
     serve()
     return 0

@@ -43,10 +43,9 @@ def run_image(flags: dict[str, Any]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("requests", "docker", "zstandard"):
             raise
-        from ..fixes.install import Install, pip_line
+        from ..extra import extra_line
 
-        line = pip_line(Install(packages=("gpudoctor[image]",)))
-        raise Refusal(f"image needs the package {error.name}: {line}") from None
+        raise Refusal(f"image needs the package {error.name}: {extra_line('image')}") from None
     write(_rendered(answer, flags), flags["output"], private=flags["no_redact"])
     return answer.exit_code
 

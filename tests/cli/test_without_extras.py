@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..rows import for_each
+
 HIDE = """
 import sys
 class Hidden:
@@ -23,10 +25,10 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM nvidia/cuda:12.8.0-runtime-ubuntu22.04\n")
     (tmp_path / "compose.yaml").write_text("services: {}\n")
     for words, extra in (
-        (["dockerfile", "Dockerfile"], "gpudoctor[image]"),
-        (["dockerfile", "compose.yaml"], "gpudoctor[image]"),
-        (["image", "registry.invalid/x:1"], "gpudoctor[image]"),
-        (["mcp"], "gpudoctor[mcp]"),
+        (["dockerfile", "Dockerfile"], "[image]'"),
+        (["dockerfile", "compose.yaml"], "[image]'"),
+        (["image", "registry.invalid/x:1"], "[image]'"),
+        (["mcp"], "[mcp]'"),
     ):
         command = [sys.executable, "-m", "gpudoctor", *words]
         env = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -35,3 +37,35 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1 and extra in done.stderr and "internal error" not in done.stderr, (
             done.stderr
         )
+
+
+@for_each(
+    ("direct_url", "line"),
+    [
+        (None, "pip install 'gpudoctor[image]'"),
+        (
+            '{"dir_info": {}, "url": "file:///srv/a%20b/gpudoctor"}',
+            f"{sys.executable} -m pip install '/srv/a b/gpudoctor[image]'",
+        ),
+        (
+            '{"dir_info": {"editable": true}, "url": "file:///src/gpudoctor"}',
+            f"{sys.executable} -m pip install -e '/src/gpudoctor[image]'",
+        ),
+        (
+            '{"archive_info": {}, "url": "file:///tmp/gpudoctor-0.1.0-py3-none-any.whl"}',
+            "pip install 'gpudoctor[image]'",
+        ),
+        ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "pip install 'gpudoctor[image]'"),
+        ("[", "pip install 'gpudoctor[image]'"),
+    ],
+)
+def test_the_line_names_the_checkout_that_was_installed(tmp_path: Path, direct_url: str | None, line: str) -> None:
+    """Real metadata of a distribution; a name that is not yet in an index would install nothing, or another's package."""
+    info = tmp_path / "gpudoctor-9.9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gpudoctor\nVersion: 9.9\n")
+    if direct_url is not None:
+        (info / "direct_url.json").write_text(direct_url)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from doctor.extra import extra_line; print(extra_line('image'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{line}\n"

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from compat_matrix import Matrix
+from doctor.extra import extra_line
 from doctor.images.about import about
 from doctor.images.evidence import evidence
 from doctor.images.hosts import described
@@ -234,7 +235,7 @@ def test_without_the_extra_the_line_that_installs_it(torch_26: Path) -> None:
     python = [sys.executable, "-c", code, "image"]
     done = subprocess.run([*python, "127.0.0.1:9/a:1"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "gpudoctor: image needs the package requests: pip install 'gpudoctor[image]'\n"
+    assert done.stderr == f"gpudoctor: image needs the package requests: {extra_line('image')}\n"
     done = subprocess.run([*python, str(torch_26)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and "2.6.0+cu124" in done.stdout
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from ...extra import extra_line
 from ..source import ImageError
 from .download import Download, words
 
@@ -143,7 +144,7 @@ def _zstandard(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
         import zstandard
     except ImportError:
         raise ImageError(
-            f"{words(download.layer)} is compressed with zstd; to read it: pip install 'gpudoctor[image]'"
+            f"{words(download.layer)} is compressed with zstd; to read it: {extra_line('image')}"
         ) from None
     decoder = zstandard.ZstdDecompressor(max_window_size=1 << _MAX_WINDOW_LOG)
     source: Any = _File(raw)

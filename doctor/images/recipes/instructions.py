@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ...extra import extra_line
+
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
 _MOST_BYTES = 4 << 20
 _WORDS = {
@@ -82,10 +84,10 @@ def _by_dockerfile_parse(text: str, name: str) -> Iterator[Instruction]:
     try:
         from dockerfile_parse import DockerfileParser
     except ImportError:
-        raise Unparsed("Dockerfiles need the package dockerfile-parse: pip install 'gpudoctor[image]'") from None
+        raise Unparsed(f"Dockerfiles need the package dockerfile-parse: {extra_line('image')}") from None
     for number, row in enumerate(text.split("\n"), 1):
         if re.match(r"\s*(?:RUN|COPY|ADD)\b", row, re.I) and _HEREDOC.search(row):
-            raise Unparsed(f"{name}: heredoc at line {number}: needs gpudoctor[dockerfile]", unknown=True)
+            raise Unparsed(f"{name}: heredoc at line {number}: needs {extra_line('dockerfile')}", unknown=True)
     for one in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:
         if one["instruction"] != "COMMENT":
             yield Instruction(

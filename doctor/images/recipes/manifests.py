@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...extra import extra_line
 from .compose import compose_faults
 from .instructions import Unparsed
 from .kubernetes import kubernetes_faults
@@ -34,9 +35,7 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
     except ImportError:
-        raise Unparsed(
-            "compose files and manifests need the package ruamel.yaml: pip install 'gpudoctor[image]'"
-        ) from None
+        raise Unparsed(f"compose files and manifests need the package ruamel.yaml: {extra_line('image')}") from None
     if text.count("*") > _MOST_ALIASES and text.count("&") > 20:
         raise Unparsed(f"{name}: more than {_MOST_ALIASES} aliases")
     reader = YAML(typ="rt")
