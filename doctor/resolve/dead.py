@@ -64,7 +64,10 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     free = replace(q, gpus=(), driver="", wishes=wishes)
     found = [one.build for one in resolve(m, free).candidates if _of_tag(one, tag)]
     if not found:
-        return _instead(m, q, lines, _against(m, free, lines, torch, tag), "", "", unknown)
+        dead = _against(m, free, lines, torch, tag)
+        if torch and torch.number not in [one.number for one in dead]:  # on this machine it may be dead too
+            dead = [*dead_lines(m, q, [torch]).dead, *dead]
+        return _instead(m, q, lines, dead, "", "", unknown)
     build = max(found, key=lambda b: (numbers(b.torch), b.pypi_default))
     verdict = fit(m, replace(q, wishes=wishes), build)
     takes = f"{build.torch}+{build.tag}"

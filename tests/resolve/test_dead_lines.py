@@ -50,6 +50,7 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("another platform", "torch==2.5.1 ; sys_platform == 'win32'\n", NEW, [], ""),
     ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch=="),
     ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
+    ("each of two", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1, 2], "torch==2.7.1+cu128"),
     ("wheel by address", "https://download.pytorch.org/whl/cu128/torch-2.8.0%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl\n",
      OLD, [1], "torch==2.8.0+cu126"),
 ]  # fmt: skip
