@@ -9,6 +9,7 @@ from ..rows import for_each
 
 SAID = {
     "The installed NVIDIA driver is 535.104.05 and the GPU is an RTX 3090.": {"driver.nvml_driver_version": "535.104.05"},
+    "nvidia-smi says 470.82.01, A100.": {"driver.nvml_driver_version": "470.82.01"},
     "nvidia-smi: Driver Version: 535.104 CUDA Version: 12.2": {
         "driver.nvml_driver_version": "535.104", "driver.nvml_cuda_version": "12.2"},
     "nvidia-smi says driver 535.104.05, CUDA 12.2": {
