@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -58,7 +59,7 @@ def explain(text: str, *, expect: str | None = None, only: Iterable[str] = (), s
 
 def resolve(
     *wishes: str,
-    gpus: Sequence[str] = (),
+    gpus: Sequence[str] | str = (),
     driver: str | None = None,
     python: str | None = None,
     os: str | None = None,
@@ -80,8 +81,7 @@ def _flag(name: str, value: str | None) -> list[str]:
 
 
 def _many(name: str, values: Iterable[str]) -> list[str]:
-    if isinstance(values, str):
-        raise TypeError(f"{name[2:]}: a list of texts is wanted, not one text")
+    values = [values] if isinstance(values, str) else values
     return [word for value in values for word in (name, value)]
 
 
@@ -93,5 +93,6 @@ def _run(words: list[str], kind: type[T], text: str = "") -> T:
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     if not done.stdout:
         line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        line = re.sub(r"--gpu ('[^']*')", r"gpus=[\1]", line)  # as it is called here
         raise Refused(line.removeprefix("gpudoctor: ") or f"gpudoctor ended with {done.returncode} and no report")
     return msgspec.json.decode(done.stdout, type=kind)

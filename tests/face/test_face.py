@@ -76,8 +76,9 @@ def test_what_is_refused_is_one_line() -> None:
         gpudoctor.check(source="/nonexistent")
     with pytest.raises(gpudoctor.Refused, match="GPU 'nothing' is not listed"):
         gpudoctor.resolve(gpus=["nothing"])
-    with pytest.raises(TypeError, match="a list of texts is wanted"):
-        gpudoctor.resolve(gpus="A100")
+    assert gpudoctor.resolve(gpus="A100") == gpudoctor.resolve(gpus=["A100"])
+    with pytest.raises(gpudoctor.Refused, match=r"name one with gpus=\['RTX 4090'\]"):
+        gpudoctor.resolve("torch")
 
 
 def test_the_module_is_the_command() -> None:
