@@ -17,6 +17,8 @@ SAID = {
     "pytorch was built with CUDA 12.1. My kernel is 6.8.0-45-generic.": {
         "torch.cuda": "12.1", "host.kernel": "6.8.0-45-generic"},
     "Secure boot is enabled. I use tensorflow.": {"host.secure_boot": True},
+    "RuntimeError: CUDA error: no kernel image is available for execution on the device, RTX 5090, torch 2.6.0+cu124": {
+        "torch.version": "2.6.0+cu124"},
     "It runs in a docker container.": {"container.kind": "docker"},
     "The machine is on 5.15.167.4-microsoft-standard-WSL2, so the kernel version is 5.15.167.4-microsoft-": {"host.wsl": 2},
 }  # fmt: skip
@@ -37,6 +39,12 @@ def test_what_a_sentence_says(sentence: str) -> None:
 @for_each("sentence", NOT_SAID)
 def test_what_a_sentence_asks_for_or_supposes(sentence: str) -> None:
     assert known(read(sentence).driver.nvml_driver_version) is None
+
+
+@for_each("sentence", ["ValueError: torch 2.1.0 is needed, found torch 2.0.0", "ImportError: this needs RTX 5090, torch 2.6.0"])
+def test_an_error_s_own_versions_are_not_those_of_here(sentence: str) -> None:
+    s = read(sentence)
+    assert known(s.torch.version) is None and not known(s.gpus)
 
 
 def test_a_variable_that_somebody_sets() -> None:

@@ -58,6 +58,12 @@ _SOME = lazy(r"\b(?:with|have|has|got|using|on|of|are|and) ([2-9]|1[0-6]) $", re
 """Before a board: how many of it."""
 _HEADING = lazy(r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", re.I)
 _NO_WORDS = lazy(r"\s*(File |/|\[|\w{1,40}Error)")
+_WANTED = lazy(
+    r"\b(?:need|requir|expect|compil|built|found|support|upgrad|downgrad|install|version mismatch|incompatib)", re.I
+)
+"""In an error: its versions are of what is wanted, or of another build."""
+_SHORT = 2
+"""Lines of a text that is asked rather than pasted."""
 _JETSON = lazy(
     r"\b(?:jetson[ -](?:agx[ -])?(?:orin|xavier|thor|nano|tx[12])|agx[ -](?:orin|xavier|thor)"
     r"|orin(?= ?(?:nano|nx|agx)\b)|xavier(?= ?nx\b))(?:[ -]?(?:nano|nx|agx)\b)?(?![\w-])",
@@ -192,10 +198,24 @@ def _jetson(name: str, line: Line) -> Iterator[Statement]:
 
 
 def _of_people(lines: list[Line]) -> Iterator[Line]:
-    """Lines that may be people's words: no path, no error's head, no key that another reader knows."""
+    """Lines that may be people's words: no path, no error's head, no key that another reader knows.
+
+    In a text of a line or two people write their machine behind the error.
+    """
+    short = len(lines) <= _SHORT
     for line in lines:
         text = line.text
-        if len(text) > 600 or " .." in text or "Traceback" in text or _NO_WORDS.match(text):
+        headed = _NO_WORDS.match(text)
+        if (
+            len(text) > 600
+            or " .." in text
+            or "Traceback" in text
+            or (headed and not (short and headed[1].endswith("Error")))
+        ):
+            continue
+        if headed:
+            if not _WANTED.search(text):
+                yield line
             continue
         if (parts := split(text)) and not _HEADING.match(text) and len(parts[0].split()) <= _MOST_WORDS:
             key, value = parts
