@@ -41,7 +41,10 @@ def test_what_a_sentence_asks_for_or_supposes(sentence: str) -> None:
     assert known(read(sentence).driver.nvml_driver_version) is None
 
 
-@for_each("sentence", ["ValueError: torch 2.1.0 is needed, found torch 2.0.0", "ImportError: this needs RTX 5090, torch 2.6.0"])
+@for_each(
+    "sentence",
+    ["ValueError: torch 2.1.0 is needed, found torch 2.0.0", "ImportError: this needs RTX 5090, torch 2.6.0"],
+)
 def test_an_error_s_own_versions_are_not_those_of_here(sentence: str) -> None:
     s = read(sentence)
     assert known(s.torch.version) is None and not known(s.gpus)
