@@ -123,7 +123,7 @@ def test_the_prolog_drains_on_a_proven_failure_alone(code: int | None, drained: 
     for name in ("bash", "timeout", "cat", "sh"):
         (tools / name).symlink_to(shutil.which(name) or name)
     script = tmp_path / "prolog.sh"
-    script.write_text(printed("slurm-prolog"))
+    script.write_text(printed("slurm-prolog").replace("/opt/gpudoctor/bin", str(tools)))
     env = {"PATH": str(tools), "SLURM_JOB_GPUS": "0,1", "LOG": str(tmp_path / "log")}
     done = subprocess.run([str(tools / "bash"), str(script)], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == int(drained), done
