@@ -87,7 +87,10 @@ def _by_dockerfile_parse(text: str, name: str) -> Iterator[Instruction]:
         raise Unparsed(f"Dockerfiles need the package dockerfile-parse: {extra_line('image')}") from None
     for number, row in enumerate(text.split("\n"), 1):
         if re.match(r"\s*(?:RUN|COPY|ADD)\b", row, re.I) and _HEREDOC.search(row):
-            raise Unparsed(f"{name}: heredoc at line {number}: needs the extra dockerfile: {extra_line('dockerfile')}", unknown=True)
+            raise Unparsed(
+                f"{name}: heredoc at line {number}: needs the extra dockerfile: {extra_line('dockerfile')}",
+                unknown=True,
+            )
     for one in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:
         if one["instruction"] != "COMMENT":
             yield Instruction(
