@@ -19,7 +19,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OUT = Path(__file__).with_suffix(".jsonl")
-BATCHES = ("662f673", "2887b06", "7088555", "5c94902", "80f3feb", "c9f8277", "245e224", "066f912", "39394b0", "72b3c77")
+BATCHES = (
+    "662f673", "2887b06", "7088555", "5c94902", "80f3feb", "c9f8277", "245e224", "066f912", "39394b0", "72b3c77",
+    "0b0f359",
+)  # fmt: skip
 _ASK = """
 import json, sys
 sys.path.insert(0, sys.argv[1])

@@ -46,7 +46,9 @@ def parse(data: bytes) -> Index:
     about = json.loads(head)
     packed = zlib.decompress(rest[about["rows"] :])
     columns, cells = about["columns"], about["places"]
-    counts, cases = array("H", packed[: 2 * columns]), array("H", packed[2 * columns : 2 * (columns + cells)])
+    pairs, at = bytearray(2 * cells), 2 * columns
+    pairs[0::2], pairs[1::2] = packed[at : at + cells], packed[at + cells : at + 2 * cells]  # low bytes, then high ones
+    counts, cases = array("H", packed[:at]), array("H", bytes(pairs))
     if sys.byteorder == "big":
         counts.byteswap()
         cases.byteswap()
