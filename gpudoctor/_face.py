@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -93,6 +92,5 @@ def _run(words: list[str], kind: type[T], text: str = "") -> T:
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     if not done.stdout:
         line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        line = re.sub(r"--gpu ('[^']*')", r"gpus=[\1]", line)  # as it is called here
         raise Refused(line.removeprefix("gpudoctor: ") or f"gpudoctor ended with {done.returncode} and no report")
     return msgspec.json.decode(done.stdout, type=kind)

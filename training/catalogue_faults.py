@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
 LISTS, WORDS = ("find", "suggests"), ("pattern", "means", "fix", "source")
-FLAGS = ("words", "people", "mention", "happened", "exact")
+FLAGS = ("words", "people", "mention", "happened", "exact", "warns")
 BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "where", "source", *FLAGS[1:])
 """What the second line of a row holds, in this order."""
 KEYS = {*LISTS, *WORDS, *FLAGS, *BODY, "compare", "says", "not"}
@@ -40,7 +40,7 @@ def shape(row: Row) -> Iterator[str]:
         yield f"where: {row.fields['where']!r} is no place"
     if row.fields.get("decides") and not row.fields.get("fix"):
         yield "decides: what decides says what to do (fix)"
-    for key in ("happened", "exact"):
+    for key in ("happened", "exact", "warns"):
         if row.fields.get(key) and not row.fields.get("decides"):
             yield f"{key}: the row decides nothing"
     if row.fields.get("words") and "_" in _CLASS.sub("", row.expression):

@@ -63,8 +63,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         right = group.reaching if group.reaching not in wrong else ""
         if group.reaching in wrong and group.backend != "nccl":
             if failed:
-                yield _each_to_itself(group.reaching)
-            continue  # several nodes of a launcher on one machine
+                yield _each_to_itself(s, group.reaching)
+                continue
+            if any(rate.right is True for rate in known(measured(s).collective_rates) or ()):
+                continue  # several nodes of a launcher on one machine: all came over it
         name = "NCCL" if group.backend == "nccl" else group.backend
         words = [f"{variable} names it."] if chosen else []
         words += [f"The first node is reached over {right}."] if right else []
@@ -85,9 +87,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
-def _each_to_itself(interface: str) -> Finding:
+def _each_to_itself(s: Snapshot, interface: str) -> Finding:
     from ..fixes.speed import here
 
+    first = "FIRST_NODE"
+    if known(s.host.env("SLURM_JOB_ID")):
+        first = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
     return CHECK.fail(
         f"MASTER_ADDR leads each node to itself (over {interface})",
         "localhost and 127.0.0.1 are another machine on every node: the ranks of one wait there for the others.",
@@ -97,8 +102,8 @@ def _each_to_itself(interface: str) -> Finding:
             here(
                 "name-first-node",
                 "Give the first node's name or address",
-                "On every node, and in the script that starts the training; under Slurm this is its first node.",
-                'export MASTER_ADDR="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"',
+                "On every node, and in the script that starts the training.",
+                f"export MASTER_ADDR={first}",
             ),
         ),
     )

@@ -26,6 +26,8 @@ class Symptom(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The line reports an error that no message of the catalogue explains."""
     happened: bool = False
     """It shows that what the check only warns of has happened."""
+    warns: bool = False
+    """It proves what there is, and not that it does harm: a warning, of a check that fails too."""
     exact: bool = False
     """Its own fix is more exact than the check's."""
     of_program: bool = False

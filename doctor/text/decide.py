@@ -31,6 +31,7 @@ def symptoms(hits: list[Hit], s: Snapshot, more: Iterable[str] = ()) -> tuple[Sy
             mention=message.mention,
             happened=message.happened,
             exact=message.exact,
+            warns=message.warns,
             of_program=message.id.startswith(("program-", "harmless-")) and bool(message.fix),
         )
     return tuple(sorted(found.values(), key=lambda symptom: not symptom.decides))

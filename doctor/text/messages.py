@@ -65,6 +65,8 @@ class Message(Record):
     """It shows that what a check only warns of has happened."""
     exact: bool
     """Its own fix is more exact than the check's."""
+    warns: bool
+    """What it decides is a warning."""
 
     @property
     def command(self) -> str:
@@ -120,6 +122,7 @@ def _message(entry: Entry) -> Message:
         entry.words or row.get("people", False),
         row.get("happened", False),
         row.get("exact", False),
+        row.get("warns", False),
     )
 
 

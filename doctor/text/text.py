@@ -81,7 +81,7 @@ READERS = (
     Reader("video_controllers", "read_controllers", ("win32_videocontroller",), most_lines=4000),
     Reader("grammar.pairs", "read_free", most_lines=400),
     Reader("grammar.sentences", "read_prose", most_lines=400),
-    Reader("grammar.sentences", "read_terse", most_lines=60),
+    Reader("grammar.fragments", "read_terse", most_lines=60),
     Reader(
         "readings",
         "read_readings",

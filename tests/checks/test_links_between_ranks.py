@@ -145,6 +145,11 @@ def test_the_interface_that_leads_nowhere() -> None:
     on_one = on_cpu(nodes=2, interface="lo", library_interface="lo", reaching="lo")
     assert run("ranks-meet-on-wrong-interface", on_one)[0] == "pass", "two nodes of a launcher on one machine"
     itself = on_one.replace({"measured.ended": (end,)})
+    unmeasured = on_one.replace({"measured.collective_rates": Missing("not_asked")})
+    assert run("ranks-meet-on-wrong-interface", unmeasured)[0] == "warn", "nothing came over it: not sound"
+    slurm = itself.replace({"host.environment": (EnvVar("SLURM_JOB_ID", "7"),)})
+    commands = [run("ranks-meet-on-wrong-interface", case)[2][0].fixes[0].steps[0].command for case in (itself, slurm)]
+    assert commands[0] == "export MASTER_ADDR=FIRST_NODE" and "scontrol" in commands[1]
     status, _, (finding, *_) = run("ranks-meet-on-wrong-interface", itself)
     assert (status, finding.title) == ("fail", "MASTER_ADDR leads each node to itself (over lo)")
     named = gloo.replace({"host.environment": (EnvVar("GLOO_SOCKET_IFNAME", "eth0"),)})

@@ -57,6 +57,8 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
         ),
         ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "pip install 'gpudoctor[image]'"),
         ("[", "pip install 'gpudoctor[image]'"),
+        ('{"dir_info": 3, "url": "file:///x"}', "pip install 'gpudoctor[image]'"),
+        ("[]", "pip install 'gpudoctor[image]'"),
     ],
 )
 def test_the_line_names_the_checkout_that_was_installed(tmp_path: Path, direct_url: str | None, line: str) -> None:

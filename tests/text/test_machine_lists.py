@@ -202,6 +202,13 @@ def test_heat_and_reasons(text: str, expected: bool) -> None:
     assert (POWER in warned) is expected
 
 
+def test_heat_alone_is_no_failure() -> None:
+    """Near the highest temperature that it may work at, and nothing says that it slows down."""
+    found = report(read(HEAT.format(56, "Max Operating", 57)))
+    (finding,) = (one for one in found.findings if one.id == POWER)
+    assert (finding.status, found.exit_code) == ("warn", 0) and finding.fixes
+
+
 RUN = "$ docker run -it --rm \\\n    {} \\\n    pytorch/pytorch:2.1.0 python t.py\nRuntimeError: Found no NVIDIA driver on your system.\n"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
@@ -278,10 +277,9 @@ def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -
         ({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}, "NVML has not told"),
     ],
 )
-def test_no_list_of_gpus(changed: dict[str, Any], words: str) -> None:
+def test_no_list_of_gpus(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
     """Why there is nothing to draw, and what can be drawn all the same. (An empty PCI list proves nothing.)"""
     bus = (PciDevice(address="0000:01:00.0", vendor="1a03", device="2000", class_code="030000"),)
     s = healthy().replace({"gpus": Missing("absent"), "driver.pci_devices": bus, **changed})
-    with TemporaryDirectory() as folder:
-        line = one_line(gpudoctor("topo", "--from", save(Path(folder), s)), 3)
+    line = one_line(gpudoctor("topo", "--from", save(tmp_path, s)), 3)
     assert words in line and "topo -" in line

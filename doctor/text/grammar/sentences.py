@@ -1,4 +1,4 @@
-"""Sentences and notes that tell a fact: `The installed driver is 535.54`, `rented a 4090, flash-attn 2.5.8, nvcc 11.5`.
+"""Sentences that tell a fact: `The installed driver is 535.54`.
 
 The forms are rows of the table; what is asked for, supposed, or of another time or machine is not read.
 """
@@ -13,10 +13,9 @@ from typing import NamedTuple
 from ...formats.lazy import lazy
 from .. import meanings
 from ..names import GPU, typed
-from ..packages import package_statements
 from ..statement import Line, Statement, say
 from .pairs import pairs, split
-from .words import canonical, exact_kind, key_of_here, kind_of, not_here, package_name, package_named, table, variable
+from .words import canonical, exact_kind, key_of_here, kind_of, not_here, package_name, table, variable
 
 _END = lazy(r"(?:(?<=[^\s.][^\s.])\.|[;!?])\s+|\s+(?:and|but|while|whereas)\s+(?=(?:the|my|our|it|I|we|nvidia-smi)\b)")
 _VERB = lazy(
@@ -46,8 +45,6 @@ _SUPPOSED = lazy(
     re.I,
 )
 """Before an answer: a condition, a wish or code."""
-_ELSEWHERE = not_here("earlier", "elsewhere", "wanted", "tried", "compared", "denied", then=r"[^,;]{0,40}$")
-"""Before a fragment: it speaks of what was, of what is wanted, or of another machine."""
 _TO_BUY = lazy(
     r"\b(?:plan\w{0,5} to|want\w{0,3} to|like to|going to|thinking (?:of|about)|before|should i|shall i|considering)"
     r" (?:i )?(?:buy|purchas)\w{0,5}\b[^.;]{0,60}$",
@@ -58,11 +55,9 @@ _SOME = lazy(r"\b(?:with|have|has|got|using|on|of|are|and) ([2-9]|1[0-6]) $", re
 """Before a board: how many of it."""
 _HEADING = lazy(r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", re.I)
 _NO_WORDS = lazy(r"\s*(File |/|\[|\w{1,40}Error)")
-_WANTED = lazy(
-    r"\b(?:need|requir|expect|compil|built|found|support|upgrad|downgrad|install|version mismatch|incompatib)", re.I
-)
+_OF_OTHERS = not_here("in an error")
 """In an error: its versions are of what is wanted, or of another build."""
-_SHORT = 2
+_FEW = 2
 """Lines of a text that is asked rather than pasted."""
 _JETSON = lazy(
     r"\b(?:jetson[ -](?:agx[ -])?(?:orin|xavier|thor|nano|tx[12])|agx[ -](?:orin|xavier|thor)"
@@ -71,21 +66,8 @@ _JETSON = lazy(
 )
 """A module of NVIDIA's Jetson line, with `Jetson` before it or by a name that no other board has."""
 _WHEEL = lazy(r"(?<![\w-])(nvidia-[a-z-]{3,30}-cu1[1-3]) (\d{1,3}(?:\.\d{1,5}){2,3})(?![\w.]*\d)")
-_BETWEEN = lazy(
-    r"\s{0,3}(?:[,;|()]|:(?=\s)|\.(?=\s|$)|\s(?:[-–—+]{1,2}|and|with|using|inside|on|in|under|running|plus|but|gives?|gave|shows?"
-    r"|says?|fails?|reports?|gets?|throws?|crashes|hangs?|runs?|has|is|does|cannot|can.t)(?=\s))\s{0,3}",
-    re.I,
-)
-_LEAD = lazy(
-    r"(?:(?:i|we|i'm|have|has|got|rent(?:ed|ing)|own|use|using|running|run|my|our|the|is|it|its|currently|installed"
-    r"|fresh|new|on|in|with|using|inside|under|and|plus|but|a|an)\s){1,4}",
-    re.I,
-)
-_PACKAGE = lazy(r"([A-Za-z][\w-]{1,40}?)(?:==|[ =]v?| version )(\d{1,4}\.\d[\w.+]{0,40}?)(?: (?:pip|conda|wheel)| |$)")
-_NOUN = lazy(r" (?:gpus?|cards?|egpu|rig|pod|instance|machine|box)$", re.I)
-_ABOUT = lazy(r"torch|cuda|driver|nvidia|gpu|wsl|ubuntu|windows|linux|docker|tensorflow|jax|train|vram|pcie|nccl", re.I)
-_LONGEST, _MOST_FRAGMENTS, _MOST_WORDS = 800, 40, 3
-"""Characters of a line, fragments of it; words before a colon, if it is a key: longer ones begin a sentence."""
+_LONGEST, _MOST_WORDS = 800, 3
+"""Characters of a line; words before a colon, if it is a key: longer ones begin a sentence."""
 
 
 class Form(NamedTuple):
@@ -104,7 +86,8 @@ class Form(NamedTuple):
 
 
 @lru_cache(maxsize=3)
-def _forms(where: str) -> tuple[Form, ...]:
+def forms(where: str) -> tuple[Form, ...]:
+    """The rows of the table for this place: `line`, `sentence` or `fragment`."""
     rows = [row for row in table()["sentence"] if row["in"] == where]
     names = {"kind": "", "value": "$1", "means": "", "instead": {}, "find": "", "guard": ""}
     return tuple(
@@ -118,7 +101,7 @@ def clauses(line: Line) -> Iterator[Line]:
     if not 8 < len(text) < _LONGEST or text.count(" ") < 2:
         return
     sentences = [sentence for sentence in _END.split(text) if not _SPOKEN_OF.search(sentence)]
-    for form in _forms("line"):
+    for form in forms("line"):
         for part in sentences if form.guard else [text]:
             for found in form.pattern.finditer(part):
                 pair = form.written(found, form.means)
@@ -159,17 +142,17 @@ def _pair(key: str, after: str) -> str:
 
 def read_prose(lines: list[Line]) -> Iterator[Statement]:
     """Statements of lines that read as sentences; for short texts only, logs say such words of other things."""
-    for line in _of_people(lines):
+    for line in of_people(lines):
         text, told = line.text, set()
-        for form in _forms("sentence"):
+        for form in forms("sentence"):
             if form.kind in told or form.find not in text.lower() or not (found := form.pattern.search(text)):
                 continue
             told.add(form.kind)
             supposed = form.guard == "supposed" and _SUPPOSED.search(text[: found.start()])
-            if not supposed and (form.guard != "told" or _is_here(text, found.start(), found.end())):
-                yield from _weak(form.kind, form.written(found, form.value), line)
+            if not supposed and (form.guard != "told" or is_here(text, found.start(), found.end())):
+                yield from weak(form.kind, form.written(found, form.value), line)
         for wheel in _WHEEL.finditer(text) if "nvidia-" in text else ():
-            if _is_here(text, wheel.start(), wheel.end()):
+            if is_here(text, wheel.start(), wheel.end()):
                 yield say("package", (wheel[1], wheel[2]), line, weak=True)
         for module in _JETSON.finditer(text[:300]):
             yield from _jetson(module[0], line)
@@ -177,14 +160,16 @@ def read_prose(lines: list[Line]) -> Iterator[Statement]:
             if "jetson" not in gpu["name"].lower() and not _TO_BUY.search(text[: gpu.start()]):
                 before = None if gpu["count"] else _SOME.search(text[: gpu.start()])
                 count = int(gpu["count"] or (before[1] if before else 1))
-                yield _boards(typed(gpu["name"]).name, min(count, 4096), line)
+                yield boards(typed(gpu["name"]).name, min(count, 4096), line)
 
 
-def _weak(kind: str, value: str, line: Line) -> Iterator[Statement]:
+def weak(kind: str, value: str, line: Line) -> Iterator[Statement]:
+    """Statements that a stronger one of the same fact tops."""
     return (found._replace(weak=True) for found in meanings.statements(kind, value, line))
 
 
-def _boards(name: str, count: int, line: Line) -> Statement:
+def boards(name: str, count: int, line: Line) -> Statement:
+    """So many GPUs of this name, in people's words."""
     return say("gpu.prose", {"index": None, "name": name, "count": count, "vendor": "nvidia"}, line)
 
 
@@ -197,24 +182,18 @@ def _jetson(name: str, line: Line) -> Iterator[Statement]:
     yield from (found._replace(path="gpu.prose") for found in gpu_statements(words, line))
 
 
-def _of_people(lines: list[Line]) -> Iterator[Line]:
+def of_people(lines: list[Line]) -> Iterator[Line]:
     """Lines that may be people's words: no path, no error's head, no key that another reader knows.
 
     In a text of a line or two people write their machine behind the error.
     """
-    short = len(lines) <= _SHORT
+    few = len(lines) <= _FEW
     for line in lines:
         text = line.text
-        headed = _NO_WORDS.match(text)
-        if (
-            len(text) > 600
-            or " .." in text
-            or "Traceback" in text
-            or (headed and not (short and headed[1].endswith("Error")))
-        ):
+        if len(text) > 600 or " .." in text or "Traceback" in text:
             continue
-        if headed:
-            if not _WANTED.search(text):
+        if head := _NO_WORDS.match(text):
+            if few and head[1].endswith("Error") and not _OF_OTHERS.search(text):
                 yield line
             continue
         if (parts := split(text)) and not _HEADING.match(text) and len(parts[0].split()) <= _MOST_WORDS:
@@ -224,43 +203,6 @@ def _of_people(lines: list[Line]) -> Iterator[Line]:
         yield line
 
 
-def _is_here(text: str, start: int, end: int) -> bool:
+def is_here(text: str, start: int, end: int) -> bool:
     """Whether what stands there is said to be here, and is not a requirement."""
     return not _ASKED.search(text[:start]) and not _OPEN.match(text[end:])
-
-
-def read_terse(lines: list[Line]) -> Iterator[Statement]:
-    """Weak statements of fragments that say one thing only; every other fragment is left out."""
-    for line in _of_people(lines):
-        text = line.text[:600]
-        if not _ABOUT.search(text):
-            continue
-        at = 0
-        for between in [*_BETWEEN.finditer(text)][:_MOST_FRAGMENTS]:
-            yield from _fragment(text, at, between.start(), line)
-            at = between.end()
-        yield from _fragment(text, at, len(text), line)
-
-
-def _fragment(text: str, start: int, end: int, line: Line) -> Iterator[Statement]:
-    if lead := _LEAD.match(text, start, end):
-        start = lead.end()
-    words = text[start:end].strip(" \t.!?`'\"*")
-    if not 3 < len(words) < 60 or _ELSEWHERE.search(text[:start]) or not _is_here(text, start, end):
-        return
-    form, found = next(((f, m) for f in _forms("fragment") if (m := f.pattern.fullmatch(words))), (None, None))
-    if not form or not found:
-        packages = [*_PACKAGE.finditer(words)]  # packages and nothing else
-        for one in packages if "".join(part[0] for part in packages) == words else ():
-            if name := package_named(one[1]):
-                yield from (s._replace(weak=True) for s in package_statements(name, one[2], "", line))
-    elif form.kind == "other board":
-        yield say("gpu", {"index": None, "name": words, "count": 1, "vendor": "other"}, line)
-    elif form.kind in ("board", "geforce"):
-        board = typed(words.upper() if form.kind == "board" else _NOUN.sub("", words))
-        if form.kind == "board" or board.name[:3] in ("RTX", "GTX"):
-            yield _boards(board.name, min(board.boards, 64), line)
-    elif form.kind == "os" and re.search(r"wsl|docker|container|podman", text, re.I):
-        return
-    elif form.kind != "container" or not text[:start].rstrip().endswith(":"):
-        yield from _weak(form.kind, form.written(found, form.value), line)
