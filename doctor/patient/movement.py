@@ -124,11 +124,12 @@ def waits(readings: List[Look], step: Optional[str]) -> Waits:
     if read >= READS_FROM * passed:
         return "slow"
     own = step is None or step.startswith("import")
-    if sum(one.ready for one in readings) >= _READY * len(readings) and cpu_s < _STARVES * passed:
+    always_ready = sum(one.ready for one in readings) >= _READY * len(readings)
+    if always_ready and cpu_s < _STARVES * passed:
         return "starved"
     if own and all(one.blocked for one in readings):
         return "slow"
-    return "computing" if own and cpu_s >= _COMPUTES * passed else ""
+    return "computing" if own and (always_ready or cpu_s >= _COMPUTES * passed) else ""  # others may want its core
 
 
 def moves(pid: int, step: Optional[str]) -> Waits:

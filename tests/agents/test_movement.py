@@ -116,6 +116,21 @@ def test_a_rate_of_reading_is_slow_and_a_little_of_it_is_not() -> None:
             assert waits(readings, step) == expected, (faults, count, step)
 
 
+@pytest.mark.parametrize(
+    ("share", "ready", "importing", "calling"),
+    [
+        (0.9, True, "computing", ""),
+        (0.25, True, "computing", ""),  # others want its core too
+        (0.1, True, "starved", "starved"),
+        (0.4, False, "computing", ""),
+        (0.25, False, "", ""),  # a thread that polls
+    ],
+)
+def test_a_share_of_a_core(share: float, ready: bool, importing: str, calling: str) -> None:
+    readings = [Look(float(n), {7: (share * n, 40, 10**6)}, ready, False) for n in range(9)]
+    assert (waits(readings, "import torch"), waits(readings, "cuInit")) == (importing, calling)
+
+
 def test_a_look_at_a_folder_without_processes_says_that_nothing_moves(tmp_path: Path) -> None:
     seen = look(os.getpid(), 1.0, str(tmp_path / "no-proc"))
     assert (seen.time, seen.counts, seen.ready, seen.blocked) == (1.0, {}, False, False)
