@@ -105,7 +105,7 @@ def print_similar(examples: Sequence[Example]) -> None:
     index = solved.parse(solved_file(model(), cases))
     near = []
     for one in cases:
-        cosines = index.cosines(model().vector(one.terms)) if one.decidable else []
+        cosines = index.cosines(model(), model().vector(one.terms)) if one.decidable else []
         others = [(cosine, n) for n, cosine in enumerate(cosines) if cases[n].repository != one.repository]
         if others:
             cosine, number = max(others)

@@ -11,26 +11,29 @@ from doctor.text.ranker import Model
 from doctor.text.solved import STEP
 from training.ranker_cases import Example
 
-FEATURES = 60
+FEATURES = 50
 """Terms of a case that are kept, the weightiest."""
-COARSE = 16
-"""Values are whole multiples of this: they pack better, and the cosines hardly change."""
 
 
 def solved(model: Model, examples: Sequence[Example]) -> bytes:
-    """The file's bytes: of each case its words, and of each column of the model the cases that hold it."""
-    places: list[list[tuple[int, int]]] = [[] for _ in model.columns]
+    """The file's bytes: of each case its words, and of each column of the model the cases that hold it.
+
+    A term weighs what the model says, over the length of the case: of that one number stands here.
+    """
+    places: list[list[int]] = [[] for _ in model.columns]
+    lengths = array("H")
     for number, example in enumerate(examples):
         vector = model.vector(example.terms)
-        for column in sorted(vector, key=lambda column: (-vector[column], column))[:FEATURES]:
-            value = COARSE * max(1, round(vector[column] * STEP / COARSE))
-            places[column].append((number, min(255, value)))
-    flat = [place for column in places for place in column]
+        kept = sorted(vector, key=lambda column: (-vector[column], column))[:FEATURES]
+        for column in kept:
+            places[column].append(number)
+        lengths.append(round(STEP * model.idf(kept[0]) / vector[kept[0]]) if kept else STEP)
+    flat = [number for column in places for number in column]
     counts = array("H", map(len, places)).tobytes()
     # Low and high bytes apart pack better by a tenth: the high ones of a column's cases rise.
-    planes = bytes(number & 255 for number, _ in flat) + bytes(number >> 8 for number, _ in flat)
-    index = zlib.compress(counts + planes + bytes(value for _, value in flat), 9)
+    planes = bytes(number & 255 for number in flat) + bytes(number >> 8 for number in flat)
+    index = zlib.compress(lengths.tobytes() + counts + planes, 9)
     rows = [[example.title, example.cause, example.fix, example.url] for example in examples]
     texts = zlib.compress(json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(), 9)
-    head = {"format": 2, "cases": len(examples), "columns": len(places), "places": len(flat), "rows": len(texts)}
+    head = {"format": 3, "cases": len(examples), "columns": len(places), "places": len(flat), "rows": len(texts)}
     return json.dumps(head).encode() + b"\n" + texts + index

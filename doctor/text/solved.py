@@ -7,16 +7,18 @@ import sys
 import zlib
 from array import array
 from functools import lru_cache
+from itertools import accumulate
 from pkgutil import get_data
 
 from ..formats.record import Record
 from ..snapshot import Similar
+from .ranker import Model, model
 
 FILE = "solved.bin"
-NEAR = 0.46
+NEAR = 0.42
 """Cosine from which on a case is told of."""
-STEP = 400
-"""A term's value 1 in whole numbers."""
+STEP = 100
+"""A length of 1 in whole numbers."""
 _MOST = 3
 
 
@@ -25,19 +27,20 @@ class Index(Record):
 
     rows: bytes
     """Packed: a list of [title, cause, what fixed it, URL] as JSON."""
-    size: int
+    lengths: array[int]
+    """Of each case the length of its terms' weights (Euclidean), in units of 1 / STEP."""
     starts: tuple[int, ...]
     """Of each column of the ranker the place of its first case in `cases`; one more for the end."""
     cases: array[int]
-    values: bytes
 
-    def cosines(self, vector: dict[int, float]) -> list[float]:
-        """Of each case with the text whose columns and values these are."""
-        found = [0.0] * self.size
+    def cosines(self, model: Model, vector: dict[int, float]) -> list[float]:
+        """Of each case with the text whose columns and values these are, over the terms that are kept of it."""
+        found = [0.0] * len(self.lengths)
         for column, value in vector.items():
+            worth = value * model.idf(column) * STEP
             for row in range(self.starts[column], self.starts[column + 1]):
-                found[self.cases[row]] += value * self.values[row]
-        return [cosine / STEP for cosine in found]
+                found[self.cases[row]] += worth
+        return [dot / length for dot, length in zip(found, self.lengths, strict=True)]
 
 
 def parse(data: bytes) -> Index:
@@ -45,17 +48,14 @@ def parse(data: bytes) -> Index:
     head, _, rest = data.partition(b"\n")
     about = json.loads(head)
     packed = zlib.decompress(rest[about["rows"] :])
-    columns, cells = about["columns"], about["places"]
-    pairs, at = bytearray(2 * cells), 2 * columns
-    pairs[0::2], pairs[1::2] = packed[at : at + cells], packed[at + cells : at + 2 * cells]  # low bytes, then high ones
-    counts, cases = array("H", packed[:at]), array("H", bytes(pairs))
+    cells, lengths = about["places"], 2 * about["cases"]
+    pairs, at = bytearray(2 * cells), lengths + 2 * about["columns"]
+    pairs[0::2], pairs[1::2] = packed[at : at + cells], packed[at + cells :]  # low bytes, then high ones
+    of_cases, counts, cases = (array("H", part) for part in (packed[:lengths], packed[lengths:at], bytes(pairs)))
     if sys.byteorder == "big":
-        counts.byteswap()
-        cases.byteswap()
-    starts = [0]
-    for count in counts:
-        starts.append(starts[-1] + count)
-    return Index(rest[: about["rows"]], about["cases"], tuple(starts), cases, packed[2 * (columns + cells) :])
+        for numbers in (of_cases, counts, cases):
+            numbers.byteswap()
+    return Index(rest[: about["rows"]], of_cases, (0, *accumulate(counts)), cases)
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +66,7 @@ def _index() -> Index:
 def nearest(vector: dict[int, float]) -> tuple[Similar, ...]:
     """Up to three solved cases that are near enough, the nearest first. `vector`: of the ranker's model."""
     index = _index()
-    cosines = index.cosines(vector)
+    cosines = index.cosines(model(), vector)
     near = [number for number, cosine in enumerate(cosines) if cosine >= NEAR]
     if not near:
         return ()
