@@ -33,6 +33,7 @@ from ..snapshot.measured import (
     TrainingStep,
 )
 from .agent_lines import SLOW, AgentResult, fault_missing, library_missing, slow_words
+from .measured_rows import alone_at_last, measured_last, with_keys
 
 KINDS: dict[str, type[Struct]] = {
     "driver_proof": DriverProof, "torch_proof": TorchProof, "rate": Rate, "training": TrainingStep, "cpu": CpuScore,
@@ -78,8 +79,8 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
             if agent != "proof":
                 _end(agent, result, found)
                 gaps[agent] = fault_missing(result)
-    found["rate"] = _alone_at_last(found["rate"])
-    found["pair"] = _measured_last(found["pair"])
+    found["rate"] = alone_at_last(found["rate"])
+    found["pair"] = measured_last(found["pair"])
     found["group"] = list({group.variant: group for group in found["group"]}.values())
     found["torch_proof"] = list({proof.device: proof for proof in found["torch_proof"]}.values())
     if "import" in fields:
@@ -105,29 +106,6 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
     from .measured_loads import with_samples
 
     return with_samples(with_keys(measured), proof, visible)
-
-
-def _measured_last(pairs: list[PairProof]) -> list[PairProof]:
-    """A pair that was measured again stands for what it was then; once wrong, it stays wrong."""
-    found: dict[tuple[str, str], PairProof] = {}
-    for pair in pairs:
-        before = found.get((pair.source, pair.target))
-        if before is None or before.right is not False:
-            found[pair.source, pair.target] = pair
-    return list(found.values())
-
-
-def _alone_at_last(rates: list[Rate]) -> list[Rate]:
-    """A figure that was measured again alone stands for that of all GPUs at once, which is kept in its detail."""
-    found: dict[tuple[str, str, str], Rate] = {}
-    for rate in rates:
-        before = found.get((rate.kind, rate.device, rate.what))
-        if before is None:
-            found[rate.kind, rate.device, rate.what] = rate
-        elif rate.detail.get("at_once") == 1 and before.detail.get("at_once", 0) > 1:
-            again = replace(rate, detail={**rate.detail, "before": before.value})
-            found[rate.kind, rate.device, rate.what] = again
-    return list(found.values())
 
 
 def _nothing(agent: str, ended: list[StepEnd]) -> tuple[()] | Missing:
@@ -243,12 +221,3 @@ def _devices(line: Mapping[str, Any]) -> Iterator[str]:
             yield device[:40]
         elif isinstance(device, int) and not isinstance(device, bool) and 0 <= device < 1000:
             yield f"cuda:{device}"
-
-
-def with_keys(measured: Measured) -> Measured:
-    """Torch's devices with the key of libcuda's device of the same number, where torch itself names none."""
-    if isinstance(measured.torch, Missing) or isinstance(measured.driver, Missing):
-        return measured
-    keys = {f"cuda:{row.device}": row.key for row in measured.driver}
-    rows = tuple(row if row.key else replace(row, key=keys.get(row.device, "")) for row in measured.torch)
-    return replace(measured, torch=rows)

@@ -44,6 +44,14 @@ class Kept:
             if agent not in self.plan.left_out:
                 self.leave_out(agent, "not-asked", words)
 
+    def proven(self) -> list[str]:
+        """The devices that torch computed right on."""
+        return [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
+
+    def models(self) -> dict[str, str]:
+        """Device to the name of its GPU, as torch tells it."""
+        return {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
+
     def results(self, agent: str) -> list[dict[str, Any]]:
         """The result objects of an agent so far, the last of each device; not of one on which its child ended."""
         found: dict[str, dict[str, Any]] = {}

@@ -132,10 +132,6 @@ class _Prover(Kept):
             self.every_device("driver_proof", ())
             self.every_device("torch_proof", ("--device", "cuda"))
 
-    def proven(self) -> list[str]:
-        """The devices that torch computed right on."""
-        return [row["device"] for row in self.results("torch_proof") if row.get("right") is True]
-
     def between_ranks(self, links: Links) -> None:
         """How fast processes pass data to each other, one a GPU."""
         from .collectives import AGENT, VARIANTS, launch, too_few, variants
@@ -189,10 +185,6 @@ class _Prover(Kept):
             models = {device: self.models()[device] for device in devices}
             self.every = EveryGpu(self.plan, models, self.env, self.say, self.end)
             self.every.begin()
-
-    def models(self) -> dict[str, str]:
-        """Device to the name of its GPU, as torch tells it."""
-        return {row["device"]: str(row.get("name", "")) for row in self.results("torch_proof")}
 
     def speed_of(self, every: EveryGpu) -> None:
         """Speed of several GPUs, each by a child of its own."""
