@@ -12,10 +12,10 @@ every node with the same address.
 
 How to fix it: name the interface that leads to the other nodes in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.
 
-It fails where a variable of yours names it and the ranks did not reach each other, and where MASTER_ADDR is an address
-of the loopback, so that each node waits for itself. Judged over several nodes alone; several of them on one machine,
-over whose loopback the data came, are sound. `prove --links` itself chose the interface of the address in `--nodes` for
-gloo.
+It fails where a variable of yours names it and the ranks did not reach each other, and where they did not and
+MASTER_ADDR is the loopback, so that each node waits for itself. Judged over several nodes alone; where the data came
+over it all the same (several of them on one machine), it is sound. `prove --links` itself chose the interface of the
+address in `--nodes` for gloo.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.
@@ -24,6 +24,7 @@ NCCL_SOCKET_IFNAME.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
 from ..snapshot import Snapshot, known
@@ -39,6 +40,7 @@ CHECK = Check(
     tags=("measured", "multi-gpu", "network"),
     needs_gpu=False,
 )
+_LOOPBACK = re.compile(r"localhost(?:\.localdomain)?|127(?:\.\d{1,3}){3}|::1")
 _LEADS_NOWHERE = re.compile(r"lo\d*|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+|cni\d+|podman\d+|veth[0-9a-f]{7}")
 
 
@@ -49,8 +51,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("no links between nodes were measured: gpudoctor prove --links --nodes")
     from ..fixes.speed import here
 
-    ends = [end for end in s.measured.ended if end.agent == "collective_speed"]
-    failed = any(end.fault not in PROVES_NOTHING for end in ends)
+    ends = [end for end in s.measured.ended if end.agent == "collective_speed" and end.fault not in PROVES_NOTHING]
+    right_over = {rate.backend for rate in known(measured(s).collective_rates) or () if rate.right and rate.nodes > 1}
+    address = known(s.host.env("MASTER_ADDR")) or ""
+    if _LOOPBACK.fullmatch(address) and not right_over:
+        make = CHECK.fail if any(end.step == "init_process_group" for end in ends) else CHECK.warn
+        yield _each_to_itself(s, make, address)
+        return
     for group in groups:
         variable = "NCCL_SOCKET_IFNAME" if group.backend == "nccl" else "GLOO_SOCKET_IFNAME"
         chosen = known(s.host.env(variable))
@@ -60,17 +67,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         wrong = [name for name in taken if _LEADS_NOWHERE.fullmatch(name)]
         if not wrong:
             continue
-        right = group.reaching if group.reaching not in wrong else ""
-        if group.reaching in wrong and group.backend != "nccl":
-            if failed:
-                yield _each_to_itself(s, group.reaching)
-                continue
-            if any(rate.right is True for rate in known(measured(s).collective_rates) or ()):
-                continue  # several nodes of a launcher on one machine: all came over it
+        if group.backend in right_over and (group.backend == "nccl" or group.interface in wrong):
+            continue  # all came over it: several nodes of a launcher on one machine
+        right = group.reaching if not _LEADS_NOWHERE.fullmatch(group.reaching) else ""
         name = "NCCL" if group.backend == "nccl" else group.backend
         words = [f"{variable} names it."] if chosen else []
         words += [f"The first node is reached over {right}."] if right else []
-        make = CHECK.fail if chosen and failed else CHECK.warn
+        make = CHECK.fail if chosen and ends else CHECK.warn
         yield make(
             f"{name} takes {', '.join(wrong)}{'' if chosen else ' by itself'}, which leads to no other node",
             " ".join(words),
@@ -87,16 +90,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
-def _each_to_itself(s: Snapshot, interface: str) -> Finding:
+def _each_to_itself(s: Snapshot, make: Callable[..., Finding], address: str) -> Finding:
     from ..fixes.speed import here
 
     first = "FIRST_NODE"
     if known(s.host.env("SLURM_JOB_ID")):
         first = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
-    return CHECK.fail(
-        f"MASTER_ADDR leads each node to itself (over {interface})",
-        "localhost and 127.0.0.1 are another machine on every node: the ranks of one wait there for the others.",
-        facts={"interfaces": [interface], "right": ""},
+    return make(
+        f"MASTER_ADDR is {address}, which leads each node to itself",
+        "It is another machine on every node: the ranks of one wait there for the others.",
+        facts={"address": address},
         subject="MASTER_ADDR",
         fixes=(
             here(

@@ -11,7 +11,7 @@ from .spans import NameSpan, Scan, left_of
 
 NAME_SIGNS = frozenset("_.-")
 NO_HOST = lazy(
-    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|"
+    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|first_node|"
     r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
 )
 _NAME = lazy(r"[\w-]*")

@@ -69,7 +69,7 @@ def _collect(value: Any, key: str, found: list[tuple[str, str]]) -> None:
             item = getattr(value, name)
             kind = type(item)
             if kind is str:
-                found.append((label or name, item))
+                found.append((name if name == "name" else label or name, item))  # a variable's own name is no value
             elif kind not in NO_TEXT and (kind is not Missing or item.detail):
                 _collect(list(item.values()) if name == "witnesses" else item, label or name, found)
     elif isinstance(value, (list, tuple)):
