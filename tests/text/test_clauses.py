@@ -19,6 +19,8 @@ SAID = {
     "Secure boot is enabled. I use tensorflow.": {"host.secure_boot": True},
     "RuntimeError: CUDA error: no kernel image is available for execution on the device, RTX 5090, torch 2.6.0+cu124": {
         "torch.version": "2.6.0+cu124"},
+    "RuntimeError: CUDA out of memory, 2x RTX 3090, torch 2.4.1, driver 550.54": {
+        "torch.version": "2.4.1", "driver.nvml_driver_version": "550.54"},
     "It runs in a docker container.": {"container.kind": "docker"},
     "The machine is on 5.15.167.4-microsoft-standard-WSL2, so the kernel version is 5.15.167.4-microsoft-": {"host.wsl": 2},
 }  # fmt: skip
@@ -43,11 +45,31 @@ def test_what_a_sentence_asks_for_or_supposes(sentence: str) -> None:
 
 @for_each(
     "sentence",
-    ["ValueError: torch 2.1.0 is needed, found torch 2.0.0", "ImportError: this needs RTX 5090, torch 2.6.0"],
+    [
+        "ValueError: torch 2.1.0 is needed, found torch 2.0.0",
+        "ImportError: this needs RTX 5090, torch 2.6.0",
+        "ImportError: this requires numpy, torch 2.0.0, RTX 5090",
+        "RuntimeError: this checkpoint was saved with torch 1.13.1 on H100",
+        "RuntimeError: no kernel image, I have an RTX 5090 and tried torch 2.4.0 and torch 2.8.0",
+        "RuntimeError: no kernel image is available, torch 2.4.0, torch 2.8.0, RTX 5090",
+    ],
 )
 def test_an_error_s_own_versions_are_not_those_of_here(sentence: str) -> None:
     s = read(sentence)
     assert known(s.torch.version) is None and not known(s.gpus)
+
+
+@for_each(
+    "sentence",
+    [
+        "ImportError: torch 1.13.1 is of another release, use torch 2.0.0. RTX 5090",
+        "RuntimeError: shape mismatch (tutorial uses torch 1.8.0), H100",
+        "AssertionError: weights come from torch 1.9.0, H100",
+        "RuntimeError: no kernel image, RTX 5090, works with torch 2.7.0, not with torch 2.6.0",
+    ],
+)
+def test_the_gpu_behind_an_error_is_that_of_here_and_the_version_in_it_is_not(sentence: str) -> None:
+    assert known(read(sentence).torch.version) is None
 
 
 def test_a_variable_that_somebody_sets() -> None:

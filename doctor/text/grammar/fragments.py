@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ...formats.lazy import lazy
-from ..names import typed
+from ..names import GPU, typed
 from ..packages import package_statements
 from ..statement import Line, Statement, say
-from .sentences import boards, forms, is_here, of_people, weak
+from .sentences import OF_ERROR, boards, forms, is_here, of_people, read_prose, weak
 from .words import not_here, package_named
 
 _ELSEWHERE = not_here("earlier", "elsewhere", "wanted", "tried", "compared", "denied", then=r"[^,;]{0,40}$")
@@ -27,12 +27,24 @@ _LEAD = lazy(
 _PACKAGE = lazy(r"([A-Za-z][\w-]{1,40}?)(?:==|[ =]v?| version )(\d{1,4}\.\d[\w.+]{0,40}?)(?: (?:pip|conda|wheel)| |$)")
 _NOUN = lazy(r" (?:gpus?|cards?|egpu|rig|pod|instance|machine|box)$", re.I)
 _ABOUT = lazy(r"torch|cuda|driver|nvidia|gpu|wsl|ubuntu|windows|linux|docker|tensorflow|jax|train|vram|pcie|nccl", re.I)
+_OF_OTHERS = not_here("in an error")
+"""In an error: its versions are of what is wanted, or of another build."""
+_BARE = lazy(
+    r"(?:\d{1,2} ?[x×] ?)?(?:[A-Za-z][\w.-]*[ =]{1,2}){0,3}v?[A-Za-z]?\d[\w.+-]*(?: (?:Ti|Super|\d{1,3} ?GB))?", re.I
+)
+"""A name and a number, as `torch 2.6.0+cu124`, `2x RTX 3090`, `H100`."""
+_FEW = 2
+"""Lines of a text that is asked rather than pasted."""
 _MOST_FRAGMENTS = 40
 """Of one line."""
 
 
 def read_terse(lines: list[Line]) -> Iterator[Statement]:
     """Weak statements of fragments that say one thing only; every other fragment is left out."""
+    few = len({line.number for line in lines}) <= _FEW  # readers before this one add lines
+    for line in lines:
+        if few and OF_ERROR.match(line.text):
+            yield from _behind_error(line)
     for line in of_people(lines):
         text = line.text[:600]
         if not _ABOUT.search(text):
@@ -42,6 +54,24 @@ def read_terse(lines: list[Line]) -> Iterator[Statement]:
             yield from _fragment(text, at, between.start(), line)
             at = between.end()
         yield from _fragment(text, at, len(text), line)
+
+
+def _behind_error(line: Line) -> Iterator[Statement]:
+    """Of `RuntimeError: no kernel image is available, RTX 5090, torch 2.6.0` the machine behind the error's own words.
+
+    Names with a number at its very end; where the rest speaks of others' versions, or two of one package are told,
+    nothing.
+    """
+    error, *parts = line.text[:600].rstrip(" .!?").split(", ")
+    bare: list[str] = []
+    while parts and _BARE.fullmatch(parts[-1]):
+        bare.insert(0, parts.pop())
+    names = [part.lower().partition(" ")[0] for part in bare if not GPU.search(part)]
+    if bare and len({*names}) == len(names) and not _OF_OTHERS.search(", ".join((error, *parts))):
+        told = [Line(line.number, part) for part in bare]
+        yield from read_prose(told)
+        for part in told:
+            yield from _fragment(part.text, 0, len(part.text), part)
 
 
 def _fragment(text: str, start: int, end: int, line: Line) -> Iterator[Statement]:

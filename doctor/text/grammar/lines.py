@@ -157,7 +157,8 @@ def _parts(text: str, led: bool = False) -> list[tuple[str, str]]:
             return _parts(rest, led=True) if sign and len(lead) < 40 and key_of_here(lead) else []
         else:
             found[-1] = (found[-1][0], f"{found[-1][1]}, {piece.strip()}")
-    return found
+    names = [name for name, _ in {*found} if exact_kind(name) not in _NAMED]
+    return [one for one in found if names.count(one[0]) < 2]  # two versions of one thing: neither is told
 
 
 def _inner_pairs(value: str) -> dict[str, object] | list[dict[str, object]] | None:

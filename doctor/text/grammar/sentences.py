@@ -54,11 +54,10 @@ _TO_BUY = lazy(
 _SOME = lazy(r"\b(?:with|have|has|got|using|on|of|are|and) ([2-9]|1[0-6]) $", re.I)
 """Before a board: how many of it."""
 _HEADING = lazy(r"\s{0,8}(?:my |our |the )?(?:GPUs?|Setup|System|Env\w*|Hardware|Specs?|Machine)\s?:", re.I)
+OF_ERROR = lazy(r"\s*\w{1,40}Error: ")
+_SELF = lazy(r"\b(?:(?-i:I|I'm)|my|we|our)\b", re.I)
+"""Behind an error a sentence of people; the error's own words speak of what is wanted, too."""
 _NO_WORDS = lazy(r"\s*(File |/|\[|\w{1,40}Error)")
-_OF_OTHERS = not_here("in an error")
-"""In an error: its versions are of what is wanted, or of another build."""
-_FEW = 2
-"""Lines of a text that is asked rather than pasted."""
 _JETSON = lazy(
     r"\b(?:jetson[ -](?:agx[ -])?(?:orin|xavier|thor|nano|tx[12])|agx[ -](?:orin|xavier|thor)"
     r"|orin(?= ?(?:nano|nx|agx)\b)|xavier(?= ?nx\b))(?:[ -]?(?:nano|nx|agx)\b)?(?![\w-])",
@@ -101,6 +100,8 @@ def clauses(line: Line) -> Iterator[Line]:
     if not 8 < len(text) < _LONGEST or text.count(" ") < 2:
         return
     sentences = [sentence for sentence in _END.split(text) if not _SPOKEN_OF.search(sentence)]
+    if OF_ERROR.match(text):
+        sentences = [sentence for sentence in sentences if _SELF.search(sentence)]
     for form in forms("line"):
         for part in sentences if form.guard else [text]:
             for found in form.pattern.finditer(part):
@@ -183,18 +184,10 @@ def _jetson(name: str, line: Line) -> Iterator[Statement]:
 
 
 def of_people(lines: list[Line]) -> Iterator[Line]:
-    """Lines that may be people's words: no path, no error's head, no key that another reader knows.
-
-    In a text of a line or two people write their machine behind the error.
-    """
-    few = len(lines) <= _FEW
+    """Lines that may be people's words: no path, no error's head, no key that another reader knows."""
     for line in lines:
         text = line.text
-        if len(text) > 600 or " .." in text or "Traceback" in text:
-            continue
-        if head := _NO_WORDS.match(text):
-            if few and head[1].endswith("Error") and not _OF_OTHERS.search(text):
-                yield line
+        if len(text) > 600 or " .." in text or "Traceback" in text or _NO_WORDS.match(text):
             continue
         if (parts := split(text)) and not _HEADING.match(text) and len(parts[0].split()) <= _MOST_WORDS:
             key, value = parts
