@@ -1,4 +1,4 @@
-"""`docker run` over several lines, each but the last with a backslash at its end: whether it passes the GPU on."""
+"""`docker run`, also over several lines with a backslash at the end of each but the last: does it pass the GPU on?"""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from .statement import Line, Statement, say
 
 _RUN = lazy(r"(?<!nvidia-)\b(?:docker|podman) run\b")
 _GPU = lazy(r"--gpus|nvidia|--device|--privileged|--runtime")
+_FLAG = lazy(r"--gpus|--device|--privileged|--runtime|NVIDIA_|nvidia\.com")
+_NO_SMI = lazy(r"nvidia-smi[`'\"\\: ].{0,80}not found|not found.{0,80}nvidia-smi")
 _BESIDE = lazy(r" (?:-d|--detach)\b")
 _PROMPT = lazy(r"[^$#>]{0,60}[$#] \S|>>> ")
 _MOST = 40
@@ -16,10 +18,16 @@ _MOST = 40
 
 
 def read_launch(lines: list[Line]) -> Iterator[Statement]:
-    """`raised.run-without-gpus` where every such command of the text is whole and names no GPU."""
+    """`raised.run-without-gpus` where every such command of the text is whole and names no GPU;
+    `raised.smi-run-without-gpus` where one in a line names none, and the next line finds no nvidia-smi."""
     found: Line | None = None
     for index, line in enumerate(lines):
-        if "run" not in line.text or not line.text.rstrip().endswith("\\") or not _RUN.search(line.text):
+        if "run" not in line.text or not _RUN.search(line.text):
+            continue
+        if not line.text.rstrip().endswith("\\"):
+            after = lines[index + 1].text if index + 1 < len(lines) else ""
+            if _NO_SMI.search(after) and not _FLAG.search(line.text):
+                yield say("raised.smi-run-without-gpus", True, line)
             continue
         whole = ""
         for part in lines[index : index + _MOST]:

@@ -11,7 +11,9 @@ from ..snapshot import Missing
 GONE = Missing("absent", "the text says so")
 """The value of a fact that the text says is not there."""
 
-_DRIVER = lazy(r"(?<![\w.])(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\w.]*\d)")
+_DRIVER = lazy(
+    r"(?<![\w.])(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\w.]*\d|\s{0,2}(?:%|°|(?:m?W|C|[KMG]i?B|MHz|watts?|ms|s)\b))"
+)
 _BRANCH = lazy(r"\d{3}")
 _CUDA = lazy(r"(?<![\w.])v?(\d{1,2}\.\d{1,2})(?:\.\d{1,3}){0,2}(?![\d.])")
 _TORCH = lazy(

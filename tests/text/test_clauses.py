@@ -29,6 +29,11 @@ NOT_SAID = (
     "It works when the driver is 535.54",
     "Make sure the driver is 535.54",
     "The previous driver was 535.54",
+    "nvidia-smi shows 320.55W, torch 2.6.0+cu124, H100, training is slow",
+    "nvidia-smi: 300.00 W",
+    "nvidia-smi reports 380.12W on the H100",
+    "nvidia-smi reports 390.157 on the other machine; here torch 2.6.0+cu124 works",
+    "On my laptop nvidia-smi says 390.157, on the cluster torch 2.6.0+cu124 runs",
 )
 
 

@@ -225,6 +225,26 @@ def test_commands_over_several_lines(flag: str, expected: str) -> None:
     assert decided(RUN.format(flag)) == expected
 
 
+NOT_FOUND = "docker run{} -it nvidia/cuda nvidia-smi\nnvidia-smi: command not found\n"
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        (NOT_FOUND.format(""), "container-no-gpu-flag"),
+        (NOT_FOUND.format("") + "docker run --gpus all nvidia/cuda nvidia-smi\nworks", "container-no-gpu-flag"),
+        (NOT_FOUND.format(" --gpus all"), ""),
+        (
+            "In docker: nvidia-smi: command not found. Host driver 550.54. Do I need --gpus all?",
+            "container-no-gpu-flag",
+        ),
+        ("In docker: nvidia-smi: command not found. Host driver 550.54. I pass --gpus all", ""),
+    ],
+)
+def test_a_flag_that_is_asked_for_or_of_another_command_is_not_this_one_s(text: str, expected: str) -> None:
+    assert decided(text) == expected
+
+
 def test_a_command_that_is_cut_says_nothing() -> None:
     assert decided("docker run -it \\\n") == "" and decided("docker run -it \\\n  -p 80:80 \\\n") == ""
 

@@ -31,6 +31,14 @@ _ANSWER = lazy(r"(?:True|False|None|yes|no|enabled|disabled|unset|not set|on|off
 _NAMED = ("gpu_name", "gpus_line", "os", "image", "kernel", "container_runtime")
 _SPOKEN_OF = not_here("supposed", "earlier", "asked", "wanted", "tried")
 """A sentence that speaks of something else than what is there."""
+_AT = r"\b(?:on|in|at) (?:the|my|our|an?) "
+_MACHINES = "(?:laptop|desktop|workstation|pc|home|cluster|server|pod|node|cloud|host|container)"
+_ANOTHER = lazy(
+    rf"{_AT}(?:other|second|old|friend's|colleague's|\w{{1,20}} other)\b|\b(?:on|in|at) another\b"
+    rf"|{_AT}({_MACHINES})\b.{{1,200}}{_AT}(?!\1\b){_MACHINES}\b",
+    re.I,
+)
+"""A sentence of another machine, or of two."""
 _ASKED = not_here("asked", "bound", then=r"[^.;]{0,24}$")
 """Before a version: what is asked for, or spoken of, not what is there."""
 _OPEN = lazy(
@@ -108,6 +116,8 @@ def clauses(line: Line) -> Iterator[Line]:
                 pair = form.written(found, form.means)
                 yield Line(line.number, form.instead.get(pair.lower(), pair))
     for sentence in sentences:
+        if _ANOTHER.search(sentence):
+            continue
         yield from _told(sentence.strip(), line.number)
 
 
