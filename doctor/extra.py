@@ -1,4 +1,4 @@
-"""The line that installs one of gpudoctor's own extras, where this gpudoctor is and from where it came."""
+"""The line that installs an extra into the environment that this gpudoctor runs in."""
 
 from __future__ import annotations
 
@@ -8,18 +8,34 @@ import sys
 
 
 def extra_line(name: str) -> str:
-    """`pip install 'gpudoctor[image]'`; of a checkout its folder (direct_url.json, PEP 610), by its Python's pip."""
-    from importlib.metadata import PackageNotFoundError, distribution
+    """`pip install 'gpudoctor[image]'`; what came from a folder, a file or a repository comes from there (PEP 610)."""
     from importlib.util import find_spec
+
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    try:
+        return f"{pip} {_from_where(name)}"
+    except (ValueError, LookupError, AttributeError, TypeError):  # of an index, or told in a way that we do not know
+        return f"pip install 'gpudoctor[{name}]'" if find_spec("pip") else f"{pip} 'gpudoctor[{name}]'"
+
+
+def _from_where(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
     try:
-        source = json.loads(distribution("gpudoctor").read_text("direct_url.json") or "{}")
-        url, editable = urlsplit(source["url"]), source["dir_info"].get("editable")
-    except (PackageNotFoundError, ValueError, LookupError, AttributeError, TypeError):
-        url, editable = None, False
-    if url is None or url.scheme != "file" or not find_spec("pip"):
-        return f"pip install 'gpudoctor[{name}]'"
-    folder = shlex.quote(f"{url2pathname(url.path)}[{name}]")
-    return f"{shlex.quote(sys.executable)} -m pip install {'-e ' if editable else ''}{folder}"
+        told = json.loads(distribution("gpudoctor").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        raise LookupError from None
+    url = urlsplit(told["url"])
+    if "dir_info" in told:
+        if url.scheme != "file":
+            raise ValueError
+        editable = "-e " if told["dir_info"].get("editable") else ""
+        return editable + shlex.quote(f"{url2pathname(url.path)}[{name}]")
+    source = told["url"]
+    if "archive_info" not in told:
+        version_control = told["vcs_info"]
+        source = f"{version_control['vcs']}+{source}@{version_control['commit_id']}"
+    return shlex.quote(f"gpudoctor[{name}] @ {source}")

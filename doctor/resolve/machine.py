@@ -212,7 +212,7 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
             one = card(m, f"10de:{device}")
             cards[device] = one
     if not cards:
-        raise Unclear("no NVIDIA GPU is seen here: name one with --gpu 'RTX 4090'", unknown=True)
+        raise Unclear("no NVIDIA GPU is seen here: name one, such as 'RTX 4090' (--gpu; in Python gpus=)", unknown=True)
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
     version = driver_version(s, m) or ""
     return Machine(

@@ -53,7 +53,11 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
         ),
         (
             '{"archive_info": {}, "url": "file:///tmp/gpudoctor-0.1.0-py3-none-any.whl"}',
-            "pip install 'gpudoctor[image]'",
+            f"{sys.executable} -m pip install 'gpudoctor[image] @ file:///tmp/gpudoctor-0.1.0-py3-none-any.whl'",
+        ),
+        (
+            '{"vcs_info": {"vcs": "git", "commit_id": "abc"}, "url": "https://example.org/gpudoctor.git"}',
+            f"{sys.executable} -m pip install 'gpudoctor[image] @ git+https://example.org/gpudoctor.git@abc'",
         ),
         ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "pip install 'gpudoctor[image]'"),
         ("[", "pip install 'gpudoctor[image]'"),

@@ -77,7 +77,7 @@ def test_what_is_refused_is_one_line() -> None:
     with pytest.raises(gpudoctor.Refused, match="GPU 'nothing' is not listed"):
         gpudoctor.resolve(gpus=["nothing"])
     assert gpudoctor.resolve(gpus="A100") == gpudoctor.resolve(gpus=["A100"])
-    with pytest.raises(gpudoctor.Refused, match="name one with --gpu 'RTX 4090'"):
+    with pytest.raises(gpudoctor.Refused, match=r"such as 'RTX 4090' \(--gpu; in Python gpus=\)"):
         gpudoctor.resolve("torch")
 
 
