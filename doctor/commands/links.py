@@ -57,7 +57,9 @@ def _need_address(name: str, env: Mapping[str, str]) -> None:
         socket.getaddrinfo(name, None)
     except (OSError, UnicodeError):
         whose = "MASTER_ADDR" if env.get("MASTER_ADDR") else "the first of Slurm's nodes"
-        words = f"{name}, {whose}, has no address on this machine: the ranks cannot meet; set MASTER_ADDR to one"
+        words = (
+            f"{name}, {whose}, has no address on this machine: the ranks cannot meet (set MASTER_ADDR)"
+        )
         raise Refusal(words) from None
 
 
@@ -102,8 +104,9 @@ def launched_by(env: Mapping[str, str]) -> dict[str, str]:
     Raises Refusal where a variable is missing or wrong.
     """
     if "RANK" in env and _count(env, "WORLD_SIZE") > 1:
-        if "MASTER_ADDR" not in env or "MASTER_PORT" not in env:
-            raise Refusal("RANK and WORLD_SIZE are set, but MASTER_ADDR or MASTER_PORT is not: the ranks cannot meet")
+        if missing := [name for name in ("MASTER_ADDR", "MASTER_PORT") if not env.get(name)]:
+            words = " and ".join(missing) + (" is" if len(missing) == 1 else " are") + " not"
+            raise Refusal(f"RANK and WORLD_SIZE are set, but {words}: the ranks cannot meet")
         found = {name: env[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
         found.update({name: env[name] for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE") if name in env})
     elif "SLURM_PROCID" in env and ("SLURM_STEP_ID" in env or "SLURM_STEPID" in env):
@@ -133,10 +136,10 @@ def _count(env: Mapping[str, str], name: str) -> int:
 
 
 def first_host(env: Mapping[str, str]) -> str:
-    """The first of Slurm's list of nodes: `gpu[03-04,7]` is gpu03."""
+    """The first of Slurm's list of nodes: `gpu[03-04,7]` is gpu03, `rack[1-2]n[1-4]` is rack1n1."""
     text = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST") or "localhost"
-    found = re.match(r"([^,\[]+)(?:\[(\d+))?", text)
-    return "".join(part for part in found.groups() if part) if found else "localhost"
+    plain = re.sub(r"\[(\d+)[^\]]*\]?", r"\1", text)
+    return plain.partition(",")[0] or "localhost"
 
 
 def announce(links: Links, flags: Mapping[str, Any]) -> None:

@@ -20,10 +20,11 @@ def of_snapshot(s: Snapshot) -> Table:
     gpus = known(s.gpus)
     if not gpus and _none_on_bus(s):
         raise Gap("no NVIDIA GPU is here (by the PCI bus), so nothing lies between GPUs; a table can be pasted: topo -")
-    if gpus is None:
-        raise Gap("NVML has not told which GPUs there are: gpudoctor check says why; a table can be pasted: topo -")
+    if not gpus and s.target.kind == "text":
+        raise Gap("the text names no GPU; what nvidia-smi topo -m prints can be pasted: topo -")
     if not gpus:
-        raise Gap("NVML lists no GPU: gpudoctor check says why; a table can be pasted: topo -")
+        why = "NVML lists no GPU" if gpus is not None else "NVML has not told which GPUs there are"
+        raise Gap(f"{why}: gpudoctor check on that machine says why; a table can be pasted: topo -")
     names = {gpu.key: f"GPU{at if known(gpu.index) is None else known(gpu.index)}" for at, gpu in enumerate(gpus)}
     paths = known(s.driver.pcie_paths) or ()
     of_gpu = {path.address: path for path in paths if not path.nic}

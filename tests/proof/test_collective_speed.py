@@ -226,6 +226,8 @@ def test_what_srun_says() -> None:
     assert launched_by(batch) == {}, "sbatch's script is one process"
     assert launched_by({**SLURM, "SLURM_STEP_NUM_TASKS": "1"}) == launched_by({}) == {}
     assert launched_by({**SLURM, "SLURM_STEP_NODELIST": "a1,b[2-3]"})["MASTER_ADDR"] == "a1"
+    racks = {**SLURM, "SLURM_STEP_NODELIST": "rack[1-2]n[01-04,7],other"}
+    assert launched_by(racks)["MASTER_ADDR"] == "rack1n01", "as scontrol show hostnames lists them"
     assert launched_by({"RANK": "0", "WORLD_SIZE": "1"}) == {}
     torch = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "1", "LOCAL_RANK": "1"}
     assert launched_by({**torch, "OTHER": "x"}) == torch
@@ -234,7 +236,8 @@ def test_what_srun_says() -> None:
 @for_each(
     ("env", "words"),
     [
-        ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR or MASTER_PORT is not"),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, "are set, but MASTER_ADDR and MASTER_PORT are not"),
+        ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "", "MASTER_PORT": "1"}, "are set, but MASTER_ADDR is not"),
         ({**SLURM, "SLURM_PROCID": "8"}, "rank 8 of 8"),
         ({**SLURM, "SLURM_PROCID": "x"}, "rank x of 8"),
     ],

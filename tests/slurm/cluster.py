@@ -39,6 +39,10 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
+_BUSY = ("comp", "drng", "alloc", "mix", "resv")
+"""sinfo's short names of nodes that a job holds, or has not left yet."""
+
+
 class Cluster:
     """folder: with slurm.conf, prolog.sh and the logs."""
 
@@ -61,7 +65,7 @@ class Cluster:
     def heal(self) -> None:
         """All nodes idle again, no job left."""
         self.run("scancel", "--user=root")
-        self.wait(lambda states: all("ing" not in state.split()[0] for state in states.values()))
+        self.wait(lambda states: all(state.split()[0].strip("*~#") not in _BUSY for state in states.values()))
         for name, state in self.states().items():
             if not state.startswith("idle"):
                 self.run("scontrol", "update", f"nodename={name}", "state=resume")
@@ -100,8 +104,9 @@ def slurm(folder: Path, prolog: str) -> Iterator[Cluster]:
     (folder / "prolog.sh").chmod(0o755)
     (folder / "munge.key").write_bytes(secrets.token_bytes(1024))
     (folder / "munge.key").chmod(0o600)
-    for above in (folder, *folder.parents[:3]):
-        above.chmod(0o755)  # Slurm and munge refuse to trust less
+    for above in (folder, *folder.parents):  # Slurm and munge refuse to trust less
+        if (mode := above.stat().st_mode) & 0o055 != 0o055:
+            above.chmod(mode | 0o055)
     cluster = Cluster(folder)
     files = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
     commands = [

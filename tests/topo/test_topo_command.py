@@ -273,7 +273,7 @@ def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -
     [
         ({"driver.pci_devices": ()}, "NVML has not told which GPUs there are"),
         ({}, "no NVIDIA GPU is here (by the PCI bus)"),
-        ({"host.wsl": 2}, "NVML has not told which GPUs there are"),
+        ({"host.wsl": 2}, "NVML has not told which GPUs there are: gpudoctor check on that machine says why"),
         ({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}, "NVML has not told"),
     ],
 )
@@ -283,3 +283,9 @@ def test_no_list_of_gpus(tmp_path: Path, changed: dict[str, Any], words: str) ->
     s = healthy().replace({"gpus": Missing("absent"), "driver.pci_devices": bus, **changed})
     line = one_line(gpudoctor("topo", "--from", save(tmp_path, s)), 3)
     assert words in line and "topo -" in line
+
+
+def test_a_text_that_names_no_gpu(tmp_path: Path) -> None:
+    report = tmp_path / "text.json"
+    report.write_bytes(gpudoctor("explain", "my training is slow and I do not know why", "--format", "json").stdout)
+    assert "the text names no GPU" in one_line(gpudoctor("topo", "--from", str(report)), 3)
