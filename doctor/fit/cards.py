@@ -48,6 +48,8 @@ class Board(Struct, frozen=True, kw_only=True):
 
     network_gb_s: float = 0.0
     """Between nodes, of each GPU, one way; 0: not known."""
+    mig: bool = False
+    """Slices of a GPU: a process sees one of them, and none reaches another."""
 
     @property
     def node(self) -> int:
@@ -67,10 +69,10 @@ class Board(Struct, frozen=True, kw_only=True):
 
 def boards(m: Matrix, text: str) -> Board:
     """A kind of GPU in words. Raises Unclear."""
-    if re.search(r",\s*\d+\s*[xX×*]\s*\S|\S\s*\+\s*\d", text):
+    if re.search(r"\w\s*(?:[,;+/&]|\band\b)\s*\w", text):
         raise Unclear(f"--gpus {text!r}: GPUs of one kind at a time; where they work together, name the smallest")
-    times = re.match(r"\s*(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})", text)
-    count, name = (int(times[1]), text[times.end() :].strip()) if times else (1, text.strip())
+    times = re.match(r"\s*(?:(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})|(\d{1,2})\s+(?=[A-Za-z]))", text)
+    count, name = (int(times[1] or times[2]), text[times.end() :].strip()) if times else (1, text.strip())
     name, _, profile = name.partition(":")
     own = re.fullmatch(r"([^=]{1,60}?)\s*=\s*(\d{1,4}(?:\.\d)?)\s?GI?B", name, re.I)
     if own and count and float(own[2]):
@@ -109,7 +111,8 @@ def _slice(m: Matrix, row: object, name: str, profile: str, count: int) -> Board
     if not own or not own[0].memory_gib:
         have = sorted({r.profile for r in m.mig_profiles if named in re.split(r" / |, ", r.gpu)})
         raise Unclear(f"{named} has no MIG profile {profile!r}" + (f": there are {', '.join(have)}" if have else ""))
-    return Board(name=f"{named.removeprefix('NVIDIA ')} {profile}", count=count, memory=own[0].memory_gib * (1 << 30))
+    memory = own[0].memory_gib * (1 << 30)
+    return Board(name=f"{named.removeprefix('NVIDIA ')} {profile}", count=count, memory=memory, mig=True)
 
 
 def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:

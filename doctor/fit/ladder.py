@@ -19,6 +19,8 @@ from .memory import FROZEN, ROOTS, STATES, Estimate, Part, activations, adapters
 from .shape import Shape
 from .work import Work
 
+SENT_ONCE = ("none", "accumulation", "checkpointing", "8-bit optimizer", "ZeRO 1")
+"""Ways whose bytes go once a step, behind the last batch."""
 _NODE = 8
 """GPUs that a tensor is split over at most: those of one node."""
 
@@ -42,10 +44,18 @@ class Rung(Struct, frozen=True):
         return True if self.held.high <= memory else None if self.held.low <= memory else False
 
 
+def as_done(work: Work, way: str) -> Work:
+    """The work as this rung does it: every way behind the plain one takes one sequence at a time."""
+    if work.task == "inference" or way == "none":
+        return work
+    spared = work.checkpointing or way != "accumulation"
+    return replace(work, batch=1, accumulation=work.batch * work.accumulation, checkpointing=spared)
+
+
 def ladder(shape: Shape, count: float, work: Work, board: Board) -> list[Rung]:
-    """Every rung that these GPUs allow, the one that costs least first."""
+    """Every rung that these GPUs allow, the one that costs least first. MIG slices do not reach each other."""
     ways = _inference if work.task == "inference" else _training
-    return list(ways(shape, count, work, board))
+    return list(ways(shape, count, work, replace(board, count=1) if board.mig else board))
 
 
 def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[Rung]:
@@ -57,9 +67,9 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     yield Rung("none", estimate(shape, count, work), reduce, link, copy)
     times = work.batch * work.accumulation
     if work.batch > 1:
-        one = replace(work, batch=1, accumulation=times)
-        yield Rung("accumulation", estimate(shape, count, one), reduce, link, f"{times} steps of one sequence each")
-    small = replace(work, batch=1, accumulation=times, checkpointing=True)
+        one, words = as_done(work, "accumulation"), f"{times} batches of one sequence each, summed into one step"
+        yield Rung("accumulation", estimate(shape, count, one), reduce, link, words)
+    small = as_done(work, "checkpointing")
     yield Rung("checkpointing", estimate(shape, count, small), reduce, link, "one forward pass more, about a third")
     if work.lora:
         yield from _apart_from_frozen(shape, count, small, board, reduce)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .cards import Board
+from .ladder import SENT_ONCE
 from .memory import activations, adapters, kv_bytes
 from .rules import size_of
 from .shape import Shape, parameters
@@ -42,14 +43,14 @@ class Pace(Struct, frozen=True, kw_only=True):
     products: str = ""
     """What the products run on: tensor cores, or CUDA cores."""
     hidden_from_gb_s: tuple[float, float] = (0.0, 0.0)
-    """Rate of the link from which its bytes go beside the backward pass, two thirds of the time."""
+    """Rate of the link from which its bytes go beside the backward pass, two thirds of the time of a batch."""
     copies: int = 1
     busy_from: int = 0
 
 
 def pace(shape: Shape, count: float, work: Work, board: Board, way: str = "none", sent: float = 0.0) -> Pace | None:
     """Of one GPU's share in this rung of the ladder, the bytes on the link beside it; None where its rates are not
-    listed."""
+    listed. `work`: as the rung does it."""
     rate, products = (board.fp32_tflops, "CUDA cores") if work.dtype == "fp32" else (board.half_tflops, "tensor cores")
     if not rate or not board.memory_gb_s:
         return None
@@ -66,7 +67,8 @@ def pace(shape: Shape, count: float, work: Work, board: Board, way: str = "none"
     gpu = max(computing[0], moving[0], kernels[0] * LEAST_US / 1e3), max(computing[1], moving[1])
     gpu = gpu[0], max(gpu)
     link_ms = sent / (board.link_gb_s * 1e6) if sent and board.link_gb_s else 0.0
-    hidden = sent / (gpu[1] * 1e6 * 2 / 3), sent / (gpu[0] * 1e6 * 2 / 3)
+    batches = work.accumulation if way in SENT_ONCE else 1  # the last one's backward pass alone can hide it
+    hidden = sent * batches / (gpu[1] * 1e6 * 2 / 3), sent * batches / (gpu[0] * 1e6 * 2 / 3)
     bound: Bound = "open"
     if host[0] > gpu[1]:
         bound = "host"

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .cards import Board
-from .ladder import Rung, ladder
+from .ladder import Rung, as_done, ladder
 from .memory import Estimate, Part, chosen, estimate, per_parameter
 from .pace import Pace, pace
 from .shape import Shape
@@ -46,7 +46,7 @@ class Compared(Struct, frozen=True):
 class Answer(Struct, frozen=True, kw_only=True):
     """whole: all on one GPU; within: None where only the low ends do; first: the first rung that does for sure.
 
-    enough: where no rung may, how many such GPUs would do for sure, in powers of two, and by which rung.
+    enough: where no rung may, how many such GPUs would do for sure, and by which rung; up to 64 the fewest.
     """
 
     whole: Estimate
@@ -137,23 +137,35 @@ def answer(q: Question) -> Answer:
 
 _MOST = 4096
 """GPUs that are tried."""
+_EACH = 64
+"""Up to so many each number is tried: what splits evenly need not be a power of two."""
 
 
 def _enough(q: Question) -> tuple[int, str] | None:
-    count = 1
-    while (count := 2 * count) <= _MOST:
-        if count > q.board.count:
-            rungs = ladder(q.shape, q.count, q.work, replace(q.board, count=count))
-            for rung in rungs:
-                if rung.within(q.board.memory):
-                    return count, rung.name
-    return None
+    def way(count: int) -> str | None:
+        rungs = ladder(q.shape, q.count, q.work, replace(q.board, count=count))
+        return next((rung.name for rung in rungs if rung.within(q.board.memory)), None)
+
+    if q.board.mig:
+        return None
+    low = high = max(1, q.board.count)
+    while not way(high):
+        low, high = high, 2 * high
+        if high > _MOST:
+            return None
+    if high <= _EACH:
+        high = next(count for count in range(low + 1, high + 1) if way(count))
+    while high - low > 1 and high > _EACH:
+        middle = (low + high) // 2
+        low, high = (low, middle) if way(middle) else (middle, high)
+    return high, way(high) or ""
 
 
 def _pace(q: Question, board: Board, way: Rung | None) -> Pace | None:
     """On each GPU where a copy, or its share of the split model, is at work."""
     sent = way.sent if way is not None and board.count > 1 and way.name != "offload" else 0.0
-    found = pace(q.shape, q.count, q.work, board, way.name if way is not None else "none", sent)
+    name = way.name if way is not None else "none"
+    found = pace(q.shape, q.count, as_done(q.work, name), board, name, sent)
     whole = estimate(q.shape, q.count, q.work)
     if found is not None and found.copies > 1:
         found = replace(found, copies=max(1, min(found.copies, int(board.memory / whole.high))))

@@ -74,6 +74,7 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
     elif found.within is False:
         least = min(found.rungs, key=lambda rung: rung.held.low)
         more = f" {found.enough[0]} such GPUs would hold it, by {found.enough[1]}." if found.enough else ""
+        more = " Slices cannot hold it together: none reaches another." if q.board.mig else more
         words = f"No way here fits: the least is {least.name} with {_gib(least.held.low)} on each GPU.{more}"
         rows += wrap(words, width, "  ")
     return rows
@@ -99,7 +100,7 @@ def _work_words(q: Question) -> str:
     how = f"adapters of rank {w.lora} on weights in {w.base or 'bf16'}, " if w.lora else ""
     kind = "mixed precision" if w.dtype == "mixed" else w.dtype
     spare = ", checkpointing" if w.checkpointing else ""
-    spare += f", {w.accumulation} batches to a step" if w.accumulation > 1 else ""
+    spare += f", {w.accumulation} batches summed into a step" if w.accumulation > 1 else ""
     return f"training, {how}{kind}, {w.optimizer}, {w.batch} x {w.sequence} tokens on each GPU{spare}"
 
 

@@ -77,10 +77,10 @@ def test_the_same_work_on_other_gpus_side_by_side() -> None:
 
 
 def test_gpt_3_s_network_and_a_link_that_nobody_named() -> None:
-    """10,000 GPUs with 400 Gb/s each were used for 174.6 billion parameters."""
+    """10,000 GPUs with 400 Gb/s each were used for 174.6 billion parameters: enough, and no more than thrice the need."""
     words = ("--params", "174.6e9", "--seq", 2048, "--gpus", "10000xV100-32GB")
     low, high = (8 * rate for rate in asked(*words)["pace"]["hidden_from_gb_s"])
-    assert low < 400 < high
+    assert 400 / 3 < low < high < 400
     text = " ".join(gpudoctor("fit", *map(str, words)).stdout.decode().split())
     assert "which is not known: see --network" in text
     slow, fast = (asked(*words, "--network", rate)["pace"]["bound"] for rate in (10, 400))
