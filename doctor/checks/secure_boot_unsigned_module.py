@@ -37,7 +37,7 @@ CHECK = Check(
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails on a host with Secure Boot on, a module built and not loaded, and a card that nothing holds."""
-    if is_loaded(s):
+    if known(s.host.secure_boot) is False or is_loaded(s):
         return
     if absent(s.host.secure_boot) or not need("host.secure_boot", s.host.secure_boot):
         return

@@ -8,6 +8,8 @@ from ..findings import Finding, Status
 from ..judge import Examined
 from ..snapshot import Missing, Snapshot, known
 
+_ON_ANY_MACHINE = ("numpy-abi-mismatch", "python-version-without-wheel", "torch-companion-mismatch")
+"""Causes that need no GPU: a Mac that has one of them misses none."""
 _BUILD = ("torch-build-cpu", "no-driver-in-report")
 """Lines that every report of a machine without a GPU has."""
 
@@ -33,7 +35,12 @@ def not_missed(one: Examined, s: Snapshot) -> Examined:
         return (
             one._replace(status="skipped", reason=why, findings=()) if one.findings or one.status == "unknown" else one
         )
-    if one.status != "fail" or complains(s):
+    decided = {symptom.decides for symptom in s.symptoms}
+    if one.check.id == "no-nvidia-gpu" and "other-kernel-driver-bound" in decided:
+        why = "the text names an NVIDIA GPU that another driver holds"
+        return one._replace(status="skipped", reason=why, findings=()) if one.findings else one
+    elsewhere = s.host.system == "darwin" and not decided.isdisjoint(_ON_ANY_MACHINE)
+    if one.status != "fail" or (complains(s) and not elsewhere):
         return one
     if one.check.id == "cpu-only-torch" and cpu_machine(s):
         return one._replace(status="pass", findings=tuple(map(_remark, one.findings)))

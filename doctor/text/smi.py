@@ -48,6 +48,7 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             if driver := _DRIVER.search(text):
                 yield say("driver.nvml_driver_version", driver[1], line)
                 yield say("driver.nvml_init", 0, line)
+                yield say("raised.smi-works", True, line)
             if cuda := _CUDA.search(text):
                 yield say("driver.nvml_cuda_version", cuda[1], line)
         elif "Process name" in text or "Process Name" in text:
