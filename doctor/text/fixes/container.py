@@ -43,7 +43,7 @@ def _at_provider(t: Evidence) -> bool:
 
 
 def _apptainer(t: Evidence) -> Iterable[Fix]:
-    if any(symptom.id == "nv-flag-told" for symptom in t.s.symptoms):
+    if t.symptom.id != "nv-behind-the-image" and any(symptom.id == "nv-flag-told" for symptom in t.s.symptoms):
         return (written(t.s, "bind-driver-libraries"),)
     if t.symptom.id != "nv-files-not-found":
         return start_with_gpu(t.s.replace({"container.kind": "apptainer"}))
