@@ -22,6 +22,7 @@ OUT = Path(__file__).with_suffix(".jsonl")
 BATCHES = (
     "662f673", "2887b06", "7088555", "5c94902", "80f3feb", "c9f8277", "245e224", "066f912", "39394b0", "72b3c77",
     "0b0f359", "c522ad4", "d7f2060", "b76a038", "c962552", "0c43d72", "a1885ef", "ab454d8",
+    "c5adc32",
 )  # fmt: skip
 _ASK = """
 import json, sys

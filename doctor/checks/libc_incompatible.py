@@ -29,6 +29,7 @@ CHECK = Check(
     severity="critical",
     layer="libraries",
     tags=("torch", "python"),
+    downstream_of=("user-site-shadows-packages",),
     needs_gpu=False,
     source="peps.python.org/pep-0600",
 )

@@ -14,6 +14,9 @@ _FRAME = lazy(r"\s{1,12}File \"([^\"]{1,400})\", line \d{1,7}(?:, in (.{1,80}))?
 _ERROR = lazy(r"([A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure)): (.{0,1500})")
 _SITE = lazy(r"[/\\](?:site|dist)-packages[/\\](\w{1,60})(?:[/\\.]|$)")
 _PYTHON = lazy(r"[/\\][Pp]ython(3)(?:\.(\d{1,2})|(\d{1,2}))[/\\]")
+_OF_PYTHON = lazy(r"[/\\]python(\d\.\d{1,2})[/\\]", re.I)
+_MODULE = lazy(r"/\S{0,200}/python(\d\.\d{1,2})/(?:site|dist)-packages/\S{1,200}\.so\b")
+"""The compiled module that could not be imported, first in the error's words."""
 _OWN_CODE = lazy(r"\b(?:\w{1,40}_(?:cuda|gpu|cu|ext|C)|_C|_ext|ext_module|lib)\.\w")
 """A line of Python that calls compiled code of its own package."""
 _USER_SITE = lazy(r"[/\\]\.local[/\\]lib[/\\]python3?\b|[/\\]AppData[/\\]Roaming[/\\]Python[/\\]Python3", re.I)
@@ -63,6 +66,10 @@ def read_tracebacks(lines: list[Line]) -> Iterator[Statement]:
                 yield say("raised.call-in-extension", package[1], trace.error)
         yield from _outside_torch(trace)
         yield from _user_site(trace, len(pythons) > 1)
+        of_module = _MODULE.match(trace.message) if trace.kind == "ImportError" else None
+        of_frames = {found[1] for file in files if (found := _OF_PYTHON.search(file))}
+        if of_module and of_frames and of_module[1] not in of_frames:
+            yield say("raised.module-of-other-python", of_module[1], trace.error)
         if trace.kind in ("ImportError", "OSError", "ModuleNotFoundError") and _imports_torch(trace):
             yield say("torch_run.imported", False, trace.error, weak=True)
             yield say("torch_run.import_fault", "raised", trace.error, weak=True)
