@@ -62,7 +62,9 @@ def pace(shape: Shape, count: float, work: Work, board: Board, way: str = "none"
     flops, moved = flops / layers, (moved[0] / layers, moved[1] / layers)
     computing = flops / (rate * 1e9 * SHARE[1]), flops / (rate * 1e9 * SHARE[0])
     moving = moved[0] / (board.memory_gb_s * 1e6 * BANDWIDTH[1]), moved[1] / (board.memory_gb_s * 1e6 * BANDWIDTH[0])
-    kernels = tuple(work.accumulation * (shape.layers * each + 30) for each in KERNELS[work.task])
+    again = KERNELS["inference"] if work.task == "training" and work.checkpointing else (0, 0)  # forward once more
+    each = zip(KERNELS[work.task], again, strict=True)
+    kernels = tuple(work.accumulation * (shape.layers * sum(one) + 30) for one in each)
     host = kernels[0] * HOST_US[0] / 1e3, kernels[1] * HOST_US[1] / 1e3
     gpu = max(computing[0], moving[0], kernels[0] * LEAST_US / 1e3), max(computing[1], moving[1])
     gpu = gpu[0], max(gpu)
