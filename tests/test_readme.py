@@ -93,7 +93,7 @@ def test_what_explain_prints(folder: Path) -> None:
     (text,) = blocks("explain")
     command, _, printed = text.removeprefix("$ ").partition("\n")
     done = _run(command, folder)
-    assert done.returncode == 3 and done.stdout == printed
+    assert done.returncode == 1 and done.stdout == printed
 
 
 def test_what_image_prints(folder: Path) -> None:

@@ -15,7 +15,7 @@ from ..snapshot import Similar
 from .ranker import Model, model
 
 FILE = "solved.bin"
-NEAR = 0.42
+NEAR = 0.4
 """Cosine from which on a case is told of."""
 STEP = 100
 """A length of 1 in whole numbers."""
@@ -26,7 +26,8 @@ class Index(Record):
     """The file, ready to be asked."""
 
     rows: bytes
-    """Packed: a list of [title, cause, what fixed it, URL] as JSON."""
+    """Packed: lists of titles, causes, what fixed it, and URLs, one each for a case, as JSON: like beside like packs
+    better."""
     lengths: array[int]
     """Of each case the length of its terms' weights (Euclidean), in units of 1 / STEP."""
     starts: tuple[int, ...]
@@ -70,7 +71,7 @@ def nearest(vector: dict[int, float]) -> tuple[Similar, ...]:
     near = [number for number, cosine in enumerate(cosines) if cosine >= NEAR]
     if not near:
         return ()
-    rows = json.loads(zlib.decompress(index.rows))
+    rows = [*zip(*json.loads(zlib.decompress(index.rows)), strict=True)]
     return tuple(
         Similar(title=title, cause=cause, fix=fix, url=url, score=round(cosines[number], 2))
         for number in sorted(near, key=lambda number: (-cosines[number], number))[:_MOST]
