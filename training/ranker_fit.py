@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 
 from doctor.text.ranker import FORMAT, Model, parse
 
-TERMS = 10_000
-STRENGTH = 30.0
+TERMS = 8_000
+STRENGTH = 60.0
 """C of the regression: the inverse of its penalty."""
 TOLERANCE = 1e-5
 MOST = 32

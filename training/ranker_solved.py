@@ -11,7 +11,7 @@ from doctor.text.ranker import Model
 from doctor.text.solved import STEP
 from training.ranker_cases import Example
 
-FEATURES = 40
+FEATURES = 50
 """Terms of a case that are kept, the weightiest."""
 
 

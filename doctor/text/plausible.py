@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..formats.lazy import lazy
 from ..judge.report import Need
 from ..snapshot import Missing, Snapshot, known
 
@@ -28,6 +29,8 @@ _GSP, _OPEN_ONLY = (7, 5), (10, 0)
 _OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer", "smi-process-listed"))
 _GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k8s-runtimeclass-missing",
                  "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
+_OWN_HEADER = lazy(r"fatal error: \S{1,200}\.(?:hpp|hxx|hh): No such file")
+"""Of a C++ project: neither the C library, Python nor CUDA's compiler brings headers of such names."""
 _LARGE_SHM = 4096
 _OF_NOBODY_MIB = 1000
 _WINDOWS = {
@@ -104,6 +107,8 @@ def _by_messages(s: Snapshot, name: str) -> bool:
         return "allocator-spoke" in message_ids
     if name == "k8s-gpu-not-advertised":
         return "k8s-node-offers-gpu" in message_ids
+    if name == "jit-build-toolchain-missing":
+        return any(symptom.unknown and _OWN_HEADER.search(symptom.text) for symptom in s.symptoms)
     if name == "uvm-device-missing":
         return "nvidia_uvm" in (known(s.driver.modules) or ())
     return name == "gpu-memory-held-by-stale-process" and bool(message_ids & _OWN_MEMORY or _little_memory(s))

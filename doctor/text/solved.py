@@ -15,7 +15,7 @@ from ..snapshot import Similar
 from .ranker import Model, model
 
 FILE = "solved.bin"
-NEAR = 0.4
+NEAR = 0.42
 """Cosine from which on a case is told of."""
 STEP = 100
 """A length of 1 in whole numbers."""
