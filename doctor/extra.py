@@ -25,17 +25,17 @@ def _from_where(name: str) -> str:
     from urllib.request import url2pathname
 
     try:
-        told = json.loads(distribution("gpudoctor").read_text("direct_url.json") or "{}")
+        origin = json.loads(distribution("gpudoctor").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         raise LookupError from None
-    url = urlsplit(told["url"])
-    if "dir_info" in told:
+    url = urlsplit(origin["url"])
+    if "dir_info" in origin:
         if url.scheme != "file":
             raise ValueError
-        editable = "-e " if told["dir_info"].get("editable") else ""
+        editable = "-e " if origin["dir_info"].get("editable") else ""
         return editable + shlex.quote(f"{url2pathname(url.path)}[{name}]")
-    source = told["url"]
-    if "archive_info" not in told:
-        version_control = told["vcs_info"]
+    source = origin["url"]
+    if "archive_info" not in origin:
+        version_control = origin["vcs_info"]
         source = f"{version_control['vcs']}+{source}@{version_control['commit_id']}"
     return shlex.quote(f"gpudoctor[{name}] @ {source}")
