@@ -57,9 +57,7 @@ def _need_address(name: str, env: Mapping[str, str]) -> None:
         socket.getaddrinfo(name, None)
     except (OSError, UnicodeError):
         whose = "MASTER_ADDR" if env.get("MASTER_ADDR") else "the first of Slurm's nodes"
-        words = (
-            f"{name}, {whose}, has no address on this machine: the ranks cannot meet (set MASTER_ADDR)"
-        )
+        words = f"{name}, {whose}, has no address on this machine: the ranks cannot meet (set MASTER_ADDR)"
         raise Refusal(words) from None
 
 

@@ -29,6 +29,9 @@ _NO_PYTHON = re.compile(
     r"executable file (?:`\S+` )?not found|no such file or directory|python3?: (?:command )?not found", re.I
 )
 
+_RESET = re.compile(r"connection reset by peer|broken pipe", re.I)
+"""The engine closed the connection on the text that nobody had read, before its own words came."""
+
 
 def refusal(target: FarTarget, old: str, code: int | None, err: str, late: bool) -> Unreachable:
     """Why there was no answer. old: the version of a Python that is too old; late: the time was over."""
@@ -39,6 +42,8 @@ def refusal(target: FarTarget, old: str, code: int | None, err: str, late: bool)
             return Unreachable(f"{target}: {words.format(thing=_THINGS[target.kind], tool=target.kind)}", unknown)
     if code in (126, 127) or _NO_PYTHON.search(err):
         return Unreachable(f"{target}: python3 is needed there, and there is none", unknown=True, python=True)
+    if target.kind in ("docker", "podman") and _RESET.search(err):
+        return Unreachable(f"{target}: nothing there reads what it is sent: no python3?", unknown=True, python=True)
     last = next((row.strip()[:300] for row in reversed(err.splitlines()) if row.strip()), "")
     if late:
         return Unreachable(f"{target}: no answer in time" + (f" ({last})" if last else ""), unknown=True)

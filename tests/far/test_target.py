@@ -203,6 +203,15 @@ def test_a_container_without_python_is_read_through_its_root_folder(engine: dict
     assert found["host"]["os_id"] == "debian"
 
 
+def test_a_connection_that_the_engine_resets_is_a_container_without_python(tmp_path: Path) -> None:
+    """What a real dockerd said now and then, before its own words about python3 came."""
+    words = "read unix @->/var/run/docker.sock: read: connection reset by peer"
+    then = f'case "$1" in inspect) echo {os.getpid()} ;; *) echo "{words}" >&2; exit 1 ;; esac'
+    command(tmp_path / "bin" / "docker", then)
+    found = facts(asked("docker:bare", {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}))
+    assert (found["target"]["kind"], found["target"]["name"]) == ("docker", "bare") and found["host"]["os_id"]
+
+
 @pytest.mark.docker
 def test_why_a_container_cannot_be_asked(engine: dict[str, str]) -> None:
     assert "there is no such container" in refused(asked("docker:nobody", engine), 2)
