@@ -60,6 +60,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return
     elif not path and not isinstance(s.driver.libcuda_path, Missing):
         raise Skip("error 803 without a compat library: see driver-library-version-mismatch")
+    elif not path and known(s.container.kind) in (None, "none"):
+        need("driver.libcuda_path", s.driver.libcuda_path)  # on a host a driver may wait for its reboot
     real = next(iter(real_libcudas(s)), None)
     detail = f"The loader takes {path or 'a forward-compatibility libcuda'}"
     detail += f" ({version})" if path and version else ""
