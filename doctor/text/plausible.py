@@ -68,6 +68,8 @@ def _by_environment(s: Snapshot, name: str) -> bool:
         return True
     if name == "shm-too-small":
         return (known(s.host.shm_mib) or 0) > _LARGE_SHM
+    if name == "container-image-ships-driver-libs" and wsl and known(s.container.kind) is None:
+        return True  # no image is spoken of
     if name == "apptainer-without-nv":
         return known(s.container.kind) not in (None, "apptainer")
     return wsl and name.startswith(_HOST_MODULES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..snapshot import CudaDevice, Gpu, GpuPair, PciePath, Snapshot, known
+from ..snapshot import CudaDevice, Gpu, GpuPair, Missing, PciePath, Snapshot, known
 from .matrix import Device, Gap, Table
 
 _LEVELS = {0: "PSB", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
@@ -20,8 +20,8 @@ def of_snapshot(s: Snapshot) -> Table:
     gpus = known(s.gpus)
     if not gpus and _none_on_bus(s):
         raise Gap("no NVIDIA GPU is here (by the PCI bus), so nothing lies between GPUs; a table can be pasted: topo -")
-    if not gpus and s.target.kind == "text":
-        raise Gap("the text names no GPU; what nvidia-smi topo -m prints can be pasted: topo -")
+    if isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked":
+        raise Gap("these facts name no GPU; what nvidia-smi topo -m prints can be pasted: topo -")
     if not gpus:
         why = "NVML lists no GPU" if gpus is not None else "NVML has not told which GPUs there are"
         raise Gap(f"{why}: gpudoctor check on that machine says why; a table can be pasted: topo -")

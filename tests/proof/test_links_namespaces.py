@@ -61,9 +61,10 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
             assert by_interface == pytest.approx(rate["bus_gb_s"], rel=0.1), rate
             compared.append(rate["operation"])
     assert len(set(compared)) == 4 and len(compared) >= 8
-    assert 0.4 * all_sent < counted < all_sent, (
-        "the rest are sends between pairs, the ways and what comes before a clock"
-    )
+    # Beside the collectives each way and each message of a pair goes at least once; a busy machine repeats less.
+    counted += sum(way["counted_bytes"] for way in measured["ways"])
+    counted += sum(send["mib"] * (1 << 20) for send in measured["sends"] if send["source"] == 0)
+    assert 0.5 * all_sent < counted < all_sent, "what the ranks counted is what sysfs shows from outside"
     fastest = max(rate["bus_gb_s"] for rate in measured["collective_rates"])
     assert fastest > 0.7 * RATE_MBIT / 8e3
     for way in measured["ways"]:
