@@ -10,12 +10,18 @@ from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 from .measured_results import wrong_results
+from .watched_run import loader_at_limit
 
 Word: TypeAlias = Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
 SLOW = ("slow", "starved")
 _WORST: tuple[Word, ...] = ("gpu-wrong-results", "gpu-path-unused", "unknown", "gpu-path-used")
 BUSY_PERCENT = 1.0
 """Of a watched run: a GPU with less to do than this had nothing to do."""
+WORK_SM_PERCENT = 0.005
+"""Mean activity of the SMs (GPM) that only kernels explain. On an H100, a program that held a context for 10 s showed
+0.000, one that ran 117 steps of a small layer 0.018 (`tests/fixtures/h100`)."""
+COPY_MB_S = 100.0
+"""Over PCIe to the GPU, above which a program copies data. Idle, the same H100 received 1 MB/s."""
 SHORT_S = 2.0
 """A program that is watched for less may not have come to its GPU part."""
 STOPPED_S = 30.0
@@ -51,7 +57,7 @@ def overall(found: list[Path]) -> Path:
 def paths(s: Snapshot) -> list[Path]:
     """Every GPU that was asked for, and the watched program."""
     m = s.measured
-    found = [_watched(m.watch)] if m.watch else []
+    found = [_watched(m, m.watch)] if m.watch else []
     if cpu_was_measured(m):
         if known(m.torch_devices) == ():
             found.append(Path("gpu-path-unused", "measured on the CPU, as asked; torch offers no GPU here"))
@@ -205,7 +211,7 @@ def _shown(proof: TorchProof, name: str) -> str:
     return ", ".join(words)
 
 
-def _watched(w: Watch) -> Path:
+def _watched(m: Measured, w: Watch) -> Path:
     used, busy = known(w.uses_gpu), known(w.gpu_busy_percent)
     key = w.gpu_keys[0] if w.gpu_keys else ""
     if used is None:
@@ -226,11 +232,28 @@ def _watched(w: Watch) -> Path:
     if busy < BUSY_PERCENT and early:
         return Path("unknown", f"{w.program} opened a GPU{held}; it {early} before it gave it work", "watch", key)
     if busy < BUSY_PERCENT:
-        return Path("gpu-path-unused", f"{w.program} opened a GPU{held}, and gave it no work", "watch", key)
+        return _hardly_busy(m, w, f"{w.program} opened a GPU{held}", key)
     if shared(w):
         words = f"{w.program} opened a GPU{held}; all programs on it together kept it busy {busy:.0f} % of the time"
         return Path("gpu-path-used", words, "watch", key)
     return Path("gpu-path-used", f"{w.program} kept a GPU busy {busy:.0f} % of the time{held}", "watch", key)
+
+
+def _hardly_busy(m: Measured, w: Watch, opened: str, key: str) -> Path:
+    """A GPU that utilization shows as idle: short kernels and copies do not appear in it, so look for their traces."""
+    loads = [load for load in known(m.loads) or () if load.phase == "watch" and load.key in w.gpu_keys]
+    copied = max((known(load.pcie_rx_mb_s) or 0.0 for load in loads), default=0.0)
+    activity = [percent for load in loads if (percent := known(load.sm_activity_percent)) is not None]
+    if not known(w.others_on_gpu):  # the SMs and the link are counted for all programs on the GPU
+        if copied >= COPY_MB_S:
+            return Path("gpu-path-used", f"{opened}; {copied:.0f} MB/s were copied to it", "watch", key)
+        if activity and max(activity) >= WORK_SM_PERCENT:
+            ran = f"its kernels used {max(activity):.2g} % of the SMs' time"
+            return Path("gpu-path-used", f"{opened}; {ran}", "watch", key)
+    if not activity and loader_at_limit(w):
+        # The workers explain an idle GPU, and without the SMs' activity nothing shows that no kernel ran.
+        return Path("unknown", f"{opened}; whether it ran the few short kernels that leave no trace", "watch", key)
+    return Path("gpu-path-unused", f"{opened}, and gave it no work", "watch", key)
 
 
 def shared(w: Watch) -> bool:

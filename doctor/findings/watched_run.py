@@ -18,13 +18,19 @@ _WORKERS_FULL = 0.8
 _DISK_PERCENT = 20.0
 _KEPT_PERCENT = 10.0
 """Share of the time without the core that it wanted, from which on that is a cause."""
-_SLEEPS_CORES = 0.1
+_SLEEPS_CORES, _NOTHING = 0.1, 1.0
+"""Cores, and percent of a GPU's time, below which a program does nothing."""
 _WORK_POWER, _IDLE_POWER = 0.25, 0.1
 """Share of the way from idle to the limit: from the first on a kernel works, below the second it does nothing."""
 _WORK_MEMORY, _WORK_TENSOR, _WORK_SM = 25.0, 5.0, 25.0
 """Percent from which on the memory, the tensor cores, the SMs are at work."""
 _FULL_LINK, _USED_LINK, _IN_TURN = 70.0, 30.0, 85.0
 """Percent of a PCIe link's rate: nearly full; used; with the kernels' time, all of the time."""
+_PINNED_LINK = 88.0
+"""Percent of a PCIe link's rate that copies from pinned memory reach: 55.1 of 63.0 GB/s on an H100 (generation 5, 16
+lanes), the same on generations 3 and 4 (pcie.json)."""
+_COPYING_LINK, _SLOW_LINK = 0.1 * _PINNED_LINK, 2 / 3 * _PINNED_LINK
+"""From the first on, a busy main thread is busy with copies; below the second, pinned memory or larger copies help."""
 _EXCHANGE_MB_S = 50_000.0
 """Over NVLink: from here on the kernels that do little else exchange data between GPUs."""
 _LANE_MB_S = {1: 250.0, 2: 500.0, 3: 985.0, 4: 1969.0, 5: 3938.0, 6: 7563.0}
@@ -33,7 +39,7 @@ _LANE_MB_S = {1: 250.0, 2: 500.0, 3: 985.0, 4: 1969.0, 5: 3938.0, 6: 7563.0}
 
 class Watched(Record):
     """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
-    pauses: neither had much to do; alone: it used no GPU."""
+    pauses: neither had much to do; alone: it used no GPU; slow_copies: pinned memory carries far more."""
 
     bound: Pace
     reason: str
@@ -41,6 +47,7 @@ class Watched(Record):
     turns: bool = False
     pauses: bool = False
     alone: bool = False
+    slow_copies: bool = False
 
 
 def watched(m: Measured, w: Watch) -> Watched:
@@ -55,7 +62,7 @@ def watched(m: Measured, w: Watch) -> Watched:
     others = known(w.others_on_gpu)
     if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
         return Watched("unclear", f"{share}, and others were on it too")
-    copies = _copies(loads, share, busy)
+    copies = _copies(w, loads, share, busy)
     full = [load for load in loads if (known(load.utilization_percent) or 0.0) >= BUSY_PERCENT]
     if busy < BUSY_PERCENT and full and len(full) < len(loads):
         return _resident(
@@ -68,7 +75,7 @@ def watched(m: Measured, w: Watch) -> Watched:
     if busy >= IDLE_PERCENT and loads and all(working(load) is False for load in loads):
         return _resident(loads, share, copies)
     if busy < IDLE_PERCENT:
-        return _host(w, share)
+        return _host(w, share, sleeps=busy < _NOTHING)
     if known(w.main_cores) is None and known(w.cpu_cores) is None:
         return Watched("unclear", f"{share}; how busy its processor cores were is not known")
     return Watched("unclear", f"{share}: neither it nor the host is the limit alone", turns=True)
@@ -147,8 +154,11 @@ def link_percent(load: Load) -> float | None:
     return min(100.0, 100 * max(rates) / (lane * width)) if rates and lane and width else None
 
 
-def _copies(loads: list[Load], share: str, busy: float) -> Watched | None:
-    """A link that is nearly full, or in use whenever no kernel is."""
+def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | None:
+    """A link that is nearly full, in use whenever no kernel is, or kept in use by a main thread that does nothing else.
+
+    Drivers differ in whether utilization counts copies: 580 does on an H100 (99 % for copies alone), others do not.
+    """
     fullest = max(loads, key=lambda load: link_percent(load) or 0.0, default=None)
     percent = link_percent(fullest) if fullest is not None else None
     if fullest is None or percent is None:
@@ -157,12 +167,23 @@ def _copies(loads: list[Load], share: str, busy: float) -> Watched | None:
     if percent >= _FULL_LINK:
         return Watched("copies", f"{share}, and {link} was {percent:.0f} % full")
     if busy < BUSY_PERCENT and percent >= _USED_LINK and percent + busy >= _IN_TURN:
-        return Watched("copies", f"{share}, and {link} carried {percent:.0f} % of what it can: they take turns")
+        words = f"{share}, and {link} carried {percent:.0f} % of what it can: they take turns"
+        return Watched("copies", words, slow_copies=percent < _SLOW_LINK)
+    main = known(w.main_cores) or 0.0
+    if busy < IDLE_PERCENT and percent >= _COPYING_LINK and main >= ONE_CORE and not loader_at_limit(w):
+        words = f"{share}, and {link} carried {percent:.0f} % of what it can, from a thread that did nothing else"
+        return Watched("copies", words, slow_copies=percent < _SLOW_LINK)
     return None
 
 
-def _host(w: Watch, waits: str, alone: bool = False) -> Watched:
-    """What the host waits for, or does. alone: no GPU is in use."""
+def loader_at_limit(w: Watch) -> bool:
+    """Whether the loader's workers use nearly all the cores that they could."""
+    workers, used, cores = known(w.workers) or 0, known(w.workers_cores), known(w.cores)
+    return bool(workers) and used is not None and used >= _WORKERS_FULL * min(workers, cores or workers)
+
+
+def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Watched:
+    """What the host waits for, or does. alone: no GPU is in use; sleeps: the GPU had nothing to do."""
     main = known(w.main_cores)
     if main is None and not known(w.workers):
         main = known(w.busiest_thread)
@@ -179,15 +200,14 @@ def _host(w: Watch, waits: str, alone: bool = False) -> Watched:
     stuck = known(w.workers_blocked_percent) or 0.0
     if workers and stuck >= _DISK_PERCENT:
         return Watched("dataloader", f"{waits}; its loader workers waited for a disk in {stuck:.0f} % of it", True)
-    full = min(workers, cores) if cores else workers
-    if workers and worker_cores is not None and worker_cores >= _WORKERS_FULL * full:
+    if loader_at_limit(w):
         return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
     if total is not None and cores and total >= _WORKERS_FULL * cores:
         return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
     if main is None and total is None:
         words = "how busy its processor cores were is not known"
         return Watched("unknown" if alone else "unclear", f"{waits}; {words}")
-    if alone and (total if total is not None else main or 0.0) < _SLEEPS_CORES and kept < _KEPT_PERCENT:
+    if (alone or sleeps) and (total if total is not None else main or 0.0) < _SLEEPS_CORES and kept < _KEPT_PERCENT:
         return Watched("sleep", f"{waits}, and hardly a core: it waited for something else", pauses=True)
     neither = "neither its main process nor its loader workers were at their limit"
     return Watched("unclear", f"{waits}; {neither}", pauses=True)

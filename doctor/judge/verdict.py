@@ -99,6 +99,11 @@ def _of_run(run: Watched) -> Iterator[str]:
             "wider link would help; a faster core or a GPU with more SMs would not. A main thread at one full core "
             "only waits for them: CUDA spins there by default."
         )
+        if run.slow_copies:
+            yield (
+                "These copies use less than two thirds of what this link carries from pinned memory: use "
+                "pin_memory=True (or Tensor.pin_memory()) with non_blocking=True, and fewer, larger copies."
+            )
     elif run.bound == "cpu" and run.alone:
         yield "The program computes on the processor: a GPU helps only once it uses one."
     elif run.bound == "cpu":

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..snapshot.fact import Missing
+from ..snapshot.fact import NOT_ASKED, Missing
 from ..snapshot.measured import Load
 from .samples import Sample
 
@@ -27,6 +27,8 @@ _MEANS = (
     "utilization", "memory_utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx", "pcie_tx",
     "nvlink_rx", "nvlink_tx", "sm_activity", "tensor_activity", "memory_activity",
 )  # fmt: skip
+_ACTIVITY = _MEANS[_MEANS.index("pcie_rx") :]
+"""What only a sampler that was started with --watch asks for."""
 SETTLE_S = 0.25
 """NVML's utilisation is a mean over up to a second: the first samples of a phase still tell of what was before."""
 _ABSENT = Missing("absent", "NVML does not tell")
@@ -78,7 +80,7 @@ def loads_of(samples: Sequence[Sample], phases: Sequence[Phase], pids: Iterable[
         key = phase.key or (next(iter(keys)) if len(keys) == 1 else "")
         inside = [s for s in samples if s.key == key and phase.start <= s.time <= phase.end]
         settled = [s for s in inside if s.time >= phase.start + SETTLE_S]
-        total = sums.setdefault((key, phase.name), LoadSum(key, ours))
+        total = sums.setdefault((key, phase.name), LoadSum(key, ours, activity=False))
         total.seconds += phase.end - phase.start
         for sample in settled or inside:
             total.add(sample)
@@ -114,8 +116,10 @@ def mib(count: int) -> float:
 class LoadSum:
     """Sums over the samples of one GPU: they come one by one, and none is kept."""
 
-    def __init__(self, key: str, pids: Any = ()) -> None:
+    def __init__(self, key: str, pids: Any = (), activity: bool = True) -> None:
         self.key = key
+        self._no_activity = _ABSENT if activity else NOT_ASKED
+        """Why the SMs, the links and the memory show no activity. `prove` does not ask: it knows what it runs."""
         self.pids = pids
         """Our processes: a container of numbers, read at each sample. Empty: not known."""
         self.seconds = 0.0
@@ -155,7 +159,7 @@ class LoadSum:
     def mean(self, name: str, scale: float = 1.0) -> float | Missing:
         """Mean over the samples that had it, divided by `scale`."""
         total, count = self._sums.get(name, (0, 0))
-        return round(total / count / scale, 3) if count else _ABSENT
+        return round(total / count / scale, 3) if count else self._no_activity if name in _ACTIVITY else _ABSENT
 
     def most(self, name: str) -> int | Missing:
         """The highest."""
@@ -182,7 +186,7 @@ class LoadSum:
             memory_activity_percent=self.mean("memory_activity"),
             pcie_rx_mb_s=self.mean("pcie_rx", 1000),
             pcie_tx_mb_s=self.mean("pcie_tx", 1000),
-            nvlink_mb_s=_ABSENT if not nvlink else round(sum(nvlink), 3),
+            nvlink_mb_s=self._no_activity if not nvlink else round(sum(nvlink), 3),
             power_w=self.mean("power_draw", 1000),
             power_idle_w=_ABSENT if self.power_idle is None else self.power_idle / 1000,
             power_limit_w=self.mean("power_limit", 1000),

@@ -1,0 +1,91 @@
+"""What a real H100 gave (80GB HBM3, driver 580.159.04, torch 2.11.0+cu130, 2026-11-26), judged again.
+
+`tests/fixtures/h100`: `recording` is what `gpudoctor record --prove` wrote there, `full.json` the measurements of
+`prove --full`, `watched.json` those of `watch` beside five programs whose limit is known.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from doctor.probes.collect import snapshot_of
+from doctor.snapshot import Measured, Missing, Snapshot, known
+from doctor.targets.recording import read_recording
+
+from ..judging import report
+from ..rows import for_each
+
+HERE = Path(__file__).parents[1] / "fixtures" / "h100"
+WATCHED = json.loads((HERE / "watched.json").read_text())
+# SMs' activity of a context alone was 0.000 %; its power rose from 77 W to 128 W with the clocks, without any work.
+
+
+def machine() -> Snapshot:
+    """The H100 as it was recorded, with the quick measurements."""
+    return snapshot_of(read_recording(str(HERE / "recording")))
+
+
+def watched(program: str, changes: dict[str, Any] | None = None) -> Any:
+    """The report of this program's run there; `changes` to the facts of the GPU's load."""
+    measured = msgspec.convert(WATCHED[program], Measured, strict=False)
+    if changes:
+        loads = known(measured.loads) or ()
+        measured = replace(measured, loads=tuple(replace(load, **changes) for load in loads))
+    return report(machine().replace({"measured": measured}))
+
+
+def test_a_sound_h100_has_no_findings() -> None:
+    done = report(machine())
+    assert (done.verdict, [f.id for f in done.findings]) == ("pass", [])
+    assert {f.id for f in done.remarks} == {"onnxruntime-cpu-fallback", "power-capped"}
+    assert [c.id for c in done.checks if c.status == "unknown"] == []
+
+
+def test_the_full_measurements_pass_too() -> None:
+    full = msgspec.convert(json.loads((HERE / "full.json").read_text()), Measured, strict=False)
+    done = report(machine().replace({"measured": full}))
+    assert (done.verdict, [f.id for f in done.findings]) == ("pass", [])
+    assert done.measured is not None and done.measured.cuda_compatibility == "cleared"
+    assert {c.right for c in known(full.products) or ()} == {True}
+
+
+@for_each(
+    ("program", "bound", "findings"),
+    [
+        ("gemm", "gpu", []),
+        ("launch", "cpu", ["cpu-bound"]),
+        ("loader", "dataloader", ["dataloader-bound"]),
+        ("copy", "copies", []),
+        ("sleep", "sleep", ["gpu-path-unused"]),
+    ],
+)
+def test_programs_whose_limit_is_known(program: str, bound: str, findings: list[str]) -> None:
+    done = watched(program)
+    assert (done.measured.watch_bound, [f.id for f in done.findings]) == (bound, findings), done.measured.watch_reason
+
+
+NOT_TOLD = Missing("absent", "NVML does not tell")
+
+
+@for_each(
+    ("program", "changes", "finding"),
+    [
+        # before Hopper there is no GPM: short kernels leave no trace, and busy workers explain an idle GPU
+        ("loader", {"sm_activity_percent": NOT_TOLD}, "unknown"),
+        ("sleep", {"sm_activity_percent": NOT_TOLD}, "gpu-path-unused"),
+        ("loader", {"sm_activity_percent": 0.0}, "gpu-path-unused"),
+        # a driver that does not count copies as use
+        ("sleep", {"pcie_rx_mb_s": 140.0, "sm_activity_percent": 0.0}, "used"),
+        ("sleep", {"pcie_rx_mb_s": 60.0, "sm_activity_percent": 0.0}, "gpu-path-unused"),
+        ("sleep", {"sm_activity_percent": 0.3}, "used"),
+    ],
+)
+def test_what_shows_that_a_gpu_was_used(program: str, changes: dict[str, Any], finding: str) -> None:
+    done = watched(program, changes)
+    status = next(c.status for c in done.checks if c.id == "gpu-path-unused")
+    assert status == {"used": "pass", "unknown": "unknown", "gpu-path-unused": "warn"}[finding]
