@@ -41,6 +41,8 @@ def too_few(plan: Plan, links: Links, proven: int, why_none: Callable[[], tuple[
         return why_none()
     if links.processes and links.processes > proven:
         return "absent", f"{links.processes} processes are more than the {proven} GPUs that computed right here"
+    if not links.nodes and (links.processes or proven) == 1:
+        return "absent", "one GPU: links are measured between two or more (--nodes HOST,HOST; --device cpu)"
     return None
 
 
