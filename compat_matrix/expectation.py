@@ -35,7 +35,15 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measured_rows(m: Store) -> dict[str, list[Performance]]:
-    """Rows of the table of measurements, by the GPU's name."""
+    """What was measured on sound boards, by the GPU's name."""
+    every = rows_of(m)
+    return m.memo(
+        "measured by gpu", lambda: {name: [r for r in rows if r.kind == "measured"] for name, rows in every.items()}
+    )
+
+
+def rows_of(m: Store) -> dict[str, list[Performance]]:
+    """Measurements and thresholds, by the GPU's name."""
 
     def make() -> dict[str, list[Performance]]:
         index: dict[str, list[Performance]] = {}

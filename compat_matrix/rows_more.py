@@ -1,5 +1,7 @@
 """Rows that the check path does not open: images, extensions, MIG, links, measured performance, ROCm builds."""
 
+from typing import Literal
+
 import msgspec
 
 from .rows_driver import Row
@@ -83,11 +85,16 @@ class MigProfile(Row, frozen=True, kw_only=True, gc=False):
 
 
 class Performance(Row, frozen=True, kw_only=True, gc=False):
-    """A measured value or published threshold; unit as named."""
+    """A measured value or published threshold; unit as named.
+
+    kind: measured (on sound boards, with the tool and conditions named); acceptance (a threshold or target that NVIDIA
+    or an operator checks against, which says little of what is usual).
+    """
 
     gpu: str
     gpu_name: str = ""
     metric: str
+    kind: Literal["measured", "acceptance"]
     pattern: str = ""
     min: float | None = None
     median: float | None = None

@@ -69,10 +69,13 @@ class Ranged(Record):
         return self.gpu.key if self.gpu else self.rate.device
 
     def figures(self) -> str:
-        """`bf16 742 TFLOP/s (normal: 632 to 790)`."""
+        """`bf16 742 TFLOP/s (normal: 632 to 790)`; where nobody measured this model, its share of the peak."""
         words = f"{_WORDS.get(self.rate.what, self.rate.what)} {number(self.rate.value)} {self.rate.unit}"
         if self.band.basis == "unknown":
             return words
+        if self.band.basis == "peak" and self.band.peak:
+            share, least = (100 * part / self.band.peak for part in (self.rate.value, self.band.low))
+            return f"{words} ({share:.0f} % of peak; boards of its kind reach {least:.0f} % and more)"
         return f"{words} (normal: {number(self.band.low)} to {number(max(self.band.high, self.band.typical))})"
 
     def facts(self) -> dict[str, Any]:

@@ -101,9 +101,11 @@ def _node(copy: Rate) -> str:
 
 
 def range_words(found: Rate, expected: Band | None) -> str:
-    """`75 % of peak, normal 61 to 81`."""
+    """`75 % of peak, normal 61 to 81`; no range is called normal that nobody measured on this model."""
     if expected is None:
         return ""
+    if expected.basis == "peak":
+        return f"{percent(100 * found.value / expected.peak)} of peak" if expected.peak else ""
     if expected.peak:
         low, high = (f"{100 * edge / expected.peak:.0f}" for edge in (expected.low, expected.high))
         return f"{percent(100 * found.value / expected.peak)} of peak, normal {low} to {high}"
