@@ -22,11 +22,15 @@ PACE = {
 
 
 class Band(NamedTuple):
-    """What a rate should be; `peak` is the dense peak or the nameplate, None where it is not listed."""
+    """What a rate should be; `peak` is the dense peak or the nameplate, None where it is not listed.
+
+    measured: boards of this model reached that range; else it is a share of the peak that other boards reach.
+    """
 
     low: float
     high: float
     peak: float | None = None
+    measured: bool = True
 
     @property
     def top(self) -> float:
@@ -39,7 +43,8 @@ def band(report: Report, rate: Rate) -> Band | None:
     for e in report.measured.expected if report.measured else ():
         if (e.device, e.kind, e.what) == (rate.device, rate.kind, rate.what) and e.unit == rate.unit and e.high > 0:
             high = max(e.high, e.typical)
-            return Band(e.low, min(high, e.peak) if e.basis == "peak" and e.peak else high, e.peak or None)
+            measured = e.basis == "measured"
+            return Band(e.low, high if measured or not e.peak else min(high, e.peak), e.peak or None, measured)
     return None
 
 

@@ -104,7 +104,7 @@ def range_words(found: Rate, expected: Band | None) -> str:
     """`75 % of peak, normal 61 to 81`; no range is called normal that nobody measured on this model."""
     if expected is None:
         return ""
-    if expected.basis == "peak":
+    if not expected.measured:
         return f"{percent(100 * found.value / expected.peak)} of peak" if expected.peak else ""
     if expected.peak:
         low, high = (f"{100 * edge / expected.peak:.0f}" for edge in (expected.low, expected.high))

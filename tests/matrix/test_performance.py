@@ -65,7 +65,7 @@ def test_the_share_of_a_peak_fits_every_measured_board(m: Matrix, dtype: str) ->
 
 def test_geforce_is_a_pool_of_its_own(m: Matrix) -> None:
     """GeForce holds its listed TF32 and more; boards for data centres and workstations reach half to all of it."""
-    geforce, other = (of(m, name, what="tf32") for name in ("NVIDIA GeForce RTX 5070", "NVIDIA H200"))
+    geforce, other = (of(m, name, what="tf32") for name in ("NVIDIA GeForce RTX 5070", "NVIDIA H800"))
     unmeasured = of(m, "NVIDIA GeForce RTX 4070", what="tf32")
     assert unmeasured.basis == other.basis == "peak" and geforce.basis == "measured"
     assert unmeasured.typical > unmeasured.peak and unmeasured.low > 0.7 * unmeasured.peak
@@ -117,9 +117,10 @@ def test_types_without_tensor_cores_have_no_expectation(m: Matrix) -> None:
 
 
 def test_bandwidth_rows_that_cannot_be_true_are_not_believed(m: Matrix) -> None:
-    """GB200 43 % and H20 50 % of the nameplate by a list with mixed units; the H200's copy at 66 %."""
-    for name in ("NVIDIA GB200", "NVIDIA H20", "NVIDIA H200"):
+    """GB200 43 % and H20 50 % of the nameplate by a list with mixed units; one tool's copy on an H200 at 66 %."""
+    for name in ("NVIDIA GB200", "NVIDIA H20"):
         assert of(m, name, "memory").basis == "peak"
+    assert of(m, "NVIDIA H200", "memory").low > 0.75 * 4800
     assert of(m, "NVIDIA A40", "memory").typical == 652.0
 
 
@@ -215,7 +216,7 @@ def test_expectations_follow_the_data(changed: Callable[[str, Edit], Matrix]) ->
             if row.get("gpu_name") == "NVIDIA H200" and row["metric"] == "matmul_tflops":
                 row.update(min=500, median=500, max=500)
 
-    assert of(changed("performance", slower), "NVIDIA H200").low == pytest.approx(400)
+    assert of(changed("performance", slower), "NVIDIA H200").low == pytest.approx(450)  # four samples that agree
     without = changed(
         "performance", lambda rows: [rows.remove(r) for r in [*rows] if r.get("gpu_name") == "NVIDIA H200"]
     )
