@@ -6,6 +6,7 @@ In CI a skip of a part that is here is a failure.
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -49,6 +50,7 @@ def _hear_signals() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--everything", action="store_true", help="the slow tests and those of parts too")
+    parser.addoption("--draw", metavar="N:SEED", help="one in N of them, chosen by chance; the same SEED, the same tests")
 
 
 def pytest_configure() -> None:
@@ -59,12 +61,16 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without -m, --everything or a test's own name, only the quick ones."""
-    if config.option.markexpr or config.option.everything or any("::" in argument for argument in config.args):
-        return
-    later = {item for item in items if any(item.get_closest_marker(marker) for marker in AFTER)}
-    config.hook.pytest_deselected(items=list(later))
-    items[:] = [item for item in items if item not in later]
+    """Without -m, --everything or a test's own name, only the quick ones; of those `--draw` chooses."""
+    left_out: set[pytest.Item] = set()
+    if not (config.option.markexpr or config.option.everything or any("::" in argument for argument in config.args)):
+        left_out = {item for item in items if any(item.get_closest_marker(marker) for marker in AFTER)}
+    if config.option.draw:
+        one_in, _, seed = config.option.draw.partition(":")
+        chance = random.Random(seed)
+        left_out |= {item for item in items if chance.randrange(int(one_in))}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -24,8 +24,8 @@ import warnings
 from .collective_children import MAX_RANKS, pairs_child, pairs_of, rank_child
 from .collective_lines import AGENT, TEXT_LIMIT, Out
 from .collective_processes import Child, leave_with_parent, slowest
-from .json_lines import real_output
 from .movement import FAULTS, moves
+from .noise import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

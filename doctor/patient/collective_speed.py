@@ -25,7 +25,8 @@ from .collective_sends import pairs_of_ranks, rank_waits, send_pair
 from .collective_teach import teach
 from .collective_transport import begin_log, end_log
 from .figures import figure, median, spread_percent
-from .json_lines import Lines, real_output
+from .json_lines import Lines
+from .noise import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import ctypes
 import os
 import sys
 
-from .library_agent import Lines, mapped_path, real_output
+from .library_agent import Lines, mapped_path
+from .noise import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the typing module is not worth its start-up time here

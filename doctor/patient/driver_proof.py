@@ -22,7 +22,7 @@ from .agent_boot import again
 from .driver_calls import Calls, Failed, address, dashed, since
 from .driver_kernel import BLOCKS, PTX, ROUNDS, THREADS, mixed
 from .driver_memory import Memory
-from .json_lines import real_output
+from .noise import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

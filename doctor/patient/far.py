@@ -18,6 +18,7 @@ import time
 
 from .cuda_driver import main as ask_libcuda
 from .gather import gather, gather_devices
+from .noise import real_output
 from .nvml import main as ask_nvml
 
 TYPE_CHECKING = False
@@ -170,8 +171,7 @@ class Far:
 def main(arguments: "Any" = ()) -> None:
     """Run as an agent."""
     settings = json.loads(sys.modules["gpudoctor_agents"].sent)
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
+    descriptor = real_output()
     if hasattr(signal, "alarm"):
         signal.alarm(int(4 * float(settings["limit_s"])) + 15)
     Far(descriptor, settings).run()

@@ -15,7 +15,8 @@ import json
 import sys
 
 from .fit_model import Transformer, fused_attention
-from .json_lines import Lines, real_output
+from .json_lines import Lines
+from .noise import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -26,10 +26,3 @@ class Lines:
     def emit(self, **line: Any) -> None:
         """Write one line at once."""
         write_line(self.descriptor, line)
-
-
-def real_output() -> int:
-    """The real stdout's descriptor; stdout itself then goes to stderr, so that a library's noise spoils nothing."""
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
-    return descriptor

@@ -30,13 +30,6 @@ def dumps(value: Any) -> str:
     return _quote(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
-def real_output() -> int:
-    """The real stdout's descriptor; stdout itself then goes to stderr, so that a library's noise spoils nothing."""
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
-    return descriptor
-
-
 class Lines:
     """Writes lines of JSON."""
 

@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 
-from .json_lines import real_output
+from .noise import real_output
 from .sampler_activity import Activity
 from .sampler_readings import PROOF_TURNS, WATCH_TURNS, Gpu, Readings
 

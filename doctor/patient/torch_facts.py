@@ -3,17 +3,19 @@
 Run under the patient's Python: `python torch_facts.py [--no-kernel]`. Lines: {"begin": STEP} before each
 step, then {"field": NAME, "value": V} or {"field": NAME, "error": TYPE, "text": T}, with "device": N for a device's.
 Errors of CUDA calls have "code" where a number could be had. {"cap": WHAT, "looked": N, "listed": M} says that only the
-first N are asked. This file's own folder is taken off the path.
+first N are asked.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 import time
 import warnings
+
+from .json_lines import write_line
+from .noise import real_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,9 +59,7 @@ class Agent:
 
     def emit(self, **line: Any) -> None:
         """Write one line at once."""
-        data = (json.dumps(line, default=str) + "\n").encode("ascii", "replace")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
+        write_line(self.descriptor, line)
 
     def fail(self, field: str, error: BaseException, **where: Any) -> None:
         """Write the line of a step that raised."""
@@ -235,10 +235,7 @@ def mapped_libraries() -> List[str]:
 
 def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
-    descriptor = os.dup(1)
-    os.dup2(2, 1)
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    descriptor = real_output()
     Agent(descriptor).run("--no-kernel" not in arguments)
     os._exit(0)
 

@@ -18,7 +18,7 @@ import sys
 import time
 import warnings
 
-from .json_lines import real_output
+from .noise import real_output
 from .torch_device_proof import Proof
 from .torch_inputs import Inputs, no_tf32
 from .torch_lines import AGENT, Lines

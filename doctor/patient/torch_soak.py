@@ -23,7 +23,7 @@ import time
 import warnings
 
 from .figures import figure, median
-from .json_lines import real_output
+from .noise import real_output
 from .speed_checks import LOOKED_AT, Freivalds
 from .speed_lines import NoRoom, text_of
 from .speed_plan import ELEMENT_BYTES, MIB, PLANS, edge_for, largest_edge, mixed_type

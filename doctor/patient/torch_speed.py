@@ -25,7 +25,7 @@ import sys
 import time
 import warnings
 
-from .json_lines import real_output
+from .noise import real_output
 from .speed_devices import Cpu, Cuda
 from .speed_lines import Lines, NoRoom, is_out_of_memory, is_refusal, text_of
 from .speed_measures import Measures

@@ -30,7 +30,7 @@ import sys
 import time
 import warnings
 
-from .json_lines import real_output
+from .noise import real_output, unbuffered
 from .training_copies import Copying, copy_of
 from .training_cpu import available_cores, cpu_score
 from .training_loader import loader, worker_counts
@@ -174,6 +174,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run as an agent; ends the process at once, so that no exit handler can hang or crash it."""
     warnings.simplefilter("ignore")
     if arguments and arguments[0] == "--child":  # this program starts itself so; its stdout is not the real one
+        unbuffered()
         serve_fresh(*arguments[1:5])
     parser = argparse.ArgumentParser(prog=AGENT, description="What a training here is made of, in time.")
     parser.add_argument("--device", required=True, help="cuda:N or cpu")

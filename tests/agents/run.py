@@ -9,7 +9,7 @@ from pathlib import Path
 import pynvml
 
 import doctor.patient
-from doctor.targets.process import AgentResult, OnLine, agent_argv, start_agent, wait_agents
+from doctor.targets.process import AgentResult, OnLine, agent_argv, script_argv, start_agent, wait_agents
 
 PATIENT = Path(doctor.patient.__file__).parent
 DEADLINE_S = 20.0
@@ -40,5 +40,5 @@ def run_cuda(env: dict[str, str], deadline_s: float = DEADLINE_S) -> AgentResult
 def run_torch(
     env: dict[str, str], *arguments: str, deadline_s: float = DEADLINE_S, cwd: Path | None = None
 ) -> AgentResult:
-    argv = [sys.executable, str(PATIENT / "torch_facts.py"), *arguments]
+    argv = script_argv(sys.executable, str(PATIENT / "torch_facts.py"), *arguments)
     return run_agent(argv, deadline_s, env, cwd=None if cwd is None else str(cwd))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -28,7 +29,7 @@ LONG = ("schema",), ("matrix", "show"), ("list-checks",), ("explain", "no-nvidia
 def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """A line of bash, with `gpudoctor` in it."""
     return subprocess.run(
-        ["bash", "-c", words.replace("gpudoctor", str(COMMAND))],
+        ["bash", "-c", words.replace("gpudoctor", shlex.quote(str(COMMAND)))],
         env={**os.environ, **env},
         capture_output=True,
         text=True,
@@ -53,7 +54,7 @@ def test_a_full_disk_is_told() -> None:
 def test_a_limit_of_file_sizes_is_told(tmp_path: Path) -> None:
     for words in LONG:
         done = shell(
-            f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f 0; cd {tmp_path}; gpudoctor {' '.join(words)} > limited"
+            f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f 0; cd {shlex.quote(str(tmp_path))}; gpudoctor {' '.join(words)} > limited"
         )
         told = "cannot write the report: " in done.stderr and "arge" in done.stderr
         assert done.returncode == 2 and told and done.stderr.count("\n") == 1, done
@@ -138,7 +139,7 @@ def test_a_stream_is_not_opened_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         log.write_text("old\n")
-        shell(f"gpudoctor explain 804 -o {name} >> {log}")
+        shell(f"gpudoctor explain 804 -o {name} >> {shlex.quote(str(log))}")
         assert log.read_text().startswith("old\n") and len(log.read_text()) > 100, name
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nothing-yet")
@@ -162,7 +163,8 @@ def test_a_file_that_is_a_mount_point(tmp_path: Path) -> None:
     report, source = tmp_path / "report.json", tmp_path / "source"
     report.write_text("old")
     source.write_text("old")
-    script = f"mount --bind {source} {report} && {COMMAND} {' '.join(CHECK)} -o {report}; echo $?"
+    mount = shlex.join(["mount", "--bind", str(source), str(report)])
+    script = f"{mount} && {shlex.join([str(COMMAND), *CHECK, '-o', str(report)])}; echo $?"
     done = subprocess.run(
         ["unshare", "-m", "bash", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
@@ -186,7 +188,7 @@ def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
         assert "plain file" in one_line(gpudoctor(*words)) or "manifest.json" in one_line(gpudoctor(*words)), words
     assert gpudoctor(*CHECK, "-o", tmp_path / "report.json").returncode == 0
     for words in ("--from <(cat {})", "--from /dev/stdin < {}", "--from - < {}"):
-        done = shell(f"gpudoctor check {words.format(tmp_path / 'report.json')}")
+        done = shell(f"gpudoctor check {words.format(shlex.quote(str(tmp_path / 'report.json')))}")
         assert done.returncode == 0 and done.stdout, words
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 from ..rows import for_each
 
+ROOT = Path(__file__).parents[2]
 HIDE = """
 import sys
 class Hidden:
@@ -42,36 +44,44 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
 @for_each(
     ("direct_url", "line"),
     [
-        (None, "pip install 'gpudoctor[image]'"),
+        (None, "'gpudoctor[image]'"),
         (
             '{"dir_info": {}, "url": "file:///srv/a%20b/gpudoctor"}',
-            f"{sys.executable} -m pip install '/srv/a b/gpudoctor[image]'",
+            "{} '/srv/a b/gpudoctor[image]'",
         ),
         (
             '{"dir_info": {"editable": true}, "url": "file:///src/gpudoctor"}',
-            f"{sys.executable} -m pip install -e '/src/gpudoctor[image]'",
+            "{} -e '/src/gpudoctor[image]'",
         ),
         (
             '{"archive_info": {}, "url": "file:///tmp/gpudoctor-0.1.0-py3-none-any.whl"}',
-            f"{sys.executable} -m pip install 'gpudoctor[image] @ file:///tmp/gpudoctor-0.1.0-py3-none-any.whl'",
+            "{} 'gpudoctor[image] @ file:///tmp/gpudoctor-0.1.0-py3-none-any.whl'",
         ),
         (
             '{"vcs_info": {"vcs": "git", "commit_id": "abc"}, "url": "https://example.org/gpudoctor.git"}',
-            f"{sys.executable} -m pip install 'gpudoctor[image] @ git+https://example.org/gpudoctor.git@abc'",
+            "{} 'gpudoctor[image] @ git+https://example.org/gpudoctor.git@abc'",
         ),
-        ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "pip install 'gpudoctor[image]'"),
-        ("[", "pip install 'gpudoctor[image]'"),
-        ('{"dir_info": 3, "url": "file:///x"}', "pip install 'gpudoctor[image]'"),
-        ("[]", "pip install 'gpudoctor[image]'"),
+        ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "'gpudoctor[image]'"),
+        ("[", "'gpudoctor[image]'"),
+        ('{"dir_info": 3, "url": "file:///x"}', "'gpudoctor[image]'"),
+        ("[]", "'gpudoctor[image]'"),
     ],
 )
 def test_the_line_names_the_checkout_that_was_installed(tmp_path: Path, direct_url: str | None, line: str) -> None:
-    """Real metadata of a distribution; a name that is not yet in an index would install nothing, or another's package."""
+    """Real metadata of a distribution; a name that is not yet in an index would install nothing, or another's package.
+
+    With pip and, as in an environment that uv made, without.
+    """
     info = tmp_path / "gpudoctor-9.9.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gpudoctor\nVersion: 9.9\n")
     if direct_url is not None:
         (info / "direct_url.json").write_text(direct_url)
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from doctor.extra import extra_line; print(extra_line('image'))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{line}\n"
+    path = [str(tmp_path), str(ROOT)]
+    code = f"import sys; sys.path[:0] = {path!r}; from doctor.extra import extra_line; print(extra_line('image'))"
+    python = shlex.quote(sys.executable)
+    for pip in (f"uv pip install --python {python}", f"{python} -m pip install"):
+        done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+        plain = "pip install" if "-m" in pip else pip
+        assert done.stdout == (line.format(pip) if "{}" in line else f"{plain} {line}") + "\n"
+        (tmp_path / "pip").mkdir(exist_ok=True)

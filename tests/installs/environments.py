@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +101,11 @@ class Patient:
         return self.prefix / "bin" / "python"
 
     @property
+    def typed(self) -> str:
+        """Its interpreter as a word of a shell's line."""
+        return shlex.quote(str(self.python))
+
+    @property
     def installed(self) -> dict[str, str]:
         """Name to version, as the environment's own importlib.metadata has it; of two copies the one that is imported."""
         done = subprocess.run([self.python, "-c", _LIST], capture_output=True, text=True, env=self.room.env, check=True)
@@ -145,18 +151,30 @@ def _system(prefix: Path) -> None:
     shutil.copy(BASE, prefix / "bin" / _LIB)
     for name in ("python", "python3"):
         (prefix / "bin" / name).symlink_to(_LIB)
-    for part in (Path(sys.base_prefix) / "lib" / _LIB).iterdir():
-        if part.name not in ("site-packages", "EXTERNALLY-MANAGED"):
+    library = Path(sys.base_prefix) / "lib" / _LIB
+    kept = {"site-packages", "EXTERNALLY-MANAGED"}
+    text = (library / "sysconfig.py").read_text("utf-8")
+    if _DEBIANS in text:
+        kept |= {"sysconfig.py", "sitecustomize.py", "__pycache__"}
+        (own / "sysconfig.py").write_text(text.replace(_DEBIANS, "True"), "utf-8")
+        (own / "sitecustomize.py").write_text(
+            f"import site\nsite.addsitedir({str(own / 'site-packages')!r})\n", "utf-8"
+        )
+    for part in library.iterdir():
+        if part.name not in kept:
             (own / part.name).symlink_to(part)
 
 
+_DEBIANS = 'sys.base_prefix != sys.prefix or hasattr(sys, "real_prefix")'
+"""Outside of a venv Debian's own Python has its packages in dist-packages, unlike conda's and one built from source."""
 _LIB = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def _pip(template: Path) -> Path:
     """A folder with pip as ensurepip brings it: linked into each environment, so that it is compiled once."""
     if not template.exists():
-        wheel = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
+        folders = (Path(ensurepip.__file__).parent / "_bundled", Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or ""))
+        wheel = next(found for folder in folders for found in folder.glob("pip-*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(template)
     return template

@@ -39,13 +39,13 @@ def conda(patient: New, channel: Channel) -> Callable[..., Patient]:
         here = patient("conda")
         command = here.room.folder / "bin" / "conda"
         command.write_text(
-            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {Path(__file__).parent / "conda_command.py"} "$@"\n'
+            f'#!/bin/sh\nexec {shlex.join([sys.executable, str(Path(__file__).parent / "conda_command.py")])} "$@"\n'
         )
         command.chmod(0o755)
         machine = {k: v for k, v in doctor.driver.items() if k in ("LD_LIBRARY_PATH", "GPUDOCTOR_FAKE_SCENARIO")}
         here.room.variables.update(CONDA_TEST_CHANNELS=json.dumps({"conda-forge": channel.url}), **machine)
         wanted = shlex.join([f"python={FULL}", *packages])
-        here.room.run(f"conda install --yes --prefix {here.prefix} -c conda-forge {wanted}")
+        here.room.run(f"conda install --yes --prefix {shlex.quote(str(here.prefix))} -c conda-forge {wanted}")
         return here
 
     return new
@@ -82,7 +82,7 @@ def test_a_build_newer_than_the_driver_is_not_solved(conda: New, doctor: On, cha
     """`__cuda` is what libcuda answers: the channel's constraint stops what the rows rule out, too."""
     on = doctor(driver__version="550.54.15", cuda__version="12040")
     sick = conda(on, "numpy")
-    line = f"conda install --yes --prefix {sick.prefix} -c conda-forge"
+    line = f"conda install --yes --prefix {shlex.quote(str(sick.prefix))} -c conda-forge"
     with pytest.raises(AssertionError, match="__cuda"):
         sick.room.run(f"{line} 'pytorch=2.13.0=cuda130*'")
     sick.room.run(f"{line} 'pytorch=2.13.0=cuda129*'")
@@ -95,7 +95,7 @@ def test_an_image_without_a_driver(conda: New, doctor: On) -> None:
     sick = conda(on, "pytorch=2.8.0=cpu*")
     finding = found(on.check(sick), "cpu-only-torch")
     assert finding and "CONDA_OVERRIDE_CUDA=12.9 conda" in finding["fixes"][0]["steps"][0]["command"]
-    line = f"conda install --yes --prefix {sick.prefix} -c conda-forge 'pytorch=2.8.0=cuda129*'"
+    line = f"conda install --yes --prefix {shlex.quote(str(sick.prefix))} -c conda-forge 'pytorch=2.8.0=cuda129*'"
     with pytest.raises(AssertionError, match="__cuda"):
         sick.room.run(line)
     sick.room.run(finding["fixes"][0]["steps"][0]["command"])
@@ -118,7 +118,7 @@ def test_conda_removes_what_conda_installed(conda: New, doctor: On) -> None:
     """A pip torch beside conda's: of the two copies conda's goes by conda."""
     on = doctor()
     sick = conda(on, "pytorch=2.8.0=cuda129*", "torchvision")
-    sick.room.run(f"conda remove --yes --prefix {sick.prefix} pytorch")
+    sick.room.run(f"conda remove --yes --prefix {shlex.quote(str(sick.prefix))} pytorch")
     assert "torch" not in sick.installed and "torchvision" not in sick.installed and "python" in builds(sick)
 
 
@@ -130,5 +130,7 @@ def test_every_row_is_a_line_that_solves(conda: New, doctor: On, channel: Channe
     for row in matrix().conda_rows:
         if row.platform == "linux_x86_64" and row.torch in RELEASES and PYTHON in row.pythons:
             spec = f"pytorch={row.torch}={row.build}"
-            told = here.room.run(f"conda install --yes --prefix {here.prefix} -c conda-forge '{spec}'")
+            told = here.room.run(
+                f"conda install --yes --prefix {shlex.quote(str(here.prefix))} -c conda-forge '{spec}'"
+            )
             assert re.search(rf"^pytorch {re.escape(row.torch)} {row.build.rstrip('*')}_mkl_", told, re.M), told

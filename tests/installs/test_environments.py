@@ -19,7 +19,7 @@ def managed(patient: Patient) -> Patient:
     stdlib = next(patient.prefix.glob("lib/python*"))
     (stdlib / "EXTERNALLY-MANAGED").write_text("[externally-managed]\nError=Use a virtual environment.\n")
     with pytest.raises(AssertionError, match="externally-managed"):
-        patient.room.run(f"{patient.python} -m pip install wheel")
+        patient.room.run(f"{patient.typed} -m pip install wheel")
     return patient
 
 
@@ -38,7 +38,7 @@ def test_a_copy_in_the_user_site(patient: New, doctor: On, base: str) -> None:
     sick.put("torch==2.9.1", by="pip")
     if base:
         sick.room.variables["PYTHONUSERBASE"] = str(sick.room.folder / base)
-    sick.room.run(f"{sick.python} -m pip install -q --user --no-deps --ignore-installed torch==2.6.0")
+    sick.room.run(f"{sick.typed} -m pip install -q --user --no-deps --ignore-installed torch==2.6.0")
     assert sick.installed["torch"] == "2.6.0"
     doctor().treat(sick, "user-site-shadows-packages")
     assert sick.installed["torch"] == "2.9.1"

@@ -17,7 +17,7 @@ On = Callable[..., Doctor]
 def test_flash_attn_is_required(patient: New, doctor: On, kind: str) -> None:
     sick = patient(kind)
     sick.put("torch==2.9.1")
-    plain = {"pip": f"{sick.python} -m pip install", "uv": f"uv pip install --python {sick.python}"}[kind]
+    plain = {"pip": f"{sick.typed} -m pip install", "uv": f"uv pip install --python {sick.typed}"}[kind]
     with pytest.raises(AssertionError, match="No module named 'torch'"):
         sick.room.run(f"{plain} flash-attn")
     doctor().treat(sick, "required-package-missing", "--require", "flash-attn")

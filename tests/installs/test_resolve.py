@@ -38,7 +38,7 @@ def expected(q: Question) -> str:
 def test_the_line_of_uv(patient: New, shelf: Shelf, q: Question) -> None:
     here = patient("uv")
     line = lines(matrix(), q, resolve(matrix(), q).candidates[0]).uv
-    here.room.run(shelf.translate(line).replace("uv pip install", f"uv pip install --python {here.python}"))
+    here.room.run(shelf.translate(line).replace("uv pip install", f"uv pip install --python {here.typed}"))
     assert here.installed["torch"] == expected(q)
     assert all(wish.package in here.installed for wish in q.wishes)
 
@@ -48,13 +48,13 @@ def test_the_line_of_uv(patient: New, shelf: Shelf, q: Question) -> None:
 def test_the_line_of_pip_and_a_dockerfiles_run(patient: New, shelf: Shelf, q: Question) -> None:
     one = resolve(matrix(), q).candidates[0]
     here = patient("pip")
-    here.room.run(shelf.translate(lines(matrix(), q, one).pip).replace("python3 -m pip", f"{here.python} -m pip"))
+    here.room.run(shelf.translate(lines(matrix(), q, one).pip).replace("python3 -m pip", f"{here.typed} -m pip"))
     assert here.installed["torch"] == expected(q)
     image = dockerfile(matrix(), q, one)
     assert image.splitlines()[0] == f"FROM python:{PYTHON}-slim"
     (command,) = re.findall(r"(?m)^RUN (.*)$", image)
     here.drop("torch", "torchvision")
-    here.room.run(shelf.translate(command).replace("pip install", f"{here.python} -m pip install", 1))
+    here.room.run(shelf.translate(command).replace("pip install", f"{here.typed} -m pip install", 1))
     assert here.installed["torch"] == expected(q)
 
 
@@ -67,9 +67,7 @@ def test_requirements(patient: New, shelf: Shelf, tool: str) -> None:
         path = here.room.folder / "requirements.txt"
         path.write_text(shelf.translate(text), "utf-8")
         strategy = " --index-strategy unsafe-best-match" if "--extra-index-url" in text else ""
-        command = (
-            f"uv pip install --python {here.python}{strategy}" if tool == "uv" else f"{here.python} -m pip install"
-        )
+        command = f"uv pip install --python {here.typed}{strategy}" if tool == "uv" else f"{here.typed} -m pip install"
         here.room.run(f"{command} -r {shlex.quote(str(path))}")
         assert here.installed["torch"] == expected(q)
 
@@ -81,7 +79,9 @@ def test_uv_sync_takes_the_build_of_pyproject(patient: New, shelf: Shelf, q: Que
     project.mkdir()
     text = pyproject_toml(matrix(), q, resolve(matrix(), q).candidates[0])
     (project / "pyproject.toml").write_text(shelf.translate(text), "utf-8")
-    here.room.run(f"cd work && UV_NO_CONFIG=0 UV_PROJECT_ENVIRONMENT={here.prefix} uv sync --no-install-project")
+    here.room.run(
+        f"cd work && UV_NO_CONFIG=0 UV_PROJECT_ENVIRONMENT={shlex.quote(str(here.prefix))} uv sync --no-install-project"
+    )
     assert here.installed["torch"] == expected(q)
 
 
@@ -93,7 +93,7 @@ def test_environment_yml_names_what_pip_installs_or_a_build_of_conda_forge(patie
     path = here.room.folder / "under.txt"
     path.write_text(shelf.translate("\n".join(under) + "\n"), "utf-8")
     here.room.run(
-        f"uv pip install --python {here.python} --index-strategy unsafe-best-match -r {shlex.quote(str(path))}"
+        f"uv pip install --python {here.typed} --index-strategy unsafe-best-match -r {shlex.quote(str(path))}"
     )
     assert here.installed["torch"] == expected(WISHED) and "xformers" in here.installed
     spec = re.search(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Callable
 
 import pytest
@@ -37,7 +38,7 @@ torchvision = {{ index = "pytorch-{tag}" }}
 def test_pip_takes_the_build_that_is_pinned_by_its_local_version(patient: New, shelf: Shelf, version: str) -> None:
     here = patient("pip")
     url = shelf.index(version.partition("+")[2]).url
-    here.room.run(f"{here.python} -m pip install torch=={version} numpy --extra-index-url {url}")
+    here.room.run(f"{here.typed} -m pip install torch=={version} numpy --extra-index-url {url}")
     assert here.installed["torch"] == version and "numpy" in here.installed
 
 
@@ -46,17 +47,15 @@ def test_pip_without_the_local_version_takes_the_highest_of_all_indexes(patient:
     """2.9.1+cu126 is higher than 2.9.1, and 2.11.0 than both: why printed lines pin the local version."""
     here = patient("pip")
     url = shelf.index("cu126").url
-    here.room.run(f"{here.python} -m pip install torch==2.9.1 --no-deps --extra-index-url {url}")
+    here.room.run(f"{here.typed} -m pip install torch==2.9.1 --no-deps --extra-index-url {url}")
     assert here.installed["torch"] == "2.9.1+cu126"
-    here.room.run(
-        f"{here.python} -m pip install torch --no-deps --upgrade --extra-index-url {shelf.index('cu118').url}"
-    )
+    here.room.run(f"{here.typed} -m pip install torch --no-deps --upgrade --extra-index-url {shelf.index('cu118').url}")
     assert here.installed["torch"] == "2.11.0"
 
 
 def test_uv_asks_the_added_index_first_and_then_no_other(patient: New, shelf: Shelf) -> None:
     here = patient("uv")
-    install = f"uv pip install --python {here.python}"
+    install = f"uv pip install --python {here.typed}"
     url = shelf.index("cu126").url
     here.room.run(f"{install} torch==2.9.1+cu126 numpy --extra-index-url {url}")
     assert here.installed["torch"] == "2.9.1+cu126" and "numpy" in here.installed
@@ -75,8 +74,8 @@ def test_a_default_index_of_the_user_beats_index_url_in_uv(patient: New, shelf: 
     here = patient("uv")
     url = shelf.index("cu126").url
     with pytest.raises(AssertionError, match="no version"):
-        here.room.run(f"uv pip install --python {here.python} --no-deps torch==2.9.1+cu126 --index-url {url}")
-    here.room.run(f"uv pip install --python {here.python} --no-deps torch==2.9.1+cu126 --default-index {url}")
+        here.room.run(f"uv pip install --python {here.typed} --no-deps torch==2.9.1+cu126 --index-url {url}")
+    here.room.run(f"uv pip install --python {here.typed} --no-deps torch==2.9.1+cu126 --default-index {url}")
     assert here.installed["torch"] == "2.9.1+cu126"
 
 
@@ -89,7 +88,9 @@ def test_an_explicit_index_of_a_uv_project(patient: New, shelf: Shelf, tag: str)
     python = ".".join(platform.python_version_tuple()[:2])
     text = PROJECT.format(python=python, version=f"2.9.1+{tag}", tag=tag, url=shelf.index(tag).url)
     (project / "pyproject.toml").write_text(text)
-    here.room.run(f"cd work && UV_NO_CONFIG=0 UV_PROJECT_ENVIRONMENT={here.prefix} uv sync --no-install-project")
+    here.room.run(
+        f"cd work && UV_NO_CONFIG=0 UV_PROJECT_ENVIRONMENT={shlex.quote(str(here.prefix))} uv sync --no-install-project"
+    )
     have = here.installed
     assert have["torch"] == f"2.9.1+{tag}" and have["torchvision"] == f"0.24.1+{tag}" and have["numpy"] == "2.2.6"
     lock = (project / "uv.lock").read_text()

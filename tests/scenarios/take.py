@@ -15,7 +15,7 @@ from doctor.probes import tools
 from doctor.probes.agents import driver_commands, own_agent
 from doctor.probes.unlisted import to_ask
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import start_agent, wait_agents
+from doctor.targets.process import script_argv, start_agent, wait_agents
 from doctor.targets.recording import Recording, write_recording
 from tests.agents.run import run_agent
 from tests.fakes import MACHINES, Machine
@@ -110,7 +110,8 @@ def _ask(scenario: Scenario, root: Path) -> dict[str, AgentResult]:
     env.update({key: value for key, value in scenario.env.items() if key.startswith(("CUDA_", "NVIDIA_"))})
     commands = driver_commands()
     if scenario.torch is not None:
-        commands["torch"] = [sys.executable, "-S", "-s", str(_PATIENT / "torch_facts.py")]
+        python, *rest = script_argv(sys.executable, str(_PATIENT / "torch_facts.py"))
+        commands["torch"] = [python, "-S", "-s", *rest]
         env["PYTHONPATH"] = str(root) + SITE
     deadline_s = SHORT_S if "hang" in scenario.machine.scenario.values() else DEADLINE_S
     started = [start_agent(command, deadline_s, env) for command in commands.values()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -184,7 +185,7 @@ def test_a_full_or_closed_stderr_does_not_change_the_exit_code(tmp_path: Path) -
 @for_each("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
     done = subprocess.run(
-        ["sh", "-c", f"{COMMAND} watch -- sh -c 'exit 5' {closed}"],
+        ["sh", "-c", f"{shlex.quote(str(COMMAND))} watch -- sh -c 'exit 5' {closed}"],
         env=environment(),
         timeout=60,
         check=False,
@@ -206,7 +207,7 @@ def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: P
         "--",
         "sh",
         "-c",
-        f"{venv}/bin/python -c 'import time; time.sleep(0.4)'; true",
+        f"{shlex.quote(str(venv))}/bin/python -c 'import time; time.sleep(0.4)'; true",
     )
     python_ = json.loads(report.read_bytes())["snapshot"]["python"]
     assert (python_["patient"]["prefix"], python_["chosen_because"]) == (str(venv), "the watched program")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def near(cores: float, said: float) -> bool:
 
 @pytest.mark.slow
 def test_a_tree_under_a_shell(tmp_path: Path) -> None:
-    code = f"{python('')[0]} -c '{BUSY}'; true"
+    code = f"{shlex.join(python(BUSY))}; true"
     facts, said, _ = measured(tmp_path, [], ["sh", "-c", code])
     watch = facts["watch"]
     assert watch["program"] == "sh" and watch["processes_max"] == 2
