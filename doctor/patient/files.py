@@ -26,6 +26,9 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0
 class Files:
     """What a gatherer looks through. No method raises OSError: what cannot be read becomes a `missing` line."""
 
+    whole = True
+    """Whether all files can be seen: only then is what is not seen not there."""
+
     def __init__(self, emit: Emit, root: str = "/") -> None:
         self.emit = emit
         self.root = "" if root in ("", "/") else os.path.abspath(root)
@@ -132,6 +135,14 @@ class Files:
         except (OSError, ValueError):
             return ""
         return "file" if stat.S_ISREG(mode) else "dir" if stat.S_ISDIR(mode) else "other"
+
+    def executable(self, path: str) -> bool:
+        """Whether it is a file that somebody may execute. Emits nothing."""
+        try:
+            mode = self._stat(path)[0]
+        except (OSError, ValueError):
+            return False
+        return stat.S_ISREG(mode) and bool(mode & 0o111)
 
     def exists(self, path: str) -> bool:
         """Whether it is there; the answer is emitted."""
