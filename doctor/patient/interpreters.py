@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+import stat
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from .files import Files
+from .path_words import clean
 
 IMAGE_PATH = "/opt/conda/bin:/opt/venv/bin:/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Searched where PATH is not known (a root folder)."""
@@ -112,6 +114,18 @@ def dead_interpreter(files: Files, prefix: str) -> Optional[Tuple[str, str]]:
     return (prefix + "/bin/python3", "") if any(re.match(r"python-3\.\d", name) for name in conda) else None
 
 
+def dead(files: Files, choice: Choice, options: Mapping[str, Any]) -> Dict[str, Any]:
+    """{dead: {path, target}} of a chosen environment without its interpreter. Nothing where only some files can be seen
+    (`whole` False): what is not seen may be there."""
+    found = None if choice.executable or not options.get("whole", True) else dead_interpreter(files, choice.prefix)
+    return {"dead": {"path": clean(found[0]), "target": clean(found[1])}} if found else {}
+
+
+def _runs(files: Files, path: str) -> bool:
+    mode = files.status(path)[0]
+    return stat.S_ISREG(mode) and bool(mode & 0o111)
+
+
 def _empty(files: Files, prefix: str) -> bool:
     """Whether a folder has no Python's library either: no environment, or one of conda without Python."""
     for lib in ("/lib", "/lib64"):
@@ -133,7 +147,7 @@ def on_path(
     """(path, words about a shim) of the first `name` on PATH outside of the folder `but`, shims resolved, or None."""
     for folder in env.get("PATH", IMAGE_PATH).split(":")[:256]:
         path = folder.rstrip("/") + "/" + name
-        if not folder.startswith("/") or folder.rstrip("/") == but or not files.executable(path):
+        if not folder.startswith("/") or folder.rstrip("/") == but or not _runs(files, path):
             continue  # as a shell does, which goes on where it may not execute
         manager = _manager(files, path)
         if not manager:

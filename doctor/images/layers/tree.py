@@ -18,8 +18,6 @@ _MODES = {FILE: stat.S_IFREG | 0o755, SYMBOLIC_LINK: stat.S_IFLNK | 0o777}
 class TreeFiles(Files):
     """Looks through `nodes` (path without leading slash to what is there) in place of a disk."""
 
-    whole = False
-
     def __init__(self, emit: Emit, nodes: dict[str, Node], folders: dict[str, set[str]] | None = None) -> None:
         super().__init__(emit, "/")
         self.root = _ROOT
