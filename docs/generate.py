@@ -1,4 +1,7 @@
-"""Write the made pages of the documentation: `python docs/generate.py`; with --check only compare."""
+"""Write the made pages of the documentation: `python docs/generate.py`; with --check only compare.
+
+With --samples: write what README and the guides show of commands' outputs, by running them.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,22 @@ def pages() -> dict[str, str]:
     return {**checks.pages(), **recipes.pages(), **commands.pages(), **errors.pages()}
 
 
+def samples() -> int:
+    """Run every command whose output is shown, and write what it prints."""
+    from tempfile import TemporaryDirectory
+
+    from tests.samples import rewrite
+
+    with TemporaryDirectory() as folder:
+        changed = rewrite(Path(folder))
+    print(f"{', '.join(changed) or 'nothing'} changed")
+    return 0
+
+
 def main() -> int:
     """Write what differs and take away what is no page any more; 1 where --check finds either."""
+    if "--samples" in sys.argv[1:]:
+        return samples()
     made = pages()
     there = {str(path.relative_to(HERE)) for folder in MADE for path in (HERE / folder).glob("*.md")}
     wrong = sorted(there - set(made))

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 def check(
     *,
-    expect: str | None = None,
+    expect: str | int | None = None,
     require: Iterable[str] = (),
     only: Iterable[str] = (),
     skip: Iterable[str] = (),
@@ -38,20 +38,26 @@ def check(
     Raises Refused with the command's one line.
     """
     words = _flag("--expect", expect) + _many("--require", require) + _many("--only", only) + _many("--skip", skip)
-    words += ["--prove"] * prove + ["--no-import"] * (not import_torch)
-    words += _flag("--target", target) + _flag("--timeout", None if timeout_s is None else f"{timeout_s:g}")
+    words += (["--prove"] if prove else []) + ([] if import_torch else ["--no-import"])
+    words += _flag("--target", target) + _flag("--timeout", timeout_s)
     if source is not None:
-        words += ["--from", str(source)]
+        words += _flag("--from", source)
     elif target is None:
-        words += ["--python", str(python or sys.executable)]
+        words += _flag("--python", python or sys.executable)
     return _run(["check", *words], Report)
 
 
-def explain(text: str, *, expect: str | None = None, only: Iterable[str] = (), skip: Iterable[str] = ()) -> Report:
+def explain(
+    text: str, *, expect: str | int | None = None, only: Iterable[str] = (), skip: Iterable[str] = ()
+) -> Report:
     """Diagnose a text: an error, a log, the output of nvidia-smi or collect_env, a sentence; as `gpudoctor explain -`.
 
     Raises Refused with the command's one line.
     """
+    if isinstance(text, (bytes, bytearray)):
+        text = text.decode("utf-8", "surrogateescape")
+    if not isinstance(text, str):
+        raise Refused(f"a text is expected, not {type(text).__name__}")
     words = _flag("--expect", expect) + _many("--only", only) + _many("--skip", skip)
     return _run(["explain", "-", *words], Report, text)
 
@@ -59,7 +65,7 @@ def explain(text: str, *, expect: str | None = None, only: Iterable[str] = (), s
 def resolve(
     *wishes: str,
     gpus: Sequence[str] | str = (),
-    driver: str | None = None,
+    driver: str | int | None = None,
     python: str | None = None,
     os: str | None = None,
     arch: str | None = None,
@@ -72,16 +78,30 @@ def resolve(
     Raises Refused with the command's one line.
     """
     words = _many("--gpu", gpus) + _flag("--driver", driver) + _flag("--python", python)
-    return _run(["resolve", *words, *_flag("--os", os), *_flag("--arch", arch), "--", *wishes], Resolution)
+    words += _flag("--os", os) + _flag("--arch", arch)
+    return _run(["resolve", *words, "--", *(_word("a wish", wish) for wish in wishes)], Resolution)
 
 
-def _flag(name: str, value: str | None) -> list[str]:
-    return [] if value is None else [name, value]
+def _word(name: str, value: object) -> str:
+    """A value as it is typed. Raises Refused where it is neither text, a path nor a number."""
+    if isinstance(value, (str, PathLike, int, float)) and not isinstance(value, bool):
+        word = str(value)
+        if "\0" not in word:
+            return word
+    raise Refused(f"{name}: {value!r:.80} is not a text, a number or a path")
 
 
-def _many(name: str, values: Iterable[str]) -> list[str]:
-    values = [values] if isinstance(values, str) else values
-    return [word for value in values for word in (name, value)]
+def _flag(name: str, value: object) -> list[str]:
+    return [] if value is None else [name, _word(name, value)]
+
+
+def _many(name: str, values: Iterable[object] | str | None) -> list[str]:
+    """The flag once for each value; a text or a number alone is one value."""
+    if values is None:
+        return []
+    if isinstance(values, (str, PathLike, int, float)) or not isinstance(values, Iterable):
+        values = [values]
+    return [word for value in values for word in (name, _word(name, value))]
 
 
 def _run(words: list[str], kind: type[T], text: str = "") -> T:

@@ -186,6 +186,7 @@ def healthy(
                 torch_version="2.8.0+cu128" if torch else ABSENT,
                 externally_managed=False,
                 writable=True,
+                starts=True,
             ),
             chosen_because="VIRTUAL_ENV",
             others=(),

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from .images.layouts import Layout
-from .images.modelled import IMAGES
 from .rows import Faults, for_each
-from .topo.test_topo_command import PHB
+from .samples import MEASURED, SAMPLES, pages, printed
+from .samples import blocks as shown
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -89,35 +88,21 @@ def test_configuration(folder: Path) -> None:
     assert policy["thresholds"] == {"temperature_warn_c": 75.0}
 
 
-def test_what_explain_prints(folder: Path) -> None:
-    (text,) = blocks("explain")
-    command, _, printed = text.removeprefix("$ ").partition("\n")
-    done = _run(command, folder)
-    assert done.returncode == 1 and done.stdout == printed
+@for_each("mark", sorted(SAMPLES))
+def test_an_output_that_is_shown_is_what_is_printed(mark: str, folder: Path) -> None:
+    """Where a check, a fact or a word is new: `python docs/generate.py --samples`."""
+    for number, block in enumerate(shown(mark)):
+        own = folder / f"{mark}{number}"
+        own.mkdir()
+        assert printed(block, own) == block.text, f"{block.page.name}: python docs/generate.py --samples"
 
 
-def test_what_image_prints(folder: Path) -> None:
-    (text,) = blocks("image")
-    command, _, printed = text.removeprefix("$ ").partition("\n")
-    layout = Layout(folder / "pytorch-2.6.0")
-    layout.tag("latest", IMAGES["pytorch:2.6.0"](layout))
-    done = _run(command, folder)
-    assert done.returncode == 1 and done.stdout == printed
-
-
-def test_what_fit_prints(folder: Path) -> None:
-    (text,) = blocks("fit")
-    command, _, printed = text.removeprefix("$ ").partition("\n")
-    done = _run(command, folder)
-    assert done.returncode == 0 and done.stdout == printed
-
-
-def test_what_topo_prints(folder: Path) -> None:
-    (text,) = blocks("topo")
-    command, _, printed = text.removeprefix("$ ").partition("\n")
-    (folder / "topo.txt").write_text(PHB)
-    done = _run(command, folder)
-    assert done.returncode == 0 and done.stdout == printed
+def test_every_output_that_is_shown_is_marked() -> None:
+    marked = [block for block in shown() if block.mark in (*SAMPLES, MEASURED)]
+    assert {block.mark for block in marked} == {*SAMPLES, MEASURED}
+    for language in {block.language for block in marked}:
+        there = sum(page.read_text("utf-8").count(f"\n```{language}\n") for page in pages())
+        assert sum(block.language == language for block in marked) == there
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not here")

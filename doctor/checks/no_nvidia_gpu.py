@@ -73,6 +73,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         detail += " An AMD GPU needs a torch built for ROCm, which gpudoctor does not judge."
     facts = {"display_vendors": sorted({d.vendor for d in devices})}
     if p.expect.kind == "any":
+        if s.driver.faults:  # what hangs there is no machine without a driver
+            need("gpus", s.gpus)
         yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
         return
     yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(get_a_gpu(),))

@@ -92,7 +92,7 @@ CHECK = (
     _NO_REDACT,
 )
 PROVE = (
-    Flag(("--quick",), "quick", "on", "Right results, and how fast: no training workload.", default=False),
+    Flag(("--quick",), "quick", "on", "Right results and rates; not what limits a training.", default=False),
     Flag(("--full",), "full", "on", "Every measurement, several minutes.", default=False),
     Flag(("--links",), "links", "on", "Collectives between processes, one a GPU, by torchrun.", default=False),
     Flag(("--nproc",), "nproc", "text", "With --links: processes on this node. Default: GPUs; on the CPU 2.", "N"),

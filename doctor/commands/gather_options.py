@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from ..probes.start import Options, Started
 
+TOTAL_S = 10.0
+"""Of a healthcheck without --timeout."""
 MARGIN_S = 0.5
 """Kept back from a healthcheck's total deadline for judging and for leaving."""
 
@@ -26,7 +28,7 @@ def begin(command: str, flags: dict[str, Any]) -> Started | None:
 
 def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
-    total = flags["timeout"] or 10.0
+    total = flags["timeout"] or TOTAL_S
     seconds = max(total - MARGIN_S, total / 2)
     return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0}
 

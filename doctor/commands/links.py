@@ -96,10 +96,11 @@ def is_here(node: str) -> bool:
 
 
 def launched_by(env: Mapping[str, str]) -> dict[str, str]:
-    """What torch's `env://` needs, where torchrun, mpirun's wrapper or srun started this process as one of several.
+    """What torch's `env://` needs, where torchrun, mpirun or srun started this process as one of several.
 
     Empty otherwise: also in Slurm's batch script, which has SLURM_PROCID and SLURM_NTASKS but is no step of its own.
-    Raises Refusal where a variable is missing or wrong.
+    mpirun comes before Slurm: inside a job its ranks inherit the variables of the daemon that Slurm started on each
+    node. Raises Refusal where a variable is missing or wrong.
     """
     if "RANK" in env and _count(env, "WORLD_SIZE") > 1:
         if missing := [name for name in ("MASTER_ADDR", "MASTER_PORT") if not env.get(name)]:
@@ -107,6 +108,8 @@ def launched_by(env: Mapping[str, str]) -> dict[str, str]:
             raise Refusal(f"RANK and WORLD_SIZE are set, but {words}: the ranks cannot meet")
         found = {name: env[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
         found.update({name: env[name] for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE") if name in env})
+    elif mpi := next((names for names in _MPI if names[0] in env and _count(env, names[1]) > 1), None):
+        found = _by_mpi(env, *mpi)
     elif "SLURM_PROCID" in env and ("SLURM_STEP_ID" in env or "SLURM_STEPID" in env):
         size = _count(env, "SLURM_STEP_NUM_TASKS") or _count(env, "SLURM_NTASKS")
         if size < 2:
@@ -126,6 +129,31 @@ def launched_by(env: Mapping[str, str]) -> dict[str, str]:
     if not found["RANK"].isdecimal() or int(found["RANK"]) >= int(found["WORLD_SIZE"]):
         raise Refusal(f"rank {found['RANK']} of {found['WORLD_SIZE']}, as the launcher says, cannot be")
     return found
+
+
+_MPI = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+)
+"""Rank, number of ranks, and both on this node: Open MPI; MPICH and Intel MPI (Hydra)."""
+
+
+def _by_mpi(env: Mapping[str, str], rank: str, size: str, local_rank: str, local_size: str) -> dict[str, str]:
+    """MPI names no address to meet at: MASTER_ADDR, or this machine where all ranks are on it."""
+    here = env.get(local_size) == env[size]
+    address = env.get("MASTER_ADDR") or ("127.0.0.1" if here else "")
+    if not address:
+        raise Refusal(
+            f"{rank} is set, but MASTER_ADDR is not: set it to the first rank's host (mpirun -x MASTER_ADDR=...)"
+        )
+    return {
+        "RANK": env[rank],
+        "WORLD_SIZE": env[size],
+        "LOCAL_RANK": env.get(local_rank, "0"),
+        "LOCAL_WORLD_SIZE": env.get(local_size, "1"),
+        "MASTER_ADDR": address,
+        "MASTER_PORT": env.get("MASTER_PORT") or str(Links().port),
+    }
 
 
 def _count(env: Mapping[str, str], name: str) -> int:

@@ -215,9 +215,11 @@ def environment_line(s: Snapshot, folder: str, python: str = "") -> str:
     return f"{executable(s)} -m venv {folder}"
 
 
-def new_venv(python: str, seed: bool = False) -> str:
-    """A virtual environment of this Python version, which uv fetches; `seed`: with pip in it."""
-    return f"uv venv {'--seed ' if seed else ''}--python {shlex.quote(python)}"
+def new_venv(python: str, seed: bool = False, *, managed: bool = False, clear: bool = False) -> str:
+    """A virtual environment of this Python version, which uv fetches; `seed`: with pip in it; `managed`: of a Python by
+    uv itself, not one of the system; `clear`: in place of what is there."""
+    flags = f"{'--clear ' if clear else ''}{'--seed ' if seed else ''}{'--managed-python ' if managed else ''}"
+    return f"uv venv {flags}--python {shlex.quote(python)}"
 
 
 def note(s: Snapshot, request: Install, why: str = "") -> str:

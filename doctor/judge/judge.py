@@ -160,9 +160,12 @@ def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> 
 
 
 def _no_card(s: Snapshot) -> bool:
-    """Whether the PCI list was read and rules a GPU out, and no other witness saw one (as no-nvidia-gpu judges)."""
+    """Whether the PCI list was read and rules a GPU out, and no other witness saw one (as no-nvidia-gpu judges).
+
+    A driver call that hung or crashed saw none and rules none out: programs hang in it all the same.
+    """
     devices = known(s.driver.pci_devices)
-    if devices is None or known(s.host.wsl) in (1, 2):
+    if devices is None or known(s.host.wsl) in (1, 2) or s.driver.faults:
         return False
     seen = (known(s.gpus), known(s.driver.cuda_devices), known(s.driver.device_nodes))
     return not any(seen) and not any(device.vendor == "10de" for device in devices)

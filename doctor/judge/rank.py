@@ -14,6 +14,10 @@ _OF_ONE_GPU = ("hardware", "speed")
 _SEVERITY = {"critical": 0, "error": 1, "warning": 2, "info": 3}
 
 
+_ENVIRONMENT = ("python-does-not-start",)
+"""What is repaired by the environment's own Python waits until that one starts."""
+
+
 def rank(
     findings: Iterable[Finding], declared: Mapping[str, tuple[str, ...]], gpus: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
@@ -44,7 +48,7 @@ def _present_causes(
     present = {other.id for other in found if explains(other)}
     causes: list[str] = []
     seen = {finding.id}
-    queue = list(finding.downstream_of)
+    queue = [*finding.downstream_of, *(_ENVIRONMENT if _in_environment(finding) else ())]
     while queue:
         cause = queue.pop(0)
         if cause in seen:
@@ -55,6 +59,10 @@ def _present_causes(
         else:
             queue.extend(declared.get(cause, ()))
     return tuple(causes)
+
+
+def _in_environment(finding: Finding) -> bool:
+    return any(step.where == "environment" for fix in finding.fixes for step in fix.steps)
 
 
 def _key(finding: Finding) -> tuple[bool, int, int, int, bool, str, str]:

@@ -18,6 +18,7 @@ import time
 
 from .cuda_driver import main as ask_libcuda
 from .gather import gather, gather_devices
+from .interpreters import STARTS
 from .noise import real_output
 from .nvml import main as ask_nvml
 
@@ -82,6 +83,8 @@ class Far:
             self.start("cuda_driver", lambda: ask_libcuda(()), limit)
             self.start("nvml", lambda: ask_nvml(("",)), limit)
         gather(self.file, "/", dict(os.environ), None, {"devices": False, "cwd": self.settings.get("cwd", "")})
+        if self.patient:
+            self.start("python", self.start_patient, limit)
         if self.patient and self.settings["torch"]:
             self.start("torch", self.import_torch, 3 * limit)
         while self.children:
@@ -100,6 +103,14 @@ class Far:
             self.children.append(Child(name, work, limit_s))
         except OSError as error:
             self.emit({"agent": name, "end": None, "hung": False, "seconds": 0.0, "stderr": str(error)})
+
+    def start_patient(self) -> None:
+        """Become the patient's Python, which only says that it starts."""
+        assert self.patient
+        try:
+            os.execv(self.patient, [self.patient, "-S", "-c", STARTS])
+        except OSError as error:
+            os.write(2, str(error).encode("utf-8", "replace"))
 
     def import_torch(self) -> None:
         """Become the patient's Python, which reads the agent from a pipe."""

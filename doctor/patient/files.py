@@ -125,13 +125,17 @@ class Files:
         except (OSError, ValueError):
             return path
 
+    def status(self, path: str) -> Tuple[int, int]:
+        """(mode, bytes) of what the path leads to; (0, -1) where it cannot be looked at. Emits nothing."""
+        try:
+            return self._stat(path)
+        except (OSError, ValueError):
+            return 0, -1
+
     def kind(self, path: str) -> str:
         """`file`, `dir`, `other` or, where there is none or it cannot be looked at, an empty text. Emits nothing."""
-        try:
-            mode = self._stat(path)[0]
-        except (OSError, ValueError):
-            return ""
-        return "file" if stat.S_ISREG(mode) else "dir" if stat.S_ISDIR(mode) else "other"
+        mode = self.status(path)[0]
+        return "file" if stat.S_ISREG(mode) else "dir" if stat.S_ISDIR(mode) else "other" if mode else ""
 
     def exists(self, path: str) -> bool:
         """Whether it is there; the answer is emitted."""
@@ -145,10 +149,7 @@ class Files:
 
     def size(self, path: str) -> int:
         """Bytes, -1 where it cannot be looked at. Emits nothing."""
-        try:
-            return self._stat(path)[1]
-        except (OSError, ValueError):
-            return -1
+        return self.status(path)[1]
 
     def readlink(self, path: str) -> str:
         """The text of a link, empty where it is none. Emits nothing."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+import stat
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from .files import Files
+from .path_words import clean
 
 IMAGE_PATH = "/opt/conda/bin:/opt/venv/bin:/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Searched where PATH is not known (a root folder)."""
 _NAMES = ("python3", "python")
+STARTS = """print('{"starts": true}')"""
+"""For `python -S -c`: all that it is started for. Any Python from 2.7 on can say it."""
 
 
 class Choice:
@@ -41,9 +45,13 @@ def choose(
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         prefix = variables.get(name, "").rstrip("/")
         if prefix:
-            if prefix.startswith("/") and files.kind(prefix) == "dir":
-                return Choice(name, prefix, _executable(files, prefix), notes + "%s is set to %s" % (name, prefix))
-            notes += "%s names %s, which is not a folder; " % (name, prefix)
+            if not prefix.startswith("/") or files.kind(prefix) != "dir":
+                notes += "%s names %s, which is not a folder; " % (name, prefix)
+                continue
+            executable = _executable(files, prefix)
+            if executable or dead_interpreter(files, prefix) or not _empty(files, prefix):
+                return Choice(name, prefix, executable, notes + "%s is set to %s" % (name, prefix))
+            notes += "%s names %s, which holds no Python; " % (name, prefix)
     own = options.get("own_prefix")
     if own and has_torch(str(own)):
         return Choice(
@@ -79,7 +87,54 @@ def _requested(files: Files, env: Mapping[str, str], requested: str, options: Ma
     kind = files.kind(path)
     if kind == "dir":
         return Choice("--python", path, _executable(files, path), because)
+    prefix = os.path.dirname(os.path.dirname(path))
+    if not kind and files.readlink(path) and dead_interpreter(files, prefix):
+        return Choice("--python", prefix, "", because)
     return Choice("--python", "", path, because) if kind else None
+
+
+def dead_interpreter(files: Files, prefix: str) -> Optional[Tuple[str, str]]:
+    """(path, what it leads to) of the interpreter that an environment's folder should have and has not; else None.
+
+    A link whose end is gone (its Python was removed), or nothing at all (an empty second text) where pyvenv.cfg or
+    conda's own list of packages says that there was one.
+    """
+    if _executable(files, prefix):
+        return None
+    for name in _NAMES:
+        path = prefix + "/bin/" + name
+        if files.readlink(path):
+            return path, files.resolved(path)
+    if files.kind(prefix + "/pyvenv.cfg") == "file":
+        return prefix + "/bin/python3", ""
+    try:
+        conda = files.listed(prefix + "/conda-meta")
+    except OSError:
+        conda = []
+    return (prefix + "/bin/python3", "") if any(re.match(r"python-3\.\d", name) for name in conda) else None
+
+
+def dead(files: Files, choice: Choice, options: Mapping[str, Any]) -> Dict[str, Any]:
+    """{dead: {path, target}} of a chosen environment without its interpreter. Nothing where only some files can be seen
+    (`whole` False): what is not seen may be there."""
+    found = None if choice.executable or not options.get("whole", True) else dead_interpreter(files, choice.prefix)
+    return {"dead": {"path": clean(found[0]), "target": clean(found[1])}} if found else {}
+
+
+def _runs(files: Files, path: str) -> bool:
+    mode = files.status(path)[0]
+    return stat.S_ISREG(mode) and bool(mode & 0o111)
+
+
+def _empty(files: Files, prefix: str) -> bool:
+    """Whether a folder has no Python's library either: no environment, or one of conda without Python."""
+    for lib in ("/lib", "/lib64"):
+        try:
+            if any(re.match(r"python3\.\d", name) for name in files.listed(prefix + lib)):
+                return False
+        except OSError:
+            continue
+    return True
 
 
 def _executable(files: Files, prefix: str) -> str:
@@ -92,8 +147,8 @@ def on_path(
     """(path, words about a shim) of the first `name` on PATH outside of the folder `but`, shims resolved, or None."""
     for folder in env.get("PATH", IMAGE_PATH).split(":")[:256]:
         path = folder.rstrip("/") + "/" + name
-        if not folder.startswith("/") or folder.rstrip("/") == but or files.kind(path) != "file":
-            continue
+        if not folder.startswith("/") or folder.rstrip("/") == but or not _runs(files, path):
+            continue  # as a shell does, which goes on where it may not execute
         manager = _manager(files, path)
         if not manager:
             return path, ""

@@ -1,8 +1,8 @@
 """Gather the patient's Python and the other environments with torch, from files alone.
 
 Emits `python` lines: {role: patient | other, rule, because, prefix, executable, real_executable, kind hints: cfg
-(pyvenv.cfg as text), conda_python, managed; stdlib: folder name such as python3.13t; base, site_packages, torch}, one
-`dir` line for each site-packages folder, and the lines of `packages.py` for the patient.
+(pyvenv.cfg as text), conda_python, managed; dead: {path, target} of a lost interpreter; stdlib: as python3.13t; base,
+site_packages, torch}, one `dir` line for each site-packages folder, and the lines of `packages.py` for the patient.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .files import Files
-from .interpreters import choose
+from .interpreters import choose, dead
 from .loader import Loader
 from .packages import gather_packages
 from .path_words import clean
@@ -33,7 +33,7 @@ _DIST = (".dist-info", ".egg-info", ".egg-link")
 def gather_pythons(
     files: Files, env: Optional[Mapping[str, str]], tools: Any, options: Mapping[str, Any], loader: Loader
 ) -> Optional[Dict[str, Any]]:
-    """Emit all `python` lines; returns the patient's. `options`: python, cwd, own_prefix, own_executable, scan."""
+    """Emit all `python` lines; the patient's. `options`: python, cwd, own_prefix, own_executable, scan, whole."""
     choice = choose(files, env, options, lambda prefix: bool(_torch(files, _environment(files, prefix, "", {}))))
     patient = None
     if choice is None:
@@ -41,7 +41,7 @@ def gather_pythons(
     else:
         cwd = str(options.get("cwd") or "")
         patient = _environment(files, choice.prefix, choice.executable, _from(cwd, env or {}))
-        patient.update(role="patient", rule=choice.rule, because=clean(choice.because))
+        patient.update(dead(files, choice, options), role="patient", rule=choice.rule, because=clean(choice.because))
         if cwd.startswith("/"):
             hiding = [cwd + name for name in ("/torch.py", "/torch/__init__.py") if files.kind(cwd + name) == "file"]
             patient["hidden_by"] = [clean(path) for path in hiding if cwd not in patient["site_packages"]]

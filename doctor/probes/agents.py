@@ -21,7 +21,7 @@ def with_answers(snapshot: Snapshot, agents: Mapping[str, AgentResult], manifest
 
     changes: dict[str, Any] = {}
     witnesses = dict(snapshot.witnesses)
-    for name in ("cuda_driver", "nvml", "unlisted_gpus", "torch"):
+    for name in ("cuda_driver", "nvml", "unlisted_gpus", "python", "torch"):
         if name in agents:
             facts, spoke = _parse(name, agents[name])
             changes = merge_changes(changes, facts)
@@ -64,6 +64,10 @@ def _parse(name: str, result: AgentResult) -> tuple[dict[str, Any], dict[str, tu
         from .unlisted import parse_unlisted
 
         return parse_unlisted(result)
+    if name == "python":
+        from .python_start import parse_python_start
+
+        return parse_python_start(result)
     from .torch_run import parse_torch_run
 
     return parse_torch_run(result)

@@ -64,8 +64,19 @@ def _environment(row: dict[str, Any]) -> Environment:
         externally_managed=row.get("managed") is True,
         writable=row.get("writable") is True,
         headers=headers if isinstance(headers := row.get("headers"), bool) else NOT_ASKED,
+        **_dead(row),
         ensurepip=ensurepip if isinstance(ensurepip := row.get("ensurepip"), bool) else NOT_ASKED,
     )
+
+
+def _dead(row: dict[str, Any]) -> dict[str, Any]:
+    """What is known of an interpreter that is gone; nothing where it is there, since only a start can tell."""
+    dead = row.get("dead")
+    if not isinstance(dead, dict):
+        return {}
+    path, target = string(dead.get("path")), string(dead.get("target"))
+    words = f"{path} is a link to {target}, which does not exist" if target else f"there is no {path}"
+    return {"starts": False, "start_error": words, "start_fault": "gone", "link_target": target or ABSENT}
 
 
 def _version(row: dict[str, Any], cfg: dict[str, str] | None, short: str | None) -> str | Missing:

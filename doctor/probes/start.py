@@ -14,7 +14,7 @@ from ..patient.gather import gather, gather_devices
 from ..targets.environment import absolute, current_folder
 from ..targets.local import Gathering
 from . import tools
-from .commands import driver_commands, torch_command
+from .commands import driver_commands, start_command, torch_command
 
 if TYPE_CHECKING:
     from typing import Any
@@ -143,14 +143,14 @@ class Started:
         for name, agent in agents.items():
             agent.on_wait = _waiting(name, say)
         results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
-        if "torch" not in results and self.options.import_torch:
-            if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started))):
-                say("files")  # nothing is known of the Python yet: a disk that is slow, or dead
-                self._gathering.wait()
-            if "torch" in self._agents:
+        if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started))):
+            say("files")  # nothing is known of the Python yet: a disk that is slow, or dead
+            self._gathering.wait()
+        for name in ("python", "torch"):
+            if name in self._agents and name not in results:
                 say("torch import")
-                self._agents["torch"].on_wait = _waiting("torch", say)
-                results["torch"] = wait_agents(self._agents["torch"])[0]
+                self._agents[name].on_wait = _waiting(name, say)
+                results[name] = wait_agents(self._agents[name])[0]
         return results
 
     def _notice(self, line: Line) -> None:
@@ -158,13 +158,17 @@ class Started:
         at = line.get("at")
         if at == "python" and line.get("role") == "patient":
             self.patient = line
+            self._run("python", start_command(line), self.options.deadline_s)
         elif at == "torch" and self.options.import_torch:
-            command = torch_command(self.patient)
-            with self._lock:
-                if command and not self._over:
-                    self._start("torch", command, self.options.import_deadline_s)
+            self._run("torch", torch_command(self.patient), self.options.import_deadline_s)
         if at in ("torch", "others", "end", "failed"):
             self._known.set()
+
+    def _run(self, name: str, command: list[str] | None, deadline_s: float) -> None:
+        """Start one in the patient's Python, unless that has no interpreter or nobody wants answers any more."""
+        with self._lock:
+            if command and not self._over:
+                self._start(name, command, deadline_s)
 
     def _start(self, name: str, command: list[str], deadline_s: float) -> None:
         from ..targets.process import start_agent
@@ -178,7 +182,7 @@ class Started:
 
 def _waiting(name: str, say: Say) -> Say:
     """Tells what a slow child waits for."""
-    what = "torch import" if name == "torch" else "driver"
+    what = {"torch": "torch import", "python": "Python"}.get(name, "driver")
     return lambda words: say(f"{what}: {words}")
 
 

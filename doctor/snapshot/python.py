@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
@@ -85,6 +87,15 @@ class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     writable: bool | Missing = NOT_ASKED
     headers: bool | Missing = NOT_ASKED
     """Python.h of this interpreter is there: what compiles at run time needs it."""
+    starts: bool | Missing = NOT_ASKED
+    """Whether the interpreter starts, by starting it (without its site-packages); False where it is gone."""
+    start_error: str | Missing = NOT_ASKED
+    """Why it does not start; Missing(absent) where it does."""
+    start_fault: Literal["gone", "refused", "crash"] | Missing = NOT_ASKED
+    """gone: there is no such file, or its link leads nowhere; refused: the kernel would not execute it (no permission,
+    another architecture); crash: it ended or hung before it was ready, or is no Python."""
+    link_target: str | Missing = NOT_ASKED
+    """Of an interpreter that is gone: what its link leads to."""
     ensurepip: bool | Missing = NOT_ASKED
     """Whether the standard library's ensurepip is there, which installs pip (Debian takes it out of its Python)."""
 

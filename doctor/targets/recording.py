@@ -1,8 +1,9 @@
 """A recording: the raw lines of every source in a folder, as JSON lines, and a manifest.
 
-files.jsonl holds the file gatherer's lines; nvml.jsonl, cuda_driver.jsonl, unlisted_gpus.jsonl and torch.jsonl hold an
-agent's lines and a last line {"agent_end": {returncode, fault, guilty, stderr_tail, seconds, noise}}. The sources of a
-proof hold one such run after the other: where a device hangs, the next child goes on. A source not asked has no file.
+files.jsonl holds the file gatherer's lines; nvml.jsonl, cuda_driver.jsonl, unlisted_gpus.jsonl, python.jsonl and
+torch.jsonl hold an agent's lines and a last line {"agent_end": {returncode, fault, guilty, stderr_tail, seconds,
+noise}}. The sources of a proof hold one such run after the other: where a device hangs, the next child goes on. A
+source not asked has no file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # at run time imported where a recording is read or written: check does not need it
 
 SCHEMA_VERSION = 1
-AGENTS = ("cuda_driver", "nvml", "unlisted_gpus", "torch")
+AGENTS = ("cuda_driver", "nvml", "unlisted_gpus", "python", "torch")
 PROOF = ("proof", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed", "torch_soak",
          "nvml_sampler")  # fmt: skip
 """`proof` is what was left out, and why; the others are agents."""

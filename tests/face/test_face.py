@@ -13,6 +13,7 @@ import gpudoctor
 
 from ..cli.command import save
 from ..healthy import healthy
+from ..rows import Faults
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {"Build", "Refused", "Report", "Resolution", "__version__", "check", "explain", "resolve"}
@@ -79,6 +80,25 @@ def test_what_is_refused_is_one_line() -> None:
     assert gpudoctor.resolve(gpus="A100") == gpudoctor.resolve(gpus=["A100"])
     with pytest.raises(gpudoctor.Refused, match=r"such as 'RTX 4090' \(--gpu; in Python gpus=\)"):
         gpudoctor.resolve("torch")
+
+
+def test_a_number_is_taken_as_it_is_typed_and_nothing_else_is_a_traceback(tmp_path: Path) -> None:
+    saved = save(tmp_path, healthy())
+    assert gpudoctor.check(source=saved, expect=1).policy.expect.count == 1
+    assert gpudoctor.check(source=saved, only="no-nvidia-gpu", require=None, timeout_s=None).policy.only
+    with Faults() as faults:
+        for name, call in {
+            "expect": lambda: gpudoctor.check(expect=["8"]),
+            "flag": lambda: gpudoctor.check(expect=True),
+            "skip": lambda: gpudoctor.check(skip=[None]),
+            "timeout": lambda: gpudoctor.check(timeout_s="soon"),
+            "zero byte": lambda: gpudoctor.check(expect="a\0b"),
+            "text": lambda: gpudoctor.explain(8),
+            "wish": lambda: gpudoctor.resolve(None),
+            "driver": lambda: gpudoctor.resolve(driver={}),
+        }.items():
+            with faults.of(name), pytest.raises(gpudoctor.Refused, match=r"^[^\n]+$"):
+                call()
 
 
 def test_the_module_is_the_command() -> None:

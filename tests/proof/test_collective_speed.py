@@ -229,6 +229,20 @@ def test_what_srun_says() -> None:
     racks = {**SLURM, "SLURM_STEP_NODELIST": "rack[1-2]n[01-04,7],other"}
     assert launched_by(racks)["MASTER_ADDR"] == "rack1n01", "as scontrol show hostnames lists them"
     assert launched_by({"RANK": "0", "WORLD_SIZE": "1"}) == {}
+    open_mpi = {
+        "OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "5",
+        "OMPI_COMM_WORLD_LOCAL_SIZE": "8",
+    }  # fmt: skip
+    mpich = {"PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "5", "MPI_LOCALNRANKS": "8"}
+    ranks = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "5", "LOCAL_WORLD_SIZE": "8", "MASTER_ADDR": "127.0.0.1"}
+    for env in (open_mpi, mpich, {**SLURM, **open_mpi}):
+        assert (
+            launched_by(env).items() >= ranks.items()
+            and launched_by({**env, "MASTER_ADDR": "n1"})["MASTER_ADDR"] == "n1"
+        )
+    assert launched_by({**open_mpi, "OMPI_COMM_WORLD_SIZE": "1"}) == {}, "mpirun -n 1 is one process"
+    with pytest.raises(Refusal, match="MASTER_ADDR is not: set it to the first rank's host"):
+        launched_by({**open_mpi, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"})
     torch = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "1", "LOCAL_RANK": "1"}
     assert launched_by({**torch, "OTHER": "x"}) == torch
 

@@ -99,6 +99,13 @@ TROUBLES: dict[str, Trouble] = {
         {"fail.cuInit": "hang", "fail.nvmlInit": "hang"}, **{**HANGS, "first": ""}, among="driver-not-answering",
         missing={"driver.cu_init": "timeout", "driver.nvml_init": "timeout"},
     ),
+    "both-hang-where-no-gpu-is-expected": Trouble(
+        {"fail.cuInit": "hang", "fail.nvmlInit": "hang"}, flags=("--no-import", "--expect", "any", *SHORT), code=1,
+        first="driver-not-answering",
+    ),
+    "cuda-crashes-where-no-gpu-is-expected": Trouble(
+        {"fail.cuInit": "crash"}, flags=("--no-import", "--expect", "any", *SHORT), code=1, first="driver-not-answering"
+    ),
     "torch-raises": Trouble(
         torch="raise ImportError('libcudnn.so.9: cannot open shared object file')", **IMPORT,
         facts={"torch_run.import_fault": "raised"},

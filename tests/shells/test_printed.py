@@ -75,14 +75,22 @@ def test_workflow_and_hook_are_whole() -> None:
             subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
     (hook,) = loaded.load(printed("pre-commit"))["repos"][0]["hooks"]
     assert {"id", "name", "language", "entry", "files"} <= set(hook)
+    (ours,) = loaded.load(Path(__file__).parents[2] / ".pre-commit-hooks.yaml")
+    assert ours["files"] == hook["files"] and "anifests" in ours["name"]
     pattern = re.compile(hook["files"])
-    for name, wanted in (
-        ("Dockerfile", True),
-        ("a/compose.prod.yaml", True),
-        ("x.Dockerfile", True),
-        ("main.py", False),
-    ):
-        assert bool(pattern.search(name)) == wanted, name
+    wanted = ["Dockerfile", "Dockerfile.gpu", "docker/Dockerfile-cuda_12", "x.Dockerfile", "a.dockerfile"]
+    wanted += ["Containerfile", "compose.yml", "a/compose.prod.yaml", "docker-compose.yaml", "k8s/pod.yaml"]
+    wanted += ["deploy/kubernetes/gpu/job.yml", "manifests/a.yaml"]
+    others = [
+        "main.py",
+        "Dockerfile.md",
+        "docs/dockerfile.md",
+        "dockerfile.py",
+        "k8s/README.md",
+        "k8s/values-prod.yaml",
+    ]
+    others += ["k8s/kustomization.yaml", "manifests/chart/templates/pod.yaml", ".github/workflows/ci.yml"]
+    assert [name for name in (*wanted, *others) if pattern.search(name)] == wanted
 
 
 def test_systemd_takes_the_units(tmp_path: Path) -> None:

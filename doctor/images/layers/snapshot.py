@@ -35,7 +35,8 @@ def layers_snapshot(facts: LayerFacts, name: str, env: Mapping[str, str] | None 
 def _gathered(facts: LayerFacts, name: str, env: Mapping[str, str] | None, options: dict[str, Any]) -> Snapshot:
     lines: list[dict[str, Any]] = []
     files = TreeFiles(lines.append, facts.nodes)
-    gather(lines.append, "/", env, TreeTools(files), {"live": False, "devices": False, **options}, files)
+    limits = {"live": False, "devices": False, "whole": False}
+    gather(lines.append, "/", env, TreeTools(files), {**limits, **options}, files)
     return snapshot_of(Recording(lines, {}, {"kind": "image", "name": name}))
 
 

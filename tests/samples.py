@@ -1,0 +1,103 @@
+"""What README and docs show of a command's output, made by running it: `python docs/generate.py --samples` writes it.
+
+A block follows a mark such as `<!-- explain -->`. Its first line is the command, after `$ `; the block of `sample` shows
+`gpudoctor check` and names no command, since it is judged from a recording (tests/fixtures/cpu_only, of a Debian 12
+container without a GPU, with the CPU wheel of torch 2.13.0; its paths are shortened).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+ROOT = Path(__file__).parents[1]
+RECORDING = ROOT / "tests" / "fixtures" / "cpu_only"
+_BLOCK = re.compile(r"^<!-- ([a-z]+(?:: [a-z]+)?) -->\n```(\w+)\n(.*?)^```$", re.S | re.M)
+
+
+def _image(folder: Path) -> None:
+    from tests.images.layouts import Layout
+    from tests.images.modelled import IMAGES
+
+    layout = Layout(folder / "pytorch-2.6.0")
+    layout.tag("latest", IMAGES["pytorch:2.6.0"](layout))
+
+
+def _topo(folder: Path) -> None:
+    from tests.topo.test_topo_command import PHB
+
+    (folder / "topo.txt").write_text(PHB)
+
+
+def _nothing(folder: Path) -> None:
+    """The command needs no file."""
+
+
+SAMPLES: dict[str, Callable[[Path], None]] = {
+    "sample": _nothing, "explain": _nothing, "fit": _nothing, "image": _image, "topo": _topo
+}  # fmt: skip
+"""Mark to what lays out the files that its command reads."""
+MEASURED = "measured"
+"""The mark of a block that shows what was measured once: no second run prints the same."""
+
+
+class Block(Struct, frozen=True):
+    """A block of a page."""
+
+    page: Path
+    mark: str
+    language: str
+    text: str
+
+
+def pages() -> list[Path]:
+    """README and the pages of the documentation that are written by hand."""
+    made = ("checks", "commands")
+    return [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if p.parent.name not in made)]
+
+
+def blocks(mark: str = "") -> Iterator[Block]:
+    """The marked blocks in the order of the pages, or those of one mark."""
+    for page in pages():
+        for found in _BLOCK.finditer(page.read_text("utf-8")):
+            if mark in ("", found[1]):
+                yield Block(page, found[1], found[2], found[3])
+
+
+def printed(block: Block, folder: Path) -> str:
+    """What the block has to show, by its command, run in this empty folder."""
+    SAMPLES[block.mark](folder)
+    first, _, _ = block.text.partition("\n")
+    head, command = f"{first}\n", first.removeprefix("$ ")
+    if block.mark == "sample":
+        head, command = "", f"gpudoctor check --replay '{RECORDING}'"
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "COLUMNS", "FORCE_COLOR"):
+        env.pop(name, None)
+    run = subprocess.run(command, shell=True, env=env, cwd=folder, capture_output=True, text=True, check=False)
+    if run.stderr or run.returncode not in (0, 1, 3):
+        raise RuntimeError(f"{command}: exit {run.returncode}: {run.stderr}")
+    return head + run.stdout
+
+
+def rewrite(folder: Path) -> list[str]:
+    """Write every block anew, each in a folder of its own below this one; the names of the pages that changed."""
+    changed = []
+    for number, block in enumerate(blocks()):
+        if block.mark not in SAMPLES:
+            continue
+        own = folder / str(number)
+        own.mkdir()
+        text = printed(block, own)
+        if text != block.text:
+            page = block.page.read_text("utf-8")
+            old = f"<!-- {block.mark} -->\n```{block.language}\n{block.text}```\n"
+            block.page.write_text(page.replace(old, old.replace(block.text, text)), "utf-8")
+            changed.append(block.page.name)
+    return changed

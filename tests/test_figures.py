@@ -1,0 +1,65 @@
+"""No figure in README and the guides that nothing stands behind: a constant, a file of benchmarks/, or another's page.
+
+The benchmarks' own page has figures with their script and day, which no test can hold.
+"""
+
+from __future__ import annotations
+
+import re
+
+from doctor.checks.gpu_slower_than_siblings import FAIL_PERCENT
+from doctor.commands.gather_options import TOTAL_S
+from doctor.findings.measured_siblings import COPY_SHARE
+from doctor.judge.judge import OLD_DAYS
+from doctor.patient.collective_speed import LARGEST, SMALLEST
+from doctor.patient.speed_checks import BLOCK, REPEATS
+from doctor.proof.plan import IMPORT_MIB
+from doctor.report.brief import MOST_LINES
+from doctor.report.healthline import WIDTH
+from doctor.snapshot.siblings import BELOW
+
+from .rows import Faults
+from .samples import ROOT, pages
+
+_FIGURE = re.compile(
+    r"(?<![\w.+-])(\d[\d,.]*\d|\d) ?(%|ms|s\b|seconds?|minutes?|days?|lines?|characters?|[KMG]i?B\b|times|of \d+\b|checks?|"
+    r"machines?|texts?|cases?|points?|repeats?|columns|messages)"
+)
+_PROLOG = (ROOT / "doctor" / "commands" / "printed" / "slurm-prolog.txt").read_text("utf-8")
+CONSTANTS = {
+    f"{WIDTH} characters", f"{TOTAL_S:.0f} seconds", f"{OLD_DAYS} days", f"{MOST_LINES} lines", f"{BLOCK} columns",
+    f"{REPEATS} repeats", f"{SMALLEST >> 10} KiB", f"{LARGEST >> 20} MiB", f"{100 * BELOW:.0f} %",
+    f"{100 * COPY_SHARE:.0f} %", f"{FAIL_PERCENT} %", f"{IMPORT_MIB / 1024:.1f} GB",
+    f"{re.findall(r'timeout ([0-9]+) gpudoctor', _PROLOG)[0]} seconds",
+}  # fmt: skip
+"""Figures that are the program's own."""
+
+
+def paragraphs(text: str) -> list[str]:
+    """The prose: no code, each row of a table for itself."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+    return [
+        part for block in re.split(r"\n\s*\n", text) for part in (block.splitlines() if "|" in block[:1] else [block])
+    ]
+
+
+def behind(paragraph: str) -> str:
+    """What the files of benchmarks/ that this paragraph names hold."""
+    named = [ROOT / name for name in re.findall(r"benchmarks/[\w./-]*\w", paragraph)]
+    return "\n".join(path.read_text("utf-8") for path in named if path.is_file())
+
+
+def test_every_figure_has_something_behind_it() -> None:
+    found = 0
+    with Faults() as faults:
+        for page in pages():
+            if page.name in ("verified.md", "errors.md", "rules.md"):  # days and machines; the others are made of data
+                continue
+            for paragraph in paragraphs(page.read_text("utf-8")):
+                prose = re.sub(r"`[^`]*`", "`", paragraph)
+                for figure in _FIGURE.finditer(prose):
+                    found += 1
+                    words = " ".join(figure[0].split())
+                    with faults.of(f"{page.name}: {words}"):
+                        assert words in CONSTANTS or figure[1] in behind(paragraph) or "](https://" in paragraph, prose
+    assert found > 10
