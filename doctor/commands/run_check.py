@@ -12,6 +12,7 @@ from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
 from .config import base_policy
+from .expected import refuse_early
 from .options import make_policy, of_its_day
 from .sources import Say, gather
 from .write import write
@@ -33,6 +34,8 @@ def run_check(flags: dict[str, Any]) -> int:
     else:
         left_out = ("torch_run",) if flags["no_import"] else ()
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
+        if flags["prove"]:
+            refuse_early(policy, flags)
         with Progress() as progress:
             snapshot, redacted = _gather(flags, progress), False
         if flags["replay"]:

@@ -1,9 +1,18 @@
-"""Whether there is an NVIDIA GPU at all, by every witness that was asked."""
+"""Whether there is an NVIDIA GPU at all, by every witness that was asked, and what they call it."""
 
 from __future__ import annotations
 
 from .fact import Missing, known
 from .snapshot import Snapshot
+
+
+def reported_names(s: Snapshot) -> list[str]:
+    """What NVML and CUDA call the GPUs and MIG instances here; empty where neither gives an answer."""
+    names: list[str | Missing] = []
+    for gpu in known(s.gpus) or ():
+        names += [gpu.name, *(instance.name for instance in known(gpu.mig_instances) or ())]
+    names += [device.name for device in known(s.driver.cuda_devices) or ()]
+    return [name for name in dict.fromkeys(names) if isinstance(name, str) and name]
 
 
 def no_card(s: Snapshot) -> bool:
