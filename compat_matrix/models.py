@@ -17,7 +17,7 @@ _QUALIFIER = re.compile(r"\d+gb|mig|\d+[cg]")
 """Memory and MIG profile: they may stand apart from the model, as in A100-SXM4-80GB."""
 _VENDOR = r"(?i)^(?:(?:nvidia|geforce|tesla|grid)\s+)+"
 _ALIKE = str.maketrans("oil", "011")
-_MOST, _NEAR = 3, 0.7
+_MOST, _NEAR = 3, 0.75
 
 
 def is_model(m: Store, name: str, model: str) -> bool:

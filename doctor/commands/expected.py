@@ -29,8 +29,7 @@ def refuse_unlisted(expect: Expect, m: Matrix, here: list[str]) -> None:
 
 
 def refuse_misspelt(policy: Policy, snapshot: Snapshot, m: Matrix) -> None:
-    """The same for a machine. Where its driver hangs, crashes or names no GPU, everything else is judged, and the check of
-    the expectation is UNKNOWN."""
+    """The same for a machine. If its driver hangs, crashes or names no GPU, that check is UNKNOWN instead."""
     if policy.expect.model and not snapshot.driver.faults and (here := reported_names(snapshot)):
         refuse_unlisted(policy.expect, m, here)
 
