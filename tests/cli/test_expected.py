@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import gpudoctor as face
 from doctor.findings import Expect
 from doctor.snapshot import CallFault, Missing, Snapshot
 from doctor.snapshot.measured import Measured
+from tests.fakes import Machine
+from tests.fakes.fixtures import fakes, on_machine  # noqa: F401 (fixtures)
 
 from ..checks.test_no_nvidia_gpu import without_gpu
 from ..healthy import gpu, healthy
@@ -98,10 +101,23 @@ def test_where_the_driver_gives_no_answer_all_else_is_judged(machine: Snapshot, 
     assert row.status == "unknown", row
 
 
-def test_it_is_refused_before_anything_is_watched(tmp_path: Path) -> None:
-    mark = tmp_path / "ran"
-    done = gpudoctor("watch", "--expect", WRONG, "--", "touch", mark)
-    assert mark.exists() or done.returncode == 2, "a machine whose driver answers refuses it before the program starts"
+def test_the_driver_of_this_machine_is_asked(tmp_path: Path, on_machine: Callable[..., dict[str, str]]) -> None:  # noqa: F811
+    mark, env = tmp_path / "ran", on_machine("healthy-h100")
+    refused(one_line(gpudoctor("check", "--expect", WRONG, env=env)))
+    refused(one_line(gpudoctor("healthcheck", "--expect", WRONG, env=env), code=1))
+    refused(one_line(gpudoctor("watch", "--expect", WRONG, "--", "touch", mark, env=env)))
+    refused(one_line(gpudoctor("prove", "--expect", WRONG, env=env)))
+    assert not mark.exists(), "refused before the program starts"
+    newer = on_machine(Machine.load("healthy-h100").with_(gpu__0__name="NVIDIA R900"))
+    assert gpudoctor("print", "slurm-prolog", "--expect", "1xR900", env=newer).returncode == 0
+    assert b"gpu-expectation-unmet" not in gpudoctor("healthcheck", "--expect", "1xR900", env=newer).stdout
+
+
+def test_a_hung_driver_stays_a_failure(on_machine: Callable[..., dict[str, str]]) -> None:  # noqa: F811
+    hung = on_machine("nvml-hangs-init")
+    done = gpudoctor("check", "--expect", WRONG, "--timeout", "3", "--no-import", "--format", "json", env=hung)
+    assert done.returncode == 1, done
+    assert "driver-not-answering" in {found["id"] for found in json.loads(done.stdout)["findings"]}
 
 
 def test_the_words_of_expect_are_suggested_too() -> None:
