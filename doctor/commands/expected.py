@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..findings import Expect, Policy
 from ..guard import Refusal
@@ -34,13 +34,10 @@ def refuse_misspelt(policy: Policy, snapshot: Snapshot, m: Matrix) -> None:
         refuse_unlisted(policy.expect, m, here)
 
 
-def refuse_early(policy: Policy, flags: dict[str, Any]) -> None:
+def refuse_early(policy: Policy, m: Matrix) -> None:
     """The same before something long is started: only a model that the matrix does not list costs a look."""
-    from .assess import matrix_of
-
-    if not policy.expect.model or matrix_of(flags).lists_model(policy.expect.model):
-        return
-    refuse_misspelt(policy, look(), matrix_of(flags))
+    if policy.expect.model and not m.lists_model(policy.expect.model):
+        refuse_misspelt(policy, look(), m)
 
 
 def look() -> Snapshot:

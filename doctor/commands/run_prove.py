@@ -12,6 +12,7 @@ from ..guard import Refusal
 from ..proof.plan import Level, Links, device_of
 from ..report.progress import Progress
 from ..snapshot import Missing, Snapshot
+from .assess import matrix_of
 from .config import base_policy
 from .expected import refuse_early
 from .links import announce, links_of, quiet_end
@@ -45,7 +46,7 @@ def run_prove(flags: dict[str, Any]) -> int:
         policy_flags["expect"] = "any"
     policy = replace(make_policy(saved=base_policy(flags), **policy_flags), baseline=baseline)
     if not flags["replay"]:
-        refuse_early(policy, flags)
+        refuse_early(policy, matrix_of(flags))
     if links is not None:
         announce(links, flags)
     snapshot = _facts(flags, device, links)

@@ -33,7 +33,7 @@ class Examined(Record):
     rows: tuple[MatrixRow, ...] = ()
 
 
-class Said(Record):
+class Result(Record):
     """Status, the reason where it is unknown or skipped, what was found, and the kind of a skip."""
 
     status: Status
@@ -54,9 +54,11 @@ def examine(
     found = []
     for check in load_all() if checks is None else checks:
         started, citing = perf_counter(), CitingMatrix(matrix)
-        said = run_check(check, snapshot, cast("Matrix", citing), policy)
+        result = run_check(check, snapshot, cast("Matrix", citing), policy)
         ms = round((perf_counter() - started) * 1e3, 3)
-        found.append(Examined(check, said.status, said.reason, tuple(said.findings), said.skip, ms, citing.cited()))
+        found.append(
+            Examined(check, result.status, result.reason, tuple(result.findings), result.skip, ms, citing.cited())
+        )
     return found
 
 
@@ -131,14 +133,14 @@ def _gpus(s: Snapshot) -> dict[str, str]:
     return names
 
 
-def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Said:
+def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Result:
     """What one check says. One that raises is a result, not an exit: UNKNOWN with the error's text."""
     if why := left_out(check.id, policy):
-        return Said("skipped", why, [], "not-examined")
+        return Result("skipped", why, [], "not-examined")
     if check.about.needs_gpu and policy.expect.kind == "none":
-        return Said("skipped", "no GPU is expected where this runs (--expect none)", [], "does-not-apply")
+        return Result("skipped", "no GPU is expected where this runs (--expect none)", [], "does-not-apply")
     if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and _no_gpu(snapshot):
-        return Said("skipped", NO_GPU, [], "does-not-apply")
+        return Result("skipped", NO_GPU, [], "does-not-apply")
     findings: list[Finding] = []
     try:
         for finding in check.function(snapshot, matrix, policy):
@@ -146,18 +148,18 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
     except NeedsFact as lack:
         if not any(f.status in ("fail", "warn", "unknown") for f in findings):
             if check.about.needs_gpu and no_card(snapshot):
-                return Said("skipped", NO_GPU, findings, "not-examined")
-            return Said("unknown", str(lack), findings)
+                return Result("skipped", NO_GPU, findings, "not-examined")
+            return Result("unknown", str(lack), findings)
     except Skip as skip:
         if not findings:
-            return Said("skipped", str(skip), findings, _kind(skip, snapshot, policy))
+            return Result("skipped", str(skip), findings, _kind(skip, snapshot, policy))
     except Exception as error:  # a crash in one check must not cost the report
-        return Said("unknown", f"the check itself failed: {type(error).__name__}: {error}", findings)
+        return Result("unknown", f"the check itself failed: {type(error).__name__}: {error}", findings)
     for status in ("fail", "unknown", "warn"):
         if any(f.status == status for f in findings):
             reason = next(f.title for f in findings if f.status == status) if status == "unknown" else ""
-            return Said(status, reason, findings)
-    return Said("pass", "", findings)
+            return Result(status, reason, findings)
+    return Result("pass", "", findings)
 
 
 def left_out(check_id: str, policy: Policy) -> str:

@@ -37,6 +37,6 @@ def _sign(s: Snapshot) -> bool:
     cards = any(x.vendor == "10de" and not x.class_code.startswith("0680") for x in known(d.pci_devices) or ())
     libraries = (d.nvml_library_path, d.libcuda_path)
     library = d.libcuda_stub is not True and any(not isinstance(path, Missing) for path in libraries)
-    answers = d.cu_init == 0 or d.nvml_init == 0 or known(s.gpus) or known(d.cuda_devices)
+    answers = d.cu_init == 0 or d.nvml_init == 0 or bool(known(s.gpus)) or bool(known(d.cuda_devices))
     module = not isinstance(d.kernel_version, Missing) or "nvidia" in (known(d.modules) or ())
     return bool(cards or known(d.device_nodes) or module or library or answers)
