@@ -11,9 +11,7 @@ from ..guard import Refusal
 from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
-from .assess import matrix_of
 from .config import base_policy
-from .expected import refuse_early
 from .options import make_policy, of_its_day
 from .sources import Say, gather
 from .write import write
@@ -35,7 +33,10 @@ def run_check(flags: dict[str, Any]) -> int:
     else:
         left_out = ("torch_run",) if flags["no_import"] else ()
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
-        if flags["prove"]:
+        if flags["prove"] and policy.expect.model:
+            from .assess import matrix_of
+            from .expected import refuse_early
+
             refuse_early(policy, matrix_of(flags))
         with Progress() as progress:
             snapshot, redacted = _gather(flags, progress), False

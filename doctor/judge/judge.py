@@ -54,11 +54,9 @@ def examine(
     found = []
     for check in load_all() if checks is None else checks:
         started, citing = perf_counter(), CitingMatrix(matrix)
-        result = run_check(check, snapshot, cast("Matrix", citing), policy)
+        status, reason, findings, skip = run_check(check, snapshot, cast("Matrix", citing), policy)
         ms = round((perf_counter() - started) * 1e3, 3)
-        found.append(
-            Examined(check, result.status, result.reason, tuple(result.findings), result.skip, ms, citing.cited())
-        )
+        found.append(Examined(check, status, reason, tuple(findings), skip, ms, citing.cited()))
     return found
 
 
