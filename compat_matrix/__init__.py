@@ -21,6 +21,7 @@ stands on, each with a key for `m.source(key)`):
                                                      possible | not-on-this-gpu | not-on-this-driver |
                                                      not-needed | unknown
     gpu(name, pci_device_id, pci_subsystem_id, memory_mib) -> GpuMatch(rows, exact, reason, .capability)
+    is_model(name, model), lists_model(model), nearest_models(model): what people call a GPU
     gpu_by_capability(cc); compute_capability(cc) -> Capability | None
     expected(gpus, kind, what, *, power_limit_w, power_default_w, mig_profile, pcie_gen, pcie_width)
                                                      what matmul, memory or h2d should reach: low, typical,

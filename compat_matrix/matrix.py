@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import gpus as _gpus
     from . import libraries as _libraries
     from . import lint as _lint
+    from . import models as _models
     from . import performance as _performance
     from . import performance_peer as _performance_peer
     from . import torchs as _torchs
@@ -50,6 +51,7 @@ else:
     _conda, _drivers, _forward = _Subject("conda"), _Subject("drivers"), _Subject("forward")
     _frameworks = _Subject("frameworks")
     _gpus, _libraries, _lint = _Subject("gpus"), _Subject("libraries"), _Subject("lint")
+    _models = _Subject("models")
     _performance, _torchs, _wheels = _Subject("performance"), _Subject("torchs"), _Subject("extension_wheels")
     _performance_peer = _Subject("performance_peer")
 
@@ -68,6 +70,9 @@ class Matrix(Store):
     gpu = _gpus.gpu
     gpus_like = _gpus.gpus_like
     gpu_by_capability = _gpus.gpu_by_capability
+    is_model = _models.is_model
+    lists_model = _models.lists_model
+    nearest_models = _models.nearest_models
     compute_capability = _code.compute_capability
     code_for_gpu = _code.code_for_gpu
     expected = _performance.expected

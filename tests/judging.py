@@ -31,7 +31,7 @@ def ids(snapshot: Snapshot, policy: Policy = POLICY, status: str = "") -> list[s
 
 def run(check_id: str, snapshot: Snapshot, policy: Policy = POLICY) -> tuple[str, str, list[Finding]]:
     """Status, reason and findings of one check."""
-    return run_check(load(check_id), snapshot, matrix(), policy)
+    return run_check(load(check_id), snapshot, matrix(), policy)[:3]
 
 
 def assert_fix_works(

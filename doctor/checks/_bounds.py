@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..findings import Policy, Skip
+from ..findings import NotExamined, Policy
 from ..findings.measured_bounds import (
     REFERENCE_BATCH,
     Step,
@@ -25,7 +25,7 @@ def training(s: Snapshot) -> tuple[list[Sweep], Watched | None]:
         return found, run
     if isinstance(m.batches, Missing) and m.batches.reason not in ("not-asked", "absent"):
         raise NeedsFact("measured.batches", m.batches)
-    raise Skip("no training on a GPU was measured: gpudoctor prove, or gpudoctor watch")
+    raise NotExamined("no training on a GPU was measured: gpudoctor prove, or gpudoctor watch")
 
 
 def named(s: Snapshot, sweep: Sweep) -> tuple[str, str]:

@@ -32,7 +32,7 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
     PCI device id. `any_version`: where the driver's is not told, its flavour is graded as that of the newest.
     """
     if absent(s.driver.version) and absent(s.driver.nvml_init):
-        raise Skip("no driver")
+        raise Skip("no driver", without="gpu")
     untold = known(s.driver.version) is None and s.driver.kernel_version == NOT_ASKED
     if any_version and untold and not isinstance(s.driver.kernel_flavour, Missing):
         version = str(max(row.branch for row in m.drivers))
@@ -47,7 +47,7 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
     if not found:
         need("gpus", s.gpus)
         need("driver.pci_devices", s.driver.pci_devices)
-        raise Skip("no NVIDIA GPU is seen")
+        raise Skip("no NVIDIA GPU is seen", without="gpu")
     for key, address, name, capability in found:
         if address and address in seen:
             continue

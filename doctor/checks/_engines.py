@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..findings import Skip
+from ..findings import NotExamined, Skip
 from ..fixes.where import container_kind
 from ..snapshot import Engine, Missing, Snapshot, known
+from ._seen import is_wsl
 
 
 def engines_here(s: Snapshot) -> tuple[Engine, ...]:
     """Those of a host with an NVIDIA driver; Skip in a container, without a driver and where there is none."""
     if container_kind(s):
         raise Skip("in a container: the engine is the host's")
+    if is_wsl(s):
+        raise NotExamined("container engines are not judged in WSL")
     if isinstance(s.driver.kernel_version, Missing) and s.driver.kernel_version.reason == "absent":
-        raise Skip("no NVIDIA driver is loaded")
+        raise Skip("no NVIDIA driver is loaded", without="gpu")
     found = known(s.engines.engines)
     if found is None:
-        raise Skip("container engines were not looked for")
+        raise NotExamined("container engines were not looked for")
     if not found:
         raise Skip("no container engine listens here")
     return found
@@ -29,7 +32,7 @@ def answering(s: Snapshot) -> Iterator[Engine]:
     answers = [engine for engine in found if not isinstance(engine.version, Missing)]
     if not answers:
         why = next(engine.version for engine in found if isinstance(engine.version, Missing))
-        raise Skip(f"{found[0].kind}: {why.detail}")
+        raise NotExamined(f"{found[0].kind}: {why.detail}")
     yield from answers
 
 

@@ -34,7 +34,7 @@ def gpu_wanted(s: Snapshot, p: Policy, toolkits: Sequence[str] = ()) -> None:
         raise Skip("--expect none: no GPU is expected where this runs")
     unasked = isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked"
     if not has_gpu(s) and not (toolkits and unasked):
-        raise Skip("no NVIDIA GPU was seen")
+        raise Skip("no NVIDIA GPU was seen", without="gpu")
 
 
 def weight(s: Snapshot, p: Policy, *names: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..findings import Skip
+from ..findings import NotExamined
 from ..findings.measured_gpu import gpu_of
 from ..findings.measured_rates import share
 from ..snapshot import Gpu, Load, Missing, NeedsFact, Snapshot
@@ -16,11 +16,11 @@ def worst_loads(s: Snapshot, *reasons: str) -> list[tuple[Gpu | None, str, Load]
     loads = s.measured.loads
     if isinstance(loads, Missing):
         if loads.reason in ("not-asked", "absent"):
-            raise Skip("NVML was not sampled under load")
+            raise NotExamined("NVML was not sampled under load")
         raise NeedsFact("measured.loads", loads)
     work = [load for load in loads if load.phase in UNDER_LOAD and load.samples >= LEAST_SAMPLES]
     if not work:
-        raise Skip("there are too few samples of NVML under load")
+        raise NotExamined("there are too few samples of NVML under load")
     found = []
     for key in dict.fromkeys(load.key for load in work):
         own = [load for load in work if load.key == key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..findings import Skip
+from ..findings import NotExamined, Skip
 from ..snapshot import Measured, Missing, NeedsFact, Snapshot
 
 NOTHING = "nothing was measured: gpudoctor prove"
@@ -14,7 +14,7 @@ def measured(s: Snapshot) -> Measured:
     level = s.measured.level
     if isinstance(level, Missing):
         if level.reason == "not-asked":
-            raise Skip(NOTHING)
+            raise NotExamined(NOTHING)
         raise NeedsFact("measured.level", level)
     for fact in (s.driver.cu_init, s.gpus, s.torch_run.cuda_available, s.torch_run.kernel_ran):
         if isinstance(fact, Missing) and fact.reason == "recheck":
@@ -29,4 +29,4 @@ def none_of(m: Measured, kind: str, *steps: str) -> Exception:
             return NeedsFact("measured.rates", Missing("error", f"{end.step}: {end.detail or end.fault}"))
     if isinstance(m.rates, Missing) and m.rates.reason not in ("not-asked", "absent"):
         return NeedsFact("measured.rates", m.rates)
-    return Skip("only the CPU was measured" if m.device == "cpu" else NO_SPEED)
+    return Skip("only the CPU was measured", without="gpu") if m.device == "cpu" else NotExamined(NO_SPEED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..findings import Skip
 from ..fixes.where import container_kind
 from ..snapshot import Missing, Snapshot, known, need
-from ._seen import is_wsl, need_module_loaded, nvidia_cards
+from ._seen import is_wsl, need_module_loaded, not_on_pci, nvidia_cards
 
 
 def is_loaded(s: Snapshot) -> bool:
@@ -16,12 +16,12 @@ def is_loaded(s: Snapshot) -> bool:
     if container_kind(s):
         raise Skip("in a container: the modules are the host's")
     if nvidia_cards(s) == []:
-        raise Skip("no NVIDIA GPU on the bus")
+        raise not_on_pci(s)
     if need_module_loaded(s):
         return True
     d = s.driver
     if known(d.nvml_library_path) is None and known(d.libcuda_path) is None:
         if isinstance(d.nvml_library_path, Missing) and d.nvml_library_path.reason != "absent":
             need("driver.nvml_library_path", d.nvml_library_path)
-        raise Skip("the driver is not installed")
+        raise Skip("the driver is not installed", without="gpu")
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ..findings import Policy, Skip
+from ..findings import NotExamined, Policy, Skip
 from ..snapshot import Gpu, Missing, NeedsFact, Snapshot, known, need
 
 T = TypeVar("T")
@@ -13,15 +13,16 @@ IDLE, POWER_CAP = 0x1, 0x4
 HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x8, 0x20, 0x40, 0x80
 """Bits of NVML's clock event reasons (nvml.h)."""
 THERMAL = SW_THERMAL | HW_THERMAL
+ONE_GPU = "only one GPU"
 
 
 def listed(s: Snapshot) -> tuple[Gpu, ...]:
     """The GPUs that NVML lists; UNKNOWN without a list, skipped where it is empty or the board has no NVML."""
     if isinstance(s.gpus, Missing) and s.gpus.reason == "absent" and "tegra" in (known(s.host.kernel) or ""):
-        raise Skip("a Jetson board without NVML: its readings come from tegrastats")
+        raise NotExamined("a Jetson board without NVML: its readings come from tegrastats")
     gpus = need("gpus", s.gpus)
     if not gpus:
-        raise Skip("no GPU is listed")
+        raise Skip("no GPU is listed", without="gpu")
     return gpus
 
 
@@ -43,6 +44,11 @@ def loaded(gpu: Gpu) -> bool:
 def limit(p: Policy, name: str, default: float) -> float:
     """A threshold: the policy's own, else the default."""
     return p.thresholds.get(name, default)
+
+
+def of_several(s: Snapshot, nothing: str) -> Skip:
+    """Why nothing between GPUs was measured: there is only one, or nobody did (`nothing` says so)."""
+    return Skip(ONE_GPU) if len(known(s.gpus) or ()) == 1 else NotExamined(nothing)
 
 
 class Readings:

@@ -59,6 +59,13 @@ def nvidia_cards(s: Snapshot) -> list[PciDevice] | None:
     return [d for d in s.driver.pci_devices if d.vendor == "10de" and not d.class_code.startswith("0680")]
 
 
+def not_on_pci(s: Snapshot) -> Skip:
+    """Why a check of PCI cards has none: the GPU is elsewhere (Jetson, some vGPUs), or there is no GPU."""
+    if known(s.gpus) or known(s.driver.cuda_devices) or nodes_of(s, "tegra"):
+        return Skip("the GPU here is not on the PCI bus")
+    return Skip("no NVIDIA GPU on the PCI bus", without="gpu")
+
+
 def module_loaded(s: Snapshot) -> bool | None:
     """Whether the nvidia kernel module is loaded; that it is not is proven only where the modules could be read."""
     d = s.driver
@@ -126,14 +133,14 @@ def need_cuda_code(s: Snapshot) -> int:
     """As `first_cuda_code`; skipped where there is no libcuda to ask, unknown where nobody asked."""
     code = first_cuda_code(s)
     if code is None and absent(s.driver.libcuda_path):
-        raise Skip("no libcuda is found")
+        raise Skip("no libcuda is found", without="gpu")
     return need("driver.cu_init", s.driver.cu_init) if code is None else code
 
 
 def need_gpus(s: Snapshot) -> tuple[Gpu, ...]:
     """NVML's GPUs; skipped where there is no NVML to ask, unknown where its answer is not known."""
     if absent(s.driver.nvml_library_path) and isinstance(s.gpus, Missing):
-        raise Skip("no libnvidia-ml is found")
+        raise Skip("no libnvidia-ml is found", without="gpu")
     return need("gpus", s.gpus)
 
 

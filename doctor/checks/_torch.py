@@ -31,7 +31,7 @@ def installed(s: Snapshot) -> str:
     """torch's version; the check is skipped where torch is not installed."""
     version = s.torch.version
     if isinstance(version, Missing) and version.reason == "absent":
-        raise Skip("torch is not installed")
+        raise Skip("torch is not installed", without="torch")
     return need("torch.version", version)
 
 
@@ -69,10 +69,10 @@ def gpus(s: Snapshot, m: Matrix) -> list[SeenGpu]:
     found = seen_gpus(s, m)
     if found is None:
         if no_card(s):
-            raise Skip("there is no NVIDIA GPU")
+            raise Skip("there is no NVIDIA GPU", without="gpu")
         need("gpus", s.gpus)
     if not found:
-        raise Skip("no NVIDIA GPU was seen")
+        raise Skip("no NVIDIA GPU was seen", without="gpu")
     return [gpu for gpu in found if not gpu.hidden]
 
 

@@ -21,9 +21,10 @@ Source: NCCL user guide, troubleshooting, PCI Access Control Services; PCI Expre
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.links import acs_off
-from ..snapshot import Snapshot, known, need
+from ..snapshot import Missing, Snapshot, known, need
+from ._seen import not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
@@ -42,6 +43,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         (a, b) for at, a in enumerate(paths) for b in paths[at + 1 :] if not (a.nic and b.nic) and a.shared(b) > 1
     ]
     if not shared:
+        if isinstance(s.driver.pcie_paths, Missing):
+            raise NotExamined("the PCIe tree was not read")
+        if not nvidia_cards(s):
+            raise not_on_pci(s)
         raise Skip("no GPU is known to share a PCIe switch with another device")
     if need("host.virtualization", s.host.virtualization) != "none":
         raise Skip("in a virtual machine ACS is the hypervisor's matter")

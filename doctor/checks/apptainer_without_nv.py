@@ -43,7 +43,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("driver.libcuda_path", s.driver.libcuda_path)
         return
     if found.host is False:
-        raise Skip("the host has no NVIDIA kernel driver")
+        raise Skip("the host has no NVIDIA kernel driver", without="gpu")
     if found.host is None and not found.nodes:
         raise NeedsFact("driver.kernel_version", Missing("absent", "nothing shows whether the host has a driver"))
     yield CHECK.fail(

@@ -22,12 +22,12 @@ Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`;
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, NotExamined, Policy
 from ..fixes.where import container_kind
 from ..snapshot import Measured, Snapshot, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
-from ._readings import limit
+from ._readings import limit, of_several
 
 CHECK = Check(
     __name__,
@@ -64,10 +64,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if ranks:
             return
         if any(known(pair.right) is False for pair in pairs):
-            raise Skip("data arrived damaged, which another finding tells")
+            raise NotExamined("data arrived damaged, which another finding tells")
         sound = any(known(pair.right) for pair in pairs) or any(known(one.right) for one in known(found_by.sends) or ())
         if not sound and not (ring and known(ring.right)):
-            raise Skip("no data was passed between GPUs")
+            raise of_several(s, "no data was passed between GPUs")
         return
     # GPUs that torch did not prove right take no part in it.
     wrong = any(known(proof.right) is False for proof in known(found_by.driver) or ())

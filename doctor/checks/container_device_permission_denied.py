@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             need("driver.device_nodes", s.driver.device_nodes)
         nodes = []
     if not nodes and not refused:
-        raise Skip("no device nodes")
+        raise Skip("no device nodes", without="gpu")
     closed = [n for n in nodes if n.readable is False or n.writable is False]
     if any(n.kind == "gpu" and n not in closed for n in nodes):
         closed = [n for n in closed if n.kind != "gpu"]  # one GPU is open to this user: the others are somebody else's

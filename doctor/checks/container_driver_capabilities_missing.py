@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("driver capabilities are not used here")
     found = given(s)
     if not found.nodes:
-        raise Skip("no GPU nodes in this container")
+        raise Skip("no GPU nodes in this container", without="gpu")
     if found.libcuda and found.nvml:
         for name in ("libcuda_path", "nvml_library_path"):
             need(f"driver.{name}", getattr(s.driver, name))
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("container.driver_capabilities", s.container.driver_capabilities)
         raise Skip("no capability was left out: the libraries are missing for another reason")
     if len(lacks) == 2 and text is None:
-        raise Skip("nothing of the driver was mounted into this container")
+        raise Skip("nothing of the driver was mounted into this container", without="gpu")
     says = f"is '{text}'" if text is not None else "is not set"
     facts = {"driver_capabilities": text, "missing": left_out}
     wanted = ",".join(["compute", "utility", *sorted(capabilities - {"compute", "utility", ""})])

@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     module = known(s.driver.kernel_version)
     if module is None:
         if isinstance(s.driver.kernel_version, Missing) and s.driver.kernel_version.reason == "absent":
-            raise Skip("no kernel module to compare with")
+            raise Skip("no kernel module to compare with", without="gpu")
         need("driver.kernel_version", s.driver.kernel_version)
         return
     need("driver.libcuda_candidates", s.driver.libcuda_candidates)

@@ -46,9 +46,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if found.nodes and (found.libcuda or found.nvml):
         return
     if found.host is False:
-        raise Skip("the host has no NVIDIA kernel driver")
+        raise Skip("the host has no NVIDIA kernel driver", without="gpu")
     if not is_wsl(s) and not nvidia_cards(s) and not isinstance(s.driver.pci_devices, Missing):
-        raise Skip("the host has no NVIDIA GPU")
+        raise Skip("the host has no NVIDIA GPU", without="gpu")
     if found.host is None:
         need("driver.pci_devices", s.driver.pci_devices)
         raise NeedsFact("driver.kernel_version", Missing("absent", "nothing shows whether the host has a driver"))

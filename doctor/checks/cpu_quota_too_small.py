@@ -16,7 +16,7 @@ Source: cgroup v2, cpu.max, docs.kernel.org/admin-guide/cgroup-v2.html.
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..fixes.limits import more_cores
 from ..snapshot import Snapshot, known, need
 from ._readings import limit, listed
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not absent(s.host.cpu_cores):
         cores.append(need("host.cpu_cores", s.host.cpu_cores))
     if not cores:
-        raise Skip("the number of cores is not told here")
+        raise NotExamined("the number of cores is not told here")
     have, wanted = min(cores), count * limit(p, "cores_per_gpu", 1)
     if have >= wanted:
         return

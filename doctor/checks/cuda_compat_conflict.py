@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return  # CUDA answered something else
         if not path:
             if absent(s.driver.libcuda_path):
-                raise Skip("no libcuda is found")
+                raise Skip("no libcuda is found", without="gpu")
             need("driver.libcuda_path", s.driver.libcuda_path)
             return
         need("driver.kernel_version", s.driver.kernel_version)

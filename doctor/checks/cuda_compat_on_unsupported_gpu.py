@@ -55,7 +55,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return  # CUDA answered something else
         if not path:
             if absent(s.driver.libcuda_path):
-                raise Skip("no libcuda is found")
+                raise Skip("no libcuda is found", without="gpu")
             need("driver.libcuda_path", s.driver.libcuda_path)
             return
         predicted = any(refuses(s, m, path, gpu) for gpu in need("gpus", s.gpus))

@@ -19,7 +19,7 @@ from __future__ import annotations
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.selection import pci_order
 from ..snapshot import CudaDevice, Gpu, Missing, NeedsFact, Snapshot, known, need
-from ._readings import listed
+from ._readings import ONE_GPU, listed
 from ._seen import need_whole
 
 CHECK = Check(
@@ -36,7 +36,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Compares CUDA's list of devices with NVML's, where GPUs of different models are there."""
     gpus = listed(s)
     if len({known(g.name) for g in gpus}) < 2:
-        raise Skip("all GPUs are of one model")
+        raise Skip(ONE_GPU if len(gpus) == 1 else "all GPUs are of one model")
     if need("host.environment", s.host.env("CUDA_DEVICE_ORDER")) == "PCI_BUS_ID":
         return
     devices = need("driver.cuda_devices", s.driver.cuda_devices)

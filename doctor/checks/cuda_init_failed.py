@@ -43,7 +43,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where cuInit answers anything but 0."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
         if not _only_libcuda_missing(s):
-            raise Skip("no libcuda is found")
+            raise Skip("no libcuda is found", without="gpu")
         yield CHECK.fail(
             "CUDA does not start: the driver runs, but its libcuda.so.1 is not here",
             "NVML answers and lists the GPU; no libcuda.so.1 is on the loader's path or in a driver's folder.",

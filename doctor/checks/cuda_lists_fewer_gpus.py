@@ -19,7 +19,7 @@ enumeration; docs.nvidia.com/deploy/mps, environment variables; docs.nvidia.com/
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.libcuda import remove_compat
 from ..fixes.restart import restart
 from ..snapshot import Gpu, Snapshot, known, need
@@ -45,14 +45,14 @@ _MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where CUDA starts and leaves out GPUs that NVML lists and no mask hides."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
-        raise Skip("no libcuda is found")
+        raise Skip("no libcuda is found", without="gpu")
     if need("driver.cu_init", s.driver.cu_init) != 0:
-        raise Skip("CUDA does not start")
+        raise NotExamined("CUDA does not start")
     devices = need("driver.cuda_devices", s.driver.cuda_devices)
     need_gpus(s)
     gpus = [gpu for gpu in numbers.session(s) or () if known(gpu.uuid) or known(gpu.pci_address)]
     if not devices:
-        raise Skip("CUDA lists no GPU at all")
+        raise NotExamined("CUDA lists no GPU at all")
     need_whole(s, "gpus", "cuda-devices")
     if numbers.in_mig_mode(gpus):
         raise Skip("a GPU is in MIG mode: CUDA lists one instance to a process")

@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """The watched run by its workers and its disk; the loader by its workers; batches drawn slower than computed."""
     found_by = measured(s)
     if found_by.device == "cpu":
-        raise Skip("only the CPU was measured")
+        raise Skip("only the CPU was measured", without="gpu")
     from ._bounds import training
 
     rates = _loader(found_by)

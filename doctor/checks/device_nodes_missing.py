@@ -22,7 +22,7 @@ from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.container import give_nodes
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
-from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, is_wsl, need_module_loaded, nodes_of, nvidia_cards
+from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, is_wsl, need_module_loaded, nodes_of, not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
@@ -42,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if container_kind(s):
         raise Skip("in a container the nodes are those it was given: container-no-gpu-flag")
     if not need_module_loaded(s):
-        raise Skip("no kernel module")
+        raise Skip("no kernel module", without="gpu")
     nodes = need("driver.device_nodes", s.driver.device_nodes)
     if any(node.kind == "tegra" for node in nodes):
         raise Skip("Jetson: other nodes")
@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     count = known(s.driver.proc_gpus)
     count = len(bound) if count is None else count
     if not count:
-        raise Skip("the driver knows no GPU")
+        raise not_on_pci(s)
     gpus, control = nodes_of(s, "gpu") or [], nodes_of(s, "ctl") or []
     if control and gpus:
         return  # where only some GPUs have nodes, somebody chose them: see gpu-expectation-unmet

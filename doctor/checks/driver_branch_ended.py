@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from compat_matrix.drivers import branch_ended
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.machine import driver_platform
 from ..snapshot import Missing, NeedsFact, Snapshot, need
 
@@ -35,7 +35,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if driver_platform(s) == "windows":
         raise Skip("Windows drivers have other branches")
     if not p.judged_on:
-        raise Skip("no day to judge by")
+        raise NotExamined("no day to judge by")
     answer = m.driver_branch(version)
     if answer.row is None:
         raise NeedsFact("matrix", Missing("absent", f"the branch of driver {version} is not listed"))

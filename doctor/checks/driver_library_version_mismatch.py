@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     says_so = known(d.nvml_init) == NVML_MISMATCH
     if not says_so and not other:
         if absent(d.kernel_version) or all(absent(f) for f in (d.nvml_library_path, d.libcuda_path)):
-            raise Skip("no kernel module, or no library, to compare")
+            raise Skip("no kernel module, or no library, to compare", without="gpu")
         need("driver.kernel_version", d.kernel_version)
         if not any(libraries.values()):
             need("driver.nvml_library_version", d.nvml_library_version)

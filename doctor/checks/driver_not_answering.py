@@ -75,7 +75,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     yield from _in_the_speed(s)
     if not s.driver.faults:
         if absent(s.driver.nvml_init) and absent(s.driver.cu_init):
-            raise Skip("there is no driver library to call")
+            raise Skip("there is no driver library to call", without="gpu")
         for name in ("nvml_init", "cu_init"):
             fact = getattr(s.driver, name)
             if isinstance(fact, Missing) and fact.reason != "absent":

@@ -20,7 +20,7 @@ from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import install_compatible
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
-from ._seen import absent, is_wsl, need_module_loaded, nvidia_cards
+from ._seen import absent, is_wsl, need_module_loaded, not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     need("driver.pci_devices", s.driver.pci_devices)
     if not nvidia_cards(s):
-        raise Skip("no NVIDIA GPU on the PCI bus")
+        raise not_on_pci(s)
     for name in ("nvml_library_path", "libcuda_path"):
         fact = getattr(s.driver, name)
         if not absent(fact) and not (name == "libcuda_path" and known(s.driver.libcuda_stub) is True):

@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if libcuda is None and isinstance(d.nvml_library_path, Missing):
             if d.nvml_library_path.reason != "absent":
                 need("driver.nvml_library_path", d.nvml_library_path)
-            raise Skip("no driver libraries are installed")
+            raise Skip("no driver libraries are installed", without="gpu")
     where = "on the host" if container_kind(s) else "here"
     detail = f"Driver libraries are installed, but no nvidia kernel module is loaded {where}."
     if says_so:

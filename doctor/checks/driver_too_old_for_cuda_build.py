@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     driver = s.driver.version
     reported = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
     if isinstance(driver, Missing) and no_card(s):
-        raise Skip("there is no NVIDIA GPU, so no driver")
+        raise Skip("there is no NVIDIA GPU, so no driver", without="gpu")
     if known(s.torch_run.cuda_available) is True:
         yield from _remark(s, m, cuda)
         return

@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where libraries that this TensorFlow opens are neither wheels nor on the loader's path."""
     d = installed(s, "tensorflow", "tensorflow-gpu")
     if d is None:
-        raise Skip("TensorFlow is not installed")
+        raise Skip("TensorFlow is not installed", without="tensorflow")
     row = next(iter(m.framework("tensorflow", d.version)), None)
     kits = other_toolkits(s, row.cuda) if row and not row.extra else []
     gpu_wanted(s, p, kits)

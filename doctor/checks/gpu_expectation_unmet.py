@@ -9,6 +9,9 @@ How it shows: a job that is made for eight GPUs starts with seven, or with anoth
 Why it happens: a GPU was lost, is bound to another driver, or was left out by the scheduler or CDI; the provider
 supplied a different plan.
 
+A model that neither the matrix lists nor the driver here reports is wrong usage, with the nearest names; it is UNKNOWN
+where the driver gives no answer.
+
 How to fix it: look at the other findings first. Otherwise take the machine that was ordered, or change --expect.
 
 Source: the option --expect of gpudoctor.
@@ -16,11 +19,12 @@ Source: the option --expect of gpudoctor.
 
 from __future__ import annotations
 
-import re
+from msgspec.structs import replace
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.driver import other_host
 from ..snapshot import Snapshot
+from ..snapshot.presence import reported_names
 from . import _gpu_numbers as numbers
 from ._seen import ALL_CAUSES
 
@@ -44,6 +48,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("no number or model is expected")
     expected, gpus, devices = str(p.expect), numbers.session(s), numbers.cuda(s)
     facts = {"expected": expected, **numbers.facts(s)}
+    if p.expect.model and not is_called(s, m, p.expect.model):
+        title = f"Not known: whether this machine has {expected}"
+        yield CHECK.unknown(title, f"This matrix lists no GPU called {p.expect.model}.", facts=facts)
+        return
     by_nvml = None if gpus is None else numbers.usable(gpus)
     by_cuda = None if devices is None else numbers.cuda_names(gpus or (), devices)
     mig, mask = numbers.in_mig_mode(gpus or ()), numbers.cuda_mask(s)
@@ -59,9 +67,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         title = f"Not known: whether this machine has {expected}"
         yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts)
         return
-    if _is_met(names, p) or (by_cuda and _is_met(by_cuda, p)):
+    if _is_met(names, m, p) or (by_cuda and _is_met(by_cuda, m, p)):
         return
-    hiding = _hiding(s, p, by_nvml, by_cuda, mask)
+    hiding = _hiding(s, m, p, by_nvml, by_cuda, mask)
     if hiding:
         short = hiding if len(hiding) <= _SHORT else hiding.partition("=")[0]
         title = f"{short} hides GPUs, so {expected} is not confirmed"
@@ -78,26 +86,23 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     )
 
 
-def _is_met(names: list[str], p: Policy) -> bool:
-    of_model = [name for name in names if is_model(name, p.expect.model)]
+def is_called(s: Snapshot, m: Matrix, model: str) -> bool:
+    """Whether the matrix, or the driver here, knows a GPU of this name: else the expectation is misspelt or newer."""
+    return m.lists_model(model) or any(m.is_model(name, model) for name in reported_names(s))
+
+
+def _is_met(names: list[str], m: Matrix, p: Policy) -> bool:
+    of_model = [name for name in names if not p.expect.model or m.is_model(name, p.expect.model)]
     return len(of_model) == p.expect.count if p.expect.count else bool(of_model)
 
 
-def _hiding(s: Snapshot, p: Policy, by_nvml: list[str] | None, by_cuda: list[str] | None, mask: str) -> str:
+def _hiding(s: Snapshot, m: Matrix, p: Policy, by_nvml: list[str] | None, by_cuda: list[str] | None, mask: str) -> str:
     """The mask without which the expected GPUs might be there; empty where none explains the difference."""
     if mask and by_cuda is not None:
         if by_nvml is None:
             return mask if len(by_cuda) < max(p.expect.count, 1) else ""  # what it hides, nobody lists
-        return mask if len(by_cuda) < len(by_nvml) and _is_met(by_nvml, p) else ""
-    given = numbers.container_mask(s)
-    if not given or not by_nvml or not all(is_model(name, p.expect.model) for name in by_nvml):
+        return mask if len(by_cuda) < len(by_nvml) and _is_met(by_nvml, m, p) else ""
+    given, one = numbers.container_mask(s), replace(p, expect=replace(p.expect, count=0))
+    if not given or not by_nvml or not all(_is_met([name], m, one) for name in by_nvml):
         return ""
     return given if p.expect.count and numbers.machine(s) == p.expect.count else ""
-
-
-def is_model(name: str, model: str) -> bool:
-    """Whether a GPU's name holds a model's words: H100 and RTX4090 do, A10 is no part of A100."""
-    wanted = re.sub(r"[^a-z0-9]", "", model.lower())
-    words = re.findall(r"[a-z0-9]+", name.lower())
-    starts = range(len(words))
-    return not wanted or any("".join(words[i:j]) == wanted for i in starts for j in range(i + 1, len(words) + 1))

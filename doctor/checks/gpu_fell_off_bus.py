@@ -29,7 +29,7 @@ from ..fixes.restart import power_cycle
 from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, PciDevice, Snapshot, UnlistedGpu, known
 from . import _gpu_numbers as numbers
-from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, nvidia_cards
+from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpus, not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
@@ -73,6 +73,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not silent:
         if not _whole(s) or isinstance(s.driver.pci_devices, Missing) or _held(s):
             need_gpus(s)
+        if not gpus and not nvidia_cards(s):
+            raise not_on_pci(s)
         return
     yield from _unlisted(s, silent)
 

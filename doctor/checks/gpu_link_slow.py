@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Fix, Matrix, NotExamined, Policy, Skip
 from ..snapshot import Snapshot, known
 from ._measured import measured
-from ._readings import name_of
+from ._readings import ONE_GPU, name_of
 
 if TYPE_CHECKING:
     from ..findings.measured_links import Link
@@ -52,12 +52,14 @@ _NAMED = 6
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One finding for the slow pairs over NVLink, one for those over PCIe."""
+    if len(known(s.gpus) or ()) == 1:
+        raise Skip(ONE_GPU)
     measured(s)
     from ..findings.measured_links import links
 
     found = links(s, m)
     if not found:
-        raise Skip("no copies between GPUs were timed")
+        raise NotExamined("no copies between GPUs were timed")
     low = [link for link in found if link.low]
     for nvlink in (True, False):
         own = sorted((link for link in low if (link.way == "nvlink") is nvlink), key=_share)

@@ -20,7 +20,7 @@ Source: nvidia-smi(1); NVML memory and process functions.
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..fixes.gpu_state import find_holder
 from ..fixes.machine import driver_platform
 from ..fixes.where import container_kind
@@ -44,7 +44,7 @@ _OWN_CONTEXT_MIB = 1024
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns on a host for an idle GPU with memory in use and no process on it."""
     if driver_platform(s) == "windows":
-        raise Skip("Windows does not tell which process uses GPU memory")
+        raise NotExamined("Windows does not tell which process uses GPU memory")
     seen = Readings()
     for gpu in listed(s):
         if is_vgpu(gpu) or known(gpu.mig_enabled) is True or is_superchip(m, gpu):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
+from ..findings import Check, Findings, Fix, Matrix, NotExamined, Policy, Skip, Step
 from ..fixes.libraries import reinstall_torch
 from ..fixes.where import recheck_run
 from ..snapshot import Missing, NeedsFact, Snapshot, TorchRun, known, need
@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("CUDA_VISIBLE_DEVICES hides every GPU, and none is expected")
     run = s.torch_run
     if known(run.imported) is False:
-        raise Skip("torch cannot be imported")
+        raise NotExamined("torch cannot be imported")
     code, ran, available = known(run.first_call_code), known(run.kernel_ran), known(run.cuda_available)
     error = known(run.first_call_error)
     facts: dict[str, Any] = {"cuda_available": available, "first_call_code": code, "kernel_ran": ran}

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Check, Findings, Policy, Skip
+from ..findings import Check, Findings, NotExamined, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._seen import ALL_CAUSES
@@ -71,7 +71,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
     found = paths(s)
     if not found:
-        raise Skip("the CPU was asked for, and torch has a GPU")
+        raise NotExamined("the CPU was asked for, and torch has a GPU")
     absent = isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent" and "torch" not in p.require
     for path in found:
         wanted = gpu_needed(s, p) and not (cpu_was_measured(found_by) and path.device != "watch")

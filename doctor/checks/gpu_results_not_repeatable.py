@@ -19,7 +19,7 @@ Source: 20 repeats of each product in `gpudoctor prove`; cuBLAS documentation, r
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..snapshot import ProductProof, Snapshot, known
 from ._measured import measured
 from ._readings import name_of
@@ -40,7 +40,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU whose repeats of a product differ, all of them within rounding."""
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
     if not products:
-        raise Skip("no product was repeated")
+        raise NotExamined("no product was repeated")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import seen_again, unrepeatable
     from ..fixes.speed import here

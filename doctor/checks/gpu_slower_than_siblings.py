@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Fix, Matrix, NotExamined, Policy, Skip
 from ..snapshot import Load, Snapshot, known
 from ._measured import measured
-from ._readings import name_of
+from ._readings import ONE_GPU, name_of
 
 if TYPE_CHECKING:
     from ..findings.measured_siblings import Slower
@@ -51,11 +51,14 @@ FAIL_PERCENT = 70
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Each GPU with a figure below those of the others of its model."""
+    names = [known(gpu.name) for gpu in known(s.gpus) or ()]
+    if names and len(set(names)) == len(names):
+        raise Skip(ONE_GPU if len(names) == 1 else "no two GPUs are of one model")
     measured(s)
     from ..findings.measured_siblings import alike, slower
 
     if not alike(s):
-        raise Skip("no two GPUs of one model were measured")
+        raise NotExamined("no two GPUs of one model were measured")
     for device, found in slower(s).items():
         yield _finding(s, device, found)
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..findings import Check, Finding, Findings, Fix, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Fix, Matrix, NotExamined, Policy, Skip
 from ..snapshot import Gpu, Measured, Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._readings import name_of
@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
     left = not_compared(s)
     if all(right is None for right in done) and not left:
-        raise Skip("nothing was computed to be compared")
+        raise NotExamined("nothing was computed to be compared")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_path import paths
 
@@ -89,7 +89,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if left:
         raise NeedsFact("measured", left)
     if all(known(right) is None for right in (*gpus, *(pair.right for pair in pairs))):
-        raise Skip("only the CPU was measured, and no GPU")
+        raise Skip("only the CPU was measured, and no GPU", without="gpu")
 
 
 def _between(s: Snapshot) -> Findings:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.frameworks import cuda_major_for, install_jax
 from ..snapshot import Snapshot, known
 from ._frameworks import gpu_wanted, installed, weight
@@ -48,13 +48,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where JAX has no CUDA plugin that fits its jaxlib."""
     lib, jax = installed(s, "jaxlib"), installed(s, "jax")
     if lib is None or jax is None:
-        raise Skip("JAX is not installed")
+        raise Skip("JAX is not installed", without="jax")
     gpu_wanted(s, p)
     plugin = installed(s, *_PLUGINS)
     if "+cuda" in lib.version or lib.installer == "conda":
         return
     if plugin is None and s.python.distributions_partial and len(known(s.python.distributions) or ()) < _WHOLE_LIST:
-        raise Skip("only some packages are told of")
+        raise NotExamined("only some packages are told of")
     facts = {"jax": jax.version, "jaxlib": lib.version, "plugin": f"{plugin.name} {plugin.version}" if plugin else None}
     if plugin is None:
         title = f"JAX {jax.version} has no CUDA plugin: it runs on the CPU"

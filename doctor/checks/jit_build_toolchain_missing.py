@@ -52,9 +52,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("python.distributions", s.python.distributions)
         cuda_build(s)
         if triton(s) is None and not p.building:
-            raise Skip("Triton is not installed")
-        if not (has_gpu(s) or p.building) or known(s.host.system) not in ("linux", None):
-            raise Skip("there is no GPU to compile for")
+            raise Skip("Triton is not installed", without="triton")
+        if known(s.host.system) not in ("linux", None):
+            raise Skip("only judged on Linux")
+        if not (has_gpu(s) or p.building):
+            raise Skip("there is no GPU to compile for", without="gpu")
     who = ["the extension that is to be built (--building)"] if p.building else users(s)
     if (error and "compiler" in error[0]) or s.cuda.c_compiler is None:
         yield _finding(s, "No C compiler was found (CC, gcc, clang)", error, text, who, compiler=True)

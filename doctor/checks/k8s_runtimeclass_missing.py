@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if found.nodes:
         return
     if found.host is False:
-        raise Skip("the node has no NVIDIA kernel driver")
+        raise Skip("the node has no NVIDIA kernel driver", without="gpu")
     yield CHECK.fail(
         "A GPU was allocated to this pod, but its runtime did not add it",
         f"NVIDIA_VISIBLE_DEVICES holds the allocated GPU; missing here: {not_there(found)}.",

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Findings, Policy, Skip
+from ..findings import Check, Findings, NotExamined, Policy
 from ..snapshot import Snapshot, known
 from ._measured import measured
 
@@ -53,7 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
     found, _ = training(s)
     if not found:
-        raise Skip("a watched run does not tell launches from other Python work: gpudoctor prove")
+        raise NotExamined("a watched run does not tell launches from other Python work: gpudoctor prove")
     for sweep in found:
         waiting = [step for step in sweep.steps if step.bound == "launch"]
         if not waiting:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Findings, Policy, Skip
+from ..findings import Check, Findings, NotExamined, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._readings import limit
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if isinstance(found_by.training, Missing):
         if found_by.training.reason not in ("not-asked", "absent"):
             raise NeedsFact("measured.training", found_by.training)
-        raise Skip("no training step was measured: gpudoctor prove --quick")
+        raise NotExamined("no training step was measured: gpudoctor prove --quick")
     judged = False
     for step in found_by.training:
         now, rule = known(step.bytes_per_parameter), known(step.expected_bytes_per_parameter)
@@ -83,7 +83,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=(fix,),
         )
     if not judged:
-        raise Skip("no training step on a GPU was measured")
+        raise Skip("no training step on a GPU was measured", without="gpu")
 
 
 _RULE_BYTES = {"weights": 4.0, "gradients": 4.0, "optimizer": 8.0}

@@ -22,6 +22,7 @@ from __future__ import annotations
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..snapshot import Snapshot, known
 from ._measured import measured
+from ._readings import of_several
 
 CHECK = Check(
     __name__,
@@ -38,7 +39,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where shared memory stands in for NVLink."""
     groups = [group for group in known(measured(s).link_groups) or () if group.backend == "nccl" and not group.variant]
     if not groups or not groups[0].transports:
-        raise Skip("NCCL's choice of links was not seen: gpudoctor prove --links")
+        raise of_several(s, "NCCL's choice of links was not seen: gpudoctor prove --links")
     if "SHM" not in groups[0].transports:
         return
     pairs = known(s.gpu_pairs) or ()

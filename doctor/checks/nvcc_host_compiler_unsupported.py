@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.toolchain import GCC, c_compiler, gcc_in_use, gcc_limit, has_no_compiler, older_gcc
 from ..snapshot import Missing, NeedsFact, Snapshot, need
 
@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("nothing is compiled here (say --building where it is)")
     compiler = s.host.env("CC")
     if isinstance(compiler, str) and compiler.strip() and not GCC.search(compiler.strip()):
-        raise Skip(f"CC names {compiler.strip()}, whose version is not known")
+        raise NotExamined(f"CC names {compiler.strip()}, whose version is not known")
     if has_no_compiler(s):
         yield CHECK.fail(
             "No host compiler for nvcc was found",
@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     version = s.cuda.nvcc_version
     if isinstance(version, Missing) and version.reason == "absent":
-        raise Skip("there is no nvcc")
+        raise NotExamined("there is no nvcc")
     nvcc = need("cuda.nvcc_version", version)
     gcc = gcc_in_use(s) or need("cuda.gcc_version", s.cuda.gcc_version)
     limit = gcc_limit(m, nvcc)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from compat_matrix.versions import minor, numbers
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.toolchain import nvcc
 from ..snapshot import Missing, Snapshot, need
 from ._torch import OTHER_BUILD, REPLACED, cuda_build
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     cuda = cuda_build(s)
     version = s.cuda.nvcc_version
     if isinstance(version, Missing) and version.reason == "absent":
-        raise Skip("there is no nvcc")
+        raise NotExamined("there is no nvcc")
     have = need("cuda.nvcc_version", version)
     facts = {"nvcc": have, "torch_cuda": cuda}
     short = ".".join(cuda.split(".")[:2])

@@ -19,7 +19,7 @@ from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.links import reset_links
 from ..snapshot import Snapshot, known
 from ._boards import every, rows_of
-from ._readings import Readings, listed, name_of
+from ._readings import ONE_GPU, Readings, listed, name_of
 
 CHECK = Check(
     __name__,
@@ -36,7 +36,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each GPU with fewer active links than the others of its model."""
     gpus = listed(s)
     if len(gpus) < 2:
-        raise Skip("one GPU: nothing to compare its links with")
+        raise Skip(ONE_GPU)
     seen, active = Readings(), {}
     highest: dict[str, int] = {}
     for gpu in gpus:

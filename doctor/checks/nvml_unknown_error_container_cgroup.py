@@ -41,13 +41,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("container.kind", s.container.kind)
         raise Skip("not in a container")
     if absent(s.driver.nvml_init):
-        raise Skip("no libnvidia-ml in this container")
+        raise Skip("no libnvidia-ml in this container", without="gpu")
     code = need("driver.nvml_init", s.driver.nvml_init)
     if code not in NVML_LOST:
         return
     need("driver.device_nodes", s.driver.device_nodes)
     if not nodes_of(s, "gpu"):
-        raise Skip("no GPU nodes in this container")
+        raise Skip("no GPU nodes in this container", without="gpu")
     error = m.nvml_error(code)
     yield CHECK.fail(
         "This container has lost its GPUs: the host rewrote its device rules",

@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns of both packages at once, and of a GPU package without its libraries."""
     cpu, gpu = installed(s, "onnxruntime"), installed(s, "onnxruntime-gpu")
     if cpu is None and gpu is None:
-        raise Skip("ONNX Runtime is not installed")
+        raise Skip("ONNX Runtime is not installed", without="onnxruntime")
     row = next(iter(m.framework("onnxruntime-gpu", gpu.version)), None) if gpu else None
     kits = other_toolkits(s, row.cuda) if row and not row.extra else []
     gpu_wanted(s, p, kits)

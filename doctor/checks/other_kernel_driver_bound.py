@@ -23,7 +23,7 @@ from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
 from ..fixes.card import release_card
 from ..fixes.where import container_kind
 from ..snapshot import PciDevice, Snapshot, known, need
-from ._seen import absent, is_wsl, nvidia_cards
+from ._seen import absent, is_wsl, not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     need("driver.pci_devices", s.driver.pci_devices)
     cards = nvidia_cards(s) or []
     if not cards:
-        raise Skip("no NVIDIA GPU on the PCI bus")
+        raise not_on_pci(s)
     working = [card for card in cards if card.driver == "nvidia"]
     for card in cards:
         held_by = card.driver

@@ -17,7 +17,7 @@ Guide, just-in-time compilation.
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 
@@ -36,7 +36,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each device whose first launch was compiled; unknown where it could not be told."""
     proofs = [proof for proof in known(measured(s).torch) or () if proof.device.startswith("cuda")]
     if not proofs:
-        raise Skip("torch proved nothing on a GPU")
+        raise NotExamined("torch proved nothing on a GPU")
     lack: Missing | None = None
     for proof in proofs:
         if isinstance(proof.code, Missing):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from compat_matrix.versions import numbers
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.compatible import USUAL, compatible_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
@@ -48,9 +48,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not absent and (known(s.torch.build) != "cpu" or not gpu_needed(s, p)):
         raise Skip("torch is installed, so there was a wheel for this Python")
     if known(s.host.system) not in (None, "linux", "windows"):
-        raise Skip("only wheels for Linux and Windows are listed")
+        raise NotExamined("only wheels for Linux and Windows are listed")
     if absent and p.expect.kind == "none" and "torch" not in p.require:
-        raise Skip("torch is not installed")
+        raise Skip("torch is not installed", without="torch")
     need("python.patient.version", s.python.patient.version)
     python, platform = python_version(s) or "", wheel_platform(s)
     cards = capabilities(s, m)

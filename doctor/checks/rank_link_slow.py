@@ -19,7 +19,7 @@ Source: messages between each two ranks in `gpudoctor prove --links`.
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..snapshot import Snapshot, known
 from ..snapshot.siblings import below_siblings
 from ._measured import measured
@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = measured(s)
     sends = known(found.sends) or ()
     if not sends or not any(group.backend == "nccl" for group in known(found.link_groups) or ()):
-        raise Skip("no messages between GPUs were timed: gpudoctor prove --links")
+        raise NotExamined("no messages between GPUs were timed: gpudoctor prove --links")
     from ..fixes.speed import here
 
     for same in (True, False):

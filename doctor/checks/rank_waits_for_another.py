@@ -18,7 +18,7 @@ Source: 20 steps of products and an all-reduce on each rank in `gpudoctor prove 
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..snapshot import Snapshot, known
 from ..snapshot.siblings import below_siblings
 from ._measured import measured
@@ -44,10 +44,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each rank whose work takes far longer than that of the others, where these wait for it."""
     waits = known(measured(s).rank_waits)
     if waits is None:
-        raise Skip("nobody measured who waits: gpudoctor prove --links")
+        raise NotExamined("nobody measured who waits: gpudoctor prove --links")
     waits = tuple(wait for wait in waits if wait.device.startswith("cuda") and wait.work_ms > 0)
     if len(waits) < 2:
-        raise Skip("fewer than two ranks on GPUs")
+        raise NotExamined("fewer than two ranks on GPUs")
     from ..fixes.speed import here
 
     slow = below_siblings({str(wait.rank): 1 / wait.work_ms for wait in waits}, _SHARE)

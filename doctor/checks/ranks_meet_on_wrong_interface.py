@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Matrix, NotExamined, Policy
 from ..snapshot import Snapshot, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns where what a library takes by itself is a loopback or a bridge."""
     groups = [group for group in known(measured(s).link_groups) or () if group.nodes > 1 and not group.variant]
     if not groups:
-        raise Skip("no links between nodes were measured: gpudoctor prove --links --nodes")
+        raise NotExamined("no links between nodes were measured: gpudoctor prove --links --nodes")
     from ..fixes.speed import here
 
     ends = [end for end in s.measured.ended if end.agent == "collective_speed" and end.fault not in PROVES_NOTHING]

@@ -13,8 +13,10 @@ tell gpudoctor what to expect: `--expect any` where a GPU is not needed, `--expe
 
 Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with PyTorch installed
 its build, the architectures that it holds, and the end of an `import torch` that was only slow (--timeout gives it more
-time); each package named by --require. An empty list does not count as an answer, and neither does one of which only a
-part was looked at. What the user's own flags left out is never required.
+time); each package named by --require. With --only each check that it names is required: where it could not be
+judged, the finding of its id says why. A run of which --skip leaves nothing is unknown too. An empty list does not
+count as an answer, and neither does one of which only a part was looked at. What the user's own flags left out is never
+required.
 
 Source: gpudoctor's own rules for the verdict.
 """
@@ -25,8 +27,9 @@ from typing import Any
 
 from ..findings import Check, Findings, Matrix, Policy
 from ..snapshot import Missing, Snapshot, known
+from ..snapshot.presence import no_sign
 from ._code import conflict, witnesses
-from ._seen import ALL_CAUSES, absent, is_wsl, module_loaded, nodes_of, nvidia_cards
+from ._seen import ALL_CAUSES, absent, is_wsl, nodes_of, nvidia_cards
 
 CHECK = Check(
     __name__,
@@ -98,29 +101,14 @@ def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
     cards = nvidia_cards(s)
     if cards == [] and not is_wsl(s) and not _listed(s) and not nodes_of(s, "tegra"):
         return ()  # no NVIDIA GPU on the bus: no-nvidia-gpu says all there is to say
-    if p.expect.kind == "any" and not _sign(s) and _looked(s):
+    if p.expect.kind == "any" and no_sign(s):
         return ()
     return _GPU
-
-
-def _looked(s: Snapshot) -> bool:
-    """Whether anybody looked for a GPU at all: that nobody did is no sign that there is none."""
-    d = s.driver
-    facts = (s.gpus, d.pci_devices, d.device_nodes, d.modules, d.libcuda_path, d.nvml_library_path, d.cu_init)
-    return any(not isinstance(fact, Missing) or absent(fact) for fact in facts)
 
 
 def _listed(s: Snapshot) -> bool:
     """Whether NVML or CUDA lists a GPU."""
     return any(not isinstance(fact, Missing) and len(fact) > 0 for fact in (s.gpus, s.driver.cuda_devices))
-
-
-def _sign(s: Snapshot) -> bool:
-    """Anything at all that speaks of an NVIDIA GPU here."""
-    nodes = () if isinstance(s.driver.device_nodes, Missing) else s.driver.device_nodes
-    libraries = (s.driver.nvml_library_path, s.driver.libcuda_path)
-    library = any(not isinstance(path, Missing) for path in libraries) and s.driver.libcuda_stub is not True
-    return bool(nvidia_cards(s) or nodes or module_loaded(s) or library or _listed(s))
 
 
 def _of_torch(s: Snapshot, p: Policy) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not container_kind(s):
         raise Skip("not in a container")
     if absent(s.torch.version):
-        raise Skip("torch is not installed")
+        raise Skip("torch is not installed", without="torch")
     size = need("host.shm_mib", s.host.shm_mib)
     if size > limit(p, "shm_warn_mib", 64):
         return

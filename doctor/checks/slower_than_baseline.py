@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..findings import Check, Finding, Findings, Matrix, Policy, Skip
+from ..findings import Check, Finding, Findings, Matrix, NotExamined, Policy
 from ..snapshot import Snapshot, known
 from ._measured import measured
 from ._readings import name_of
@@ -50,7 +50,7 @@ _LISTED = 12
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU (or the CPU) with a rate that fell by the policy's percentage, beyond both spreads."""
     if p.baseline is None:
-        raise Skip("no earlier proof was given: gpudoctor prove --baseline old.json")
+        raise NotExamined("no earlier proof was given: gpudoctor prove --baseline old.json")
     measured(s)
     from ..findings.measured_baseline import compared
 

@@ -21,7 +21,7 @@ Source: products, clocks, power, temperature and clock event reasons, second by 
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
 from ..snapshot import Missing, NeedsFact, Snapshot
 from ._measured import measured
 from ._readings import name_of
@@ -56,7 +56,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     soak = measured(s).soak
     if isinstance(soak, Missing):
         if soak.reason == "not-asked":
-            raise Skip("no sustained load was asked for: gpudoctor prove --soak 300")
+            raise NotExamined("no sustained load was asked for: gpudoctor prove --soak 300")
         raise NeedsFact("measured.soak", soak)
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import number
@@ -65,7 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
     found = [course for course in courses(s.measured) if course.seconds >= SHORT_S]
     if not found:
-        raise Skip("the load lasted less than 10 seconds")
+        raise NotExamined("the load lasted less than 10 seconds")
     for course in found:
         if course.percent > -FALLS_PERCENT:
             continue

@@ -37,7 +37,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if kind not in ("rocm", "xpu"):
         return
     if not has_gpu(s):
-        raise Skip("no NVIDIA GPU was seen")
+        raise Skip("no NVIDIA GPU was seen", without="gpu")
     vendor = {"rocm": "AMD (ROCm)", "xpu": "Intel (XPU)"}[kind]
     version = known(s.torch.version)
     fix = compatible_torch(s, m)

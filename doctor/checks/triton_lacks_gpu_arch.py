@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if error:
             yield CHECK.fail("Triton does not know this GPU", first_line(texts(s)), facts={"said": error[0]})
             return
-        raise Skip("Triton is not installed")
+        raise Skip("Triton is not installed", without="triton")
     cuda_build(s)
     if any(isinstance(v := s.host.env(n), str) and v for n in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")):
         raise Skip("TRITON_PTXAS_PATH names another assembler")

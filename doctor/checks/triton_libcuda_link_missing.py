@@ -57,11 +57,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     need("python.distributions", s.python.distributions)
     found = triton(s)
     if found is None and not failed:
-        raise Skip("Triton is not installed")
+        raise Skip("Triton is not installed", without="triton")
     if not failed:
         cuda_build(s)
-        if known(s.host.system) not in ("linux", None) or not has_gpu(s):
-            raise Skip("there is no GPU to compile for")
+        if known(s.host.system) not in ("linux", None):
+            raise Skip("only judged on Linux")
+        if not has_gpu(s):
+            raise Skip("there is no GPU to compile for", without="gpu")
         if isinstance(path := s.host.env("TRITON_LIBCUDA_PATH"), str) and path:
             raise Skip("TRITON_LIBCUDA_PATH names the folder")
     candidates = (

@@ -39,14 +39,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("WSL: the GPU is /dev/dxg")
     need("driver.device_nodes", s.driver.device_nodes)
     if not nodes_of(s, "gpu"):
-        raise Skip("no GPU nodes")
+        raise Skip("no GPU nodes", without="gpu")
     has_node = bool(nodes_of(s, "uvm"))
     modules = known(s.driver.modules)
     has_module = modules is None or "nvidia_uvm" in modules or "nvidia" not in modules
     if has_node and has_module:
         return
     if not has_node and first_cuda_code(s) is None and known(s.driver.libcuda_path) is None:
-        raise Skip("no libcuda that would need it")
+        raise Skip("no libcuda that would need it", without="gpu")
     if s.driver.cu_init == 0:
         return
     code = need_cuda_code(s)

@@ -36,7 +36,11 @@ def _outside(path: str) -> Matrix:
 
 
 def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
-    """The report of a Snapshot, wherever it came from."""
+    """The report of a Snapshot, wherever it came from. Raises Refusal where a GPU is expected that does not exist."""
+    if policy.expect.model:
+        from .expected import refuse_misspelt
+
+        refuse_misspelt(policy, snapshot, matrix)
     if snapshot.target.kind != "text":
         return judge(snapshot, matrix, policy)
     from ..text.diagnose import diagnose

@@ -28,7 +28,7 @@ class Flag(Record):
 
 _EXPECT = Flag(("--expect",), "expect", "text", "gpu (default), any, none, 8, H100 or 8xH100.", "WHAT")
 _REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and fit. Repeatable.", "PKG")
-_ONLY = Flag(("--only",), "only", "many", "Run only this check. Repeatable.", "ID")
+_ONLY = Flag(("--only",), "only", "many", "Run only this check, and require its answer. Repeatable.", "ID")
 _SKIP = Flag(("--skip",), "skip", "many", "Leave this check out. Repeatable.", "ID")
 _STATUSES = ("fail", "unknown", "warn")
 _FAIL_ON = Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail.", choices=_STATUSES)

@@ -18,9 +18,12 @@ WHAT = {
 @click.command("print")
 @click.argument("what", type=click.Choice(list(WHAT)), metavar="WHAT")
 @click.option("--expect", default="gpu", metavar="WHAT", help="gpu (default), any, none, 8, H100 or 8xH100.")
+@click.option("--matrix", metavar="PATH", help="Look a model up in this matrix (see matrix export): for newer GPUs.")
 @click.option("--image", default="your-registry.example/gpudoctor:latest", metavar="REF", help="Image with gpudoctor.")
-def print_(what: str, expect: str, image: str) -> int:
+def print_(what: str, expect: str, matrix: str | None, image: str) -> int:
     """Print a file to start from; it says how far it was tried.
+
+    A GPU model of --expect must be in the matrix, or reported by the driver of this machine.
 
     \b
     systemd                 a timer that writes series for Prometheus
@@ -33,4 +36,4 @@ def print_(what: str, expect: str, image: str) -> int:
     """
     from .run_print import run_print
 
-    return run_print(what, expect, image)
+    return run_print(what, expect, image, matrix)

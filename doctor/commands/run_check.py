@@ -33,6 +33,11 @@ def run_check(flags: dict[str, Any]) -> int:
     else:
         left_out = ("torch_run",) if flags["no_import"] else ()
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
+        if flags["prove"] and policy.expect.model:
+            from .assess import matrix_of
+            from .expected import refuse_early
+
+            refuse_early(policy, matrix_of(flags))
         with Progress() as progress:
             snapshot, redacted = _gather(flags, progress), False
         if flags["replay"]:

@@ -6,6 +6,9 @@ import re
 from importlib.resources import files
 
 from ..guard import Refusal
+from ..snapshot.presence import reported_names
+from .assess import matrix_of
+from .expected import look, refuse_unlisted
 from .options import make_policy
 from .write import write
 
@@ -13,13 +16,17 @@ _IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]{0,254}")
 _EXPECT = re.compile(r"[\w.,+ -]{1,80}")
 
 
-def run_print(what: str, expect: str, image: str) -> int:
-    """Print the file. Raises Refusal for an expectation or a name of an image that would break it."""
+def run_print(what: str, expect: str, image: str, matrix: str | None = None) -> int:
+    """Print the file. Raises Refusal for an expectation or a name of an image that would break it, and for a GPU that
+    neither the matrix lists nor the driver here reports."""
     policy = make_policy(expect=expect)
     if not _EXPECT.fullmatch(expect):
         raise Refusal(f"--expect {expect!r}: letters, digits, blanks and . , + - _ only")
     if not _IMAGE.fullmatch(image):
         raise Refusal(f"--image {image!r} is no name of an image")
+    m = matrix_of({"matrix": matrix})
+    if policy.expect.model and not m.lists_model(policy.expect.model):
+        refuse_unlisted(policy.expect, m, reported_names(look()))
     text = files(__package__).joinpath("printed").joinpath(f"{what}.txt").read_text("utf-8")
     count = policy.expect.count or 1
     for mark, value in (("@EXPECT@", expect), ("@IMAGE@", image), ("@COUNT@", f"{count}")):

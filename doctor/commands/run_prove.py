@@ -12,7 +12,9 @@ from ..guard import Refusal
 from ..proof.plan import Level, Links, device_of
 from ..report.progress import Progress
 from ..snapshot import Missing, Snapshot
+from .assess import matrix_of
 from .config import base_policy
+from .expected import refuse_early
 from .links import announce, links_of, quiet_end
 from .options import make_policy, of_its_day
 from .pictures import kind_of, writable
@@ -43,6 +45,8 @@ def run_prove(flags: dict[str, Any]) -> int:
     if device == "cpu" and policy_flags["expect"] is None:
         policy_flags["expect"] = "any"
     policy = replace(make_policy(saved=base_policy(flags), **policy_flags), baseline=baseline)
+    if not flags["replay"]:
+        refuse_early(policy, matrix_of(flags))
     if links is not None:
         announce(links, flags)
     snapshot = _facts(flags, device, links)

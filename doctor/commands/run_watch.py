@@ -12,7 +12,9 @@ from ..findings import Policy
 from ..guard import Refusal, say
 from ..snapshot import Snapshot
 from ..snapshot.measured import Measured
+from .assess import matrix_of
 from .config import base_policy
+from .expected import refuse_early
 from .options import make_policy
 from .pictures import writable
 
@@ -28,6 +30,7 @@ def run_watch(flags: dict[str, Any]) -> int:
     _usable(flags)
     given = {name: flags[name] for name in ("expect", "only", "skip")}
     policy = make_policy(saved=base_policy(flags), left_out=("torch_run",), **given)
+    refuse_early(policy, matrix_of(flags))
     from ..probes.commands import nvml_binding, own_agent
     from ..proof.watch_command import CannotStart
     from ..proof.watch_run import INTERVAL_S, watch_command, watch_process

@@ -14,12 +14,12 @@ from .finding import (
     Layer,
     Quote,
     Severity,
-    Skip,
     Status,
     Step,
     Where,
 )
 from .policy import Expect, FailOn, Policy
+from .skip import NotExamined, Skip, SkipKind
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -27,6 +27,6 @@ else:
     Matrix = Any  # a name in annotations: whoever judges hands the tables over
 
 __all__ = [
-    "LAYERS", "Alternative", "Check", "Expect", "FailOn", "Finding", "Findings", "Fix", "Layer", "Matrix", "Policy",
-    "Quote", "Severity", "Skip", "Status", "Step", "Where",
+    "LAYERS", "Alternative", "Check", "Expect", "FailOn", "Finding", "Findings", "Fix", "Layer", "Matrix",
+    "NotExamined", "Policy", "Quote", "Severity", "Skip", "SkipKind", "Status", "Step", "Where",
 ]  # fmt: skip

@@ -93,10 +93,6 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Best first; the first one is possible where the user is, if any is."""
 
 
-class Skip(Exception):
-    """Raised by a check that does not apply here; the text is the reason."""
-
-
 class Check(Struct, frozen=True):
     """What is constant about a check. `module` is `__name__`: its last part is the id, dashes for underscores."""
 

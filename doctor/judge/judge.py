@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from time import perf_counter
-from typing import cast
+from typing import Literal, cast
 
 from .. import __version__
-from ..findings import Finding, Matrix, Policy, Skip, Status
+from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
 from ..formats.record import Record
 from ..snapshot import NeedsFact, Snapshot, known
+from ..snapshot.presence import no_card, no_sign
 from .cited import CitingMatrix
 from .rank import rank
 from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
+from .selection import not_checked
 
 
 class Examined(Record):
@@ -25,8 +27,19 @@ class Examined(Record):
     reason: str
     """Where it is unknown or skipped."""
     findings: tuple[Finding, ...]
+    skip: SkipKind | Literal[""] = ""
+    """Which kind of skip, where it is one."""
     duration_ms: float = 0.0
     rows: tuple[MatrixRow, ...] = ()
+
+
+class Result(Record):
+    """Status, the reason where it is unknown or skipped, what was found, and the kind of a skip."""
+
+    status: Status
+    reason: str
+    findings: list[Finding]
+    skip: SkipKind | Literal[""] = ""
 
 
 def judge(snapshot: Snapshot, matrix: Matrix, policy: Policy, checks: list[Registered] | None = None) -> Report:
@@ -41,15 +54,17 @@ def examine(
     found = []
     for check in load_all() if checks is None else checks:
         started, citing = perf_counter(), CitingMatrix(matrix)
-        status, reason, findings = run_check(check, snapshot, cast("Matrix", citing), policy)
+        status, reason, findings, skip = run_check(check, snapshot, cast("Matrix", citing), policy)
         ms = round((perf_counter() - started) * 1e3, 3)
-        found.append(Examined(check, status, reason, tuple(findings), ms, citing.cited()))
+        found.append(Examined(check, status, reason, tuple(findings), skip, ms, citing.cited()))
     return found
 
 
 def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
     """The report of what the checks said."""
+    checks = tuple(_result(one) for one in examined)
     findings = [f for one in examined for f in one.findings if f.status != "pass"]
+    findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
     measured = None
     if known(snapshot.measured.level) is not None:
@@ -62,11 +77,11 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,
         policy=policy,
-        verdict=verdict_of(ranked),
-        exit_code=exit_code(ranked, policy),
+        verdict=verdict_of(ranked, checks, policy),
+        exit_code=exit_code(ranked, checks, policy),
         findings=ranked,
         remarks=tuple(f for one in examined for f in one.findings if f.status == "pass"),
-        checks=tuple(_result(one) for one in examined),
+        checks=checks,
         measured=measured,
         snapshot=snapshot,
     )
@@ -96,12 +111,14 @@ def _result(one: Examined) -> CheckResult:
         words=words,
         remarked=remarked,
         reason=one.reason,
+        skip=one.skip if one.status == "skipped" else "",
         duration_ms=one.duration_ms,
         rows=one.rows,
     )
 
 
-LEFT_OUT = "left out by --only or --skip"
+NOT_NAMED, LEFT_OUT = "not named by --only", "left out by --skip"
+NO_GPU = "this machine has no NVIDIA GPU"
 
 
 def _gpus(s: Snapshot) -> dict[str, str]:
@@ -114,41 +131,49 @@ def _gpus(s: Snapshot) -> dict[str, str]:
     return names
 
 
-def run_check(
-    check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy
-) -> tuple[Status, str, list[Finding]]:
-    """One check: its status, the reason where it is unknown or skipped, and what it said.
-
-    A check that raises is a result, not an exit: UNKNOWN with the error's text.
-    """
-    if (policy.only and check.id not in policy.only) or check.id in policy.skip:
-        return "skipped", LEFT_OUT, []
+def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Result:
+    """What one check says. One that raises is a result, not an exit: UNKNOWN with the error's text."""
+    if why := left_out(check.id, policy):
+        return Result("skipped", why, [], "not-examined")
     if check.about.needs_gpu and policy.expect.kind == "none":
-        return "skipped", "--expect none: no GPU is expected where this runs", []
-    if check.about.needs_gpu and policy.expect.kind == "any" and check.id != "no-nvidia-gpu" and _no_card(snapshot):
-        return "skipped", "this machine has no NVIDIA GPU", []
+        return Result("skipped", "no GPU is expected where this runs (--expect none)", [], "does-not-apply")
+    if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and _no_gpu(snapshot):
+        return Result("skipped", NO_GPU, [], "does-not-apply")
     findings: list[Finding] = []
     try:
         for finding in check.function(snapshot, matrix, policy):
             findings.append(finding)
     except NeedsFact as lack:
         if not any(f.status in ("fail", "warn", "unknown") for f in findings):
-            if check.about.needs_gpu and _no_card(snapshot):
-                return "skipped", "this machine has no NVIDIA GPU", findings
-            return "unknown", str(lack), findings
+            if check.about.needs_gpu and no_card(snapshot):
+                return Result("skipped", NO_GPU, findings, "not-examined")
+            return Result("unknown", str(lack), findings)
     except Skip as skip:
         if not findings:
-            return "skipped", str(skip), findings
+            return Result("skipped", str(skip), findings, _kind(skip, snapshot, policy))
     except Exception as error:  # a crash in one check must not cost the report
-        return "unknown", f"the check itself failed: {type(error).__name__}: {error}", findings
+        return Result("unknown", f"the check itself failed: {type(error).__name__}: {error}", findings)
     for status in ("fail", "unknown", "warn"):
         if any(f.status == status for f in findings):
-            return (
-                status,
-                next(f.title for f in findings if f.status == status) if status == "unknown" else "",
-                findings,
-            )
-    return "pass", "", findings
+            reason = next(f.title for f in findings if f.status == status) if status == "unknown" else ""
+            return Result(status, reason, findings)
+    return Result("pass", "", findings)
+
+
+def left_out(check_id: str, policy: Policy) -> str:
+    """Why this policy does not run a check; empty where it does."""
+    if check_id in policy.skip:
+        return LEFT_OUT
+    return NOT_NAMED if policy.only and check_id not in policy.only else ""
+
+
+def _kind(skip: Skip, s: Snapshot, policy: Policy) -> SkipKind:
+    """Where what a check judges is expected here and not there, it was not examined."""
+    if skip.without == "gpu":
+        expected = policy.gpu_wanted or (policy.expect.kind == "any" and not _no_gpu(s))
+    else:
+        expected = skip.without in policy.require
+    return "not-examined" if expected or isinstance(skip, NotExamined) else "does-not-apply"
 
 
 def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> tuple[str, bool]:
@@ -159,33 +184,28 @@ def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> 
     return next((f.title for f in findings if f.status == status), ""), False
 
 
-def _no_card(s: Snapshot) -> bool:
-    """Whether the PCI list was read and rules a GPU out, and no other witness saw one (as no-nvidia-gpu judges).
+def _no_gpu(s: Snapshot) -> bool:
+    """Whether there is no GPU here, where none need be (`--expect any`)."""
+    return no_card(s) or no_sign(s)
 
-    A driver call that hung or crashed saw none and rules none out: programs hang in it all the same.
+
+def verdict_of(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> Verdict:
+    """fail, unknown (nothing failed but something required is unknown), warn or pass.
+
+    `--fail-on unknown` (or `warn`, which is lower) requires every check to be known.
     """
-    devices = known(s.driver.pci_devices)
-    if devices is None or known(s.host.wsl) in (1, 2) or s.driver.faults:
-        return False
-    seen = (known(s.gpus), known(s.driver.cuda_devices), known(s.driver.device_nodes))
-    return not any(seen) and not any(device.vendor == "10de" for device in devices)
+    statuses: set[Status] = {f.status for f in findings}
+    if policy.fail_on != "fail":
+        statuses |= {"unknown"} & {check.status for check in checks}
+    return next((word for word in _VERDICTS if word in statuses), "pass")
 
 
-def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
-    """fail, unknown (nothing failed but something required is unknown), warn or pass."""
-    statuses = {f.status for f in findings}
-    if "fail" in statuses:
-        return "fail"
-    if "unknown" in statuses:
-        return "unknown"
-    return "warn" if "warn" in statuses else "pass"
+_VERDICTS: tuple[Verdict, ...] = ("fail", "unknown", "warn")
 
 
-def exit_code(findings: tuple[Finding, ...], policy: Policy) -> int:
+def exit_code(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> int:
     """DESIGN rule 9: 0 nothing failed, 1 failed, 3 required unknown; `fail_on` lowers the bar for 1."""
-    statuses = {f.status for f in findings}
-    if "fail" in statuses:
-        return 1
-    if "unknown" in statuses:
-        return 1 if policy.fail_on in ("unknown", "warn") else 3
-    return 1 if "warn" in statuses and policy.fail_on == "warn" else 0
+    word = verdict_of(findings, checks, policy)
+    if word == "unknown":
+        return 3 if policy.fail_on == "fail" else 1
+    return 1 if word == "fail" or (word == "warn" and policy.fail_on == "warn") else 0

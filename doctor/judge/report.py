@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ..findings import Finding, Policy, Quote, Status
+from ..findings import Finding, Policy, Quote, SkipKind, Status
 from ..findings.pace import Pace
 from ..snapshot import Similar, Snapshot, Target
 
@@ -38,6 +38,8 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     """It passed, with an info remark."""
     reason: str = ""
     """Why it is unknown or skipped; empty otherwise."""
+    skip: SkipKind | Literal[""] = ""
+    """Of a skip its kind: does-not-apply, or not-examined where something is expected that nobody could look at."""
     lines: tuple[int, ...] = ()
     """Of a pasted text: numbers of the lines that its findings and remarks stand on."""
     duration_ms: float = 0.0

@@ -9,7 +9,7 @@ from ..judge.report import Report
 from . import facts, pasted
 from .amounts import several
 from .blocks import WHERE, families, seen
-from .groups import counted, exit_words
+from .groups import exit_words, sound_words
 from .markdown import escape, fenced
 from .own_error import own_error
 
@@ -35,7 +35,7 @@ def render_brief(report: Report, titles: Mapping[str, str]) -> str:
             more = len(found) - 1 - len(others)
             rows += [f"Also: {'; '.join(others)}{f'; {more} more' * (more > 0)}", ""]
     elif not pasted.leaves_open(report):
-        rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
+        rows += [escape(sound_words(report)), ""]
     if open_ := pasted.open_page(report, titles):
         rows += [f"{escape(open_['title'])}.", ""]
         rows += [f"- {one.chance} {one.id} {escape(one.words)}" for one in open_["possible"][:3]]

@@ -7,9 +7,10 @@ import shlex
 
 from ..findings import Finding, Step
 from ..judge.report import Report
+from ..judge.selection import nothing_to_check
 from ..snapshot import known
 from .blocks import WHERE
-from .groups import counted, exit_words
+from .groups import exit_words, tally
 from .lines import Line, Span, Style, command, wrap
 
 _VERDICT: dict[str, tuple[str, Style]] = {
@@ -25,7 +26,7 @@ _WATCHED = ("gpu-path-unused",)
 def verdict(report: Report, width: int, verbose: int) -> list[Line]:
     """What it comes to, what the exit code says, and what to do next."""
     word, style = _VERDICT[report.verdict]
-    count = counted(report.checks)
+    count = tally(report)
     if report.text is not None:
         from . import pasted
 
@@ -47,6 +48,8 @@ def _next(report: Report, width: int, verbose: int) -> list[Line]:
     if unknown:
         rest = "." if verbose else ": -v shows what."
         return [*wrap(f"Nothing failed. Not everything could be looked at{rest}", width), *_prove(report, width)]
+    if nothing_to_check(report):
+        return []
     return [*wrap("Nothing failed in what was looked at.", width), *_prove(report, width)]
 
 

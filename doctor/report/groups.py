@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..findings import LAYERS, Layer
+from ..findings.reasons import reason_words
 from ..formats.record import Record
 from ..judge.report import CheckResult, Report
+from ..judge.selection import nothing_to_check
 from ..snapshot import Missing, Snapshot, known
 from . import facts
 from .lines import Line, Span, Style, wrap
-from .waiting import reason_words
 
 MARK: dict[str, tuple[str, Style]] = {
     "pass": ("✓", "pass"), "warn": ("▲", "warn"), "fail": ("✗", "fail"), "unknown": ("?", "unknown"),
@@ -47,6 +48,18 @@ def counted(checks: tuple[CheckResult, ...]) -> str:
     return ", ".join(f"{count} {_WORDS[status]}" for status, count in counts.items() if count) or "no checks"
 
 
+def tally(report: Report) -> str:
+    """What became of all checks, or why there was nothing to check."""
+    return nothing_to_check(report) or counted(report.checks)
+
+
+def sound_words(report: Report) -> str:
+    """A sentence for a report without findings."""
+    if nothing := nothing_to_check(report):
+        return f"{nothing[0].upper()}{nothing[1:]}."
+    return f"Nothing failed in what was looked at: {counted(report.checks)}."
+
+
 def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose: int) -> list[Line]:
     """One line for each group; with -v each check under it, in words."""
     rows: list[Line] = []
@@ -70,7 +83,7 @@ def _check(check: CheckResult, width: int) -> list[Line]:
 def in_words(check: CheckResult) -> str:
     """What the check found, or why it could not judge or does not apply."""
     if check.status == "skipped":
-        return f"Skipped: {check.reason}"
+        return f"{'Not checked' if check.skip == 'not-examined' else 'Does not apply'}: {check.reason}"
     return f"Unknown: {reason_words(check.reason)}" if check.status == "unknown" else check.words or check.id
 
 

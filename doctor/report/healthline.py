@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ..judge.report import Report
+from ..judge.selection import nothing_to_check
 from ..snapshot import Missing, Snapshot, known
 from . import facts
 from .clean import ascii_only, printable
+from .groups import counted
 
 WIDTH = 80
 
@@ -17,7 +19,12 @@ def healthline(report: Report) -> str:
         found = [finding for finding in report.findings if finding.status == status]
         if found:
             more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
-            return _cut(f"{word} {found[0].id}: {found[0].title}", more)
+            named = found[0].title.startswith(found[0].id)  # a check that was asked for, and not made
+            return _cut(f"{word} {found[0].title if named else f'{found[0].id}: {found[0].title}'}", more)
+    if report.verdict == "unknown":  # --fail-on unknown: a check that is no finding
+        return _cut(f"UNKNOWN {counted(report.checks)}")
+    if nothing := nothing_to_check(report):
+        return _cut(f"OK {nothing}")
     s = report.snapshot
     warnings = [finding.id for finding in report.findings if finding.status == "warn"]
     suffix = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""

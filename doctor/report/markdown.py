@@ -11,7 +11,7 @@ from . import facts
 from .blocks import WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
-from .groups import counted, exit_words, groups, in_words, remark_texts
+from .groups import counted, exit_words, groups, in_words, remark_texts, sound_words
 from .matrix_rows import rows_behind
 from .own_error import own_error
 from .terminal import SMI_NOTE
@@ -29,7 +29,7 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
     rows += _text_causes(report, titles or {}) if report.text else _causes(report)
     if not report.findings:
-        rows += [f"Nothing failed in what was looked at: {counted(report.checks)}.", ""]
+        rows += [escape(sound_words(report)), ""]
     rows += _machine(report)
     rows += _host_beside(report)
     if known(report.snapshot.measured.level) is not None:

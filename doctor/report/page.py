@@ -17,7 +17,7 @@ from . import facts, pasted
 from .blocks import SIGNS, WHERE, alike, families, seen, show
 from .clean import printable
 from .everything import walk
-from .groups import MARK, counted, exit_words, groups, in_words, remark_texts
+from .groups import MARK, counted, exit_words, groups, in_words, remark_texts, tally
 from .matrix_rows import rows_behind
 from .measured_sheets import Sheet, sheets
 from .measured_words import about
@@ -107,7 +107,7 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
         "about": " · ".join(pasted.named(s) if report.text else words),
         "verdict": report.verdict,
         "verdict_word": report.verdict.upper(),
-        "counted": f"{f'{code}; ' if code else ''}{pasted.counted(report) if report.text else counted(report.checks)}",
+        "counted": f"{f'{code}; ' if code else ''}{pasted.counted(report) if report.text else tally(report)}",
         "answers": report.text.answers if report.text else (),
         "open": pasted.open_page(report, titles),
         "suspect": _cause(first, [], report) if first else None,

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from ..findings.patterns import lazy
+from ..findings.reasons import REASON, WHY, by_root, reason_words
 from ..judge.report import Report
 from .lines import Line, Span, wrap
 
-_REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
-_WHY = {
-    "absent": "not there", "denied": "no permission", "timeout": "no answer in time", "error": "an error",
-    "not-asked": "not looked at", "conflict": "the sources disagree", "recheck": "only a new look can tell",
-}  # fmt: skip
 _MOST = 3
 
 
@@ -25,16 +18,16 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
     grouped: dict[str, list[str]] = {}
     for reason in reasons:
         if reason not in waits:
-            found = _REASON.fullmatch(reason)
+            found = REASON.fullmatch(reason)
             why = f"{found[2]}: {found[3]}" if found and found[3] else reason
             grouped.setdefault(why, []).append(reason)
     count = len(waits) + len(follow)
     texts = [f"{_checks(count, 'waits', 'wait')} for the fix above."] if count else []
     others = sorted(grouped.values(), key=len, reverse=True)
     for same in others[:_MOST]:
-        by_root = len(same) == 1 and _by_root(same[0])
+        root_only = len(same) == 1 and by_root(same[0])
         texts.append(
-            f"{reason_words(same[0])}." if by_root else f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}."
+            f"{reason_words(same[0])}." if root_only else f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}."
         )
     if rest := sum(map(len, others[_MOST:])):
         texts.append(f"{_checks(rest, 'is', 'are')} open for other reasons: -v shows them.")
@@ -46,30 +39,10 @@ def _all_words(reasons: list[str]) -> str:
     different = list(dict.fromkeys(reasons))
     if len(different) == 1:
         return reason_words(different[0])
-    found = _REASON.fullmatch(different[0])
+    found = REASON.fullmatch(different[0])
     assert found
     what = "readings of the GPUs" if all(r.startswith("gpus.") for r in different) else f"{len(different)} facts"
-    return f"{what} ({_WHY[found[2]]}: {found[3]})"
-
-
-def reason_words(reason: str) -> str:
-    """`gpus: denied: EACCES` as `the list of GPUs (no permission: EACCES)`; other reasons as they are."""
-    found = _REASON.fullmatch(reason)
-    if not found:
-        return reason.rstrip(".")
-    from .fact_words import WORDS
-
-    path, kind, detail = found.groups()
-    name = WORDS.get(path) or path
-    if _by_root(reason):
-        return f"{name.removeprefix('the ')}: {detail}"
-    return f"{name} ({_WHY[kind]}{f': {detail}' if detail else ''})"
-
-
-def _by_root(reason: str) -> bool:
-    """Whether the reason says that only root is told: then it says all, with what to type."""
-    found = _REASON.fullmatch(reason)
-    return bool(found and found[2] == "denied" and (found[3] or "").startswith("only root"))
+    return f"{what} ({WHY[found[2]]}: {found[3]})"
 
 
 def _checks(count: int, one: str, many: str) -> str:
@@ -78,7 +51,7 @@ def _checks(count: int, one: str, many: str) -> str:
 
 def _brought_back(report: Report, reason: str) -> bool:
     """Whether a fix of the first finding changes the fact that the check lacks."""
-    found = _REASON.fullmatch(reason)
+    found = REASON.fullmatch(reason)
     first = next((f for f in report.findings if f.status == "fail"), None)
     if not found or first is None:
         return False

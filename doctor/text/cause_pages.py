@@ -7,7 +7,7 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import Any, get_args
 
-from ..findings import Check, Findings, Layer, Matrix, Policy, Severity, Skip
+from ..findings import Check, Findings, Layer, Matrix, NotExamined, Policy, Severity
 from ..judge import Registered
 from ..snapshot import Snapshot
 
@@ -47,5 +47,5 @@ def parse_cause(name: str, rows: str) -> Check:
 
 
 def _only_words(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    raise Skip("only the words of a log or error show this")
+    raise NotExamined("the text does not show it")
     yield  # pragma: no cover

@@ -29,16 +29,18 @@ def cpu_machine(s: Snapshot) -> bool:
 def not_missed(one: Examined, s: Snapshot) -> Examined:
     """A machine without a GPU whose text complains of nothing misses none; a list of a text may be cut."""
     if one.check.id == "looked-at-in-part" and not one.findings:
-        return one._replace(status="skipped", reason="a text was read, no machine")
+        return one._replace(status="skipped", reason="a text was read, no machine", skip="does-not-apply")
     if one.check.id == "no-nvidia-gpu" and known(s.torch_run.cuda_available) is True and s.host.system != "darwin":
         why = "torch computes on a GPU here: one of another maker, or one that this PCI list leaves out"
         return (
-            one._replace(status="skipped", reason=why, findings=()) if one.findings or one.status == "unknown" else one
+            one._replace(status="skipped", reason=why, skip="does-not-apply", findings=())
+            if one.findings or one.status == "unknown"
+            else one
         )
     decided = {symptom.decides for symptom in s.symptoms}
     if one.check.id == "no-nvidia-gpu" and "other-kernel-driver-bound" in decided:
         why = "the text names an NVIDIA GPU that another driver holds"
-        return one._replace(status="skipped", reason=why, findings=()) if one.findings else one
+        return one._replace(status="skipped", reason=why, skip="does-not-apply", findings=()) if one.findings else one
     elsewhere = s.host.system == "darwin" and not decided.isdisjoint(_ON_ANY_MACHINE)
     if one.status != "fail" or (complains(s) and not elsewhere):
         return one

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..findings import Finding, Policy
 from ..judge import Examined, Report, compose, examine, load_all
-from ..judge.judge import LEFT_OUT
+from ..judge.judge import left_out
 from ..judge.report import TextReport
 from ..snapshot import Snapshot
 from .cause_pages import load_causes
@@ -52,7 +52,9 @@ def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     catalogue = sorted([*load_all(), *load_causes()], key=lambda one: one.id)
     judged = [no_mismatch(not_missed(one, s), s) for one in examine(s, matrix, policy, catalogue)]
     s = with_cleared_torch(s, judged)
-    examined = without_causes([_with_words(one, s, matrix) for one in judged], s)
+    examined = without_causes(
+        [one if left_out(one.check.id, policy) else _with_words(one, s, matrix) for one in judged], s
+    )
     report = compose(s, matrix, policy, examined)
     left = left_open(s, report.findings, report.checks)
     report = replace(report, possible=left.ids, text=TextReport(possible=left.causes, nothing=left.nothing))
@@ -71,8 +73,6 @@ def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
 
 def _with_words(one: Examined, s: Snapshot, m: Matrix) -> Examined:
     """What a check says with the text's words: where it finds nothing and a message decides it, that is the finding."""
-    if one.reason == LEFT_OUT:
-        return one
     if one.status != "fail":
         by_facts = one.status == "warn" or (one.status == "pass" and bool(one.findings))
         if decisive := list(decided(one.check.about, s, by_facts)):

@@ -6,8 +6,9 @@ import re
 
 from msgspec.structs import replace
 
+from doctor.findings.reasons import reason_words
 from doctor.report.lines import plain
-from doctor.report.waiting import reason_words, waiting_lines
+from doctor.report.waiting import waiting_lines
 from doctor.snapshot import Missing, Snapshot
 
 from ..checks.gpu_readings import monitored, one

@@ -16,6 +16,7 @@ from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 from ..fix.hostile import faults
 from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
+from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
 from .contradictions import LAYERS, contradictions
@@ -48,8 +49,11 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
             for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction):
                 with found.of(f"{name}: {test.__name__}"):
                     test(name, report, code, stderr)
+            saved = msgspec.convert(report, Report, strict=False)
             with found.of(f"{name}: facts in commands are quoted"):
-                assert not faults(msgspec.convert(report, Report, strict=False), quoted)
+                assert not faults(saved, quoted)
+            with found.of(f"{name}: each check named alone"):
+                assert not selection_faults(saved)
 
 
 def as_expected(name: str, report: dict[str, Any], code: int, stderr: str) -> None:

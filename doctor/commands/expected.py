@@ -1,0 +1,48 @@
+"""Whether the GPU model that is expected exists: a misspelt one must not fail a healthy machine."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from ..findings import Expect, Policy
+from ..guard import Refusal
+from ..snapshot import Snapshot
+from ..snapshot.presence import reported_names
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def refuse_unlisted(expect: Expect, m: Matrix, here: list[str]) -> None:
+    """Raises Refusal where no GPU of the matrix, and none of those `here`, is called as the expected model."""
+    model = expect.model
+    if not model or m.lists_model(model) or any(m.is_model(name, model) for name in here):
+        return
+    count = f"{expect.count}x" if expect.count else ""
+    words = () if count else get_close_matches(model.lower(), ("gpu", "any", "none"))
+    near = [*words, *(f"{count}{name}" for name in m.nearest_models(model))]
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    found = f" or on this machine ({', '.join(here)})" if here else ""
+    newer = "" if near else "; a newer matrix may list it (--matrix)"
+    raise Refusal(f"{expect} is expected, but no GPU is called {model} in the matrix{found}{hint}{newer}")
+
+
+def refuse_misspelt(policy: Policy, snapshot: Snapshot, m: Matrix) -> None:
+    """The same for a machine. If its driver hangs, crashes or names no GPU, that check is UNKNOWN instead."""
+    if policy.expect.model and not snapshot.driver.faults and (here := reported_names(snapshot)):
+        refuse_unlisted(policy.expect, m, here)
+
+
+def refuse_early(policy: Policy, m: Matrix) -> None:
+    """The same before something long is started: only a model that the matrix does not list costs a look."""
+    if policy.expect.model and not m.lists_model(policy.expect.model):
+        refuse_misspelt(policy, look(), m)
+
+
+def look() -> Snapshot:
+    """This machine as its driver shows it, without an import of torch."""
+    from .sources import gather
+
+    blank = {"python_": None, "root": None, "replay": None, "target": None, "timeout": None, "no_import": True}
+    return gather(blank)

@@ -1,0 +1,33 @@
+"""Why a check is unknown or was skipped, in words."""
+
+from __future__ import annotations
+
+import re
+
+from .patterns import lazy
+
+REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
+WHY = {
+    "absent": "not there", "denied": "no permission", "timeout": "no answer in time", "error": "an error",
+    "not-asked": "not looked at", "conflict": "the sources disagree", "recheck": "only a new look can tell",
+}  # fmt: skip
+
+
+def reason_words(reason: str) -> str:
+    """`gpus: denied: EACCES` as `the list of GPUs (no permission: EACCES)`; other reasons as they are."""
+    found = REASON.fullmatch(reason)
+    if not found:
+        return reason.rstrip(".")
+    from .fact_words import WORDS
+
+    path, kind, detail = found.groups()
+    name = WORDS.get(path) or path
+    if by_root(reason):
+        return f"{name.removeprefix('the ')}: {detail}"
+    return f"{name} ({WHY[kind]}{f': {detail}' if detail else ''})"
+
+
+def by_root(reason: str) -> bool:
+    """Whether the reason says that only root is told: then it says all, with what to type."""
+    found = REASON.fullmatch(reason)
+    return bool(found and found[2] == "denied" and (found[3] or "").startswith("only root"))
