@@ -88,6 +88,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve(m: Store, q: Question) -> Answer:
     """Every build judged, the fitting ones ranked."""
+    found, out, uv = ranked(m, q)
+    newest = max((numbers(one.build.torch) for one in found), default=())
+    candidates = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
+    conflict = _conflict(m, q) if not candidates and q.wishes else ()
+    return Answer(candidates=candidates, rejected=out, conflict=conflict, uv=uv)
+
+
+def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected, ...], str]:
+    """The builds that fit, best first, without what they give up; those that do not; uv's backend."""
     found: list[Candidate] = []
     out: list[Rejected] = []
     for build in m.builds:
@@ -98,9 +107,7 @@ def resolve(m: Store, q: Question) -> Answer:
     leads = _uv_leads(m, q, found, uv)
     newest = max((numbers(one.build.torch) for one in found), default=())
     found.sort(key=lambda one: _rank(one, newest, leads))
-    ranked = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
-    conflict = _conflict(m, q) if not ranked and q.wishes else ()
-    return Answer(candidates=ranked, rejected=tuple(out), conflict=conflict, uv=uv)
+    return tuple(found), tuple(out), uv
 
 
 def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
