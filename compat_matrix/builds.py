@@ -74,12 +74,13 @@ def best_builds(
     packages: Sequence[str] = ("torchvision", "torchaudio"),
     limit: int = 8,
     any_gpu: bool = True,
+    glibc: str = "",
 ) -> BestBuilds:
-    """Rank torch builds for these compute capabilities, as `resolver.resolve` does: its first is what resolve recommends.
+    """Rank torch builds for these compute capabilities, as `resolver.resolve` does: the first is what it recommends.
 
     Every GPU must have SASS in the build and in the cuDNN that the build brings; the driver must be native or
     minor-version (with forward_compat also needs-forward-compat, last); the build must be known to be published.
-    any_gpu: whether the driver drives these GPUs at all is not asked.
+    any_gpu: whether the driver drives these GPUs at all is not asked. glibc: of the system ('2.35'), '' for any.
     torch: '2.6.0', '2.6' (any patch of it) or a specifier such as '>=2.4,<2.9'.
     """
     if not gpus:
@@ -93,6 +94,7 @@ def best_builds(
         wishes=(Wish("torch", torch),) if torch else (),
         eligible=forward_compat,
         any_gpu=any_gpu,
+        glibc=glibc,
     )
     found, out, _ = ranked(m, q)
     if not found:

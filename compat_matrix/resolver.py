@@ -41,6 +41,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     wishes: tuple[Wish, ...] = ()
     eligible: bool = False
+    glibc: str = ""
+    """Of the system, '2.35'; '' where it is not known or does not matter."""
     any_gpu: bool = False
     """The GPUs are those that may be there (of a text that names none): that the driver drives each is not asked."""
 
@@ -119,6 +121,9 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     if not usable(build):
         state = {"dropped": "is no longer published", "unverified": "is not known to be published"}
         return no("platform", state.get(build.published, "is known from memory only"))
+    floor = glibc_floor(build)
+    if q.glibc and floor and numbers(q.glibc) < numbers(floor):
+        return no("platform", f"needs glibc {floor} or newer, and this system has {q.glibc}")
     if q.python:
         grade = python_for_torch(m, build.torch, q.python, q.platform)
         if grade.grade != "ok":
@@ -158,6 +163,18 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
         compat_package=how[2],
         rows=(build, *how[3], *((index,) if index else ()), *(row for one in chosen for row in one.rows)),
     )
+
+
+def glibc_floor(build: TorchBuild) -> str:
+    """The oldest glibc that a Linux wheel is made for; '' on Windows.
+
+    torch 2.6 moved aarch64 and CUDA 12.6 to manylinux_2_28, 2.7 all others (pytorch.org/blog/pytorch2-6); before: 2.17.
+    """
+    if build.platform == "windows":
+        return ""
+    version = numbers(build.torch)[:2]
+    early = build.tag == "cu126" or build.platform == "linux_aarch64"
+    return "2.28" if version >= (2, 7) or (version == (2, 6) and early) else "2.17"
 
 
 def _wish(

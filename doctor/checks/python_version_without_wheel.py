@@ -25,7 +25,7 @@ from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.compatible import USUAL, compatible_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
-from ..fixes.torch import choose
+from ..fixes.which_torch import which_torch
 from ..snapshot import Missing, Snapshot, known, need
 from ._torch import gpu_needed, unlisted
 
@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     listed = m.torch_for_python(python, platform)
     if not listed and _newer_than_all(m, python, platform):
         raise unlisted(f"Python {python} is newer than this matrix")
-    if listed and (not cards or choose(s, m) or not choose(s, m, any_python=True)):
+    if listed and (not cards or which_torch(s, m) or not which_torch(s, m, any_python=True)):
         return
     condition = f" that fits {', '.join(cards)} and this driver" if listed else ""
     fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)

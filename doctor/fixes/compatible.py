@@ -11,10 +11,12 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 from ..findings import Fix, Matrix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .driver import install_offered, offer, other_host
+from .jetson import jetson_build
 from .machine import capabilities, driver_platform, seen_gpus
 from .python import compatible_python, new_python_fix
-from .torch import choose, install_torch, is_installed
+from .torch import install_torch, is_installed
 from .where import RECHECK, driver_changes, recheck_run
+from .which_torch import which_torch
 
 USUAL = ("7.5", "8.0", "8.6", "9.0")
 """What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
@@ -23,9 +25,14 @@ USUAL = ("7.5", "8.0", "8.6", "9.0")
 def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
     """Install a build; else with another Python; else after a newer driver; else for some of the GPUs.
 
-    Where no GPU is known, a build for the usual ones. None only where there are no wheels at all (macOS, musl).
+    Where no GPU is known, a build for the usual ones. On Jetson (its driver is part of JetPack) NVIDIA's own. None only
+    where there are no wheels at all (macOS, musl).
     """
     wanted = capabilities(s, m)
+    if known(s.driver.kernel_flavour) == "tegra" or any(
+        (row := m.compute_capability(cc)) and row.tegra for cc in wanted
+    ):
+        return jetson_build(s)
     if not wanted:
         usual = usual_gpus(s, m)
         title = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
@@ -60,8 +67,8 @@ def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
     parts = torch_version(known(s.torch.version) or "")
     base = parts.base if parts else ""
     for gpus in (USUAL, USUAL[:3], ("7.0",)) if base else ():
-        build = choose(s, m, gpus=gpus, any_python=True, any_driver=True)
-        if build and build.torch == base:
+        choice = which_torch(s, m, gpus=gpus, any_python=True, any_driver=True)
+        if choice and choice.build.torch == base:
             return gpus
     return USUAL
 
@@ -74,12 +81,13 @@ def _other_torch(s: Snapshot) -> dict[str, Any]:
 def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     """A newer driver first, then the build that fits it."""
     python = ""
-    build = choose(s, m, gpus=wanted, any_driver=True)
-    if build is None:
-        build = choose(s, m, gpus=wanted, any_driver=True, any_python=True)
-        if build is None:
+    choice = which_torch(s, m, gpus=wanted, any_driver=True)
+    if choice is None:
+        choice = which_torch(s, m, gpus=wanted, any_driver=True, any_python=True)
+        if choice is None:
             return None
         python = compatible_python(s, m, wanted, any_driver=True)
+    build = choice.build
     platform = driver_platform(s)
     grade = m.driver_for_cuda(known(s.driver.version) or "0", tag_cuda(build.tag) or "", platform)
     rows = [row for cc in wanted if (row := m.compute_capability(cc))]
@@ -112,7 +120,7 @@ def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     choices = []
     for left_out in wanted:
         rest = [cc for cc in wanted if cc != left_out]
-        if rest and drivable(s, m, left_out) and choose(s, m, gpus=rest, any_python=True):
+        if rest and drivable(s, m, left_out) and which_torch(s, m, gpus=rest, any_python=True):
             choices.append(([g for g in gpus if g.capability in rest], rest))
     if not choices:
         return None

@@ -24,8 +24,8 @@ from compat_matrix.wishes import EXTENSIONS, WHEELS
 from ..fixes.install import Install, name_of
 from ..fixes.machine import torch_cuda, wheel_platform
 from ..fixes.packages import installed, installed_by_conda
-from ..fixes.torch import COMPANIONS
 from ..fixes.torch_request import request_for
+from ..fixes.which_torch import COMPANIONS
 from ..snapshot import Snapshot, known
 from .machine import Unclear
 
