@@ -104,10 +104,11 @@ def best_builds(
                 step = _STEPS[one.filter].format(python=python, driver=driver, lacks=_lack(one.reason))
                 rejected[step] = rejected.get(step, 0) + 1
         return BestBuilds((), _reason(gpus, q.platform, torch, rejected))
-    return BestBuilds(tuple(_ranked_build(m, one, python, packages) for one in found[:limit]))
+    return BestBuilds(tuple(ranked_build(m, one, python, packages) for one in found[:limit]))
 
 
-def _ranked_build(m: Store, one: Candidate, python: str | None, packages: Sequence[str]) -> RankedBuild:
+def ranked_build(m: Store, one: Candidate, python: str | None, packages: Sequence[str]) -> RankedBuild:
+    """What to install for a candidate of the resolver and these companions."""
     grade = _GRADES.get(one.grade, one.grade)
     return _build(m, one.build, grade, one.why, one.served, python=python, packages=packages)
 

@@ -70,7 +70,7 @@ def install_torch(
         old = [*names, *(name for name in old if name not in names)]
     by_conda = bool(old) and installed_by_conda(s, old)
     if by_conda:
-        found = choose_from_conda(s, m, gpus, any_driver, keep or "")
+        found = choose_from_conda(s, m, choice, gpus, any_driver, keep or "")
         if found:
             return install_from_conda(s, m, found, names, recheck_run(s), id, title)
         text = "Remove conda's packages first: pip does not know all of their files."
