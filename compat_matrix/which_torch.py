@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .store import Store
 
 
+USUAL = ("7.5", "8.0", "8.6", "9.0")
+"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
+
+
 class Which(msgspec.Struct, frozen=True, kw_only=True):
     """A torch to install in words. cuda: '12.9'; installed: the minor release to keep ('2.9'), '' for none."""
 

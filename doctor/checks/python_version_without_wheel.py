@@ -20,9 +20,10 @@ Source: file names of torch's wheels.
 from __future__ import annotations
 
 from compat_matrix.versions import numbers
+from compat_matrix.which_torch import USUAL
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
-from ..fixes.compatible import USUAL, compatible_torch
+from ..fixes.compatible import compatible_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
 from ..fixes.which_torch import which_torch

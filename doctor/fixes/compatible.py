@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat_matrix.versions import numbers, tag_cuda, torch_version
+from compat_matrix.which_torch import USUAL
 
 from ..findings import Fix, Matrix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
@@ -17,9 +18,6 @@ from .python import compatible_python, new_python_fix
 from .torch import install_torch, is_installed
 from .where import RECHECK, driver_changes, recheck_run
 from .which_torch import which_torch
-
-USUAL = ("7.5", "8.0", "8.6", "9.0")
-"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
 
 
 def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
