@@ -44,9 +44,25 @@ def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
         install_torch(s, m)
         or new_python_fix(s, m)
         or _after_driver(s, m, wanted)
+        or _newer_torch(s, m, wanted)
         or _for_some(s, m, wanted)
         or other_gpu(s)
     )
+
+
+def _newer_torch(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
+    """For a GPU that is newer than the matrix: a torch that is newer too. None where all GPUs are listed."""
+    unlisted = [f"sm_{cc.replace('.', '')}" for cc in wanted if m.compute_capability(cc) is None]
+    if not unlisted:
+        return None
+    names = " and ".join(unlisted)
+    newest = max((row.torch for row in m.releases), key=numbers)
+    text = (
+        f"Choose a torch release or nightly build whose release notes name {names}. This matrix does not know which "
+        f"one does: it ends at torch {newest}, and a newer gpudoctor may know more."
+    )
+    step = Step(text=text, where="environment", changes=_other_torch(s))
+    return Fix(id="newer-torch", title=f"Install a newer torch, one that supports {names}", steps=(step,))
 
 
 def other_gpu(s: Snapshot) -> Fix:

@@ -111,6 +111,10 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
         rows += [f"{word}: {', '.join(map(str, answer.conflict))}."]
     held = undriven(m, q.driver, q.os, q.gpus)
     rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
+    for card in machine.cards:
+        if m.compute_capability(card.capability) is None:
+            target = f"sm_{card.capability.replace('.', '')}"
+            rows += [f"This matrix does not list {target} ({card.name}): a newer torch may support it."]
     rows += _mixed(m, machine, q)
     rows += _driver_advice(m, machine, q)
     return rows
