@@ -121,7 +121,7 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     if not usable(build):
         state = {"dropped": "is no longer published", "unverified": "is not known to be published"}
         return no("platform", state.get(build.published, "is known from memory only"))
-    floor = glibc_floor(build)
+    floor = glibc_floor(build.torch, build.tag, build.platform)
     if q.glibc and floor and numbers(q.glibc) < numbers(floor):
         return no("platform", f"needs glibc {floor} or newer, and this system has {q.glibc}")
     if q.python:
@@ -165,15 +165,15 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     )
 
 
-def glibc_floor(build: TorchBuild) -> str:
+def glibc_floor(torch: str, tag: str, platform: str) -> str:
     """The oldest glibc that a Linux wheel is made for; '' on Windows.
 
     torch 2.6 moved aarch64 and CUDA 12.6 to manylinux_2_28, 2.7 all others (pytorch.org/blog/pytorch2-6); before: 2.17.
     """
-    if build.platform == "windows":
+    if platform == "windows":
         return ""
-    version = numbers(build.torch)[:2]
-    early = build.tag == "cu126" or build.platform == "linux_aarch64"
+    version = numbers(torch)[:2]
+    early = tag == "cu126" or platform == "linux_aarch64"
     return "2.28" if version >= (2, 7) or (version == (2, 6) and early) else "2.17"
 
 

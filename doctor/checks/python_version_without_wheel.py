@@ -24,6 +24,7 @@ from compat_matrix.which_torch import USUAL
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.compatible import compatible_torch
+from ..fixes.cpu_torch import cpu_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
 from ..fixes.which_torch import which_torch
@@ -61,7 +62,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if listed and (not cards or which_torch(s, m) or not which_torch(s, m, any_python=True)):
         return
     condition = f" that fits {', '.join(cards)} and this driver" if listed else ""
-    fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
+    if gpu_needed(s, p) or p.expect.kind == "none":
+        fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
+    else:
+        fix = cpu_torch(s, m)
     title = f"No torch build{condition} has a wheel for Python {python}"
     newest = f"The newest torch with a wheel for it is {listed[0].torch}." if listed else ""
     facts = {"python": python, "newest_torch": listed[0].torch if listed else None}

@@ -43,13 +43,14 @@ def install_torch(
     python: str = "",
     any_driver: bool = False,
     newest: bool = False,
+    also: Sequence[str] = (),
 ) -> Fix | None:
     """Replace torch (and the companions that are installed) by the build of `which_torch`; None where none fits.
 
     Where that is the build that is installed, its files are written again: they are not what was published.
 
     `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is. `newest`:
-    what `resolve` recommends, whatever release is installed.
+    what `resolve` recommends, whatever release is installed. `also`: companions that are not installed yet.
     """
     steps: list[Step] = []
     keep = "" if newest else known(s.torch.version)
@@ -64,6 +65,7 @@ def install_torch(
         return _whole_again(s, m, build)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
+    names += [name for name in also if name not in names]
     if _is_partial(s):  # a few packages are told: those that go with torch may be there too
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
