@@ -38,8 +38,8 @@ def cpu_torch(s: Snapshot, m: Matrix, also: Sequence[str] = ()) -> Fix | None:
         steps.append(made)
     packages = [f"torch=={release}" if release else "torch"]
     for name in also:
-        fits = next((e for e in m.companions(release) if e.package == name), None) if release else None
-        packages.append(f"{name}=={fits.version}" if fits else name)
+        listed = next((e for e in m.companions(release) if e.package == name), None) if release else None
+        packages.append(f"{name}=={listed.version}" if listed else name)
     request = Install(packages=tuple(packages), index="" if mac else INDEX)
     word = f"the CPU build of torch{f' {release}' if release else ''}"
     steps.append(step(s, request, f"Install {word}.", changes=_after(s, request, release)))
@@ -49,20 +49,20 @@ def cpu_torch(s: Snapshot, m: Matrix, also: Sequence[str] = ()) -> Fix | None:
 def _release(s: Snapshot, m: Matrix) -> tuple[str, str]:
     """The newest release for this C library and Python, and the Python to make an environment of ('' for this one)."""
     platform, libc = wheel_platform(s), numbers(glibc(s))
-    fitting = [
+    rows = [
         row
         for row in sorted(m.releases, key=lambda row: numbers(row.torch), reverse=True)
         if getattr(row, f"pythons_{platform}")
         and (not libc or platform == "windows" or libc >= numbers(glibc_floor(row.torch, "cpu", platform)))
     ]
     python = python_version(s)
-    for row in fitting:
+    for row in rows:
         if not python or m.python_for_torch(row.torch, python, platform).grade == "ok":
             return row.torch, ""
-    if not fitting:
+    if not rows:
         return "", ""
-    plain = [name for name in getattr(fitting[0], f"pythons_{platform}") if not name.endswith("t")]
-    return fitting[0].torch, plain[-3] if len(plain) > 2 else plain[-1]
+    plain = [name for name in getattr(rows[0], f"pythons_{platform}") if not name.endswith("t")]
+    return rows[0].torch, plain[-3] if len(plain) > 2 else plain[-1]
 
 
 def _after(s: Snapshot, request: Install, release: str) -> dict[str, Any]:
