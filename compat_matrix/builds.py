@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .companions import expected
-from .resolver import Candidate, Question, fit
+from .resolver import Candidate, Question, ranked
 from .rows_torch import TorchBuild
-from .served import STALE_MINORS, chooser
+from .served import chooser
 from .torchs import index_url
-from .versions import minor, numbers, tag_cuda
+from .versions import numbers
 from .wish import Wish
 
 if TYPE_CHECKING:
@@ -73,11 +73,14 @@ def best_builds(
     forward_compat: bool = False,
     packages: Sequence[str] = ("torchvision", "torchaudio"),
     limit: int = 8,
+    any_gpu: bool = True,
+    glibc: str = "",
 ) -> BestBuilds:
-    """Rank torch builds for these compute capabilities.
+    """Rank torch builds for these compute capabilities, as `resolver.resolve` does: the first is what it recommends.
 
     Every GPU must have SASS in the build and in the cuDNN that the build brings; the driver must be native or
     minor-version (with forward_compat also needs-forward-compat, last); the build must be known to be published.
+    any_gpu: whether the driver drives these GPUs at all is not asked. glibc: of the system ('2.35'), '' for any.
     torch: '2.6.0', '2.6' (any patch of it) or a specifier such as '>=2.4,<2.9'.
     """
     if not gpus:
@@ -90,33 +93,24 @@ def best_builds(
         python=python or "",
         wishes=(Wish("torch", torch),) if torch else (),
         eligible=forward_compat,
-        any_gpu=True,
+        any_gpu=any_gpu,
+        glibc=glibc,
     )
-    platform = q.platform
-    rejected: dict[str, int] = {}
-    found: list[tuple[TorchBuild, str, str, dict[str, str]]] = []
-    for build in m.builds:
-        verdict = fit(m, q, build) if build.platform == platform else None
-        if isinstance(verdict, Candidate):
-            found.append((build, _GRADES.get(verdict.grade, verdict.grade), verdict.why, verdict.served))
-        elif verdict and verdict.filter in _STEPS and _allowed(torch, build):
-            step = _STEPS[verdict.filter].format(python=python, driver=driver, lacks=_lack(verdict.reason))
-            rejected[step] = rejected.get(step, 0) + 1
+    found, out, _ = ranked(m, q)
     if not found:
-        return BestBuilds((), _reason(gpus, platform, torch, rejected))
-    newest = max(numbers(build.torch) for build, *_ in found)
+        rejected: dict[str, int] = {}
+        for one in out:
+            if one.filter in _STEPS and _allowed(torch, one.build):
+                step = _STEPS[one.filter].format(python=python, driver=driver, lacks=_lack(one.reason))
+                rejected[step] = rejected.get(step, 0) + 1
+        return BestBuilds((), _reason(gpus, q.platform, torch, rejected))
+    return BestBuilds(tuple(ranked_build(m, one, python, packages) for one in found[:limit]))
 
-    def rank(item: tuple[TorchBuild, str, str, dict[str, str]]) -> tuple[object, ...]:
-        build, grade, _, _ = item
-        version = numbers(build.torch)
-        fresh = version[0] == newest[0] and newest[1] - version[1] <= STALE_MINORS
-        stage = {"minor-version": 1, "needs-forward-compat": 3}.get(grade, 0 if fresh else 2)
-        cuda = minor(tag_cuda(build.tag)) or (0, 0)
-        near = cuda if grade == "minor-version" else (-cuda[0], -cuda[1])
-        return (stage, tuple(-part for part in version), not build.pypi_default, near)
 
-    found.sort(key=rank)
-    return BestBuilds(tuple(_build(m, *item, python=python, packages=packages) for item in found[:limit]))
+def ranked_build(m: Store, one: Candidate, python: str | None, packages: Sequence[str]) -> RankedBuild:
+    """What to install for a candidate of the resolver and these companions."""
+    grade = _GRADES.get(one.grade, one.grade)
+    return _build(m, one.build, grade, one.why, one.served, python=python, packages=packages)
 
 
 def _allowed(torch: str | None, build: TorchBuild) -> bool:

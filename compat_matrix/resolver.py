@@ -41,6 +41,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     wishes: tuple[Wish, ...] = ()
     eligible: bool = False
+    glibc: str = ""
+    """Of the system, '2.35'; '' where it is not known or does not matter."""
     any_gpu: bool = False
     """The GPUs are those that may be there (of a text that names none): that the driver drives each is not asked."""
 
@@ -88,6 +90,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve(m: Store, q: Question) -> Answer:
     """Every build judged, the fitting ones ranked."""
+    found, out, uv = ranked(m, q)
+    newest = max((numbers(one.build.torch) for one in found), default=())
+    candidates = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
+    conflict = _conflict(m, q) if not candidates and q.wishes else ()
+    return Answer(candidates=candidates, rejected=out, conflict=conflict, uv=uv)
+
+
+def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected, ...], str]:
+    """The builds that fit, best first, without what they give up; those that do not; uv's backend."""
     found: list[Candidate] = []
     out: list[Rejected] = []
     for build in m.builds:
@@ -98,9 +109,7 @@ def resolve(m: Store, q: Question) -> Answer:
     leads = _uv_leads(m, q, found, uv)
     newest = max((numbers(one.build.torch) for one in found), default=())
     found.sort(key=lambda one: _rank(one, newest, leads))
-    ranked = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
-    conflict = _conflict(m, q) if not ranked and q.wishes else ()
-    return Answer(candidates=ranked, rejected=tuple(out), conflict=conflict, uv=uv)
+    return tuple(found), tuple(out), uv
 
 
 def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
@@ -112,6 +121,9 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     if not usable(build):
         state = {"dropped": "is no longer published", "unverified": "is not known to be published"}
         return no("platform", state.get(build.published, "is known from memory only"))
+    floor = glibc_floor(build.torch, build.tag, build.platform)
+    if q.glibc and floor and numbers(q.glibc) < numbers(floor):
+        return no("platform", f"needs glibc {floor} or newer, and this system has {q.glibc}")
     if q.python:
         grade = python_for_torch(m, build.torch, q.python, q.platform)
         if grade.grade != "ok":
@@ -151,6 +163,18 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
         compat_package=how[2],
         rows=(build, *how[3], *((index,) if index else ()), *(row for one in chosen for row in one.rows)),
     )
+
+
+def glibc_floor(torch: str, tag: str, platform: str) -> str:
+    """The oldest glibc that a Linux wheel is made for; '' on Windows.
+
+    torch 2.6 moved aarch64 and CUDA 12.6 to manylinux_2_28, 2.7 all others (pytorch.org/blog/pytorch2-6); before: 2.17.
+    """
+    if platform == "windows":
+        return ""
+    version = numbers(torch)[:2]
+    early = tag == "cu126" or platform == "linux_aarch64"
+    return "2.28" if version >= (2, 7) or (version == (2, 6) and early) else "2.17"
 
 
 def _wish(

@@ -174,7 +174,8 @@ def _decide(gpu: SeenGpu, grades: list[tuple[Code, CodeGrade]], ran: bool, no_im
     """
     by = {code.kind: (code, grade) for code, grade in grades if grade.kind != "unknown"}
     if not by:
-        return Judged(gpu, grades[0][1], grades[0][0], ran=ran)
+        code, grade = grades[0]
+        return Judged(gpu, _refused(gpu, code) if no_image and not ran else grade, code, ran=ran)
     own, published, read = by.get("list"), by.get("published"), by.get("bytes")
     every = [one for one in (read, own, published) if one]
     yes = [one for one in every if one[1].kind in RUNS]
@@ -192,6 +193,14 @@ def _decide(gpu: SeenGpu, grades: list[tuple[Code, CodeGrade]], ran: bool, no_im
         return Judged(gpu, CodeGrade(kind="unknown", by="", reason=reason), every[0][0], conflict=True)
     side = first in yes
     return Judged(gpu, first[1], first[0], tuple(one for one in every if (one in yes) != side), ran)
+
+
+def _refused(gpu: SeenGpu, code: Code) -> CodeGrade:
+    """CUDA found no image for a GPU that the matrix does not list: its word decides."""
+    held = [found.capability for name in (*code.sass, *code.ptx) if (found := arch(name))]
+    newest = "{}{}".format(*max(held)) if held else "unknown"
+    target = gpu.capability.replace(".", "")
+    return CodeGrade(kind="none", by="", reason=f"has no code for sm_{target} (its newest is sm_{newest})")
 
 
 def _in_part(s: Snapshot, m: Matrix, j: Judged, kinds: list[str]) -> Judged:

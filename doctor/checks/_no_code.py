@@ -29,6 +29,8 @@ def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Findings
 def _failure(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Finding:
     title = f"PyTorch {_version(s)} does not support your {short(j.gpu.name)} ({sm(j.gpu.capability)})"
     detail = f"This build is {why}: {j.grade.reason} (by {j.code.witness}).{j.disagreement}"
+    if m.compute_capability(j.gpu.capability) is None:
+        detail = f"This torch {j.grade.reason}, by {j.code.witness}.{j.disagreement}"
     return about.fail(title, detail, facts=j.facts, subject=j.gpu.key, direct=j.code.direct, fixes=fixes(s, m, j))
 
 

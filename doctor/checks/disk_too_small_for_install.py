@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 def _install_is_due(s: Snapshot, p: Policy) -> bool:
     """torch is absent or has no CUDA, and this machine should have it."""
     if isinstance(s.torch.version, Missing):
-        return s.torch.version.reason == "absent" and p.expect.kind != "none" and not no_card(s)
+        return s.torch.version.reason == "absent" and gpu_needed(s, p) and not no_card(s)
     return build_kind(s) != "cuda" and gpu_needed(s, p) and not no_card(s)
 
 

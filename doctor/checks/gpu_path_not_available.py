@@ -48,6 +48,9 @@ CHECK = Check(
     ),
 )
 
+_NO_BINARY = 209
+"""CUDA's code for 'no kernel image is available'."""
+
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where torch was asked and did not compute on the GPU; unknown where a step of it did not come back."""
@@ -62,9 +65,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     code, ran, available = known(run.first_call_code), known(run.kernel_ran), known(run.cuda_available)
     error = known(run.first_call_error)
     facts: dict[str, Any] = {"cuda_available": available, "first_call_code": code, "kernel_ran": ran}
-    row = m.cuda_error(code) if code else None
+    refused = _NO_BINARY if not code and NO_IMAGE in texts(s) else None
+    row = m.cuda_error(code or refused) if code or refused else None
     detail = first_line(error or known(run.kernel_error) or "")
-    if row:
+    if row and not refused:
         facts["error"] = row.runtime_name or row.driver_name
         detail = f"CUDA answers {code} ({facts['error']}: {row.message}). {row.causes}"
     fixes: tuple[Fix, ...] = (_fix(s, row.first_fix if row else ""),)

@@ -27,7 +27,7 @@ from ..fixes.packages import site_packages, with_distributions
 from ..fixes.torch import install_torch
 from ..snapshot import Distribution, Snapshot, need
 from ._errors import first_line, texts
-from ._torch import NO_CODE, cuda_build, gpus
+from ._torch import NO_CODE, cuda_build, gpus, unlisted
 
 CHECK = Check(
     __name__,
@@ -53,6 +53,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     reported = False
     for gpu in gpus(s, m):
         row = m.compute_capability(gpu.capability) if gpu.capability else None
+        if gpu.capability and row is None:
+            raise unlisted(f"compute capability {gpu.capability} is not listed in this matrix")
         first, have = minor(row.first_toolkit) if row else None, minor(version)
         if row is None or first is None or have is None or have >= first:
             continue

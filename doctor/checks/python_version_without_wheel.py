@@ -20,12 +20,14 @@ Source: file names of torch's wheels.
 from __future__ import annotations
 
 from compat_matrix.versions import numbers
+from compat_matrix.which_torch import USUAL
 
 from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
-from ..fixes.compatible import USUAL, compatible_torch
+from ..fixes.compatible import compatible_torch
+from ..fixes.cpu_torch import cpu_torch
 from ..fixes.machine import capabilities, python_version, wheel_platform
 from ..fixes.python import new_python_fix
-from ..fixes.torch import choose
+from ..fixes.which_torch import which_torch
 from ..snapshot import Missing, Snapshot, known, need
 from ._torch import gpu_needed, unlisted
 
@@ -57,10 +59,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     listed = m.torch_for_python(python, platform)
     if not listed and _newer_than_all(m, python, platform):
         raise unlisted(f"Python {python} is newer than this matrix")
-    if listed and (not cards or choose(s, m) or not choose(s, m, any_python=True)):
+    if listed and (not cards or which_torch(s, m) or not which_torch(s, m, any_python=True)):
         return
     condition = f" that fits {', '.join(cards)} and this driver" if listed else ""
-    fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
+    if gpu_needed(s, p) or p.expect.kind == "none":
+        fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
+    else:
+        fix = cpu_torch(s, m)
     title = f"No torch build{condition} has a wheel for Python {python}"
     newest = f"The newest torch with a wheel for it is {listed[0].torch}." if listed else ""
     facts = {"python": python, "newest_torch": listed[0].torch if listed else None}

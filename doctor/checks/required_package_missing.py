@@ -18,10 +18,15 @@ from __future__ import annotations
 import re
 
 from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
+from ..fixes.companions import install_companion
+from ..fixes.cpu_torch import cpu_torch
 from ..fixes.extension_install import install_extension, why_not
 from ..fixes.install import Install, ways
 from ..fixes.packages import needs_new_environment, new_environment, site_packages, with_distributions
-from ..snapshot import Distribution, Snapshot, known, need
+from ..fixes.torch import install_torch
+from ..fixes.which_torch import COMPANIONS
+from ..snapshot import Distribution, Missing, Snapshot, known, need
+from ._torch import gpu_needed
 
 CHECK = Check(
     __name__,
@@ -47,19 +52,38 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             where = known(s.python.patient.prefix) or "this environment"
             yield CHECK.fail(
                 f"{plain} is required and not installed",
-                " ".join(filter(None, (f"There is no package of that name in {where}.", why_not(s, m, plain)))),
+                " ".join(filter(None, (f"There is no package of that name in {where}.", _why_not(s, m, plain)))),
                 facts={"package": plain},
                 subject=plain,
-                fixes=_fixes(s, m, plain),
+                fixes=_fixes(s, m, p, plain),
             )
 
 
-def _fixes(s: Snapshot, m: Matrix, name: str) -> tuple[Fix, ...]:
+def _why_not(s: Snapshot, m: Matrix, name: str) -> str:
+    """Why an extension cannot be had as things are; '' for a companion, which comes with its torch."""
+    return "" if name in COMPANIONS else why_not(s, m, name)
+
+
+def _fixes(s: Snapshot, m: Matrix, p: Policy, name: str) -> tuple[Fix, ...]:
     """None for an extension that cannot be had as things are: the finding says why."""
-    if why_not(s, m, name):
+    if _why_not(s, m, name):
         return ()
+    companion = _companion(s, m, p, name) if name in COMPANIONS else None
+    if companion:
+        return (companion,)
     of_torch = None if needs_new_environment(s) else install_extension(s, m, name)
     return (of_torch or _install(s, name),)
+
+
+def _companion(s: Snapshot, m: Matrix, p: Policy, name: str) -> Fix | None:
+    """The companion of the torch that is here, else with a torch of the kind that this machine needs."""
+    version = s.torch.version
+    if not isinstance(version, Missing) and not needs_new_environment(s):
+        fix = install_companion(s, m, version, Distribution(name=name, version="", location=""))
+        return fix if fix and fix.id == "install-companion" else None
+    if not isinstance(version, Missing) or version.reason != "absent":
+        return None
+    return install_torch(s, m, also=(name,)) if gpu_needed(s, p) else cpu_torch(s, m, (name,))
 
 
 def _install(s: Snapshot, name: str) -> Fix:

@@ -11,6 +11,9 @@ Why it happens: it was never installed, or it was installed into another environ
 How to fix it: the command in the finding installs the build that fits this GPU, driver and Python. A plain `pip install
 torch` may not: since 2.11 it gives a CUDA 13 build, which needs driver 580 or newer and a Turing or newer GPU.
 
+Where no GPU is there and none is expected (`--expect any`), the command installs the CPU build from PyTorch's own
+index: the default wheels for Linux bring gigabytes of CUDA libraries.
+
 A warning; with `--require torch` a failure; under `--expect none` a remark.
 
 Source: PyTorch's release matrix and wheel index (download.pytorch.org).
@@ -20,7 +23,9 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.compatible import compatible_torch
+from ..fixes.cpu_torch import cpu_torch
 from ..snapshot import Missing, Snapshot, known, need
+from ._torch import gpu_needed
 
 CHECK = Check(
     __name__,
@@ -49,7 +54,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             + ", ".join(f"{environment} (torch {v or '?'})" for environment, v in others)
             + "."
         )
-    fixes = tuple(fix for fix in (compatible_torch(s, m),) if fix)
+    # An image that is built without a GPU is for hosts that have one; where any machine will do, this one has none.
+    cuda = compatible_torch(s, m) if gpu_needed(s, p) or p.expect.kind == "none" else None
+    cpu = None if gpu_needed(s, p) else cpu_torch(s, m)
+    fixes = tuple(fix for fix in (cuda, cpu) if fix)
     facts = {"environment": where, "others": [environment for environment, _ in others]}
     if "torch" in p.require:
         yield CHECK.fail("torch is required and not installed", detail, facts=facts, fixes=fixes)

@@ -31,7 +31,7 @@ from ..fixes.torch import install_torch
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import first_line, texts
 from ._jit import TRITONS, triton, users
-from ._torch import NO_CODE, cuda_build, gpus
+from ._torch import NO_CODE, cuda_build, gpus, unlisted
 
 CHECK = Check(
     __name__,
@@ -66,6 +66,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("TRITON_PTXAS_PATH names another assembler")
     have = numbers(found.version)[:2]
     for gpu in gpus(s, m):
+        if gpu.capability and m.compute_capability(gpu.capability) is None:
+            raise unlisted(f"compute capability {gpu.capability} is not listed in this matrix")
         first = _FIRST.get(gpu.capability)
         if first is None or not have or have >= first:
             continue

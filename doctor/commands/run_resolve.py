@@ -50,6 +50,10 @@ def run_resolve(flags: dict[str, Any]) -> int:
         click.echo(f"gpudoctor: {unclear}", err=True)
         return 3
     answer = resolve(m, q)
+    if machine.torch and not q.wishes:
+        from ..resolve.text import installed_note
+
+        machine = replace(machine, notes=(*machine.notes, *installed_note(m, machine, q)))
     printed = _rendered(m, machine, q, answer, flags)
     if q.driver.endswith(NEWEST):  # stands for the newest of a branch, and is no version to be shown
         printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])

@@ -11,7 +11,7 @@ from ..snapshot import Distribution, Snapshot, known
 from .extensions import without_libraries
 from .install import Install, step
 from .machine import wheel_platform
-from .packages import site_packages, uninstall_command, with_distributions
+from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import pin_of, requires
 from .where import recheck_run
 
@@ -21,7 +21,10 @@ LAST_NUMPY_1 = "1.26.4"
 
 
 def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> Fix | None:
-    """The version that goes with this torch, from the index of the same build; else none of it."""
+    """The version that goes with this torch, from the index of the same build; else none of it.
+
+    Where it is not installed yet, with what it needs.
+    """
     parts = torch_version(version)
     if parts is None:
         return None
@@ -35,7 +38,8 @@ def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> 
     index = m.index_url(parts.tag or parts.local) if parts.local and d.name in COMPILED else None
     if index and not (row and row.pypi_default) and (pinned is None or pinned.relation in ("==", ">=")):
         url = index.url
-    request = Install(packages=(f"{d.name}=={target}",), index=url, again=(d.name,), deps=False)
+    new = not installed(s, (d.name,))
+    request = Install(packages=(f"{d.name}=={target}",), index=url, again=() if new else (d.name,), deps=new)
     put = (Distribution(name=d.name, version=target, location=site_packages(s)),)
     word = f" ({'the CPU build' if parts.local == 'cpu' else parts.tag})" if index and parts.local else ""
     put_it = step(

@@ -7,25 +7,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat_matrix.versions import numbers, tag_cuda, torch_version
+from compat_matrix.which_torch import USUAL
 
 from ..findings import Fix, Matrix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .driver import install_offered, offer, other_host
+from .jetson import jetson_build
 from .machine import capabilities, driver_platform, seen_gpus
 from .python import compatible_python, new_python_fix
-from .torch import choose, install_torch, is_installed
+from .torch import install_torch, is_installed
 from .where import RECHECK, driver_changes, recheck_run
-
-USUAL = ("7.5", "8.0", "8.6", "9.0")
-"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
+from .which_torch import which_torch
 
 
 def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
     """Install a build; else with another Python; else after a newer driver; else for some of the GPUs.
 
-    Where no GPU is known, a build for the usual ones. None only where there are no wheels at all (macOS, musl).
+    Where no GPU is known, a build for the usual ones. On Jetson (its driver is part of JetPack) NVIDIA's own. None only
+    where there are no wheels at all (macOS, musl).
     """
     wanted = capabilities(s, m)
+    if known(s.driver.kernel_flavour) == "tegra" or any(
+        (row := m.compute_capability(cc)) and row.tegra for cc in wanted
+    ):
+        return jetson_build(s)
     if not wanted:
         usual = usual_gpus(s, m)
         title = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
@@ -39,9 +44,25 @@ def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
         install_torch(s, m)
         or new_python_fix(s, m)
         or _after_driver(s, m, wanted)
+        or _newer_torch(s, m, wanted)
         or _for_some(s, m, wanted)
         or other_gpu(s)
     )
+
+
+def _newer_torch(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
+    """For a GPU that is newer than the matrix: a torch that is newer too. None where all GPUs are listed."""
+    unlisted = [f"sm_{cc.replace('.', '')}" for cc in wanted if m.compute_capability(cc) is None]
+    if not unlisted:
+        return None
+    names = " and ".join(unlisted)
+    newest = max((row.torch for row in m.releases), key=numbers)
+    text = (
+        f"Choose a torch release or nightly build whose release notes name {names}. This matrix does not know which "
+        f"one does: it ends at torch {newest}, and a newer gpudoctor may know more."
+    )
+    step = Step(text=text, where="environment", changes=_other_torch(s))
+    return Fix(id="newer-torch", title=f"Install a newer torch, one that supports {names}", steps=(step,))
 
 
 def other_gpu(s: Snapshot) -> Fix:
@@ -60,8 +81,8 @@ def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
     parts = torch_version(known(s.torch.version) or "")
     base = parts.base if parts else ""
     for gpus in (USUAL, USUAL[:3], ("7.0",)) if base else ():
-        build = choose(s, m, gpus=gpus, any_python=True, any_driver=True)
-        if build and build.torch == base:
+        choice = which_torch(s, m, gpus=gpus, any_python=True, any_driver=True)
+        if choice and choice.build.torch == base:
             return gpus
     return USUAL
 
@@ -74,12 +95,13 @@ def _other_torch(s: Snapshot) -> dict[str, Any]:
 def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     """A newer driver first, then the build that fits it."""
     python = ""
-    build = choose(s, m, gpus=wanted, any_driver=True)
-    if build is None:
-        build = choose(s, m, gpus=wanted, any_driver=True, any_python=True)
-        if build is None:
+    choice = which_torch(s, m, gpus=wanted, any_driver=True)
+    if choice is None:
+        choice = which_torch(s, m, gpus=wanted, any_driver=True, any_python=True)
+        if choice is None:
             return None
         python = compatible_python(s, m, wanted, any_driver=True)
+    build = choice.build
     platform = driver_platform(s)
     grade = m.driver_for_cuda(known(s.driver.version) or "0", tag_cuda(build.tag) or "", platform)
     rows = [row for cc in wanted if (row := m.compute_capability(cc))]
@@ -112,7 +134,7 @@ def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     choices = []
     for left_out in wanted:
         rest = [cc for cc in wanted if cc != left_out]
-        if rest and drivable(s, m, left_out) and choose(s, m, gpus=rest, any_python=True):
+        if rest and drivable(s, m, left_out) and which_torch(s, m, gpus=rest, any_python=True):
             choices.append(([g for g in gpus if g.capability in rest], rest))
     if not choices:
         return None

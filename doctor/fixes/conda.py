@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.versions import torch_version
+from compat_matrix.versions import numbers
+from compat_matrix.which_torch import Which, kept_release, minor_of
 
 from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
@@ -14,6 +15,7 @@ from .install import conda_line
 from .machine import capabilities, driver_version, python_version
 from .packages import site_packages, with_distributions
 from .where import RECHECK
+from .which_torch import Choice
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -23,24 +25,44 @@ NO_LINE = "No conda line is known: I know no build of conda-forge that fits this
 
 
 def choose(
-    s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, any_driver: bool = False, keep: str = ""
-) -> CondaChoice | None:
-    """conda-forge's build for this machine: of the release `keep` where there is one, else the best."""
+    s: Snapshot, m: Matrix, choice: Choice, gpus: Sequence[str] | None = None, any_driver: bool = False, keep: str = ""
+) -> tuple[CondaChoice, str] | None:
+    """conda-forge's build for this machine, by the same policy as `which_torch`, whose choice is `choice`; and the
+    sentence that says so: of the release `keep`, else of its minor release, else of what `resolve` recommends."""
     if known(s.host.system) not in ("linux", "windows") or known(s.driver.kernel_flavour) == "tegra":
         return None
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
     wanted = list(capabilities(s, m)) if gpus is None else list(gpus)
     driver = None if any_driver else driver_version(s, m)
     found = m.conda_builds(wanted, driver, system, known(s.host.architecture) or "x86_64", python_version(s))
-    parts = torch_version(keep)
-    own = (choice for choice in found if parts and choice.row.torch == parts.base)
-    return next(own, next(iter(found), None))
+    if not found:
+        return None
+    base, minor = kept_release(keep)
+    recommended = choice.recommended
+    of_it = [one for one in found if one.row.torch == base]
+    of_it += [one for one in found if minor and minor_of(one.row.torch) == minor]
+    best = next(iter(of_it), next((one for one in found if one.row.torch == recommended), found[0]))
+    newest = max(found, key=lambda one: numbers(one.row.torch)).row
+    which = Which(
+        torch=best.row.torch, cuda=best.row.cuda, newest=newest.torch, newest_cuda=newest.cuda, installed=minor
+    )
+    if which.keeps or best.row.torch == recommended:
+        return best, which.sentence
+    lacks = f"conda-forge has no build that fits of torch {recommended}, which gpudoctor resolve recommends"
+    return best, f"{lacks}; the newest that fits is torch {newest.torch} for CUDA {newest.cuda}."
 
 
 def install_from_conda(
-    s: Snapshot, m: Matrix, choice: CondaChoice, names: Sequence[str], recheck: dict[str, Any], id: str, title: str
+    s: Snapshot,
+    m: Matrix,
+    chosen: tuple[CondaChoice, str],
+    names: Sequence[str],
+    recheck: dict[str, Any],
+    id: str,
+    title: str,
 ) -> Fix:
     """One transaction that replaces torch and these companions. `recheck`: torch's own answers, to be asked again."""
+    choice, which = chosen
     row = choice.row
     word = f"conda-forge's torch {row.torch} for CUDA {row.cuda}"
     line = conda_line(s, [choice.spec, *names[1:]])
@@ -55,6 +77,7 @@ def install_from_conda(
         where="environment",
         changes={**_torch(s, choice), **recheck, **_packages(s, m, choice, names)},
     )
+    note = f"{which}\n{note}" if note else which
     return Fix(id=id, title=title or f"Install {word}", steps=(install,), note=note, source=m.source(row.source))
 
 

@@ -71,7 +71,7 @@ def step(s: Snapshot, request: Install, text: str, **more: Any) -> Step:
 
 
 def _line(s: Snapshot, request: Install, tool: str) -> str:
-    for name in _CPU_INDEX[tool]:  # an index of CPU builds that is set would be asked too
+    for name in _CPU_INDEX[tool] if not request.index.endswith("/cpu") else ():  # it would be asked too
         if (known(s.host.env(name)) or "").rstrip("/").endswith("cpu"):
             request = _with_variable(request, name, "")
     if tool == "uv":

@@ -61,9 +61,22 @@ def _hidden(s: Snapshot, g: Gpu) -> bool:
     return mine is not None and mine not in uuids and (known(g.pci_address) or "-") not in addresses
 
 
+def visible_gpus(s: Snapshot, m: Matrix) -> list[SeenGpu]:
+    """The GPUs that programs here get; where no driver names one, the NVIDIA boards on the PCI bus that are known."""
+    found = [gpu for gpu in seen_gpus(s, m) or () if not gpu.hidden]
+    if found:
+        return found
+    boards = [(d, m.gpu(None, d.device)) for d in known(s.driver.pci_devices) or () if d.vendor == "10de"]
+    return [
+        SeenGpu(board.address, match.rows[0].name if len(match.rows) == 1 else "GPU", match.capability)
+        for board, match in boards
+        if match.capability
+    ]
+
+
 def capabilities(s: Snapshot, m: Matrix) -> list[str]:
     """The different compute capabilities that programs here get, oldest first."""
-    found = {g.capability for g in seen_gpus(s, m) or () if g.capability and not g.hidden}
+    found = {g.capability for g in visible_gpus(s, m) if g.capability}
     return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdecimal()))
 
 
@@ -98,6 +111,12 @@ def wheel_platform(s: Snapshot) -> str:
     if known(s.host.system) == "windows":
         return "windows"
     return "linux_aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "linux_x86_64"
+
+
+def glibc(s: Snapshot) -> str:
+    """'2.35' of a Linux with glibc; '' where that is not known."""
+    name, _, version = (known(s.host.libc) or "").partition(" ")
+    return version if name == "glibc" else ""
 
 
 def python_version(s: Snapshot) -> str | None:

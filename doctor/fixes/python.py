@@ -9,7 +9,8 @@ from compat_matrix.versions import numbers
 from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .machine import wheel_platform
-from .torch import choose, install_torch
+from .torch import install_torch
+from .which_torch import which_torch
 
 
 def compatible_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None, *, any_driver: bool = False) -> str:
@@ -17,8 +18,8 @@ def compatible_python(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None,
 
     Not the very newest one: other packages follow later. The nearest to the patient's where that is newer than all.
     """
-    build = choose(s, m, gpus=gpus, any_python=True, any_driver=any_driver)
-    release = m.torch_release(build.torch).release if build else None
+    choice = which_torch(s, m, gpus=gpus, any_python=True, any_driver=any_driver)
+    release = m.torch_release(choice.build.torch).release if choice else None
     if release is None:
         return ""
     pythons: list[str] = [name for name in getattr(release, f"pythons_{wheel_platform(s)}") if not name.endswith("t")]

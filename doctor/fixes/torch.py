@@ -13,7 +13,7 @@ from .conda import NO_LINE, install_from_conda
 from .conda import choose as choose_from_conda
 from .extensions import cuda_majors, refit
 from .install import note, step
-from .machine import capabilities, driver_platform, driver_version, python_version, torch_cuda
+from .machine import capabilities, driver_platform, driver_version, torch_cuda
 from .packages import (
     installed,
     installed_by_conda,
@@ -23,56 +23,14 @@ from .packages import (
 )
 from .torch_request import after_install, request_for
 from .where import recheck_run
+from .which_torch import COMPANIONS, which_torch
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.builds import RankedBuild
 
-COMPANIONS = ("torchvision", "torchaudio")
 _A_LIST = 4
 """Packages from which on a partial list is taken for all that matters to torch."""
-
-
-def choose(
-    s: Snapshot,
-    m: Matrix,
-    *,
-    gpus: Sequence[str] | None = None,
-    torch: str | None = None,
-    any_python: bool = False,
-    any_driver: bool = False,
-    keep: str | None = None,
-) -> RankedBuild | None:
-    """The build to install here: the installed torch release where it has a fitting build, else the best one.
-
-    `keep`: another version to stay with than the installed one; empty to take the best one at once.
-
-    Builds whose torchvision and torchaudio are listed are preferred where those are installed.
-    """
-    wanted = list(capabilities(s, m)) if gpus is None else list(gpus)
-    if not wanted or known(s.host.system) == "darwin" or (known(s.host.libc) or "").startswith("musl"):
-        return None
-    driver = None if any_driver else driver_version(s, m)
-    companions = [name for name in COMPANIONS if installed(s, (name,))]
-    system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
-
-    def ask(release: str | None) -> RankedBuild | None:
-        found = m.best_builds(
-            wanted,
-            driver,
-            system,
-            known(s.host.architecture) or "x86_64",
-            None if any_python else python_version(s),
-            release,
-            packages=COMPANIONS,
-            limit=400 if companions else 1,
-        ).builds
-        whole = [build for build in found if all(name in build.companions for name in companions)]
-        return next(iter(whole or found), None)
-
-    parts = torch_version((known(s.torch.version) or "") if keep is None else keep)
-    kept = ask(parts.base) if parts and parts.kind == "release" and torch is None else None
-    return kept or ask(torch)
 
 
 def install_torch(
@@ -85,33 +43,36 @@ def install_torch(
     python: str = "",
     any_driver: bool = False,
     newest: bool = False,
+    also: Sequence[str] = (),
 ) -> Fix | None:
-    """Replace torch (and the companions that are installed) by the build that fits; None where none is known.
+    """Replace torch (and the companions that are installed) by the build of `which_torch`; None where none fits.
 
     Where that is the build that is installed, its files are written again: they are not what was published.
 
-    `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is. `newest`: the
-    best build, whatever release is installed.
+    `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is. `newest`:
+    what `resolve` recommends, whatever release is installed. `also`: companions that are not installed yet.
     """
     steps: list[Step] = []
     keep = "" if newest else known(s.torch.version)
     if python or needs_new_environment(s):
         made, s = new_environment(s, python)
         steps.append(made)
-    build = choose(s, m, gpus=gpus, any_driver=any_driver, keep=keep)
-    if build is None:
+    choice = which_torch(s, m, gpus=gpus, any_driver=any_driver, keep=keep)
+    if choice is None:
         return None
+    build = choice.build
     if is_installed(s, m, build):
         return _whole_again(s, m, build)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
+    names += [name for name in also if name not in names]
     if _is_partial(s):  # a few packages are told: those that go with torch may be there too
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
     by_conda = bool(old) and installed_by_conda(s, old)
     if by_conda:
-        found = choose_from_conda(s, m, gpus, any_driver, keep or "")
+        found = choose_from_conda(s, m, choice, gpus, any_driver, keep or "")
         if found:
             return install_from_conda(s, m, found, names, recheck_run(s), id, title)
         text = "Remove conda's packages first: pip does not know all of their files."
@@ -126,7 +87,7 @@ def install_torch(
     again = refit(s, s.replace(changes), m, f"{build.torch}+{build.tag}")
     if again:
         steps.append(again)
-    why = note(s, request, _why(s, m, build))
+    why = f"{choice.which.sentence}\n{note(s, request, _why(s, m, build))}"
     return Fix(
         id=id,
         title=title or f"Install {word}",

@@ -12,9 +12,9 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..fixes.machine import wheel_platform
 from ..fixes.packages import installed, with_distributions
-from ..fixes.torch import COMPANIONS
 from ..fixes.torch_request import after_install, replaced_wheels, request_for
 from ..fixes.where import recheck_run
+from ..fixes.which_torch import COMPANIONS
 from ..snapshot import ABSENT, NOT_ASKED, Snapshot, known
 from .machine import Unclear
 

@@ -16,16 +16,17 @@ from msgspec.structs import replace
 from compat_matrix.builds import _build
 from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.frameworks import framework
-from compat_matrix.resolver import Candidate, Question, Rejected, fit, resolve
+from compat_matrix.resolver import Candidate, Question, Rejected, fit, ranked
 from compat_matrix.versions import numbers, tag_cuda, torch_version
+from compat_matrix.which_torch import which_torch
 from compat_matrix.wish import Wish
 from compat_matrix.wishes import EXTENSIONS, WHEELS
 
 from ..fixes.install import Install, name_of
 from ..fixes.machine import torch_cuda, wheel_platform
 from ..fixes.packages import installed, installed_by_conda
-from ..fixes.torch import COMPANIONS
 from ..fixes.torch_request import request_for
+from ..fixes.which_torch import COMPANIONS
 from ..snapshot import Snapshot, known
 from .machine import Unclear
 
@@ -70,6 +71,8 @@ def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
     if smallest is None:
         return Kept(now=now, wrong=wrong, notes=tuple(notes))
     one, left_out = smallest
+    other = base and which_torch(m, q, base, tag)
+    notes += [other.which.sentence] if other else []
     notes += [f"{name} has no wheel for torch {one.build.torch}: it has to be built again." for name in left_out]
     return _kept(m, s, one, now, wrong, notes)
 
@@ -80,7 +83,8 @@ def smallest_change(
     """The build that changes least of torch `base` (`tag`) and of the packages beside it; and which of these have no
     wheel for it. base, tag: '' where there is no torch yet. None where nothing fits."""
     for wishes, release in _stages(base, have, q.wishes):
-        found = [one for one in resolve(m, replace(q, wishes=wishes)).candidates if _is(one, release, base)]
+        wished = (*wishes, Wish("torch", ".".join(map(str, release)))) if release else wishes
+        found = ranked(m, replace(q, wishes=wished))[0]
         if found:
             stays = {wish.package for wish in wishes}
             return _nearest(found, base, tag), [wish.package for wish in have if wish.package not in stays]
@@ -143,10 +147,6 @@ def _stages(
     for size in (3, 2, 0) if base else (0,):
         for packages in dict.fromkeys((have, free, listed)):
             yield (*packages, *wished), numbers(base)[:size]
-
-
-def _is(one: Candidate, release: tuple[int, ...], base: str) -> bool:
-    return numbers(one.build.torch)[: len(release)] == release if base else True
 
 
 def _nearest(found: Sequence[Candidate], base: str, tag: str) -> Candidate:

@@ -14,7 +14,8 @@ from compat_matrix.versions import numbers
 from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
 
-from ..fixes.machine import driver_version, python_version, seen_gpus
+from ..fixes.machine import driver_version, glibc, python_version, visible_gpus
+from ..fixes.which_torch import has_wheels, installed_torch
 from ..snapshot import Snapshot, known
 
 if TYPE_CHECKING:
@@ -53,13 +54,19 @@ class Card(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """GPUs (none known: empty), driver ('' for none yet), system and Python ('' for any)."""
+    """GPUs (none known: empty), driver ('' for none yet), system and Python ('' for any).
+
+    glibc: of the system that was looked at ('2.35'). torch: the version that is installed there, tag: its CUDA's.
+    """
 
     cards: tuple[Card, ...]
     driver: str = ""
     os: str = "linux"
     arch: str = "x86_64"
     python: str = ""
+    glibc: str = ""
+    torch: str = ""
+    tag: str = ""
     notes: tuple[str, ...] = ()
 
     def question(self, wishes: Sequence[Wish]) -> Question:
@@ -69,6 +76,7 @@ class Machine(Struct, frozen=True, kw_only=True):
             os=self.os,
             arch=self.arch,
             python=self.python,
+            glibc=self.glibc,
             wishes=tuple(wishes),
             eligible=bool(self.cards) and all(card.forward for card in self.cards),
         )
@@ -190,13 +198,17 @@ def python(text: str) -> str:
 
 
 def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
-    """The machine that was looked at. Raises Unclear where its GPUs are not known."""
+    """The machine that was looked at. Raises Unclear where none of its GPUs is known, or torch has no wheels for it."""
     cards: dict[str, Card] = {}
-    for seen in seen_gpus(s, m) or ():
-        if seen.hidden:
-            continue
+    notes = []
+    visible = visible_gpus(s, m)
+    for seen in visible:
         if not seen.capability:
-            raise Unclear(f"what {seen.name} can do is not known: name it with --gpu", unknown=True)
+            if not any(other.capability for other in visible):
+                raise Unclear(f"the compute capability of {seen.name} is unknown: name it with --gpu", unknown=True)
+            name = "one GPU" if seen.name == "GPU" else seen.name
+            notes.append(f"The compute capability of {name} is unknown, so it was not considered.")
+            continue
         before = cards.get(seen.name)
         match = m.gpu(seen.name)
         row = m.compute_capability(seen.capability)
@@ -205,20 +217,21 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
         cards[seen.name] = Card(
             seen.name.removeprefix("NVIDIA "), seen.capability, count, forward, bool(row and row.tegra)
         )
-    pci = [d.device for d in known(s.driver.pci_devices) or () if d.vendor == "10de"] if not cards else []
-    for device in pci:  # no driver yet: the PCI bus names the board
-        found = m.gpu(None, device)
-        if found.capability:
-            one = card(m, f"10de:{device}")
-            cards[device] = one
     if not cards:
         raise Unclear("no NVIDIA GPU is seen here: name one, such as 'RTX 4090' (--gpu; in Python gpus=)", unknown=True)
+    if not has_wheels(s):
+        raise Unclear(f"PyTorch publishes no CUDA wheels for {known(s.host.libc) or 'macOS'}", unknown=True)
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
     version = driver_version(s, m) or ""
+    torch, tag = installed_torch(s, m)
     return Machine(
         cards=tuple(cards.values()),
         driver=version if numbers(version) else "",
         os=system if system in ("linux", "wsl", "windows") else "linux",
         arch="aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "x86_64",
         python=python(python_version(s) or "") if python_version(s) else "",
+        glibc=glibc(s),
+        torch=torch,
+        tag=tag,
+        notes=tuple(notes),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.driver_for_build import undriven
 from compat_matrix.resolver import FILTERS, Answer, Candidate, Question, Rejected
 from compat_matrix.versions import numbers, tag_cuda
+from compat_matrix.which_torch import kept_release, which_torch
 
 from .choice import lines
 from .machine import Card, Machine
@@ -110,6 +111,10 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
         rows += [f"{word}: {', '.join(map(str, answer.conflict))}."]
     held = undriven(m, q.driver, q.os, q.gpus)
     rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
+    for card in machine.cards:
+        if m.compute_capability(card.capability) is None:
+            target = f"sm_{card.capability.replace('.', '')}"
+            rows += [f"This matrix does not list {target} ({card.name}): a newer torch may support it."]
     rows += _mixed(m, machine, q)
     rows += _driver_advice(m, machine, q)
     return rows
@@ -149,6 +154,22 @@ def _driver_advice(m: Matrix, machine: Machine, q: Question) -> list[str]:
     if not then:
         return []
     return [f"With driver branch {branch.branch} on the host it would be: {lines(m, q, then[0]).pip}"]
+
+
+def installed_note(m: Matrix, machine: Machine, q: Question) -> tuple[str, ...]:
+    """What check would do with the torch that is installed: it keeps the minor release where a build of it fits."""
+    choice = which_torch(m, q, machine.torch, machine.tag)
+    if choice is None or not choice.which.installed:
+        return ()
+    which, build = choice.which, choice.build.build
+    if not which.keeps:
+        return (f"torch {machine.torch} is installed here, and no build of torch {which.installed} fits.",)
+    if (build.torch, build.tag) == (kept_release(machine.torch)[0], machine.tag):
+        return (f"torch {machine.torch} is installed here and fits: nothing has to change.",)
+    kept = f"torch {build.torch} for CUDA {which.cuda} (gpudoctor resolve --keep)"
+    return (
+        f"torch {machine.torch} is installed here. To keep torch {which.installed}, as gpudoctor check does: {kept}.",
+    )
 
 
 def no_driver(m: Matrix, cards: Iterable[Card], os: str) -> str:

@@ -43,7 +43,7 @@ def test_cuda_13_on_driver_535_fails_and_the_first_fix_is_another_build(containe
     finding = run(ID, sick)[2][0]
     assert finding.facts["needed_driver"].startswith("580")
     assert finding.fixes[0].possible_here
-    assert "cu126" in finding.fixes[0].steps[-1].command
+    assert "cu129" in finding.fixes[0].steps[-1].command
     assert_fix_works(sick, finding)
 
 

@@ -14,29 +14,29 @@ FIRST: list[tuple[dict[str, Any], str, str, str]] = [
     ({"gpus": ["6.1"], "driver": "580.82.07"}, "2.14.1", "cu126", "native"),
     ({"gpus": ["5.2"], "driver": "535.129.03"}, "2.14.1", "cu126", "minor-version"),
     # RTX 5090 on its first driver branch, and on newer ones
-    ({"gpus": ["12.0"], "driver": "570.86.16"}, "2.11.0", "cu128", "native"),
-    ({"gpus": ["12.0"], "driver": "580.82.07"}, "2.14.1", "cu130", "native"),
+    ({"gpus": ["12.0"], "driver": "570.86.16"}, "2.13.0", "cu129", "minor-version"),
+    ({"gpus": ["12.0"], "driver": "580.82.07"}, "2.15.0", "cu132", "minor-version"),
     ({"gpus": ["12.0"], "driver": "595.58.03"}, "2.15.0", "cu132", "native"),
     # a cloud driver that lags behind
-    ({"gpus": ["8.9"], "driver": "535.129.03"}, "2.14.1", "cu126", "minor-version"),
-    ({"gpus": ["9.0"], "driver": "550.54.15"}, "2.14.1", "cu126", "minor-version"),
+    ({"gpus": ["8.9"], "driver": "535.129.03"}, "2.13.0", "cu129", "minor-version"),
+    ({"gpus": ["9.0"], "driver": "550.54.15"}, "2.13.0", "cu129", "minor-version"),
     ({"gpus": ["8.0"], "driver": "470.256.02"}, "2.7.1", "cu118", "minor-version"),
-    ({"gpus": ["9.0"], "driver": "590.48.01"}, "2.14.1", "cu130", "native"),
+    ({"gpus": ["9.0"], "driver": "590.48.01"}, "2.15.0", "cu132", "minor-version"),
     # mixed machine: only a build that holds code for both
     ({"gpus": ["7.0", "12.0"], "driver": "580.82.07"}, "2.10.0", "cu128", "native"),
     # K80: the newest build whose cuDNN still knows it
     ({"gpus": ["3.7"], "driver": "470.256.02"}, "2.3.1", "cu118", "minor-version"),
     # ARM, Windows
-    ({"gpus": ["12.1"], "driver": "580.95.05", "arch": "aarch64"}, "2.14.1", "cu130", "native"),
-    ({"gpus": ["9.0"], "driver": "570.133.20", "arch": "aarch64"}, "2.14.1", "cu126", "native"),
-    ({"gpus": ["8.6"], "driver": "581.15", "os": "windows"}, "2.14.1", "cu130", "native"),
-    ({"gpus": ["8.6"], "driver": "572.61", "os": "wsl"}, "2.14.1", "cu126", "native"),
+    ({"gpus": ["12.1"], "driver": "580.95.05", "arch": "aarch64"}, "2.15.0", "cu132", "minor-version"),
+    ({"gpus": ["9.0"], "driver": "570.133.20", "arch": "aarch64"}, "2.8.0", "cu129", "minor-version"),
+    ({"gpus": ["8.6"], "driver": "581.15", "os": "windows"}, "2.14.1", "cu132", "minor-version"),
+    ({"gpus": ["8.6"], "driver": "572.61", "os": "wsl"}, "2.13.0", "cu129", "minor-version"),
     # Python and version limits
     ({"gpus": ["8.6"], "driver": "580.82.07", "python": "3.8"}, "2.4.1", "cu121", "native"),
-    ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0"}, "2.6.0", "cu124", "native"),
+    ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0"}, "2.6.0", "cu126", "native"),
     ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0+cu118"}, "2.6.0", "cu118", "native"),
     ({"gpus": ["8.6"], "driver": "580.82.07", "torch": ">=2.4,<2.6"}, "2.5.1", "cu124", "native"),
-    ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.9"}, "2.9.1", "cu128", "native"),
+    ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.9"}, "2.9.1", "cu130", "native"),
     # a driver newer than the matrix, and none at all
     ({"gpus": ["9.0"], "driver": "999.10"}, "2.15.0", "cu132", "native"),
     ({"gpus": ["9.0"]}, "2.15.0", "cu132", "unknown"),

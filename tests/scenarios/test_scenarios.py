@@ -21,6 +21,7 @@ from ..soundness.sound import assert_fixes_are_sound
 from . import take
 from .contradictions import LAYERS, contradictions
 from .torch_build import Workshop
+from .which_torch import adds_warnings, answers, newest_is_named
 
 Judged = dict[str, tuple[dict[str, Any], int, str]]
 PARTS = 6
@@ -46,7 +47,7 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
     quoted: set[Any] = set()
     with Faults() as found:
         for name, (report, code, stderr) in judged.items():
-            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction):
+            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction, one_torch):
                 with found.of(f"{name}: {test.__name__}"):
                     test(name, report, code, stderr)
             saved = msgspec.convert(report, Report, strict=False)
@@ -77,6 +78,15 @@ def lines_are_published(_name: str, report: dict[str, Any], _code: int, _stderr:
     """Torch, its companions and their indexes as the matrix has them."""
     lines = {line for f in report["findings"] for line in of_fixes(f["fixes"])}
     assert [problem for line in sorted(lines) for problem in unpublished(line)] == []
+
+
+def one_torch(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> None:
+    """Every command names the same torch, or says why not; each fix names the newest that fits; none adds a fault."""
+    saved = msgspec.convert(report, Report, strict=False)
+    found = answers(saved.snapshot, saved.policy)
+    assert [one for one in found.differences if not one.why] == []
+    assert newest_is_named(found) == []
+    assert not found.resolve or adds_warnings(saved.snapshot, saved.policy, found.resolve) == []
 
 
 def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from compat_matrix.builds import ranked_build
+from compat_matrix.resolver import Question
 from compat_matrix.versions import tag_cuda
+from compat_matrix.which_torch import USUAL, which_torch
 
 from ..installs import TorchInstall
 from .judged import Judged
@@ -65,13 +68,23 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
 
 
 def _cuda_line(j: Judged, one: TorchInstall) -> str:
-    """The index of the base's own CUDA, where torch has one."""
-    tag = "cu" + j.base.cuda.replace(".", "") if j.base.cuda else ""
-    version = one.version.partition("+")[0]
-    builds = [b.tag for b in j.m.torch_builds(version)] if version else []
-    found = tag if tag in builds else max((b for b in builds if b.startswith("cu")), default="cu128")
-    pin = f"torch=={version}" if version else "torch"
-    return f"pip install {pin} --index-url https://download.pytorch.org/whl/{found}"
+    """The build for the usual GPUs and the oldest driver that the base lets start; '' where none is listed.
+
+    Of the release that the line names where there is one for it, of the base's own CUDA first.
+    """
+    q = Question(
+        gpus=USUAL,
+        driver=j.m.driver_for_cuda("1", j.base.cuda).floor_minor if j.base.cuda else "",
+        arch="aarch64" if "arm64" in j.stage.platform else "x86_64",
+        python=j.base.python,
+        any_gpu=True,
+    )
+    choice = which_torch(j.m, q, one.version, "cu" + j.base.cuda.replace(".", ""))
+    if choice is None:
+        return ""
+    build = ranked_build(j.m, choice.build, None, ())
+    index = f" --index-url {build.index_url}" if build.index_url else ""
+    return f"pip install {' '.join(build.requirements)}{index}"
 
 
 def _companions(j: Judged, install: PipInstall) -> Iterator[Fault]:

@@ -18,8 +18,9 @@ from ...fixes.libraries import reinstall_torch
 from ...fixes.machine import capabilities, driver_platform, python_version, torch_cuda
 from ...fixes.packages import installed
 from ...fixes.python import new_python_fix
-from ...fixes.torch import choose, install_torch
+from ...fixes.torch import install_torch
 from ...fixes.where import notebook
+from ...fixes.which_torch import which_torch
 from ...snapshot import Distribution, Snapshot, known
 from .parts import Builder, Evidence
 from .written import written
@@ -72,13 +73,13 @@ def _python(t: Evidence) -> Iterable[Fix | None]:
     have, version = python_version(s), torch_version(known(s.torch.version) or "")
     if notebook(t.s) and have is None:
         return (written(t.s, "install-torch-in-notebook"),)
-    here = choose(s, t.m, gpus=wanted) if "torch" in t.text.lower() and have else None
+    here = which_torch(s, t.m, gpus=wanted) if "torch" in t.text.lower() and have else None
     other = new_python_fix(s, t.m, wanted)
     if here is None:
         return (other,)
-    title = f"Install torch {here.torch}, which has a wheel for Python {have}"
+    title = f"Install torch {here.build.torch}, which has a wheel for Python {have}"
     fix = install_torch(s, t.m, gpus=wanted, title=title)
-    if version and version.base != here.torch:  # the release that is wanted has none for this Python
+    if version and version.base != here.build.torch:  # the release that is wanted has none for this Python
         return (fix, other) if notebook(s) else (other, fix)
     return (fix if fix is None else Fix(id=fix.id, title=fix.title, steps=fix.steps, note=_bits(s, fix.note)),)
 

@@ -1,0 +1,76 @@
+"""Which torch to install on the machine that was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from compat_matrix.builds import ranked_build
+from compat_matrix.resolver import Question
+from compat_matrix.which_torch import Which
+from compat_matrix.which_torch import which_torch as by_question
+
+from ..snapshot import Snapshot, known
+from .machine import capabilities, driver_version, glibc, python_version, torch_cuda
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+    from compat_matrix.builds import RankedBuild
+
+COMPANIONS = ("torchvision", "torchaudio")
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """The build to install; recommended: the version that `resolve` ranks first; which: both in words."""
+
+    build: RankedBuild
+    recommended: str
+    which: Which
+
+
+def which_torch(
+    s: Snapshot,
+    m: Matrix,
+    *,
+    gpus: Sequence[str] | None = None,
+    any_python: bool = False,
+    any_driver: bool = False,
+    keep: str | None = None,
+) -> Choice | None:
+    """The torch of the policy (`compat_matrix.which_torch`) for this machine; None where no build fits it.
+
+    gpus: compute capabilities in the place of the machine's. keep: another version to stay with than the installed one;
+    '' to take what `resolve` recommends at once.
+    """
+    wanted = tuple(capabilities(s, m) if gpus is None else gpus)
+    if not wanted or not has_wheels(s):
+        return None
+    system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
+    q = Question(
+        gpus=wanted,
+        driver="" if any_driver else driver_version(s, m) or "",
+        os=system,
+        arch="aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "x86_64",
+        python="" if any_python else python_version(s) or "",
+        glibc=glibc(s),
+        any_gpu=gpus is not None,
+    )
+    version, tag = installed_torch(s, m)
+    found = by_question(m, q, version if keep is None else keep, tag)
+    if found is None:
+        return None
+    build = ranked_build(m, found.build, q.python or None, COMPANIONS)
+    return Choice(build=build, recommended=found.recommended.build.torch, which=found.which)
+
+
+def installed_torch(s: Snapshot, m: Matrix) -> tuple[str, str]:
+    """Version and CUDA tag of the torch that is installed; '' for what it has not, or nobody knows."""
+    cuda = torch_cuda(s, m)
+    return known(s.torch.version) or "", f"cu{cuda.replace('.', '')}" if cuda else ""
+
+
+def has_wheels(s: Snapshot) -> bool:
+    """Whether PyTorch publishes CUDA wheels for this system at all: not for macOS or musl."""
+    return known(s.host.system) != "darwin" and not (known(s.host.libc) or "").startswith("musl")
