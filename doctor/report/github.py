@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from .outcome import Outcome
 
-_COMMANDS = {"fail": "error", "warn": "warning", "info": "notice", "unknown": "notice"}
+_COMMANDS = {"fail": "error", "warn": "warning", "info": "notice", "unknown": "notice", "consequence": "notice"}
 
 
 def render_github(found: Sequence[Outcome]) -> bytes:

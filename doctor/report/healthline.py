@@ -14,12 +14,12 @@ def healthline(report: Report) -> str:
     """`OK 1x NVIDIA L4, driver 580.82.07, torch 2.8.0+cu128` (`OK proven: 1x ...` where it computed), `FAIL id: title`
     or `UNKNOWN id: title`."""
     for status, word in (("fail", "FAIL"), ("unknown", "UNKNOWN")):
-        found = [finding for finding in report.findings if finding.status == status]
+        found = [finding for finding in report.findings if finding.status == status and not finding.cause]
         if found:
             more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
             return _cut(f"{word} {found[0].id}: {found[0].title}", more)
     s = report.snapshot
-    warnings = [finding.id for finding in report.findings if finding.status == "warn"]
+    warnings = [finding.id for finding in report.findings if finding.status == "warn" and not finding.cause]
     suffix = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
     proven = "proven: " if _proven(s) else ""
     return _cut(f"OK {proven}{facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", suffix)

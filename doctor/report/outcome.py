@@ -10,7 +10,7 @@ from ..formats.record import Record
 if TYPE_CHECKING:
     from ..judge import Report
 
-Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "pass", "skipped"]
+Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "consequence", "pass", "skipped"]
 
 
 class Outcome(Record):
@@ -41,7 +41,10 @@ def of_report(report: Report, manuals: Mapping[str, str]) -> tuple[list[Outcome]
         commands = "; ".join(step.command or step.text for step in first.steps) if first else ""
         fix = f"{first.title}: {commands}" if first else ""
         level: Level = one.status if one.status in ("fail", "warn") else "unknown"
-        found.append(Outcome(one.id, level, one.title, one.detail, fix))
+        detail = one.detail
+        if one.cause:
+            level, detail = "consequence", f"Consequence of {one.cause}. {one.detail}".rstrip()
+        found.append(Outcome(one.id, level, one.title, detail, fix))
     seen = {one.rule for one in found}
     for check in report.checks:
         if check.id not in seen:

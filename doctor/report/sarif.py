@@ -8,7 +8,7 @@ from typing import Any
 
 from .outcome import Outcome, Ruled
 
-_LEVELS = {"fail": "error", "warn": "warning", "info": "note", "unknown": "note"}
+_LEVELS = {"fail": "error", "warn": "warning", "info": "note", "unknown": "note", "consequence": "note"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 

@@ -18,6 +18,7 @@ from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
+from .causes import listed_once
 from .contradictions import LAYERS, contradictions
 from .torch_build import Workshop
 
@@ -45,7 +46,7 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
     quoted: set[Any] = set()
     with Faults() as found:
         for name, (report, code, stderr) in judged.items():
-            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction):
+            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction, a_cause_is_listed_once):
                 with found.of(f"{name}: {test.__name__}"):
                     test(name, report, code, stderr)
             with found.of(f"{name}: facts in commands are quoted"):
@@ -90,3 +91,7 @@ def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str
             step = failed.fixes[0].steps[0]
             to_do = (step.command.partition("\n")[0] or step.text, step.text)
             assert any(" ".join(words.split()) in ending for words in to_do), "and what to do"
+
+
+def a_cause_is_listed_once(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    listed_once(msgspec.convert(saved, Report, strict=False))
