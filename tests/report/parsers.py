@@ -21,7 +21,7 @@ from .test_page import TAGS, Page
 
 SARIF = Path(__file__).parents[1] / "recipes" / "sarif-schema-2.1.0.json"
 _MADE = {"report": report_schema, "image": image_schema, "topo": topo_schema}
-_PROPERTY = r"(?:file|line|title)=(?:[^%:,\r\n]|%25|%0D|%0A|%3A|%2C)+"
+_PROPERTY = r"(?:file|line|title)=(?! )(?:[^%:,\r\n]|%25|%0D|%0A|%3A|%2C)+"
 _GITHUB = re.compile(rf"::(error|warning|notice) ({_PROPERTY}(?:,{_PROPERTY})*)::((?:[^%\r\n]|%25|%0D|%0A)+)")
 """A workflow command as the runner reads it (actions/runner, ActionCommand.cs)."""
 _OWN_MARKUP = re.compile(r"</?(?:details|summary|sub)>")
@@ -58,6 +58,7 @@ def read_sarif(text: str) -> list[dict[str, Any]]:
     (run,) = log["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in run["results"])
+    assert not (bare := [one["ruleId"] for one in run["results"] if one["message"]["text"].startswith(".")]), bare[:3]
     results: list[dict[str, Any]] = run["results"]
     return results
 

@@ -10,21 +10,25 @@ from typing import Any
 
 import click
 import pytest
+from msgspec.structs import replace
 
 from doctor.cli import gpudoctor as program
 from doctor.cli import run
+from doctor.report.healthline import healthline
 from doctor.report.json import render_json
-from doctor.snapshot import EnvVar
+from doctor.snapshot import EnvVar, known
 
 from ..cli.command import save
 from ..healthy import healthy
 from ..images.layouts import Layout
 from ..images.modelled import IMAGES
+from ..judging import report
 from ..rows import Faults, share
+from ..scenarios.causes import listed_once, rendered
 from ..topo.test_topo_command import hung
 from ..torches import not_asked, with_torch
 from .measured_samples import full_measured, told
-from .parsers import PARSERS, read_json
+from .parsers import PARSERS, read_github, read_json, read_sarif
 from .samples import HOSTILE
 
 SCHEMAS = {
@@ -153,3 +157,19 @@ def parse(name: str, format_: str, code: int, data: bytes) -> None:
         from msgspec import json as msgspec_json
 
         read_json(msgspec_json.encode(found["report"]).decode(), "report")
+
+
+def test_a_cause_of_several_gpus_in_the_same_words_is_one_error() -> None:
+    for count in (1, 4):
+        found = report(not_asked(with_torch(healthy(*["rtx5090"] * count), "2.6.0", "cu124")))
+        assert len([f for f in found.findings if not f.cause]) == count
+        listed_once(found)
+        levels = [one["level"] for one in read_sarif(rendered(found, "sarif")) if one["ruleId"] == found.findings[0].id]
+        assert levels == ["error"] and "more)" not in healthline(found)
+
+
+def test_the_same_fault_of_two_boards_is_two_errors() -> None:
+    s = healthy("h100", "h100")
+    spoilt = s.replace({"gpus": tuple(replace(gpu, row_remap_failed=True) for gpu in known(s.gpus) or ())})
+    assert [one[0] for one in read_github(rendered(report(spoilt), "github"))].count("error") == 2
+    assert "(+1 more)" in healthline(report(spoilt))

@@ -16,7 +16,7 @@ ENDS_WORK = ("reboot", "shutdown", "--gpu-reset", "power cycle", "rmmod", "modpr
 
 def listed_once(report: Report) -> None:
     """Each assertion is about one format; all are written from this report."""
-    roots = [f for f in report.findings if not f.cause]
+    roots = list({(f.id, f.title): f for f in report.findings if not f.cause}.values())
     consequences = [f for f in report.findings if f.cause]
     fixed = {f.id for f in roots if f.fixes}
     assert {f.cause for f in consequences} <= {f.id for f in roots}, "a cause is a finding of this report, and a root"
