@@ -36,7 +36,7 @@ def environment_steps(plan: Plan, only: str = "") -> list[Step]:
     left: set[str] = set()
     for planned in plan.fixes:
         own = [step for step in planned.fix.steps if step.command]
-        wanted = planned.finding.status == "fail" or planned.finding.id == only
+        wanted = planned.finding.status == "fail" or bool(only)
         here = all(s.where == "environment" and s.possible_here and not s.needs_root for s in own)
         here = here and not any(" | " in s.command for s in own)  # the way to get uv needs a shell
         here = here and wanted and bool(own)

@@ -42,8 +42,9 @@ _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-'
 _REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved, as of that day.", "DIR")
 _OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
-    ("-v", "--verbose"), "verbose", "count", "Open every group; -vv: all facts with their witnesses.", default=0
-)
+    ("-v", "--verbose"), "verbose", "count", "Open every group, show all notes; -vv: all facts with their witnesses.",
+    default=0,
+)  # fmt: skip
 _ASCII = Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False)
 _NO_COLOR = Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False)
 _NO_REDACT = Flag(

@@ -14,25 +14,27 @@ if TYPE_CHECKING:
 FORMATS = ("sarif", "junit", "github")
 
 
-def render_outcomes(found: Sequence[Outcome], rules: Mapping[str, Ruled], format_: str, name: str) -> bytes:
-    """`name`: of the suite."""
+def render_outcomes(
+    found: Sequence[Outcome], rules: Mapping[str, Ruled], format_: str, name: str, said: Sequence[str] = ()
+) -> bytes:
+    """`name`: of the suite. `said`: a head and sentences about the whole."""
     if format_ == "sarif":
         from ..report.sarif import render_sarif
 
-        return render_sarif(found, rules, __version__)
+        return render_sarif(found, rules, __version__, said)
     if format_ == "junit":
         from ..report.junit import render_junit
 
-        return render_junit(found, name)
+        return render_junit(found, name, said)
     from ..report.github import render_github
 
-    return render_github(found)
+    return render_github(found, said)
 
 
-def render_report(report: Report, format_: str) -> bytes:
+def render_report(report: Report, format_: str, said: Sequence[str] = ()) -> bytes:
     """What every check found."""
     from ..report.outcome import of_report
     from .assess import catalogue_of
 
     found, rules = of_report(report, {check.id: check.manual for check in catalogue_of(report)})
-    return render_outcomes(found, rules, format_, report.target.name or "machine")
+    return render_outcomes(found, rules, format_, report.target.name or "machine", said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..guard import Refusal
@@ -13,8 +14,8 @@ from .write import write
 KINDS = ("svg", "html")
 
 
-def picture(report: Report, kind: str) -> bytes:
-    """The picture as SVG or as a page. Raises Refusal where nothing was measured that can be drawn."""
+def picture(report: Report, kind: str, said: Sequence[str] = ()) -> bytes:
+    """As SVG, or as a page with what is `said` on it. Raises Refusal where nothing was measured that can be drawn."""
     try:
         if kind == "svg":
             from ..report.plot_svg import render_svg
@@ -24,7 +25,7 @@ def picture(report: Report, kind: str) -> bytes:
             from ..report.page import render_html
             from .assess import about
 
-            text = render_html(report, *about(report))
+            text = render_html(report, *about(report), said)
     except ValueError as error:
         raise Refusal(str(error)) from None
     return text.encode("utf-8", "backslashreplace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -81,8 +82,9 @@ def print_report(
     return report.exit_code
 
 
-def render(report: Report, flags: dict[str, Any]) -> bytes:
-    """The report in the format that was asked for."""
+def render(report: Report, flags: dict[str, Any], said: Sequence[str] = ()) -> bytes:
+    """The report in the format that was asked for. `said`: a head and sentences that stand in a document which nothing
+    may be written before (html, sarif, junit, github)."""
     if flags.get("brief"):
         from ..report.brief import render_brief
         from .assess import about
@@ -95,11 +97,11 @@ def render(report: Report, flags: dict[str, Any]) -> bytes:
     if flags["format_"] in ("html", "svg"):
         from .pictures import picture
 
-        return picture(report, flags["format_"])
+        return picture(report, flags["format_"], said)
     if flags["format_"] in ("sarif", "junit", "github"):
         from .outcomes import render_report
 
-        return render_report(report, flags["format_"])
+        return render_report(report, flags["format_"], said)
     from .assess import about
 
     layers, titles = about(report)

@@ -50,7 +50,7 @@ def run_fix(flags: dict[str, Any]) -> int:
 def _code(steps: Plan, only: str) -> int:
     """1 where something failed (or the named check found something) that is to be repaired."""
     found = [*(planned.finding for planned in steps.fixes), *steps.unfixed]
-    return 1 if any(f.status == "fail" or f.id == only for f in found) else 0
+    return 1 if any(only or f.status == "fail" for f in found) else 0
 
 
 def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str) -> int:

@@ -118,14 +118,19 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
 
 
 def _rendered(difference: Compared, report: Report, flags: dict[str, Any]) -> bytes:
+    """One document of its format; the difference stands in it, before the report where people read it."""
     from .run_check import render
 
-    body = render(report, flags)
+    said = _said(difference)
+    body = render(report, flags, said)
     if flags["format_"] == "json":
         whole = {"what_if": difference, "report": msgspec.Raw(body)}
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
-    lines = _markdown(difference) if flags["format_"] == "markdown" else _text(difference, flags["ascii_"])
-    return "\n".join([*lines, "", ""]).encode("utf-8", "backslashreplace") + body
+    if flags["format_"] == "markdown" or flags["brief"]:
+        return "\n".join([*_markdown(difference), "", ""]).encode("utf-8", "backslashreplace") + body
+    if flags["format_"] == "text":
+        return _text(said, flags["ascii_"]).encode("utf-8", "backslashreplace") + body
+    return body
 
 
 _HEADS = (
@@ -134,16 +139,20 @@ _HEADS = (
     ("stays", "Stays"),
     ("open", "Only a new look can tell whether it stays"),
 )
+_NOTHING = "Nothing was found before, and nothing is found then."
 
 
-def _text(difference: Compared, ascii_: bool) -> list[str]:
+def _said(difference: Compared) -> list[str]:
+    """What changes, and a sentence for each finding of before and after."""
+    rows = [f"{head}: {_titled(one)}" for name, head in _HEADS for one in _titles(difference, name)]
+    return [f"With {' and '.join(difference.changed)}", *(rows or [_NOTHING])]
+
+
+def _text(said: list[str], ascii_: bool) -> str:
     from ..report.clean import ascii_only, printable
 
-    rows = [f"With {' and '.join(difference.changed)}:"]
-    for name, head in _HEADS:
-        rows += [f"  {head}: {_titled(one)}" for one in _titles(difference, name)]
-    rows += [] if len(rows) > 1 else ["  Nothing was found before, and nothing is found then."]
-    return [ascii_only(printable(row)) if ascii_ else printable(row) for row in rows]
+    rows = [f"{said[0]}:", *(f"  {row}" for row in said[1:]), ""]
+    return "".join(f"{ascii_only(printable(row)) if ascii_ else printable(row)}\n" for row in rows)
 
 
 def _markdown(difference: Compared) -> list[str]:
@@ -153,7 +162,7 @@ def _markdown(difference: Compared) -> list[str]:
     for name, head in _HEADS:
         found = _titles(difference, name)
         rows += ["", f"**{head}**", "", *(f"- {escape(_titled(one))}" for one in found)] if found else []
-    return rows if len(rows) > 1 else [*rows, "", "Nothing was found before, and nothing is found then."]
+    return rows if len(rows) > 1 else [*rows, "", _NOTHING]
 
 
 def _titles(difference: Compared, name: str) -> list[Named]:
@@ -162,4 +171,4 @@ def _titles(difference: Compared, name: str) -> list[Named]:
 
 
 def _titled(one: Named) -> str:
-    return f"{one.title} ({one.id})"
+    return f"{one.title} ({one.id}{f', a consequence of {one.cause}' if one.cause else ''})"

@@ -87,10 +87,12 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Seen, not inferred from a table."""
     downstream_of: tuple[str, ...] = ()
     """Ids of findings of this report that explain this one (declared by the check, filled by the judge)."""
+    cause: str = ""
+    """Id of the root cause in this report whose consequence this finding is; empty for a root cause."""
     lines: tuple[Quote, ...] = ()
     """Of a pasted text: those that it stands on, in the text's order."""
     fixes: tuple[Fix, ...] = ()
-    """Best first; the first one is possible where the user is, if any is."""
+    """Best first; the first one is possible where the user is, if any is. Empty for a consequence of what has fixes."""
 
 
 class Check(Struct, frozen=True):

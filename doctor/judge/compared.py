@@ -10,12 +10,13 @@ from ..findings import Finding
 
 
 class Named(Struct, frozen=True):
-    """A finding in short. subject: the GPU, package or path that it is about."""
+    """A finding in short. subject: the GPU, package or path that it is about; cause: id of its root cause, or empty."""
 
     id: str
     status: str
     title: str
     subject: str = ""
+    cause: str = ""
 
 
 class Compared(Struct, frozen=True):
@@ -41,7 +42,7 @@ def compared(
         return finding.id, "" if other_gpus else finding.subject
 
     def named(findings: Sequence[Finding]) -> tuple[Named, ...]:
-        return tuple(Named(f.id, f.status, f.title, f.subject) for f in findings)
+        return tuple(Named(f.id, f.status, f.title, f.subject, f.cause) for f in findings)
 
     was = [f for f in before if f.status in ("fail", "warn")]
     then = [f for f in after if f.status in ("fail", "warn")]

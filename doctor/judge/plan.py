@@ -6,7 +6,7 @@ What a fix already removes (its consequences) needs no step of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -43,7 +43,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", assess: Assess = judge) -> Plan:
-    """The plan for every failure and for every warning that has a fix, or (`only`) for the findings of one check.
+    """The plan for every failure and for every warning that has a fix, or (`only`) for the findings of one check: for
+    their cause, as long as they are consequences.
 
     `assess`: who judges each state on the way.
     """
@@ -55,7 +56,7 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", ass
         report = assess(now, matrix, policy)
         for found in report.findings:
             first.setdefault((found.id, found.subject), found.downstream_of)
-        todo = [f for f in report.findings if (f.id == only if only else _asks_for_steps(f))]
+        todo = _of(only, report.findings) if only else [f for f in report.findings if _asks_for_steps(f)]
         todo = [f for f in todo if (f.id, f.subject) not in unfixed]
         if not todo:
             break
@@ -65,7 +66,11 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", ass
         if after == now or (finding.id, finding.subject) in left:
             unfixed[finding.id, finding.subject] = finding
             continue
-        gone = [f.id for f in report.findings if _asks_for_steps(f) and (f.id, f.subject) not in left]
+        gone = [
+            f.id
+            for f in report.findings
+            if ((f.cause and f.status != "unknown") or _asks_for_steps(f)) and (f.id, f.subject) not in left
+        ]
         fix = finding.fixes[0]
         planned.append(
             Planned(
@@ -87,8 +92,17 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", ass
     return Plan(fixes=tuple(planned), ends=ends, unfixed=tuple(unfixed.values()))
 
 
+def _of(check_id: str, findings: Sequence[Finding]) -> list[Finding]:
+    """What to repair so that this check finds nothing: its findings, and the causes that have their fixes."""
+    folded = [f for f in findings if f.id == check_id and f.cause and not f.fixes]
+    ids = {check_id}.union(*({f.cause, *f.downstream_of} for f in folded))
+    return [f for f in findings if f.id in ids and (f.fixes or not f.cause)]
+
+
 def _asks_for_steps(finding: Finding) -> bool:
-    """What failed, and what is a warning or a fact in need where a fix is known."""
+    """What failed, and what is a warning or a fact in need where a fix is known; a consequence waits for its cause."""
+    if finding.cause and not finding.fixes:
+        return False
     return finding.status == "fail" or (finding.status in ("warn", "unknown") and bool(finding.fixes))
 
 

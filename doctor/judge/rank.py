@@ -1,8 +1,8 @@
-"""The root cause first: which finding explains which, and in what order they are told (DESIGN rule 6)."""
+"""The root cause first (DESIGN rule 6): which finding explains which, in what order they stand, and which has a fix."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -27,25 +27,19 @@ def rank(
     own causes on: c downstream of b downstream of a folds c under a where b did not fire. A warning never explains
     a failure, and a fault of one board never explains what another GPU has: `gpus` maps the subjects that are GPUs
     (key, UUID or PCI address) to one name each. Links have two ends: their findings fold under those of any GPU.
+
+    A finding that others explain names its root `cause`, and keeps its fixes only where none of its causes has any.
     """
-    found = list(findings)
-    result = []
-    for finding in found:
-        causes = _present_causes(finding, found, declared, gpus or {})
-        result.append(replace(finding, downstream_of=causes))
-    return tuple(sorted(result, key=_key))
+    found, names = list(findings), gpus or {}
+    explained = [replace(f, downstream_of=_present_causes(f, found, declared, names)) for f in found]
+    ordered = sorted(explained, key=_key)
+    return tuple(_folded(finding, ordered, names) for finding in ordered)
 
 
 def _present_causes(
     finding: Finding, found: list[Finding], declared: Mapping[str, tuple[str, ...]], gpus: Mapping[str, str]
 ) -> tuple[str, ...]:
-    own = "" if finding.id.startswith("nvlink-") else gpus.get(finding.subject, "")
-
-    def explains(other: Finding) -> bool:
-        elsewhere = own and other.layer in _OF_ONE_GPU and gpus.get(other.subject, own) != own
-        return _STATUS[other.status] <= _STATUS[finding.status] and not elsewhere
-
-    present = {other.id for other in found if explains(other)}
+    present = {other.id for other in found if _explains(other, finding, gpus)}
     causes: list[str] = []
     seen = {finding.id}
     queue = [*finding.downstream_of, *(_ENVIRONMENT if _in_environment(finding) else ())]
@@ -63,6 +57,27 @@ def _present_causes(
 
 def _in_environment(finding: Finding) -> bool:
     return any(step.where == "environment" for fix in finding.fixes for step in fix.steps)
+
+
+def _explains(other: Finding, finding: Finding, gpus: Mapping[str, str]) -> bool:
+    own = "" if finding.id.startswith("nvlink-") else gpus.get(finding.subject, "")
+    elsewhere = own and other.layer in _OF_ONE_GPU and gpus.get(other.subject, own) != own
+    return _STATUS[other.status] <= _STATUS[finding.status] and not elsewhere
+
+
+def _folded(finding: Finding, ranked: Sequence[Finding], gpus: Mapping[str, str]) -> Finding:
+    """The finding as a consequence of its root cause; unchanged where it has none, or where its causes are a circle."""
+    chain = [finding]
+    while chain[-1].downstream_of:
+        wanted = chain[-1].downstream_of[0]
+        cause = next(one for one in ranked if one.id == wanted and _explains(one, chain[-1], gpus))
+        if any(cause.id == one.id for one in chain):
+            return finding
+        chain.append(cause)
+    if len(chain) == 1:
+        return finding
+    fixes = () if any(cause.fixes for cause in chain[1:]) else finding.fixes
+    return replace(finding, cause=chain[-1].id, fixes=fixes)
 
 
 def _key(finding: Finding) -> tuple[bool, int, int, int, bool, str, str]:

@@ -28,37 +28,18 @@ SIGNS: dict[str, tuple[str, Style]] = {
 
 
 def families(findings: tuple[Finding, ...]) -> list[tuple[Finding, list[Finding]]]:
-    """Each root cause with what is told under it: its consequences, and the same check's findings of other subjects."""
-    roots: list[tuple[Finding, list[Finding]]] = []
-    by_id: dict[str, list[Finding]] = {}
-    first = {f.id: f for f in reversed(findings)}
+    """Each root cause with what is told under it: the same check's findings of other subjects, and its consequences."""
+    causes = {finding.id for finding in findings if not finding.cause}
+    roots = [finding for finding in findings if finding.cause not in causes]
+    first = {finding.id: finding for finding in reversed(roots)}
+    under: dict[str, list[Finding]] = {name: [] for name in first}
+    for finding in roots:
+        if finding is not first[finding.id]:
+            under[finding.id].append(finding)
     for finding in findings:
-        root = _root_of(finding, first)
-        if root is None or root.id == finding.id:
-            if finding.id in by_id:
-                by_id[finding.id].append(finding)
-                continue
-            by_id[finding.id] = []
-            roots.append((finding, by_id[finding.id]))
-    for finding in findings:
-        root = _root_of(finding, first)
-        if root is not None and root.id != finding.id and root.id in by_id:
-            by_id[root.id].append(finding)
-    return roots
-
-
-def _root_of(finding: Finding, first: dict[str, Finding]) -> Finding | None:
-    """The end of the chain of causes; None where the chain bites its own tail or leaves the report."""
-    seen = set()
-    while finding.downstream_of:
-        if finding.id in seen:
-            return None
-        seen.add(finding.id)
-        cause = next((first[c] for c in finding.downstream_of if c in first), None)
-        if cause is None:
-            return None
-        finding = cause
-    return finding
+        if finding.cause in causes:
+            under[finding.cause].append(finding)
+    return [(finding, under[finding.id]) for finding in roots if finding is first[finding.id]]
 
 
 def cause(

@@ -92,7 +92,7 @@ def _all_steps(report: Report) -> str:
 
 def _others(report: Report, first: Finding) -> bool:
     """Whether another cause has steps of its own."""
-    return any(f.fixes and not f.downstream_of and f.id != first.id for f in report.findings)
+    return any(f.fixes and not f.cause and f.id != first.id for f in report.findings)
 
 
 def _flags(report: Report) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from .outcome import Outcome
 
-_COMMANDS = {"fail": "error", "warn": "warning", "info": "notice", "unknown": "notice"}
+_COMMANDS = {"fail": "error", "warn": "warning", "info": "notice", "unknown": "notice", "consequence": "notice"}
 
 
-def render_github(found: Sequence[Outcome]) -> bytes:
-    """A line for each; what passed or was skipped is left out."""
-    rows = []
+def render_github(found: Sequence[Outcome], said: Sequence[str] = ()) -> bytes:
+    """A line for each; what passed or was skipped is left out. `said`: a notice, its head as the title."""
+    rows = [f"::notice title={_property(said[0])}::{_data(chr(10).join(said[1:]))}\n"] if said else []
     for one in found:
         if one.level not in _COMMANDS:
             continue

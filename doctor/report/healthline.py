@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..findings import Finding
 from ..judge.report import Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import Missing, Snapshot, known
@@ -16,7 +17,7 @@ def healthline(report: Report) -> str:
     """`OK 1x NVIDIA L4, driver 580.82.07, torch 2.8.0+cu128` (`OK proven: 1x ...` where it computed), `FAIL id: title`
     or `UNKNOWN id: title`."""
     for status, word in (("fail", "FAIL"), ("unknown", "UNKNOWN")):
-        found = [finding for finding in report.findings if finding.status == status]
+        found = _causes(report, status)
         if found:
             more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
             named = found[0].title.startswith(found[0].id)  # a check that was asked for, and not made
@@ -26,10 +27,16 @@ def healthline(report: Report) -> str:
     if nothing := nothing_to_check(report):
         return _cut(f"OK {nothing}")
     s = report.snapshot
-    warnings = [finding.id for finding in report.findings if finding.status == "warn"]
+    warnings = [finding.id for finding in _causes(report, "warn")]
     suffix = f" (warning: {warnings[0]})" if len(warnings) == 1 else f" ({len(warnings)} warnings)" if warnings else ""
     proven = "proven: " if _proven(s) else ""
     return _cut(f"OK {proven}{facts.gpus(s)}, {facts.driver(s)}, {facts.torch(s)}", suffix)
+
+
+def _causes(report: Report, status: str) -> list[Finding]:
+    """Root causes, those in the same words once: eight GPUs that a torch has no code for have one."""
+    roots = [finding for finding in report.findings if finding.status == status and not finding.cause]
+    return list({(finding.id, finding.title): finding for finding in roots}.values())
 
 
 def _proven(s: Snapshot) -> bool:

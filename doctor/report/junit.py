@@ -10,11 +10,14 @@ from .outcome import Outcome
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_SKIPPED = ("skipped", "unknown", "consequence")
 
-def render_junit(found: Sequence[Outcome], name: str) -> bytes:
-    """One suite. fail: failure; unknown: skipped with the reason; warn: passed, with the words in system-out."""
+
+def render_junit(found: Sequence[Outcome], name: str, said: Sequence[str] = ()) -> bytes:
+    """One suite. fail: failure; unknown and consequences: skipped, with the reason; warn: passed, with system-out.
+    `said`: the suite's own system-out."""
     failed = sum(one.level == "fail" for one in found)
-    skipped = sum(one.level in ("skipped", "unknown") for one in found)
+    skipped = sum(one.level in _SKIPPED for one in found)
     counts = {"tests": str(len(found)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
     whole = {key: value for key, value in counts.items() if key != "skipped"}
     suites = Element("testsuites", {"name": "gpudoctor", **whole})
@@ -28,10 +31,12 @@ def render_junit(found: Sequence[Outcome], name: str) -> bytes:
         text = _clean("\n".join(filter(None, (where if one.file else "", one.detail, one.fix and f"Fix: {one.fix}"))))
         if one.level == "fail":
             SubElement(case, "failure", {"message": _clean(one.title), "type": one.rule}).text = text
-        elif one.level in ("skipped", "unknown"):
+        elif one.level in _SKIPPED:
             SubElement(case, "skipped", {"message": _clean(one.detail or one.title)})
         elif one.level in ("warn", "info"):
             SubElement(case, "system-out").text = _clean(f"{one.level}: {one.title}\n{text}")
+    if said:
+        SubElement(suite, "system-out").text = _clean("\n".join(said))
     indent(suites)
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode").encode() + b"\n"
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..formats.record import Record
+from .groups import in_words
 
 if TYPE_CHECKING:
     from ..judge import Report
 
-Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "pass", "skipped"]
+Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "consequence", "pass", "skipped"]
 
 
 class Outcome(Record):
@@ -34,18 +36,27 @@ class Ruled(Record):
 
 
 def of_report(report: Report, manuals: Mapping[str, str]) -> tuple[list[Outcome], dict[str, Ruled]]:
-    """Findings, then every check that passed, was skipped or is unknown; with the rules that they belong to."""
+    """Findings, then every check that passed, was skipped or is unknown; with the rules that they belong to.
+
+    Findings in the same words, as of eight GPUs without code in this torch, are one.
+    """
     found = []
+    same = Counter((one.id, one.status, one.cause, one.title) for one in report.findings)
     for one in report.findings:
+        if not (count := same.pop((one.id, one.status, one.cause, one.title), 0)):
+            continue
         first = one.fixes[0] if one.fixes else None
         commands = "; ".join(step.command or step.text for step in first.steps) if first else ""
         fix = f"{first.title}: {commands}" if first else ""
         level: Level = one.status if one.status in ("fail", "warn") else "unknown"
-        found.append(Outcome(one.id, level, one.title, one.detail, fix))
+        detail = f"{one.detail} Found {count} times.".lstrip() if count > 1 else one.detail
+        if one.cause:
+            level, detail = "consequence", f"Consequence of {one.cause}. {detail}".rstrip()
+        found.append(Outcome(one.id, level, one.title, detail, fix))
     seen = {one.rule for one in found}
     for check in report.checks:
         if check.id not in seen:
             level = check.status if check.status in ("pass", "skipped", "unknown") else "pass"
-            found.append(Outcome(check.id, level, check.words, check.reason))
+            found.append(Outcome(check.id, level, check.words or in_words(check), check.reason))
     rules = {one.rule: Ruled(one.title, manuals.get(one.rule, "")) for one in found}
     return found, rules

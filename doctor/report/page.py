@@ -32,10 +32,16 @@ OPEN = ("GPU path", "What would help", "What was watched")
 """Tables that stand before the pictures."""
 
 
-def render_html(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None) -> str:
-    """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
+def render_html(
+    report: Report,
+    layers: Mapping[str, Layer],
+    titles: Mapping[str, str] | None = None,
+    said: Sequence[str] = (),
+) -> str:
+    """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title. `said`: a head and
+    sentences that stand before the causes."""
     title = f"gpudoctor: {report.verdict.upper()}, {facts.gpus(report.snapshot)}"
-    return rendered(title, page=_page(report, layers, titles or {}))
+    return rendered(title, page={**_page(report, layers, titles or {}), "said": said})
 
 
 def render_fragment(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None) -> str:

@@ -9,15 +9,19 @@ from ..formats.record import Record
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
+from .amounts import several
 from .blocks import cause, families
 from .clean import printable
 from .ending import verdict
-from .groups import group_lines, remark_texts
+from .groups import group_lines, remark_text
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
 from .own_error import own_error
 from .waiting import waiting_lines
 
 SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
+_NOTE = Span("i ", "dim")
+_REACH = ("looked-at-in-part", "no-nvidia-gpu", "gpu-fell-off-bus", "cuda-lists-fewer-gpus")
+"""Checks whose remark says how far the verdict reaches."""
 
 
 class Display(Record):
@@ -50,12 +54,8 @@ def render_terminal(
     if display.verbose or not report.text:
         rows += group_lines(report, layers, width, display.verbose)
         rows += [*([] if display.verbose else waiting_lines(report, width)), BLANK]
-    remarks = _smi_note(report, width)
-    for note in report.matrix.notes:
-        remarks += wrap(note, width, first=Span("i ", "dim"), style="dim")
-    for text in remark_texts(report):
-        remarks += wrap(text, width, first=Span("i ", "dim"), style="dim")
-    rows += [*remarks, BLANK] if remarks else []
+    notes = [row for note in _notes(report, display.verbose) for row in wrap(note, width, first=_NOTE, style="dim")]
+    rows += [*notes, BLANK] if notes else []
     if display.verbose > 1:
         from .everything import fact_lines
 
@@ -131,12 +131,23 @@ def header(report: Report, width: int) -> list[Line]:
     return rows
 
 
-def _smi_note(report: Report, width: int) -> list[Line]:
-    """Where nvidia-smi shows another CUDA version than torch's."""
+def _notes(report: Report, verbose: int) -> list[str]:
+    """What changes no verdict. The matrix's notes, and remarks that bear on a cause or on how far the verdict reaches,
+    are shown; the others are only counted. With -v, and of a text (where one may be the answer), all are shown."""
+    about = {finding.layer for finding in report.findings if not finding.cause}
+    about |= {"extension"} if report.policy.building else set()
+    every = bool(verbose or report.text)
+    texts = {SMI_NOTE: every or "driver" in about} if _smi_differs(report) else {}
+    texts |= {remark_text(one): every or one.layer in about or one.id in _REACH for one in report.remarks}
+    shown = [text for text, matters in texts.items() if matters]
+    rest = [several(len(texts) - len(shown), "note") + ": -v"] if len(shown) < len(texts) else []
+    return [*report.matrix.notes, *shown, *rest]
+
+
+def _smi_differs(report: Report) -> bool:
+    """Whether nvidia-smi shows another CUDA version than torch's."""
     highest, built = facts.cuda(report.snapshot), known(report.snapshot.torch.cuda)
-    if report.text or not highest or not built or built == highest:
-        return []
-    return wrap(SMI_NOTE, width, first=Span("i ", "dim"), style="dim")
+    return bool(not report.text and highest and built and built != highest)
 
 
 def packed(parts: list[str], width: int, style: Style) -> list[Line]:

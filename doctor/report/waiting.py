@@ -14,7 +14,7 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
     shown = {finding.id for finding in report.findings}
     reasons = [check.reason for check in report.checks if check.status == "unknown" and check.id not in shown]
     waits = [reason for reason in reasons if _brought_back(report, reason)]
-    follow = {f.id for f in report.findings if f.status == "unknown" and f.downstream_of and report.verdict == "fail"}
+    follow = {f.id for f in report.findings if f.status == "unknown" and f.cause and report.verdict == "fail"}
     grouped: dict[str, list[str]] = {}
     for reason in reasons:
         if reason not in waits:

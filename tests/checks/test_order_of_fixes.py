@@ -7,7 +7,7 @@ from doctor.judge.plan import plan
 from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
-from ..judging import POLICY, assert_fix_works, matrix, report
+from ..judging import POLICY, assert_fix_works, matrix, report, run
 from ..torches import import_fails, not_asked, with_torch, with_version
 
 LACKS, DROPPED, DRIVER = "torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-cuda-build"
@@ -51,7 +51,8 @@ def test_code_for_the_gpu_comes_before_the_driver_for_that_torch() -> None:
         sick = s.replace({**blind, "driver.kernel_flavour": "proprietary"})
         found = {f.id: f for f in report(sick).findings if f.status == "fail"}
         assert list(found)[:2] == [DROPPED, DRIVER] and found[DRIVER].downstream_of == (DROPPED,)
-        assert [fix.id for fix in found[DRIVER].fixes] == ["install-torch"], "no driver, no compat"
+        own = run(DRIVER, sick)[2][0]
+        assert [fix.id for fix in own.fixes] == ["install-torch"], "no driver, no compat"
         assert_fix_works(sick, found[DROPPED])
         assert steps(sick) == [DROPPED]
 

@@ -33,14 +33,15 @@ def test_with_the_table_it_is_told_under_it() -> None:
     done = report(proven(B, s, torch=JIT))
     assert [f.id for f in done.findings] == ["torch-ptx-jit-only", ID]
     assert done.findings[1].downstream_of == ("torch-ptx-jit-only",)
-    assert done.findings[1].fixes[0].steps[0].command
+    assert done.findings[1].cause == "torch-ptx-jit-only" and not done.findings[1].fixes
 
 
 def test_a_variable_that_forces_it() -> None:
     s = proven(B, machine(B, environment=(EnvVar("CUDA_FORCE_PTX_JIT", "1"),)), torch=JIT)
     done = report(s)
     mine = next(f for f in done.findings if f.id == ID)
-    assert mine.downstream_of == ("environment-variable-breaks-cuda",) and "unset" in mine.fixes[0].steps[0].command
+    assert mine.cause == "environment-variable-breaks-cuda" and not mine.fixes
+    assert "unset" in done.findings[0].fixes[0].steps[0].command
 
 
 def test_native_or_not_known() -> None:

@@ -88,8 +88,16 @@ def test_what_waits_for_another_machine_says_so() -> None:
 
 def test_one_check_alone_can_be_planned_for() -> None:
     sick = old_torch_on_a_new_gpu()
-    assert {p.finding.id for p in of(sick, "torch-companion-mismatch").fixes} == {"torch-companion-mismatch"}
+    assert {p.finding.id for p in of(sick, "torch-lacks-new-gpu-sm").fixes} == {"torch-lacks-new-gpu-sm"}
     assert of(sick, "no-nvidia-gpu").ends == "nothing-to-do"
+
+
+def test_a_consequence_is_repaired_by_its_cause() -> None:
+    sick = old_torch_on_a_new_gpu()
+    found = of(sick, "torch-companion-mismatch")
+    assert [p.finding.id for p in found.fixes] == ["torch-lacks-new-gpu-sm"] and found.ends == "pass"
+    assert "torch-companion-mismatch" in found.fixes[0].removes
+    assert environment_steps(found, "torch-companion-mismatch") == list(found.fixes[0].fix.steps)
 
 
 def test_ascii_has_no_other_bytes() -> None:

@@ -52,8 +52,8 @@ def sick(**changes: object) -> Report:
         ),
         finding("no-nvidia-gpu", "unknown", subject="GPU-1"),
         finding("no-nvidia-gpu", "unknown", subject="GPU-2"),
-        finding("cpu-only-torch", downstream_of=("driver-not-loaded",)),
-        finding("driver-too-old-for-gpu", downstream_of=("cpu-only-torch",)),
+        finding("cpu-only-torch", downstream_of=("driver-not-loaded",), cause="driver-not-loaded"),
+        finding("driver-too-old-for-gpu", downstream_of=("cpu-only-torch",), cause="driver-not-loaded"),
     )
     base = report(healthy())
     status = {"driver-not-loaded": "fail", "torch-not-installed": "warn", "no-nvidia-gpu": "unknown"}

@@ -278,7 +278,7 @@ def test_without_a_figure_of_speed_there_is_no_block_of_it() -> None:
 def test_a_remark_of_many_gpus_is_told_once() -> None:
     one = replace(finding("x"), status="pass", severity="info", title="A remark", detail="As it is.", subject="GPU-1")
     with_both = replace(told(full_measured()), remarks=(one, replace(one, subject="GPU-2")))
-    text = render_terminal(with_both, LAYERS, Display(width=100))
+    text = render_terminal(with_both, LAYERS, Display(width=100, verbose=1))
     pages = (text, render_markdown(with_both, LAYERS), render_html(with_both, LAYERS))
     assert [page.count("A remark. As it is.") for page in pages] == [1, 1, 1]
 

@@ -6,9 +6,10 @@ import re
 
 from msgspec.structs import replace
 
-from doctor.findings import Fix, Step
-from doctor.judge.report import CheckResult
+from doctor.findings import Finding, Fix, Step
+from doctor.judge.report import CheckResult, Report
 from doctor.report.groups import in_words
+from doctor.report.json import render_json
 from doctor.report.lines import plain
 from doctor.report.markdown import render_markdown
 from doctor.report.terminal import Display, render_terminal
@@ -53,7 +54,7 @@ def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
             "cudnn-dropped-old-gpu",
             title="no cuDNN for it",
             subject=f"GPU-{i}",
-            downstream_of=("torch-dropped-old-gpu-sm",),
+            cause="torch-dropped-old-gpu-sm",
         )
         for i in range(8)
     ]
@@ -183,10 +184,41 @@ def test_vv_tells_all_facts_with_their_witnesses() -> None:
 
 def test_nvidia_smi_s_cuda_version_is_explained_where_it_differs() -> None:
     def text(cuda: str) -> str:
-        return " ".join(render_terminal(report(healthy(cuda=cuda)), LAYERS, PLAIN).split())
+        return " ".join(render_terminal(report(healthy(cuda=cuda)), LAYERS, Display(verbose=1)).split())
 
     assert "nvidia-smi shows is the highest that the driver supports, not what is installed" in text("13.0")
     assert "nvidia-smi" not in text("12.8"), "torch's CUDA and the driver's are the same here"
+
+
+def test_notes_that_change_nothing_are_one_line() -> None:
+    """With -v all; without, those of the layer of a cause, of what is going to be built, and of how far it looked."""
+
+    def note(name: str, layer: str) -> Finding:
+        return finding(name, "pass", severity="info", title=f"note of {name}", layer=layer)
+
+    plain = [note("persistence-mode-off", "driver"), note("jit-build-toolchain-missing", "extension")]
+    calm = replace(report(healthy(cuda="12.8")), remarks=(*plain, plain[0]))
+    assert notes(calm) == ["i 2 notes: -v"]
+    assert notes(calm, verbose=1) == ["i note of persistence-mode-off.", "i note of jit-build-toolchain-missing."]
+    assert notes(replace(calm, remarks=(plain[0],))) == ["i 1 note: -v"]
+    assert notes(replace(calm, remarks=())) == []
+    building = replace(calm, policy=replace(calm.policy, building=True))
+    assert notes(building) == ["i note of jit-build-toolchain-missing.", "i 1 note: -v"]
+    cause = replace(
+        calm, findings=(finding("driver-not-loaded"), finding("triton-lacks-gpu-arch", cause="driver-not-loaded"))
+    )
+    assert notes(cause) == ["i note of persistence-mode-off.", "i 1 note: -v"], "a consequence makes none matter"
+    part = replace(calm, remarks=(*plain, note("looked-at-in-part", "hardware")))
+    assert notes(part) == ["i note of looked-at-in-part.", "i 2 notes: -v"]
+    old = replace(calm, matrix=replace(calm.matrix, notes=("The matrix is 91 days old",)))
+    assert notes(old) == ["i The matrix is 91 days old", "i 2 notes: -v"]
+    assert all(one.title in render_json(calm).decode() for one in plain)
+
+
+def notes(found: Report, verbose: int = 0) -> list[str]:
+    """The notes of a screen that is wide enough for one line each."""
+    rows = render_terminal(found, LAYERS, Display(width=110, verbose=verbose)).splitlines()
+    return [row for row in rows if row.startswith("i ")]
 
 
 @for_each("verbose", [0, 2])
@@ -206,14 +238,3 @@ def test_colour_changes_no_word() -> None:
         coloured = render_terminal(found, LAYERS, Display(width=80, verbose=1, colour=True))
         assert "\x1b[" in coloured
         assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_terminal(found, LAYERS, Display(width=80, verbose=1))
-
-
-def test_a_circle_of_causes_is_still_told() -> None:
-    from .samples import finding
-
-    circle = (
-        finding("cpu-only-torch", downstream_of=("no-nvidia-gpu",)),
-        finding("no-nvidia-gpu", downstream_of=("cpu-only-torch",)),
-    )
-    text = "\n".join(rows(findings=circle))
-    assert "title of cpu-only-torch" in text and "title of no-nvidia-gpu" in text

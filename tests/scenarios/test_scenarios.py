@@ -19,6 +19,7 @@ from ..rows import Faults, share
 from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
 from . import take
+from .causes import listed_once
 from .contradictions import LAYERS, contradictions
 from .torch_build import Workshop
 from .which_torch import adds_warnings, answers, newest_is_named
@@ -47,7 +48,8 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
     quoted: set[Any] = set()
     with Faults() as found:
         for name, (report, code, stderr) in judged.items():
-            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction, one_torch):
+            tests = (as_expected, fixes_are_sound, lines_are_published, no_contradiction, one_torch, a_cause_is_listed_once)
+            for test in tests:
                 with found.of(f"{name}: {test.__name__}"):
                     test(name, report, code, stderr)
             saved = msgspec.convert(report, Report, strict=False)
@@ -104,3 +106,7 @@ def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str
             step = failed.fixes[0].steps[0]
             to_do = (step.command.partition("\n")[0] or step.text, step.text)
             assert any(" ".join(words.split()) in ending for words in to_do), "and what to do"
+
+
+def a_cause_is_listed_once(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    listed_once(msgspec.convert(saved, Report, strict=False))
