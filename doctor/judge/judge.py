@@ -9,6 +9,7 @@ from typing import cast
 
 from .. import __version__
 from ..findings import Finding, Matrix, Policy, Skip, Status
+from ..fixes.ending import safely
 from ..formats.record import Record
 from ..snapshot import NeedsFact, Snapshot, known
 from .cited import CitingMatrix
@@ -49,7 +50,7 @@ def examine(
 
 def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
     """The report of what the checks said."""
-    findings = [f for one in examined for f in one.findings if f.status != "pass"]
+    findings = [safely(snapshot, f) for one in examined for f in one.findings if f.status != "pass"]
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
     measured = None
     if known(snapshot.measured.level) is not None:
@@ -65,7 +66,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         verdict=verdict_of(ranked),
         exit_code=exit_code(ranked, policy),
         findings=ranked,
-        remarks=tuple(f for one in examined for f in one.findings if f.status == "pass"),
+        remarks=tuple(safely(snapshot, f) for one in examined for f in one.findings if f.status == "pass"),
         checks=tuple(_result(one) for one in examined),
         measured=measured,
         snapshot=snapshot,
