@@ -25,7 +25,7 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
     (lazy(r"wsl(?:\.exe)? (?:--shutdown|--terminate|--set-version|-t)\b"), WSL),
     (
         lazy(
-            r"(?<![-\w])(?:reboot|shutdown|poweroff|halt|kexec)\b|Restart-Computer|Stop-Computer|\bipmitool\b|"
+            r"(?<![-\w])(?:reboot|shutdown|poweroff|halt|kexec)(?![-\w])|Restart-Computer|Stop-Computer|\bipmitool\b|"
             r"\bsystemctl (?:isolate|rescue|emergency|soft-reboot|suspend|hibernate)\b|\binit [016]\b"
         ),
         HOST,
@@ -47,7 +47,7 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
         GPUS,
     ),
     (lazy(r"nvidia-smi\b.*(?:--gpu-reset|(?<= )-r\b|(?<= )-mig [01]\b|--multi-instance-gpu)"), GPU),
-    (lazy(r"(?<![-\w])(?:kill|pkill|killall|fuser -\w*k\w*)\b|\bStop-Process\b|\btaskkill\b"), PROCESS),
+    (lazy(r"(?<![-\w])(?:kill|pkill|killall|fuser -\w*k\w*)(?![-\w])|\bStop-Process\b|\btaskkill\b"), PROCESS),
 )
 """A command, and whose work it ends; the first that fits counts: the widest stand first."""
 
@@ -142,8 +142,8 @@ def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
     rest = " (to move its pods too: kubectl drain, which evicts them)" if scheduler == "kubernetes" else ""
     first = fix.steps[at]
     drain = Step(
-        text=f"Drain this node in {_NAMES[scheduler]}, so that no new job starts on it, and wait until those on it have "
-        f"ended{rest}.",
+        text=f"Drain this node in {_NAMES[scheduler]}, so that no new job starts on it, and wait until those on it "
+        f"have ended{rest}.",
         command=_DRAIN[scheduler].format(why=words),
         where="host",
         possible_here=first.possible_here,

@@ -79,8 +79,8 @@ def repair_fabric(s: Snapshot) -> tuple[Fix, ...]:
             on_host(
                 s,
                 "When no program on the GPUs is needed any more, stop all, restart the fabric manager and reset the "
-                "GPUs together. The cause stands in its log (journalctl -u nvidia-fabricmanager), and in Xid and SXid lines "
-                "of 'sudo dmesg'.",
+                "GPUs together. The cause stands in its log (journalctl -u nvidia-fabricmanager), and in Xid and SXid "
+                "lines of 'sudo dmesg'.",
                 f"{root}systemctl restart nvidia-fabricmanager && {root}nvidia-smi --gpu-reset",
                 changes,
             ),

@@ -127,8 +127,8 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "When no program on the GPUs is needed any more, stop what uses them (jobs, DCGM, the desktop) and load "
-                "the modules again. A module that is still in use stays as it is: then reboot.",
+                "When no program on the GPUs is needed any more, stop what uses them (jobs, DCGM, the desktop) and "
+                "load the modules again. A module that is still in use stays as it is: then reboot.",
                 _reload_command(s),
                 driver_changes(),
             ),

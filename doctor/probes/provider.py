@@ -29,7 +29,8 @@ _HYPERVISORS = (
     ("google compute engine", "kvm"), ("digitalocean", "kvm"), ("alibaba cloud", "kvm"), ("amazon ec2", "amazon"),
 )  # fmt: skip
 _CHASSIS = {
-    "desktop": (3, 4, 5, 6, 7, 13, 15, 16, 24, 35, 36), "laptop": (8, 9, 10, 14, 30, 31, 32), "server": (17, 23, 28, 29),
+    "desktop": (3, 4, 5, 6, 7, 13, 15, 16, 24, 35, 36), "laptop": (8, 9, 10, 14, 30, 31, 32),
+    "server": (17, 23, 28, 29),
 }  # fmt: skip
 """Chassis types of the System Management BIOS specification (DSP0134, 7.4.1)."""
 _AGENTS = (("/var/spool/slurmd", "slurm"), ("/var/lib/slurm/slurmd", "slurm"), ("/var/lib/kubelet", "kubernetes"))

@@ -78,7 +78,7 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
     if typed:
         rows += command(typed, "  ")
     more = len(first.fixes[0].steps) > 1 or _others(report, first)
-    if again in step.text and not more:
+    if (again in step.text or step.where == "operator") and not more:
         return rows
     steps = f"{_all_steps(report)} " if more else ""
     return rows + wrap(f"{steps}Then look again: {again}", width)

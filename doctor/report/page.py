@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Finding, Layer, Step
+from ..findings import Finding, Layer
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts, pasted
