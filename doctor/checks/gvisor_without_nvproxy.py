@@ -48,8 +48,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     yield CHECK.fail(
         "gVisor shows this sandbox no GPU: runsc runs without --nvproxy, or the container was given none",
-        "There is no device node and no NVIDIA driver here; gVisor passes them on with --nvproxy only. Whether the host "
-        "has a GPU cannot be seen from inside.",
+        "There is no device node and no NVIDIA driver here; gVisor passes them on with --nvproxy only. Whether the "
+        "host has a GPU cannot be seen from inside.",
         facts={"container": "gvisor", "device_nodes": 0},
         fixes=turn_nvproxy_on(s),
     )

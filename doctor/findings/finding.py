@@ -53,6 +53,8 @@ class Step(Struct, frozen=True, kw_only=True):
     needs_root: bool = False
     destructive: bool = False
     """Removes or overwrites something that cannot be had back by the same command, or ends work (`ends`)."""
+    purpose: Literal["change", "look"] = "change"
+    """`look`: its command changes nothing; it shows what the next step needs."""
     ends: Ends = ""
     """Whose work it ends (`doctor/fixes/ending.py` says which steps do); empty where nobody's."""
     changes: dict[str, Any] = field(default_factory=dict)

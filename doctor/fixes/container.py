@@ -99,7 +99,7 @@ def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
 
 
 def _configure_runtime(s: Snapshot, kind: str) -> Fix:
-    root = host_sudo(s)
+    root, docker = host_sudo(s), kind == "docker"
     configure = (
         f"{root}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         if kind == "podman"
@@ -111,7 +111,8 @@ def _configure_runtime(s: Snapshot, kind: str) -> Fix:
         steps=(
             on_host(
                 s,
-                "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine.",
+                "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine."
+                + (" Docker's restart ends its containers: do it when none is needed any more." if docker else ""),
                 configure,
                 start_changes(),
             ),
@@ -189,7 +190,8 @@ def _with_uvm(s: Snapshot) -> Any:
 
 
 _NODES = {
-    "gpu": "/dev/nvidia[0-9]*", "ctl": "/dev/nvidiactl", "uvm": "/dev/nvidia-uvm /dev/nvidia-uvm-tools", "dxg": "/dev/dxg",
+    "gpu": "/dev/nvidia[0-9]*", "ctl": "/dev/nvidiactl", "uvm": "/dev/nvidia-uvm /dev/nvidia-uvm-tools",
+    "dxg": "/dev/dxg",
 }  # fmt: skip
 """Character devices by kind: no folder, and not /dev/nvidia-caps, whose nodes have modes of their own (MIG)."""
 

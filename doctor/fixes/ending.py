@@ -13,6 +13,7 @@ from ..findings import Ends, Finding, Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Snapshot, known
 from .machine import is_hidden
+from .where import host_sudo
 
 HOST: Ends = "all jobs on this host"
 GPU: Ends = "all programs on this GPU"
@@ -81,6 +82,22 @@ def _ends_of_line(line: str) -> Ends:
     return next((ends for pattern, ends in _RULES if pattern.search(line)), "")
 
 
+_LOOKS = lazy(
+    r"\s*(?:sudo )?(?:cat|ls|head|tail|less|grep|awk|echo|dmesg|journalctl|lspci|lsmod|lscpu|ps|free|df|stat|which|"
+    r"uname|ldd|nvcc|modinfo|fuser -v|ausearch|nvidia-smi(?: -i \S+)?(?: -q.*| topo.*| -L| nvlink.*| mig -l.*)?$|"
+    r"systemctl (?:status|is-active|show|cat|list)|kubectl (?:get|describe|logs|top)|docker (?:info|inspect|ps|logs)|"
+    r"(?:\S*python\S* -m )?(?:uv )?pip (?:list|show|check|freeze)|gpudoctor (?:explain|list-checks|matrix))(?!\S)"
+)
+
+
+def only_looks(command: str) -> bool:
+    """Whether all of these lines read and none writes: what goes through `tee`, `xargs` or `>` does."""
+    lines = [part for line in command.splitlines() for part in re.split(r"&&|\|\||;|\|", line) if part.strip()]
+    if not lines or re.search(r"\btee\b|\bxargs\b|(?<![0-9&])>(?!&)", command):
+        return False
+    return all(_LOOKS.match(line) for line in lines if not line.lstrip().startswith("#"))
+
+
 def rank(ends: Ends) -> int:
     """From 0, nobody's work, to all jobs of the host."""
     return _RANK.index(ends)
@@ -97,8 +114,8 @@ def safely(s: Snapshot, finding: Finding) -> Finding:
     if not finding.fixes:
         return finding
     fixes = tuple(_marked(fix) for fix in finding.fixes)
-    if all(worst(fix) == "" for fix in fixes):
-        return finding if fixes == finding.fixes else replace(finding, fixes=fixes)
+    if not any(worst(fix) for fix in fixes):
+        return replace(finding, fixes=fixes)
     if _is_not_of_this_session(s, finding.subject):
         return replace(finding, fixes=(tell_operator(finding.title, fixes),))
     return replace(finding, fixes=tuple(_drained(s, fix, finding.title) for fix in fixes))
@@ -111,7 +128,9 @@ def _marked(fix: Fix) -> Fix:
 
 def _mark(step: Step) -> Step:
     ends = step.ends or ends_of(step.command)
-    return replace(step, ends=ends, destructive=True) if ends and not (step.ends and step.destructive) else step
+    if ends:
+        return replace(step, ends=ends, destructive=True)
+    return replace(step, purpose="look") if only_looks(step.command) else step
 
 
 def _is_not_of_this_session(s: Snapshot, subject: str) -> bool:
@@ -139,12 +158,13 @@ def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
     if at is None or scheduler not in _DRAIN or any(step.text.startswith("Drain") for step in fix.steps):
         return fix
     words = re.sub(r"[^\w .:,()/-]", "", why)[:80]
+    root = host_sudo(s)
     rest = " (to move its pods too: kubectl drain, which evicts them)" if scheduler == "kubernetes" else ""
     first = fix.steps[at]
     drain = Step(
         text=f"Drain this node in {_NAMES[scheduler]}, so that no new job starts on it, and wait until those on it "
         f"have ended{rest}.",
-        command=_DRAIN[scheduler].format(why=words),
+        command=("" if scheduler == "kubernetes" else root) + _DRAIN[scheduler].format(why=words),
         where="host",
         possible_here=first.possible_here,
         needs_root=scheduler != "kubernetes",

@@ -78,8 +78,9 @@ def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = Non
         return Fix(id="power-cycle", title=title, steps=(step,))
     if virtual and not container_kind(s):
         text = (
-            "Stop this instance (virtual machine) and start it again, in the provider's console or on its host: a "
-            "reboot from inside does not reset the GPU. If it happens again, tell the provider."
+            "When no job on this host is needed any more, stop this instance (virtual machine) and start it again, in "
+            "the provider's console or on its host: a reboot from inside does not reset the GPU. If it happens again, "
+            "tell the provider."
         )
         step = Step(
             text=f"{why} {text}".strip(),

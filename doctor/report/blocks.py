@@ -138,6 +138,7 @@ def marks(step: Step) -> str:
     """Where a step is carried out, as whom, and whose work it ends."""
     words = [WHERE.get(step.where, step.where)]
     words += ["as root"] if step.needs_root else []
+    words += ["changes nothing"] if step.purpose == "look" else []
     words += [f"ends {step.ends}"] if step.ends else ["cannot be undone"] if step.destructive else []
     words += [] if step.possible_here else ["not possible from here"]
     return ", ".join(words)

@@ -17,8 +17,9 @@ from ..fix.hostile import faults
 from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
 from ..soundness.sound import assert_fixes_are_sound
-from . import take
+from . import first_steps, take
 from .contradictions import LAYERS, contradictions
+from .steps import broken_rules
 from .torch_build import Workshop
 
 Judged = dict[str, tuple[dict[str, Any], int, str]]
@@ -45,7 +46,14 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
     quoted: set[Any] = set()
     with Faults() as found:
         for name, (report, code, stderr) in judged.items():
-            for test in (as_expected, fixes_are_sound, lines_are_published, no_contradiction):
+            for test in (
+                as_expected,
+                fixes_are_sound,
+                lines_are_published,
+                no_contradiction,
+                steps_are_safe,
+                first_steps_were_read,
+            ):
                 with found.of(f"{name}: {test.__name__}"):
                     test(name, report, code, stderr)
             with found.of(f"{name}: facts in commands are quoted"):
@@ -73,6 +81,18 @@ def lines_are_published(_name: str, report: dict[str, Any], _code: int, _stderr:
     """Torch, its companions and their indexes as the matrix has them."""
     lines = {line for f in report["findings"] for line in of_fixes(f["fixes"])}
     assert [problem for line in sorted(lines) for problem in unpublished(line)] == []
+
+
+def steps_are_safe(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """What ends others' work, widens access or only looks: the rules of `steps.py`."""
+    assert not broken_rules(msgspec.convert(saved, Report, strict=False))
+
+
+def first_steps_were_read(name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """Each first step stands in the table as it is printed, and its reader said that it works there."""
+    table = [row for row in first_steps.read() if row.machine == name]
+    assert [row.printed for row in table] == [row.printed for row in first_steps.rows_of(name, saved)]
+    assert all(row.works == "yes" and row.why for row in table), table
 
 
 def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
