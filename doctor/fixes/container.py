@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
@@ -278,7 +279,11 @@ def _start_with_access(s: Snapshot, closed: Sequence[DeviceNode]) -> Fix:
 
 def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
     """After lost device rules: a new container; then what keeps it from happening again."""
-    line = engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0")
+    nodes = [
+        n.path for n in known(s.driver.device_nodes) or () if n.kind in ("gpu", "ctl", "uvm") and " " not in n.path
+    ]
+    nodes = nodes or ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"]
+    line = engine_line(s, " ".join(f"--device {quote(path)}" for path in sorted(nodes)))
     how, command = start_again(s)
     again = start_with(
         s,

@@ -92,10 +92,11 @@ _LOOKS = lazy(
 
 def only_looks(command: str) -> bool:
     """Whether all of these lines read and none writes: what goes through `tee`, `xargs` or `>` does."""
-    lines = [part for line in command.splitlines() for part in re.split(r"&&|\|\||;|\|", line) if part.strip()]
+    typed = [line for line in command.splitlines() if not line.lstrip().startswith("#")]
+    lines = [part for line in typed for part in re.split(r"&&|\|\||;|\|", line) if part.strip()]
     if not lines or re.search(r"\btee\b|\bxargs\b|(?<![0-9&])>(?!&)", command):
         return False
-    return all(_LOOKS.match(line) for line in lines if not line.lstrip().startswith("#"))
+    return all(_LOOKS.match(line) for line in lines)
 
 
 def rank(ends: Ends) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat_matrix.versions import numbers
+
 from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
 from .driver import RPM, install_compatible, install_note, other_host, pinned
 from .ending import HOST
+from .libcuda import purge_image_driver
 from .machine import driver_platform
 from .where import (
     container_kind,
@@ -117,7 +120,7 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     )
     restart = reboot(s, "so that the module of the installed version is loaded.")
     if container_kind(s):
-        return (again, restart)
+        return (purge_image_driver(), again, restart) if _newer_than_module(s) else (again, restart)
     if driver_platform(s) == "windows":
         return (restart,)
     if known(s.host.chassis) in ("desktop", "laptop"):
@@ -137,6 +140,13 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
         note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
     )
     return (other_host(s, "whose NVIDIA driver works"), unload, restart) if guest(s) else (unload, restart)
+
+
+def _newer_than_module(s: Snapshot) -> bool:
+    """Whether the libraries are newer than the module: then the host's libraries are not what a restart brings."""
+    module, libraries = known(s.driver.kernel_version), known(s.driver.nvml_library_version)
+    libraries = libraries or known(s.driver.libcuda_version)
+    return bool(module and libraries) and numbers(libraries or "") > numbers(module or "")
 
 
 def _reload_command(s: Snapshot) -> str:
