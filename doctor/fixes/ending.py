@@ -71,6 +71,18 @@ _NAMES = {
 }  # fmt: skip
 
 
+_CONDITION = {
+    GPU: "no program on this GPU", GPUS: "no program on the GPUs", CONTAINERS: "no container on this host",
+    HOST: "no job on this host",
+}  # fmt: skip
+
+
+def with_condition(text: str, command: str) -> str:
+    """The words of a step that were written without one, with the condition that its command needs."""
+    what = _CONDITION.get(ends_of(command))
+    return f"When {what} is needed any more: {text[:1].lower()}{text[1:]}" if what and text else text
+
+
 def ends_of(command: str) -> Ends:
     """Whose work these lines end; '' where nobody's. What stands behind a # is not run."""
     lines = [re.sub(r"(?:^|\s)#.*", "", line) for line in command.splitlines()]
@@ -119,7 +131,7 @@ def safely(s: Snapshot, finding: Finding) -> Finding:
         return replace(finding, fixes=fixes)
     if _is_not_of_this_session(s, finding.subject):
         return replace(finding, fixes=(tell_operator(finding.title, fixes),))
-    return replace(finding, fixes=tuple(_drained(s, fix, finding.title) for fix in fixes))
+    return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in fixes))
 
 
 def _marked(fix: Fix) -> Fix:
@@ -158,14 +170,13 @@ def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
     scheduler = scheduler_of(s)
     if at is None or scheduler not in _DRAIN or any(step.text.startswith("Drain") for step in fix.steps):
         return fix
-    words = re.sub(r"[^\w .:,()/-]", "", why)[:80]
     root = host_sudo(s)
     rest = " (to move its pods too: kubectl drain, which evicts them)" if scheduler == "kubernetes" else ""
     first = fix.steps[at]
     drain = Step(
         text=f"Drain this node in {_NAMES[scheduler]}, so that no new job starts on it, and wait until those on it "
         f"have ended{rest}.",
-        command=("" if scheduler == "kubernetes" else root) + _DRAIN[scheduler].format(why=words),
+        command=("" if scheduler == "kubernetes" else root) + _DRAIN[scheduler].format(why=f"gpudoctor: {why}"),
         where="host",
         possible_here=first.possible_here,
         needs_root=scheduler != "kubernetes",
