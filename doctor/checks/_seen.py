@@ -14,7 +14,10 @@ DRIVERLESS = (
 )  # fmt: skip
 """Ids that say: there is no driver to talk to."""
 
-NOT_GIVEN = ("container-no-gpu-flag", "k8s-runtimeclass-missing", "apptainer-without-nv", "scheduler-gpu-allocation")
+NOT_GIVEN = (
+    "container-no-gpu-flag", "k8s-runtimeclass-missing", "apptainer-without-nv", "gvisor-without-nvproxy",
+    "scheduler-gpu-allocation",
+)  # fmt: skip
 """Ids that say: this container or job was given no GPU."""
 
 BROKEN_DRIVER = (

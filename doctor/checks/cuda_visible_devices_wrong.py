@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.container import start_with, variable_line
-from ..fixes.selection import select_gpus, unset_gpu_selection
+from ..fixes.selection import show_gpus
 from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, Snapshot, known, need
 from ._seen import need_whole, nodes_of
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             yield CHECK.remark(effect, facts=facts, subject=NAME)
         else:
             detail = "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable and lists them."
-            yield CHECK.fail(effect, detail, facts=facts, subject=NAME, fixes=(unset_gpu_selection(s, NAME),))
+            yield CHECK.fail(effect, detail, facts=facts, subject=NAME, fixes=show_gpus(s, NAME))
         return
     seen = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
     if seen is not None and len(seen) >= len(entries) and len(set(entries)) == len(entries):
@@ -73,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     how = {"twice": "is named twice", "index": f"is too high: {len(gpus)} GPU{'s' * (len(gpus) != 1)} here"}
     title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'names no GPU of this machine')}"
     detail = f"CUDA stops at that entry, so it sees {left} device{'s' * (left != 1)}."
-    fixes = (unset_gpu_selection(s, NAME), *((select_gpus(s, NAME, ",".join(good)),) if good else ()))
+    fixes = show_gpus(s, NAME, good)
     make = CHECK.warn if left else CHECK.fail
     yield make(title, detail, facts={**facts, "gpus": len(gpus), "visible": left}, subject=NAME, fixes=fixes)
 

@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             why = "A reboot would wait for the process that cannot be ended."
             reset = power_cycle(s, why)
         else:
-            reset = reboot(s, "Reboot the host: little else resets a driver in this state.")
+            reset = reboot(s, "the host: little else resets a driver in this state.")
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
@@ -115,7 +115,7 @@ def _in_the_proof(s: Snapshot) -> Findings:
         how = "hangs" if proof.fault == "hang" else "crashes"
         after = "torch computed on it afterwards: measure again, it may have been busy. " if works else ""
         make = CHECK.warn if works else CHECK.fail
-        fixes = measured_again(reset(s, gpu.key) if gpu else (reboot(s, "Reboot the host.", {}),))
+        fixes = measured_again(reset(s, gpu.key) if gpu else (reboot(s, "the host.", {}),))
         again = (here("prove-again", "Prove it again", "A busy GPU answers late."),) if works else ()
         yield make(
             f"{proof.failed_call or 'libcuda'} {how} on {name}",
@@ -145,7 +145,7 @@ def _in_the_speed(s: Snapshot) -> Findings:
         first = own[0]
         how = {"hang": "hangs", "crash": "crashes"}.get(first.fault, "fails")
         words = "; ".join(f"{end.step}: {end.detail or end.fault}" for end in own)
-        resets = reset(s, gpu.key) if gpu else (reboot(s, "Reboot the host.", {}),)
+        resets = reset(s, gpu.key) if gpu else (reboot(s, "the host.", {}),)
         again = here("prove-again", "Prove it again", "A busy GPU answers late.")
         yield CHECK.warn(
             f"{first.step} {how} on {name_of(gpu) if gpu else device}",

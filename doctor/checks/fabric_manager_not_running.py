@@ -42,6 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     switches = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and d.class_code.startswith("0680")]
     seen = bool(switches or nodes_of(s, "nvswitch"))
+    virtual = known(s.host.virtualization) not in (None, "none")
     version = known(s.driver.version)
     detail = "CUDA answers 802 (system not yet initialized): the GPUs wait for the NVSwitch fabric."
     if seen:
@@ -54,5 +55,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         "The NVSwitch fabric is not ready (CUDA error 802)",
         detail,
         facts={"cuda_code": CUDA_SYSTEM_NOT_READY, "nvswitches": len(switches), "fabric_states": states},
-        fixes=start_fabric_manager(s, version or ""),
+        fixes=start_fabric_manager(s, version or "", here=seen or not virtual),
     )

@@ -127,10 +127,15 @@ def _step(run: TorchRun, reason: str, prefix: str) -> str:
 
 def _fix(s: Snapshot, first_fix: str) -> Fix:
     text = f"What usually helps with this error: {first_fix}." if first_fix else _RESTART
+    if NO_IMAGE in texts(s):
+        text = "Install a newer torch, one that has code for this GPU. This matrix does not know which one that is."
+        step = Step(text=text, where="environment", changes=recheck_run(s))
+        return Fix(id="newer-torch", title="Install a newer torch", steps=(step,))
     step = Step(text=text, where="shell", changes=recheck_run(s))
     return Fix(id="by-error-code", title="Follow the advice for this error", steps=(step,))
 
 
 _RESTART = (
-    "Stop other programs on the GPU and start this shell or container again; if that does not help, reboot the host."
+    "Start this shell or container again. If the error stays, look for Xid lines in 'sudo dmesg' on the host: they say "
+    "what the GPU needs."
 )

@@ -18,9 +18,9 @@ Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, CUDA device enumeration
 
 from __future__ import annotations
 
-from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
+from ..findings import Check, Finding, Findings, Matrix, Policy
 from ..fixes.mig import no_instance
-from ..fixes.selection import select_gpus, unset_gpu_selection
+from ..fixes.selection import select_gpus, show_gpus
 from ..snapshot import Gpu, MigInstance, Snapshot, known
 from ._readings import Readings, listed, name_of
 
@@ -90,7 +90,7 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findi
             facts=facts,
             subject=NAME,
             direct=nothing,
-            fixes=_fixes(s, cut),
+            fixes=show_gpus(s, NAME),
         )
     elif len(several) > 1 and not nothing:
         yield CHECK.warn(
@@ -101,9 +101,3 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findi
             direct=devices is not None,
             fixes=(select_gpus(s, NAME, several[0]),),
         )
-
-
-def _fixes(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> tuple[Fix, ...]:
-    uuid = next((u for _, instances in cut for i in instances if (u := known(i.uuid))), None)
-    unset = unset_gpu_selection(s, NAME)
-    return (select_gpus(s, NAME, uuid), unset) if uuid else (unset,)

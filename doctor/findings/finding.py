@@ -13,10 +13,22 @@ Layer: TypeAlias = Literal["hardware", "driver", "container", "libraries", "pyth
 LAYERS: tuple[Layer, ...] = ("hardware", "driver", "container", "libraries", "python", "extension", "speed")
 
 Where: TypeAlias = Literal[
-    "shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code"
+    "shell", "environment", "dockerfile", "container-start", "host", "windows", "provider", "code", "operator"
 ]
 """Where a step is carried out: this shell, the patient's Python environment, the image's Dockerfile, the command or
-manifest that starts the container or job, the host machine, Windows under WSL, the provider's console, the program."""
+manifest that starts the container or job, the host machine, Windows under WSL, the provider's console, the program, or
+by whoever runs the machine, where nothing is to be done here."""
+
+Ends: TypeAlias = Literal[
+    "",
+    "this process",
+    "all programs on this GPU",
+    "all programs on the GPUs of this host",
+    "all containers on this host",
+    "everything that runs in WSL",
+    "all jobs on this host",
+]
+"""Whose work a step ends, also other people's."""
 
 
 class Alternative(Struct, frozen=True, kw_only=True):
@@ -40,7 +52,11 @@ class Step(Struct, frozen=True, kw_only=True):
     """Whether this user can do it from where gpudoctor runs."""
     needs_root: bool = False
     destructive: bool = False
-    """Removes or overwrites something that cannot be had back by the same command."""
+    """Removes or overwrites something that cannot be had back by the same command, or ends work (`ends`)."""
+    purpose: Literal["change", "look"] = "change"
+    """`look`: its command changes nothing; it shows what the next step needs."""
+    ends: Ends = ""
+    """Whose work it ends (`doctor/fixes/ending.py` says which steps do); empty where nobody's."""
     changes: dict[str, Any] = field(default_factory=dict)
     """Facts that it changes, for `Snapshot.replace`; `Missing('recheck')` where only a new look can tell."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
 from .driver import APT, ARCH, DOCS, RPM, install_compatible, install_note, other_host
-from .where import driver_changes, guest, host_sudo, on_host
+from .where import driver_changes, guest, host_sudo, on_host, reboot_step
 
 
 def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -> tuple[Fix, ...]:
@@ -20,17 +20,22 @@ def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -
         )
         if installed is False:
             steps += (on_host(s, "Install the NVIDIA driver.", _command(s, m)),)
-        steps += (on_host(s, "Reboot.", f"{root}reboot", driver_changes()),)
+        steps += (reboot_step(s, "", driver_changes()),)
         title = f"Release the card from {held_by}"
     else:
+        ids = " ".join(_ids(s)) or "its ids"
+        files = "$(grep -rls vfio /etc/modprobe.d /etc/default/grub)"
+        editor = "sudoedit" if root else "${EDITOR:-vi}"
+        grub = f" && {root}update-grub" if (known(s.host.os_id) or "").lower() in APT else ""
         steps = (
             on_host(
                 s,
-                "End the virtual machine that uses the card, remove its ids from vfio-pci's options "
-                "(/etc/modprobe.d, kernel command line), then reboot.",
-                f"{root}reboot",
-                driver_changes(),
+                f"Shut down the virtual machine that uses the card. Then remove {ids} from vfio-pci's options in these "
+                "files (/etc/modprobe.d, the kernel's command line).",
+                f"{editor} {files}",
             ),
+            on_host(s, "Make the change part of the boot.", f"{rebuild_initramfs(s)}{grub}"),
+            reboot_step(s, "so that the NVIDIA driver gets the card.", driver_changes()),
         )
         title = "Give the card back to the host"
     note = "" if installed else install_note(s)
@@ -41,6 +46,12 @@ def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -
         )
     fix = Fix(id="release-card", title=title, steps=steps, note=note)
     return (other_host(s, "whose NVIDIA driver works"), fix) if guest(s) else (fix,)
+
+
+def _ids(s: Snapshot) -> list[str]:
+    """vendor:device of the cards that vfio-pci holds, as its option `ids` names them."""
+    cards = known(s.driver.pci_devices) or ()
+    return sorted({f"{card.vendor}:{card.device}" for card in cards if str(known(card.driver)).startswith("vfio")})
 
 
 def _command(s: Snapshot, m: Matrix) -> str:

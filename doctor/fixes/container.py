@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
@@ -18,7 +19,7 @@ _START = {
     "containerd": "nerdctl run --gpus all IMAGE",
     "kubernetes": "resources: {limits: {nvidia.com/gpu: 1}}",
     "apptainer": "apptainer exec --nv IMAGE.sif COMMAND",
-    "gvisor": "docker run --runtime=runsc --gpus all IMAGE   # runsc installed with --nvproxy=true",
+    "gvisor": "docker run --runtime=runsc --gpus all IMAGE",
     "lxc": "lxc config device add <CONTAINER> gpu gpu && lxc config set <CONTAINER> nvidia.runtime true",
     "systemd-nspawn": "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm ...",
 }
@@ -61,8 +62,45 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
     return (start, _configure_runtime(s, kind)) if kind in ("docker", "podman", "containerd") else (start,)
 
 
+def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
+    """gVisor with the driver passed on, and the container started again with the GPU."""
+    if (known(s.host.provider) or "") in MANAGED:
+        return start_with_gpu(s)
+    if known(s.host.scheduler) == "kubernetes":
+        steps = (
+            on_host(
+                s,
+                "On the node, let runsc pass the driver on: add this under [runsc_config] of the runtime's runsc.toml.",
+                'nvproxy = "true"',
+            ),
+            Step(
+                text=_WORDS["kubernetes"],
+                command=_START["kubernetes"],
+                where="container-start",
+                changes=start_changes(),
+            ),
+        )
+    else:
+        steps = (
+            on_host(
+                s,
+                "Let runsc pass the driver on, for the containers that are started from now on.",
+                f"{host_sudo(s)}runsc install -- --nvproxy=true && {host_sudo(s)}systemctl reload docker",
+            ),
+            Step(
+                text="Recreate the container with GPUs: a running one cannot get them.",
+                command="docker run --runtime=runsc --gpus all IMAGE",
+                where="container-start",
+                changes=start_changes(),
+            ),
+        )
+    note = "The host's driver must be one that this runsc knows: runsc nvproxy list-supported-drivers"
+    source = "gvisor.dev/docs/user_guide/gpu"
+    return (Fix(id="gvisor-nvproxy", title="Turn nvproxy on in gVisor", steps=steps, note=note, source=source),)
+
+
 def _configure_runtime(s: Snapshot, kind: str) -> Fix:
-    root = host_sudo(s)
+    root, docker = host_sudo(s), kind == "docker"
     configure = (
         f"{root}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         if kind == "podman"
@@ -74,7 +112,8 @@ def _configure_runtime(s: Snapshot, kind: str) -> Fix:
         steps=(
             on_host(
                 s,
-                "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine.",
+                "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine."
+                + (" Docker's restart ends its containers: do it when none is needed any more." if docker else ""),
                 configure,
                 start_changes(),
             ),
@@ -151,45 +190,100 @@ def _with_uvm(s: Snapshot) -> Any:
     return (*modules, "nvidia_uvm") if isinstance(modules, tuple) and "nvidia_uvm" not in modules else modules
 
 
+_NODES = {
+    "gpu": "/dev/nvidia[0-9]*", "ctl": "/dev/nvidiactl", "uvm": "/dev/nvidia-uvm /dev/nvidia-uvm-tools",
+    "dxg": "/dev/dxg",
+}  # fmt: skip
+"""Character devices by kind: no folder, and not /dev/nvidia-caps, whose nodes have modes of their own (MIG)."""
+
+
 def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, ...]:
     """Give this user access to the device nodes. `closed`: those that this user may not open, where they are known."""
-    root, kind = host_sudo(s), container_kind(s)
-    if kind:
-        text = (
-            "Start it by the NVIDIA runtime or CDI, as a user who may open the nodes. SELinux on the host: "
-            "'setsebool -P container_use_devices on', or --security-opt=label=disable. Rootless engines: set "
-            "no-cgroups = true in /etc/nvidia-container-runtime/config.toml. Groups: --group-add keep-groups (podman)."
+    if container_kind(s):
+        return (_start_with_access(s, closed),)
+    root, mode = host_sudo(s), known(s.driver.device_file_mode)
+    paths = " ".join(line for kind, line in _NODES.items() if any(node.kind == kind for node in closed))
+    if closed and all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
+        path = next((node.path for node in closed if node.kind == "gpu"), closed[0].path)
+        join = on_host(
+            s,
+            "If this user may use the GPUs: join the group of the nodes, which may open them. Then log in again.",
+            f'{root}usermod -aG "$(stat -c %G {path})" "$USER"',
+            start_changes(),
         )
-        return (
-            start_with(
-                s,
-                "start-with-access",
-                "Start the container so that it may open the GPU's nodes",
-                text,
-                engine_line(s, "--security-opt label=disable"),
-            ),
+        return (Fix(id="join-device-group", title="Join the group of the GPU's nodes", steps=(join,)),)
+    if closed and mode is not None and mode & 0o006 == 0o006:
+        again = on_host(
+            s,
+            f"The driver's own mode for them is {mode:04o}; they were restricted later. If this user may use the GPUs, "
+            "give them that mode again.",
+            f"{root}chmod {mode:04o} {paths}",
+            start_changes(),
         )
-    text = "Give the nodes their usual mode. A setting NVreg_DeviceFileMode in /etc/modprobe.d would undo it."
-    mode = Fix(
-        id="allow-device-access",
-        title="Allow every user to open the GPU's nodes",
-        steps=(on_host(s, text, f"{root}chmod 666 /dev/nvidia*", start_changes()),),
-    )
-    if not closed or not all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
-        return (mode,)  # root's group is joined by nobody, and a group that may not write opens nothing
-    path = next((node.path for node in closed if node.kind == "gpu"), closed[0].path)
-    join = on_host(
+        return (Fix(id="driver-device-mode", title="Give the GPU's nodes the driver's own mode", steps=(again,)),)
+    needed = [node for node in known(s.driver.device_nodes) or () if node.kind in ("gpu", "ctl", "uvm")]
+    if closed and all(node.mode & 0o006 != 0o006 for node in needed):
+        return (_give_to_group(s, root, paths),)
+    anew = on_host(
         s,
-        "The nodes belong to a group that may open them: join it, then log in again.",
-        f'{root}usermod -aG "$(stat -c %G {path})" "$USER"',
+        "If this user may use the GPUs: have the driver make its nodes again, with its own owner and mode.",
+        f"{root}nvidia-modprobe -c=0 -u",
         start_changes(),
     )
-    return (Fix(id="join-device-group", title="Join the group of the GPU's nodes", steps=(join,)), mode)
+    return (Fix(id="make-nodes-again", title="Make the GPU's nodes again as the driver has them", steps=(anew,)),)
+
+
+def _give_to_group(s: Snapshot, root: str, paths: str) -> Fix:
+    """A group of their own for the nodes, at each load of the module and now."""
+    options = "options nvidia NVreg_DeviceFileGID=%s NVreg_DeviceFileMode=0660\\n"
+    steps = (
+        on_host(
+            s,
+            "If this user may use the GPUs: have the driver give its nodes to a group of their own, at each load. It "
+            "takes the place of a setting NVreg_DeviceFileMode in other files of /etc/modprobe.d.",
+            f"{root}groupadd -f --system nvidia\n"
+            f"printf '{options}' \"$(getent group nvidia | cut -d: -f3)\" | "
+            f"{root}tee /etc/modprobe.d/nvidia-device-files.conf",
+        ),
+        on_host(
+            s,
+            "Give that group the nodes that are here now: no reboot is needed.",
+            f"{root}chgrp nvidia {paths} && {root}chmod 0660 {paths}",
+        ),
+        on_host(s, "Join the group, then log in again.", f'{root}gpasswd -a "$USER" nvidia', start_changes()),
+    )
+    return Fix(id="give-nodes-to-group", title="Let a group open the GPU's nodes, and join it", steps=steps)
+
+
+def _start_with_access(s: Snapshot, closed: Sequence[DeviceNode]) -> Fix:
+    """The container started so that its user may open the nodes, by what keeps the user from it."""
+    groups = sorted({node.gid for node in closed if node.gid and node.mode & 0o060 == 0o060})
+    podman, kubernetes = container_kind(s) == "podman", container_kind(s) == "kubernetes"
+    title = "Start the container so that it may open the GPU's nodes"
+    if closed and all(node.mode & 0o006 != 0o006 for node in closed):
+        if groups:
+            text = "The nodes belong to a group that may open them: start the container as a member of that group."
+            options = "--group-add keep-groups" if podman else " ".join(f"--group-add {gid}" for gid in groups)
+            line = f"securityContext: {{supplementalGroups: {groups}}}" if kubernetes else engine_line(s, options)
+            return start_with(s, "start-with-access", title, text, line)
+        text = "On the host the nodes are for root alone: ask who runs it to give them to a group, then start the "
+        text += "container as a member of that group."
+        return start_with(s, "start-with-access", title, text, "")
+    text = (
+        "Start it with the NVIDIA runtime or CDI. The nodes' modes let this user in, so something else keeps it out: "
+        "SELinux (then this option, which lifts it for this container alone), or a rootless engine (then no-cgroups = "
+        "true in /etc/nvidia-container-runtime/config.toml)."
+    )
+    return start_with(s, "start-with-access", title, text, engine_line(s, "--security-opt label=disable"))
 
 
 def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
     """After lost device rules: a new container; then what keeps it from happening again."""
-    line = engine_line(s, "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0")
+    nodes = [
+        n.path for n in known(s.driver.device_nodes) or () if n.kind in ("gpu", "ctl", "uvm") and " " not in n.path
+    ]
+    nodes = nodes or ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"]
+    line = engine_line(s, " ".join(f"--device {quote(path)}" for path in sorted(nodes)))
     how, command = start_again(s)
     again = start_with(
         s,

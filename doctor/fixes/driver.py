@@ -10,7 +10,7 @@ from msgspec import Struct
 from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .machine import capabilities, driver_platform
-from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host
+from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host, reboot_step
 from .windows import update_windows_driver
 
 DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
@@ -142,7 +142,7 @@ def install_driver(
         title=title or f"Install {words}" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, f"Install {words}.{' ' + why if why else ''}", command),
-            on_host(s, "Reboot, so that the new kernel module is the one that runs.", f"{host_sudo(s)}reboot", changes),
+            reboot_step(s, "so that the new kernel module is the one that runs.", changes),
         ),
         note=install_note(s, last),
         source=DOCS,
@@ -165,14 +165,14 @@ def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) ->
 
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     """The last branch that supports an old GPU."""
-    root, changes = host_sudo(s), driver_changes()
+    changes = driver_changes()
     command = install_command(s, branch, "proprietary", last=True)
     install = Fix(
         id="install-older-driver",
         title=f"Install driver branch {branch}" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, f"Install branch {branch}, the last one for this GPU, and hold its packages.", command),
-            on_host(s, "Reboot.", f"{root}reboot", changes),
+            reboot_step(s, "", changes),
         ),
         note=install_note(s, last=True),
         source=DOCS,
@@ -182,11 +182,36 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     return (other_host(s, f"with driver branch {branch}, or with a newer GPU", changes), install)
 
 
-def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
-    """Fabric manager of the driver's own version, running."""
+def pinned(s: Snapshot, package: str, version: str) -> str:
+    """The command that installs exactly this version of a driver's package, of whatever release; '' where the
+    distribution's is not known. `version` '': the newest."""
+    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    if system in RPM:
+        old = system in ("rhel", "centos", "ol") and (known(s.host.os_version) or "").startswith("7")
+        return f"{root}{'yum' if old else 'dnf'} install -y {_quoted(f'{package}-{version}' if version else package)}"
+    if system.startswith(("opensuse", "sles")):
+        return f"{root}zypper install -y {f'{package}={version}' if version else package}"
+    if system and system not in APT:
+        return ""
+    return f"{root}apt-get install -y {_quoted(f'{package}={version}-*' if version else package)}"
+
+
+def _quoted(word: str) -> str:
+    return f"'{word}'" if "*" in word else word
+
+
+def fabric_manager_package(s: Snapshot, branch: str) -> str:
+    """The package's name: with the branch in it where deb and SUSE; NVIDIA's rpms were first named fabric-manager."""
+    if (known(s.host.os_id) or "").lower() in RPM:
+        return "nvidia-fabric*manager"
+    return f"nvidia-fabricmanager-{branch}" if branch else "nvidia-fabricmanager"
+
+
+def start_fabric_manager(s: Snapshot, version: str, here: bool = True) -> tuple[Fix, ...]:
+    """Fabric manager of the driver's own version, running. `here`: the switches are on this machine."""
+    if not here:
+        return (other_host(s, "whose NVSwitch fabric is up (and tell the provider about this one)"),)
     root, branch = host_sudo(s), version.partition(".")[0]
-    package = f"nvidia-fabricmanager-{branch}" if branch else "nvidia-fabricmanager"
-    manager = "dnf" if (known(s.host.os_id) or "") in RPM else "apt-get"
     exact = f" of exactly version {version}" if version else " of exactly the driver's version"
     start = Fix(
         id="start-fabric-manager",
@@ -194,16 +219,18 @@ def start_fabric_manager(s: Snapshot, version: str) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                f"Install the fabric manager{exact} (packages differ: {package}, cuda-drivers-fabricmanager).",
-                "" if container_kind(s) else f"{root}{manager} install -y {package}",
+                f"Install the fabric manager{exact}; with another version it does not start.",
+                "" if container_kind(s) else pinned(s, fabric_manager_package(s, branch), version),
             ),
             on_host(
                 s,
-                "Start it, and look at its log if it does not stay up.",
-                f"{root}systemctl enable --now nvidia-fabricmanager && systemctl status nvidia-fabricmanager",
+                "Start it, now and at each boot. Its log says why, if it does not stay up: journalctl -u "
+                "nvidia-fabricmanager",
+                f"{root}systemctl enable --now nvidia-fabricmanager",
                 cuda_changes(),
             ),
         ),
+        note=install_note(s) if not container_kind(s) else "",
         source="docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide",
     )
     return (other_host(s, "whose NVSwitch fabric is up"), start) if guest(s) else (start,)

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import Gpu, Missing, Snapshot, known
 from .driver import other_host
-from .where import RECHECK, container_kind, guest, host_sudo, on_host, sudo
+from .ending import HOST
+from .where import RECHECK, container_kind, guest, host_sudo, on_host, reboot_step, sudo
 
 CABLES = (
     "Check its power cables: all sockets taken, plugs fully in, each on its own cable of the supply (no pigtails, no "
@@ -58,7 +59,7 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Stop every program that uses it (drain the node), then reset it.",
+                "When no program on this GPU is needed any more, stop all that use it, then reset it.",
                 f"{root}nvidia-smi{choice} --gpu-reset",
                 changes,
             ),
@@ -68,7 +69,7 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
     boot = Fix(
         id="reboot",
         title="Reboot the host" if container_kind(s) else "Reboot",
-        steps=(on_host(s, "Reboot, so that the GPU starts in a clean state.", f"{root}reboot", changes),),
+        steps=(reboot_step(s, "so that the GPU starts in a clean state.", changes),),
     )
     return (elsewhere(s), fix, boot) if guest(s) else (fix, boot)
 
@@ -77,8 +78,8 @@ def recover_imex(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Have the machines that share memory over NVLink agree again."""
     step = on_host(
         s,
-        "Stop the jobs that share memory between machines, then restart the IMEX service on all machines of the "
-        "domain; 'nvidia-imex-ctl -N' shows its state.",
+        "When no job that shares memory between machines is needed any more, restart the IMEX service on all machines "
+        "of the domain; 'nvidia-imex-ctl -N' shows its state.",
         f"{host_sudo(s)}systemctl restart nvidia-imex",
         _again(s, key, ("recovery_action",)),
     )
@@ -163,10 +164,12 @@ def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
     """Give the board all lanes of its link."""
     step = on_host(
         s,
-        "Power off; reseat the board or use a slot with all lanes (riser cables and M.2 slots share lanes); "
-        "check the slot's setting in the firmware.",
+        "When no job on this host is needed any more, power off; reseat the board or use a slot with all lanes (riser "
+        "cables and M.2 slots share lanes); check the slot's setting in the firmware.",
         changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK),
         needs_root=False,
+        ends=HOST,
+        destructive=True,
     )
     fix = Fix(id="seat-board", title="Give the GPU its full PCIe link", steps=(step,))
     return (other_host(s, "whose GPUs have their full PCIe link"), fix) if guest(s) else (fix,)
@@ -197,10 +200,11 @@ def ecc_on(s: Snapshot, key: str) -> Fix:
         steps=(
             on_host(
                 s,
-                "Switch it on, then reset the GPU or reboot.",
-                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -e 1 && {host_sudo(s)}reboot",
-                gpu_changes(s, key, ecc_enabled=True, ecc_pending=True),
+                "Switch it on; it takes effect at the next reset of the GPU or reboot.",
+                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -e 1",
+                gpu_changes(s, key, ecc_pending=True),
             ),
+            reboot_step(s, "so that it takes effect.", gpu_changes(s, key, ecc_enabled=True, ecc_pending=True)),
         ),
     )
 
@@ -233,7 +237,7 @@ def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Stop every program that uses it, then reset it.",
+                "When no program on this GPU is needed any more, stop all that use it, then reset it.",
                 f"{host_sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset",
                 changes,
             ),

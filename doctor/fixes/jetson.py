@@ -6,7 +6,9 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot
-from .where import RECHECK, recheck_run
+from .where import RECHECK, host_sudo, recheck_run
+
+_JETPACK_6 = "nvcr.io/nvidia/pytorch:25.06-py3-igpu"
 
 
 def jetson_build(s: Snapshot) -> Fix:
@@ -15,9 +17,10 @@ def jetson_build(s: Snapshot) -> Fix:
     distributions: Any = Missing("recheck", "another environment")
     changes.update(recheck_run(s), **{"python.distributions": distributions, "python.extensions": distributions})
     step = Step(
-        text="Start NVIDIA's image for Jetson (nvcr.io/nvidia/pytorch, tags that end in -igpu; for JetPack 5 "
-        "nvcr.io/nvidia/l4t-pytorch), or install the wheel that NVIDIA publishes for the JetPack release on the board.",
-        command="cat /etc/nv_tegra_release",
+        text="Start NVIDIA's image with torch for the board's JetPack: this one is for JetPack 6 (R36 in "
+        "/etc/nv_tegra_release). For JetPack 5 (R35) take nvcr.io/nvidia/l4t-pytorch, for JetPack 7 (R38) "
+        "nvcr.io/nvidia/pytorch, in a tag of its time.",
+        command=f"{host_sudo(s)}docker run -it --rm --runtime nvidia {_JETPACK_6}",
         where="container-start",
         changes=changes,
     )
@@ -25,5 +28,6 @@ def jetson_build(s: Snapshot) -> Fix:
         id="jetson-build",
         title="Use NVIDIA's torch for Jetson",
         steps=(step,),
-        note="The command shows the release (R35 is JetPack 5, R36 JetPack 6, R38 JetPack 7).",
+        note="Or install the wheel that NVIDIA publishes for the JetPack release, into a Python of the version that it "
+        "is built for (docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform).",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .driver import APT, ARCH, RPM, install_compatible
-from .where import driver_changes, host_sudo, on_host
+from .where import driver_changes, host_sudo, on_host, reboot_step
 
 
 def build_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
@@ -52,23 +52,20 @@ def sign_module(s: Snapshot) -> tuple[Fix, ...]:
         id="enrol-module-key",
         title="Let Secure Boot trust the module",
         steps=(
-            on_host(
-                s,
-                "See what the kernel says: 'Key was rejected by service' is a signature that it does not trust.",
-                f"{root}modprobe nvidia",
-            ),
             on_host(s, "Enrol the key that DKMS signs with; choose a password.", f"{root}mokutil --import {key}"),
-            on_host(
-                s,
-                "Reboot, and in the blue screen choose 'Enroll MOK' and give the password.",
-                f"{root}reboot",
-                driver_changes(),
-            ),
+            reboot_step(s, "and choose 'Enroll MOK' in the blue screen, then give the password.", driver_changes()),
         ),
     )
     off = Fix(
         id="secure-boot-off",
         title="Switch Secure Boot off",
-        steps=(on_host(s, "In the firmware's setup, at boot.", "", driver_changes(host__secure_boot=False)),),
+        steps=(
+            on_host(
+                s,
+                "When no job on this host is needed any more, reboot into the firmware's setup and switch it off.",
+                f"{root}systemctl reboot --firmware-setup",
+                driver_changes(host__secure_boot=False),
+            ),
+        ),
     )
     return (sign, off)

@@ -150,10 +150,14 @@ def restore_libraries(s: Snapshot, m: Matrix, gone: Sequence[str] = ()) -> tuple
 def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
     """Take the folders of these libraries off LD_LIBRARY_PATH; unset it where they are not named in it as such."""
     folders = known(s.cuda.ld_library_path) or ()
+    links = {i.real_path: i.path for i in known(s.cuda.libraries) or () if i.found_by == "LD_LIBRARY_PATH"}
+    paths = [*paths, *(links[path] for path in paths if path in links)]
     bad = {folder for folder in folders for path in paths if path.rpartition("/")[0] == folder.rstrip("/")}
     rest = [folder for folder in folders if folder not in bad] if bad else []
     value = ":".join(rest)
     command = f"export LD_LIBRARY_PATH={shlex.quote(value)}" if rest else "unset LD_LIBRARY_PATH"
+    named = f"{' and '.join(sorted(bad))} {'holds' if len(bad) == 1 else 'hold'} the other copy. " if bad else ""
+    named += "" if rest or not bad else "Nothing else stands in the variable. "
     changes: dict[str, Any] = {**recheck_run(s), "cuda.ld_library_path": tuple(rest), "cuda.libraries": RECHECK}
     libraries = known(s.cuda.libraries)
     if libraries is not None:
@@ -172,11 +176,11 @@ def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
         changes["host.environment"] = (*kept, type(old)(old.name, value)) if old and rest else kept
     return Fix(
         id="clear-ld-library-path",
-        title="Take the folder off LD_LIBRARY_PATH" if rest else "Unset LD_LIBRARY_PATH",
+        title=f"Take {' and '.join(sorted(bad))} off LD_LIBRARY_PATH" if bad else "Unset LD_LIBRARY_PATH",
         steps=(
             Step(
-                text="The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV) or the job "
-                "script has to go too.",
+                text=f"{named}The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV) or the "
+                "job script has to go too.",
                 command=command,
                 where="shell",
                 changes=changes,

@@ -40,7 +40,7 @@ def less_shm(s: Snapshot) -> Fix:
 def more_shm(s: Snapshot) -> Fix:
     """A larger /dev/shm."""
     kind = container_kind(s)
-    command = _KUBERNETES_SHM if kind == "kubernetes" else "docker run --shm-size=8g ...   # or --ipc=host"
+    command = _KUBERNETES_SHM if kind == "kubernetes" else "docker run --shm-size=8g ..."
     if kind == "podman":
         command = command.replace("docker", "podman")
     return _start(
@@ -68,14 +68,14 @@ def unlimited_memlock(s: Snapshot) -> Fix:
         return _start(
             s, "unlimited-memlock", "Start the container without a limit on locked memory", text, command, changes
         )
-    line = r"'* soft memlock unlimited\n* hard memlock unlimited\n'"
+    line = r'"$USER soft memlock unlimited\n$USER hard memlock unlimited\n"'
     return Fix(
         id="unlimited-memlock",
         title="Lift the limit on locked memory",
         steps=(
             on_host(
                 s,
-                "Then log in again; for a service set LimitMEMLOCK=infinity in its unit.",
+                "For this user; then log in again. For a service set LimitMEMLOCK=infinity in its unit.",
                 f"printf {line} | {host_sudo(s)}tee /etc/security/limits.d/memlock.conf",
                 changes,
             ),

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ..findings import Fix
 from ..snapshot import Snapshot, known
 from .driver import other_host
+from .ending import HOST
 from .gpu_state import elsewhere, gpu_changes, with_gpus
 from .where import RECHECK, container_kind, guest, host_sudo, on_host
 
@@ -17,10 +18,12 @@ def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Give the PCIe link a contact that carries its speed."""
     step = on_host(
         s,
-        "Power off, seat the board again, without a riser or cable if there is one. If packets are still repeated, "
-        "set the slot to a lower PCIe generation in the firmware.",
+        "When no job on this host is needed any more, power off, seat the board again, without a riser or cable if "
+        "there is one. If packets are still repeated, set the slot to a lower PCIe generation in the firmware.",
         changes=gpu_changes(s, key, pcie_replays=RECHECK, pcie_replays_climbed=RECHECK),
         needs_root=False,
+        ends=HOST,
+        destructive=True,
     )
     fix = Fix(id="steady-pcie-link", title="Seat the GPU again", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
@@ -55,8 +58,8 @@ def reset_links(s: Snapshot) -> tuple[Fix, ...]:
     links = dict.fromkeys(("nvlink_active", "nvlink_inactive", "nvlink_errors"), RECHECK)
     step = on_host(
         s,
-        "Stop every program that uses a GPU and reset all of them together (or reboot); if it comes back, "
-        "look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
+        "When no program on the GPUs is needed any more, stop all and reset the GPUs together (or reboot); if it comes "
+        "back, look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
         f"{host_sudo(s)}nvidia-smi --gpu-reset",
         {"gpus": with_gpus(s, lambda g: replace(g, **links))},
     )
@@ -75,12 +78,9 @@ def repair_fabric(s: Snapshot) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Look for the cause: the fabric manager's log, Xid and SXid lines of the kernel log.",
-                f"{root}journalctl -u nvidia-fabricmanager -n 100; {root}dmesg | grep -i xid",
-            ),
-            on_host(
-                s,
-                "Stop every program that uses a GPU, restart the fabric manager and reset all GPUs together.",
+                "When no program on the GPUs is needed any more, stop all, restart the fabric manager and reset the "
+                "GPUs together. The cause stands in its log (journalctl -u nvidia-fabricmanager), and in Xid and SXid "
+                "lines of 'sudo dmesg'.",
                 f"{root}systemctl restart nvidia-fabricmanager && {root}nvidia-smi --gpu-reset",
                 changes,
             ),

@@ -25,7 +25,7 @@ def seen_gpus(s: Snapshot, m: Matrix) -> list[SeenGpu] | None:
     """Every GPU by NVML, else by libcuda, else by torch; None where nobody was able to say which there are."""
     found = known(s.gpus)
     if found:
-        return [SeenGpu(g.key, known(g.name) or "GPU", _capability(g, m), _hidden(s, g)) for g in found]
+        return [SeenGpu(g.key, known(g.name) or "GPU", _capability(g, m), is_hidden(s, g)) for g in found]
     devices = known(s.driver.cuda_devices)
     if devices:
         return [
@@ -45,8 +45,8 @@ def _capability(g: Gpu, m: Matrix) -> str:
     return match.capability
 
 
-def _hidden(s: Snapshot, g: Gpu) -> bool:
-    """CUDA lists the devices that programs get; a GPU that it lists neither by UUID nor by address is not one.
+def is_hidden(s: Snapshot, g: Gpu) -> bool:
+    """Whether this GPU is known not to be given to programs here: CUDA lists it neither by UUID nor by address.
 
     Where CUDA was not asked, UUIDs in CUDA_VISIBLE_DEVICES tell.
     """

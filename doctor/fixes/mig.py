@@ -38,7 +38,8 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Stop every program that uses the GPU; some boards need a reset or reboot after it.",
+                "When no program on this GPU is needed any more, stop all that use it. The instances are gone then; "
+                "some boards need a reset or reboot after it.",
                 f"{root}nvidia-smi{choice} -mig 0",
                 _changes(s, key, mig_enabled=False, mig_pending=False),
             ),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat_matrix.versions import numbers
+
 from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
-from .driver import RPM, install_compatible, install_note, other_host
+from .driver import RPM, install_compatible, install_note, other_host, pinned
+from .ending import HOST
+from .libcuda import purge_image_driver
 from .machine import driver_platform
 from .where import (
     container_kind,
@@ -17,6 +21,7 @@ from .where import (
     library_changes,
     notebook,
     on_host,
+    reboot_step,
     start_again,
 )
 
@@ -49,70 +54,112 @@ def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
     changes = driver_changes() if changes is None else changes
     if driver_platform(s) == "windows":
         wsl = known(s.host.system) != "windows"
-        text, command = "Restart Windows.", "Restart-Computer"
+        text, command = "Save your work, then restart Windows.", "Restart-Computer"
         if wsl:
-            text = "Close what uses the GPU and restart WSL; if that does not help, restart Windows."
+            text = "Close what runs in WSL and restart it; if that does not help, restart Windows."
             command = "wsl --shutdown"
         step = Step(text=text, command=command, where="windows", changes=changes)
         return Fix(id="reboot", title="Restart WSL" if wsl else "Restart Windows", steps=(step,))
     return Fix(
         id="reboot",
         title="Reboot the host" if container_kind(s) else "Reboot",
-        steps=(on_host(s, why, f"{host_sudo(s)}reboot", changes),),
+        steps=(reboot_step(s, why, changes),),
     )
 
 
 def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = None) -> Fix:
     """Take the power off and on again: what a reboot does not reset. `why`, told first, where a shutdown would wait
-    for something: then there is no command."""
+    for something: then the system's own shutdown is no way."""
     changes = driver_changes() if changes is None else changes
     virtual = known(s.host.virtualization) not in (None, "none") or bool(known(s.host.provider))
     after = "If it happens again, check power cables, seating and heat, and look for Xid lines in 'sudo dmesg'."
+    title = "Power the machine off and on"
     if driver_platform(s) == "windows":
         after = "If it happens again, check power cables, seating and heat."
+        text = f"{why} Save your work, switch the machine off, wait half a minute, and switch it on again. {after}"
+        step = Step(text=text.strip(), where="windows", changes=changes, ends=HOST, destructive=True)
+        return Fix(id="power-cycle", title=title, steps=(step,))
     if virtual and not container_kind(s):
         text = (
-            "Stop this instance (virtual machine) and start it again, in the provider's console or on its host: a "
-            "reboot from inside does not reset the GPU. If it happens again, tell the provider."
+            "When no job on this host is needed any more, stop this instance (virtual machine) and start it again, in "
+            "the provider's console or on its host: a reboot from inside does not reset the GPU. If it happens again, "
+            "tell the provider."
         )
-        step = Step(text=f"{why} {text}".strip(), where="provider", possible_here=not guest(s), changes=changes)
+        step = Step(
+            text=f"{why} {text}".strip(),
+            where="provider",
+            possible_here=not guest(s),
+            changes=changes,
+            ends=HOST,
+            destructive=True,
+        )
         return Fix(id="power-cycle", title="Stop and start the instance", steps=(step,))
-    text = "Switch the machine off, wait half a minute, and switch it on again (a reboot seldom helps)."
-    text = f"{why} {text} {after}".strip()
-    step = on_host(s, text, "" if why else f"{host_sudo(s)}shutdown -h now", changes, needs_root=not why)
-    if driver_platform(s) == "windows":
-        step = Step(text=text, where="windows", changes=changes)
-    return Fix(id="power-cycle", title="Power the machine off and on", steps=(step,))
+    if known(s.host.chassis) in ("desktop", "laptop"):
+        how = "hold the power button until it is off" if why else "switch it off"
+        text = (
+            f"{why} Save your work, {how}, wait half a minute, and switch it on again (a reboot seldom helps). {after}"
+        )
+        command = "" if why else f"{host_sudo(s)}shutdown -h now"
+    else:
+        text = (
+            f"{why} When no job on this host is needed any more, have its BMC switch the power off and on (a reboot "
+            "seldom helps; 'shutdown' would leave a remote host off). Without a BMC, switch it off and on by hand. "
+            f"{after}"
+        )
+        command = f"sync && {host_sudo(s)}ipmitool chassis power cycle"
+    step = on_host(s, text.strip(), command, changes, needs_root=bool(command), ends=HOST, destructive=True)
+    return Fix(id="power-cycle", title=title, steps=(step,))
 
 
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:
-    """Bring module and libraries to one version: reboot, or a container started anew."""
-    root = host_sudo(s)
+    """Bring module and libraries to one version: the modules loaded again, a reboot, or a container started anew."""
     again = anew(
         s,
         "it then gets the libraries that the host has now. If the image itself holds driver packages "
         "(apt list --installed | grep -i nvidia), remove them.",
     )
-    restart = reboot(s, "Reboot, so that the module of the installed version is loaded.")
+    restart = reboot(s, "so that the module of the installed version is loaded.")
+    if container_kind(s):
+        return (purge_image_driver(), again, restart) if _newer_than_module(s) else (again, restart)
+    if driver_platform(s) == "windows":
+        return (restart,)
+    if known(s.host.chassis) in ("desktop", "laptop"):
+        return (other_host(s, "whose NVIDIA driver works"), restart) if guest(s) else (restart,)
     unload = Fix(
         id="reload-modules",
-        title="Reload the modules without a reboot",
+        title="Load the kernel modules again",
         steps=(
             on_host(
                 s,
-                "Stop every program that uses a GPU, the persistence daemon and the desktop, then reload.",
-                f"{root}systemctl stop nvidia-persistenced; "
-                f"{root}rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && {root}modprobe nvidia",
+                "When no program on the GPUs is needed any more, stop what uses them (jobs, DCGM, the desktop) and "
+                "load the modules again. A module that is still in use stays as it is: then reboot.",
+                _reload_command(s),
                 driver_changes(),
             ),
         ),
         note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
     )
-    if container_kind(s):
-        return (again, restart)
-    if driver_platform(s) == "windows":
-        return (restart,)
-    return (other_host(s, "whose NVIDIA driver works"), restart, unload) if guest(s) else (restart, unload)
+    return (other_host(s, "whose NVIDIA driver works"), unload, restart) if guest(s) else (unload, restart)
+
+
+def _newer_than_module(s: Snapshot) -> bool:
+    """Whether the libraries are newer than the module: then the host's libraries are not what a restart brings."""
+    module, libraries = known(s.driver.kernel_version), known(s.driver.nvml_library_version)
+    libraries = libraries or known(s.driver.libcuda_version)
+    return bool(module and libraries) and numbers(libraries or "") > numbers(module or "")
+
+
+def _reload_command(s: Snapshot) -> str:
+    """Unload those that are loaded, users first, and load them again; rmmod refuses one that is in use."""
+    root, loaded = host_sudo(s), known(s.driver.modules)
+    order = ("nvidia_fs", "nvidia_peermem", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")
+    names = [name for name in order if name in (loaded or order[2:])] or ["nvidia"]
+    back = " ".join(reversed([name for name in names if name not in ("nvidia_modeset",)]))
+    return (
+        f"{root}systemctl stop nvidia-persistenced\n"
+        f"{root}rmmod {' '.join(names)}\n{root}modprobe -a {back}\n"
+        f"{root}systemctl start nvidia-persistenced"
+    )
 
 
 def anew(s: Snapshot, why: str) -> Fix:
@@ -125,12 +172,12 @@ def anew(s: Snapshot, why: str) -> Fix:
 
 def restart(s: Snapshot) -> tuple[Fix, ...]:
     """Where only the code is known: what clears most states of a driver."""
-    words = "This clears most driver states that cause this error."
+    words = "most driver states that cause this error"
     if not container_kind(s):
-        again = reboot(s, f"Reboot. {words} If the error stays, look for Xid and NVRM lines in 'sudo dmesg'.")
+        again = reboot(s, f"to clear {words}. If the error stays, look for Xid and NVRM lines in 'sudo dmesg'.")
         return (other_host(s, "whose NVIDIA driver works"), again) if guest(s) else (again,)
     again = anew(s, "it then gets the GPU and the driver's libraries again.")
-    return (again, other_host(s, "on which the same image works"), reboot(s, words))
+    return (again, other_host(s, "on which the same image works"), reboot(s, f"to clear {words}."))
 
 
 def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
@@ -142,7 +189,8 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Stop every program that uses CUDA, then reload the module. A reboot does the same.",
+                "When no program on the GPUs is needed any more, stop those that use CUDA, then reload the module. A "
+                "reboot does the same.",
                 f"{root}rmmod nvidia_uvm && {root}modprobe nvidia_uvm",
                 cuda_changes(),
             ),
@@ -150,22 +198,22 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
         note="To prevent it: options nvidia NVreg_PreserveVideoMemoryAllocations=1 in /etc/modprobe.d, and enable "
         "nvidia-suspend, nvidia-resume and nvidia-hibernate.",
     )
-    return (fix, reboot(s, "Reboot.", cuda_changes()))
+    return (fix, reboot(s, "", cuda_changes()))
 
 
 def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
     """libcuda, the part of the driver that was left out, in the version of the module that runs."""
     if container_kind(s):
         return restart(s)
-    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
+    system = (known(s.host.os_id) or "").lower()
     branch = (known(s.driver.version) or "").partition(".")[0]
     package = {"debian": "libcuda1"}.get(system, "")
     if system in ("ubuntu", "pop", "linuxmint") and branch:
         package = f"libnvidia-compute-{branch}"
-    manager = "dnf" if system in RPM else "apt-get"
     package = package or ("nvidia-driver-cuda-libs" if system in RPM else "")
+    version = known(s.driver.version) or ""
     text = "Install the driver's CUDA library, of the version of the kernel module that runs"
-    text += f" ({version})." if (version := known(s.driver.version)) else "."
-    command = f"{root}{manager} install -y {package}" if package else ""
+    text += f" ({version})." if version else "."
+    command = pinned(s, package, version) if package else ""
     step = on_host(s, text, command, library_changes())
     return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)

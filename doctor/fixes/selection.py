@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .gpu_state import gpu_changes
-from .where import RECHECK, cuda_changes, host_sudo, on_host
+from .where import RECHECK, batch_job, container_kind, cuda_changes, host_sudo, on_host
 
 
 def unset_gpu_selection(s: Snapshot, name: str) -> Fix:
@@ -28,15 +29,91 @@ def unset(s: Snapshot, name: str, why: str = "", changes: dict[str, Any] | None 
     return Fix(id=f"unset-{name.lower().replace('_', '-')}", title=f"Unset {name}{why}", steps=(step,))
 
 
+def show_gpus(s: Snapshot, name: str, good: Sequence[str] = ()) -> tuple[Fix, ...]:
+    """Put a variable right that hides GPUs, or names some that are not there. `good`: its entries that may stay.
+
+    In a batch job the variable is the batch system's. Where a GPU is cut into MIG instances it is never removed: CUDA
+    would take the first instance, which may be somebody else's.
+    """
+    if batch_job(s):
+        return (_leave_to_batch_system(s, name),)
+    if any(known(gpu.mig_enabled) for gpu in known(s.gpus) or ()):
+        return (choose_instance(s, name),)
+    unset_it = unset_gpu_selection(s, name)
+    return (select_gpus(s, name, ",".join(good)), unset_it) if good else (unset_it,)
+
+
+def _leave_to_batch_system(s: Snapshot, name: str) -> Fix:
+    step = Step(
+        text=f"Remove your own setting of {name} from the job script and the program, then submit the job again: the "
+        "batch system sets it to the GPUs of the job.",
+        where="container-start",
+        changes=cuda_changes(host__environment=environment_with(s, name, None)),
+    )
+    return Fix(id="leave-to-batch-system", title=f"Leave {name} to the batch system", steps=(step,))
+
+
+def choose_instance(s: Snapshot, name: str) -> Fix:
+    """Name a MIG instance that is there and that no process uses; where that is not known, the user chooses."""
+    gpus = known(s.gpus) or ()
+    found = [(gpu, instance) for gpu in gpus for instance in known(gpu.mig_instances) or ()]
+    idle = [i for i, (gpu, _) in enumerate(found) if known(gpu.processes) == () and not container_kind(s)]
+    kinds = [(known(one.name) or "instance").rpartition(" ")[2] for _, one in found]
+    title = f"Set {name} to a MIG instance that is there"
+    if not idle:
+        listed = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1)) or "nvidia-smi -L lists them"
+        text = f"Choose the instance that was given to you; which of them others use is not known. Listed by {_LIST}: "
+        step = Step(
+            text=f"{text}{listed}. Put its number in place of N.",
+            command=f"export {name}={_instance('N')}",
+            where="shell",
+            changes=cuda_changes(host__environment=RECHECK),
+        )
+        return Fix(id="choose-mig-instance", title=title, steps=(step,))
+    at = idle[0]
+    gpu, instance = found[at]
+    value = known(instance.uuid)
+    step = Step(
+        text=f"Use the {kinds[at]} of GPU {known(gpu.index) or 0}: no process runs on that GPU. Take another if it is "
+        "meant for somebody else.",
+        command=f"export {name}={_instance(at + 1)}",
+        where="shell",
+        changes=cuda_changes(host__environment=environment_with(s, name, value) if value else RECHECK),
+    )
+    return Fix(id="choose-mig-instance", title=title, steps=(step,))
+
+
+_LIST = "nvidia-smi -L"
+
+
+def _instance(number: int | str) -> str:
+    """The UUID of the MIG instance with this number in the list, found when the command runs: it holds no mask then."""
+    return f"\"$({_LIST} | grep -o 'MIG-[^)]*' | sed -n {number}p)\""
+
+
+def _named(s: Snapshot, entry: str) -> str:
+    """An entry as the shell may find it: UUIDs are masked in every report, and a mask cannot be typed."""
+    gpus = known(s.gpus) or ()
+    if entry.startswith("GPU-"):
+        index = next((known(g.index) for g in gpus if (known(g.uuid) or "").startswith(entry)), None)
+        return entry if index is None else f"$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i {index})"
+    if entry.startswith("MIG-"):
+        uuids = [known(one.uuid) or "" for gpu in gpus for one in known(gpu.mig_instances) or ()]
+        at = next((number for number, uuid in enumerate(uuids, 1) if uuid.startswith(entry)), None)
+        return entry if at is None else _instance(at).strip('"')
+    return entry
+
+
 def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
     """Give a variable that selects GPUs a value that is right."""
+    words = ",".join(_named(s, entry) for entry in value.split(","))
     return Fix(
         id=f"set-{name.lower().replace('_', '-')}",
         title=f"Set {name} to GPUs that are there",
         steps=(
             Step(
                 text="Choose among the GPUs of this machine; set it before the program starts.",
-                command=f"export {name}={value}",
+                command=f'export {name}="{words}"' if words != value else f"export {name}={value}",
                 where="shell",
                 changes=cuda_changes(host__environment=environment_with(s, name, value)),
             ),

@@ -38,7 +38,8 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
             needs_root=True,
         ),
         Step(
-            text="Make it known to the engine.",
+            text="Make it known to the engine."
+            + (" Its restart ends its containers: do it when none is needed any more." if engine == "docker" else ""),
             command=_configure(s, engine, root, rootless),
             where="host",
             needs_root=True,

@@ -182,6 +182,14 @@ def on_host(s: Snapshot, text: str, command: str = "", changes: dict[str, Any] |
     )
 
 
+def reboot_step(s: Snapshot, why: str = "", changes: dict[str, Any] | None = None) -> Step:
+    """Reboot the host, with its condition; `why` goes on after 'reboot'."""
+    own = known(s.host.chassis) in ("desktop", "laptop")
+    when = "Save your work" if own else "When no job on this host is needed any more"
+    text = f"{when}{', then' if own else ','} reboot{f' {why}' if why else '.'}"
+    return on_host(s, text, f"{host_sudo(s)}reboot", changes)
+
+
 def recheck_run(s: Snapshot) -> dict[str, Any]:
     """torch's own answers, all to be asked again."""
     fields: dict[str, Any] = {f"torch_run.{name}": RECHECK for name in s.torch_run.__struct_fields__}

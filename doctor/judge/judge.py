@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from .. import __version__
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
+from ..fixes.ending import safely
 from ..formats.record import Record
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
@@ -63,7 +64,7 @@ def examine(
 def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
     """The report of what the checks said."""
     checks = tuple(_result(one) for one in examined)
-    findings = [f for one in examined for f in one.findings if f.status != "pass"]
+    findings = [safely(snapshot, f) for one in examined for f in one.findings if f.status != "pass"]
     findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
     measured = None
@@ -80,7 +81,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         verdict=verdict_of(ranked, checks, policy),
         exit_code=exit_code(ranked, checks, policy),
         findings=ranked,
-        remarks=tuple(f for one in examined for f in one.findings if f.status == "pass"),
+        remarks=tuple(safely(snapshot, f) for one in examined for f in one.findings if f.status == "pass"),
         checks=checks,
         measured=measured,
         snapshot=snapshot,

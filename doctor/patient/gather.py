@@ -124,6 +124,7 @@ def _node(files: Files, path: str) -> None:
 
 def _driver(files: Files) -> None:
     files.text("/proc/driver/nvidia/version", 4096)
+    files.text("/proc/driver/nvidia/params", 16384)
     files.names("/proc/driver/nvidia/gpus")
     if not files.exists("/sys/module"):
         return

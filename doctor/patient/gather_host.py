@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Optional
 from .files import Emit, Files
 from .path_words import clean, why
 
-DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios_vendor")
+DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios_vendor", "chassis_type")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _HOST_FILES = (
     "/proc/version", "/proc/sys/kernel/osrelease", "/proc/meminfo", "/proc/self/limits", "/proc/self/cgroup",
@@ -17,7 +17,7 @@ _HOST_FILES = (
 )  # fmt: skip
 _HOST_PATHS = (
     "/.dockerenv", "/.singularity.d", "/var/run/secrets/kubernetes.io", "/usr/lib/wsl/lib", "/kaggle",
-    "/content/sample_data",
+    "/content/sample_data", "/var/spool/slurmd", "/var/lib/slurm/slurmd", "/var/lib/kubelet",
 )  # fmt: skip
 
 

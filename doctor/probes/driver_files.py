@@ -36,6 +36,7 @@ def parse_driver_files(raw: Raw) -> Driver:
         kernel_version=_kernel_version(raw, kernel.version if kernel else None),
         kernel_flavour=flavour,
         modules=modules,
+        device_file_mode=_device_file_mode(raw),
         nouveau_loaded=modules if isinstance(modules, Missing) else "nouveau" in modules,
         module_built=_built(raw, modules),
         device_nodes=_nodes(raw),
@@ -70,6 +71,14 @@ def _modules(raw: Raw) -> tuple[str, ...] | Missing:
     if not there:
         return Missing("absent", "no /sys/module here")
     return tuple(name for name in MODULES if raw.exists(f"/sys/module/{name}") is True)
+
+
+def _device_file_mode(raw: Raw) -> int | Missing:
+    text = raw.text("/proc/driver/nvidia/params")
+    if isinstance(text, Missing):
+        return text
+    found = re.search(r"^DeviceFileMode: {0,8}(\d{1,4})\s*$", text, re.M)
+    return int(found[1]) & 0o777 if found else Missing("error", "no DeviceFileMode in /proc/driver/nvidia/params")
 
 
 def _built(raw: Raw, modules: tuple[str, ...] | Missing) -> bool | Missing:

@@ -6,7 +6,7 @@ import re
 
 from ..formats import proc
 from ..snapshot import ABSENT, NOT_ASKED, Disk, EnvVar, Host, Missing
-from .provider import provider, scheduler, virtualization
+from .provider import chassis, cluster_node, provider, scheduler, virtualization
 from .raw import Raw, number, string
 
 _LOADERS = (
@@ -39,6 +39,7 @@ def parse_host(raw: Raw) -> Host:
         libc=_libc(raw, string(row.get("libc"))),
         wsl=_wsl(raw),
         virtualization=virtualization(raw),
+        chassis=chassis(raw),
         cpu_model=_cpu_model(raw),
         cpu_cores=cores if cores is not None else raw.unasked,
         cpu_quota_cores=_cpu_quota(raw),
@@ -51,6 +52,7 @@ def parse_host(raw: Raw) -> Host:
         rdma_devices=_rdma(raw),
         provider=provider(raw),
         scheduler=scheduler(raw),
+        cluster_node=cluster_node(raw),
         user_is_root=euid == 0 if euid is not None else raw.unasked,
         secure_boot=_secure_boot(raw),
         environment=tuple(EnvVar(k, v) for k, v in env.items()) if isinstance(env, dict) else env,

@@ -28,6 +28,12 @@ _HYPERVISORS = (
     ("xen", "xen"), ("parallels", "parallels"), ("bhyve", "bhyve"), ("openstack", "kvm"),
     ("google compute engine", "kvm"), ("digitalocean", "kvm"), ("alibaba cloud", "kvm"), ("amazon ec2", "amazon"),
 )  # fmt: skip
+_CHASSIS = {
+    "desktop": (3, 4, 5, 6, 7, 13, 15, 16, 24, 35, 36), "laptop": (8, 9, 10, 14, 30, 31, 32),
+    "server": (17, 23, 28, 29),
+}  # fmt: skip
+"""Chassis types of the System Management BIOS specification (DSP0134, 7.4.1)."""
+_AGENTS = (("/var/spool/slurmd", "slurm"), ("/var/lib/slurm/slurmd", "slurm"), ("/var/lib/kubelet", "kubernetes"))
 _DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios_vendor")
 
 
@@ -57,6 +63,24 @@ def scheduler(raw: Raw) -> str | Missing:
     if "LSB_JOBID" in names:
         return "lsf"
     return env if isinstance(env, Missing) else Missing("absent")
+
+
+def cluster_node(raw: Raw) -> str | Missing:
+    """slurm or kubernetes: whose agent keeps its folder here; Missing(absent) where there is none."""
+    found = [(raw.exists(path), name) for path, name in _AGENTS]
+    named = next((name for there, name in found if there is True), None)
+    unread = next((there for there, _ in found if isinstance(there, Missing)), None)
+    return named or unread or Missing("absent")
+
+
+def chassis(raw: Raw) -> str | Missing:
+    """desktop, laptop, server or other."""
+    text = raw.text("/sys/class/dmi/id/chassis_type")
+    if isinstance(text, Missing):
+        return text
+    number = text.strip()
+    kinds = (kind for kind, types in _CHASSIS.items() if number.isdecimal() and int(number[:4]) in types)
+    return next(kinds, "other")
 
 
 def virtualization(raw: Raw) -> str | Missing:

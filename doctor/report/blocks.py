@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from ..findings import Finding, Fix
+from ..findings import Finding, Fix, Step
 from ..snapshot import Missing
 from .lines import BLANK, Line, Span, Style, command, line, wrap
 
@@ -19,6 +19,7 @@ WHERE = {
     "windows": "on Windows",
     "provider": "at your provider",
     "code": "in your program",
+    "operator": "by the machine's operator",
 }
 SIGNS: dict[str, tuple[str, Style]] = {
     "fail": ("✗ FAIL", "fail"),
@@ -114,16 +115,21 @@ def _three_figures(value: Any) -> Any:
     return [_three_figures(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def marks(step: Step) -> str:
+    """Where a step is carried out, as whom, and whose work it ends."""
+    words = [WHERE.get(step.where, step.where)]
+    words += ["as root"] if step.needs_root else []
+    words += ["changes nothing"] if step.purpose == "look" else []
+    words += [f"ends {step.ends}"] if step.ends else ["cannot be undone"] if step.destructive else []
+    words += [] if step.possible_here else ["not possible from here"]
+    return ", ".join(words)
+
+
 def _fix(fix: Fix, width: int, verbose: int) -> list[Line]:
     rows = wrap(fix.title, width, "  ", first=Span("Fix: ", "bold"), style="bold")
     many = len(fix.steps) > 1
     for number, step in enumerate(fix.steps, 1):
-        where = WHERE.get(step.where, step.where)
-        marks = [where]
-        marks += ["as root"] if step.needs_root else []
-        marks += ["cannot be undone"] if step.destructive else []
-        marks += [] if step.possible_here else ["not possible from here"]
-        text = f"{step.text} ({', '.join(marks)})"
+        text = f"{step.text} ({marks(step)})"
         rows += wrap(text, width, "    ", first=f"{number}. " if many else "")
         if step.command:
             rows += command(step.command, "       " if many else "      ")

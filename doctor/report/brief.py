@@ -8,7 +8,7 @@ from ..findings import Finding, Fix
 from ..judge.report import Report
 from . import facts, pasted
 from .amounts import several
-from .blocks import WHERE, families, seen
+from .blocks import families, marks, seen
 from .groups import exit_words, sound_words
 from .markdown import escape, fenced
 from .own_error import own_error
@@ -61,7 +61,7 @@ def _cause(report: Report, root: Finding, under: list[Finding]) -> list[str]:
 def _fix(fix: Fix, count: int) -> list[str]:
     rows = [f"**Fix: {escape(fix.title)}**" + f" (or {several(count - 1, 'other way')})" * (count > 1), ""]
     for number, step in enumerate(fix.steps[:_MOST_STEPS], 1):
-        rows.append(f"{number}. {_cut(step.text)} *({WHERE.get(step.where, step.where)})*")
+        rows.append(f"{number}. {_cut(step.text)} *({marks(step)})*")
         lines = step.command.strip("\n").splitlines()
         if 0 < len(lines) <= _MOST_COMMAND:
             rows += ["", *(f"   {row}" for block in fenced(step.command) for row in block.split("\n")), ""]

@@ -9,7 +9,7 @@ from ..findings import Finding, Step
 from ..judge.report import Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import known
-from .blocks import WHERE
+from .blocks import marks
 from .groups import exit_words, tally
 from .lines import Line, Span, Style, command, wrap
 
@@ -71,13 +71,17 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
     step = first.fixes[0].steps[0] if first.fixes else None
     if step is None:
         return wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)
-    where = WHERE.get(step.where, step.where) + (", as root" if step.needs_root else "")
     typed = _typed(step)
-    rows = wrap(f"Do this first, {where}:" if typed else f"Do this first ({where}): {step.text}", width)
+    if step.where == "operator":
+        rows = wrap(step.text, width)
+    elif typed and step.where == "environment" and not step.ends:  # an install line says all itself
+        rows = wrap(f"Do this first, {marks(step)}:", width)
+    else:  # never a command without its condition
+        rows = wrap(f"Do this first ({marks(step)}): {step.text}", width)
     if typed:
         rows += command(typed, "  ")
     more = len(first.fixes[0].steps) > 1 or _others(report, first)
-    if again in step.text and not more:
+    if (again in step.text or step.where == "operator") and not more:
         return rows
     steps = f"{_all_steps(report)} " if more else ""
     return rows + wrap(f"{steps}Then look again: {again}", width)

@@ -8,7 +8,7 @@ from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
-from .blocks import WHERE, alike, families, seen, show
+from .blocks import alike, families, marks, seen, show
 from .clean import printable
 from .everything import walk
 from .groups import counted, exit_words, groups, in_words, remark_texts, sound_words
@@ -122,11 +122,7 @@ def cause_rows(finding: Finding, under: list[Finding], lines: Sequence[str], err
 def _fix(fix: Fix, word: str) -> list[str]:
     rows = [f"**{word}: {escape(fix.title)}**", ""]
     for number, step in enumerate(fix.steps, 1):
-        marks = [WHERE.get(step.where, step.where)]
-        marks += ["as root"] if step.needs_root else []
-        marks += ["cannot be undone"] if step.destructive else []
-        marks += [] if step.possible_here else ["not possible from here"]
-        rows.append(f"{number}. {escape(step.text)} *({', '.join(marks)})*")
+        rows.append(f"{number}. {escape(step.text)} *({marks(step)})*")
         if step.command:
             rows += ["", *("   " + row for block in fenced(step.command) for row in block.split("\n")), ""]
     rows.append("")

@@ -10,11 +10,11 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Finding, Layer, Step
+from ..findings import Finding, Layer
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts, pasted
-from .blocks import SIGNS, WHERE, alike, families, seen, show
+from .blocks import SIGNS, alike, families, marks, seen, show
 from .clean import printable
 from .everything import walk
 from .groups import MARK, counted, exit_words, groups, in_words, remark_texts, tally
@@ -86,16 +86,8 @@ def _template() -> Template:
         return Markup("\n").join(kept)
 
     made = Environment(autoescape=True, finalize=clean, trim_blocks=False, keep_trailing_newline=True)
-    made.filters.update(lines=lines, marks=_marks, any=any)
+    made.filters.update(lines=lines, marks=marks, any=any)
     return made.from_string(_text("page.html.j2"))
-
-
-def _marks(step: Step) -> str:
-    marks = [WHERE.get(step.where, step.where)]
-    marks += ["as root"] if step.needs_root else []
-    marks += ["cannot be undone"] if step.destructive else []
-    marks += [] if step.possible_here else ["not possible from here"]
-    return ", ".join(marks)
 
 
 def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..judge.plan import Plan
-from .blocks import WHERE
+from .blocks import marks
 from .terminal import Display
 
 _SORT = {"warn": " (a warning)", "unknown": " (not known)"}
@@ -23,11 +23,7 @@ def plan_text(plan: Plan, display: Display) -> str:
         because += f"; also removes {', '.join(also)}" if also else ""
         rows += wrap(because, display.width, initial_indent="   ", subsequent_indent="   ")
         for step in planned.fix.steps:
-            marks = [WHERE.get(step.where, step.where)]
-            marks += ["as root"] if step.needs_root else []
-            marks += ["cannot be undone"] if step.destructive else []
-            marks += [] if step.possible_here else ["not possible from here"]
-            text = f"- {step.text} ({', '.join(marks)})"
+            text = f"- {step.text} ({marks(step)})"
             rows += wrap(text, display.width, initial_indent="   ", subsequent_indent="     ")
             rows += ["", *(f"       {line}" for line in step.command.splitlines()), ""] if step.command else []
         if planned.look_again:

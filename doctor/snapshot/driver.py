@@ -140,6 +140,9 @@ class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     kernel_flavour: Literal["open", "proprietary"] | Missing = NOT_ASKED
     modules: tuple[str, ...] | Missing = NOT_ASKED
     """Names among nvidia, nvidia_uvm, nvidia_modeset, nvidia_drm, nvidia_peermem, nvidia_fs, nouveau, vfio_pci."""
+    device_file_mode: int | Missing = NOT_ASKED
+    """The mode that the module gives its device nodes (DeviceFileMode in /proc/driver/nvidia/params): 0o666, unless the
+    option NVreg_DeviceFileMode says otherwise."""
     nouveau_loaded: bool | Missing = NOT_ASKED
     module_built: bool | Missing = NOT_ASKED
     """Whether modprobe would find an nvidia module for the running kernel; Missing(absent) where this system has no

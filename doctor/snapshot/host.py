@@ -45,6 +45,8 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     """0 (no WSL), 1 or 2."""
     virtualization: str | Missing = NOT_ASKED
     """none, kvm, vmware, hyperv, xen, amazon ... from DMI and cpuinfo."""
+    chassis: str | Missing = NOT_ASKED
+    """desktop, laptop, server or other, by the DMI chassis type; Missing(absent) where there is no DMI."""
     cpu_model: str | Missing = NOT_ASKED
     cpu_cores: int | Missing = NOT_ASKED
     """Logical cores that this process may run on (affinity)."""
@@ -65,7 +67,10 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     provider: str | Missing = NOT_ASKED
     """runpod, vast, lambda, modal, gcp, aws, azure, colab, kaggle ... ; Missing(absent) where nothing shows."""
     scheduler: str | Missing = NOT_ASKED
-    """kubernetes, slurm ...; Missing(absent) where nothing shows."""
+    """kubernetes, slurm ...: in whose job or pod this runs; Missing(absent) where nothing shows."""
+    cluster_node: str | Missing = NOT_ASKED
+    """kubernetes or slurm: whose node this host is, by the folder of its agent (kubelet, slurmd); Missing(absent) where
+    there is none."""
     user_is_root: bool | Missing = NOT_ASKED
     secure_boot: bool | Missing = NOT_ASKED
     environment: tuple[EnvVar, ...] | Missing = NOT_ASKED

@@ -120,6 +120,8 @@ def join(image: Snapshot, host: Snapshot) -> Snapshot:
         architecture=host.host.architecture if isinstance(architecture, Missing) else architecture,
         wsl=host.host.wsl,
         virtualization=host.host.virtualization,
+        chassis=host.host.chassis,
+        cluster_node=host.host.cluster_node,
         cpu_model=host.host.cpu_model,
         cpu_cores=host.host.cpu_cores,
         memory_total_mib=host.host.memory_total_mib,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..findings import Check, Finding, Findings, Fix, Step
+from ..fixes.ending import with_condition
 from ..snapshot import Missing, Snapshot, Symptom
 from .torch_cleared import NO_CODE, OF_NO_CODE
 
@@ -68,5 +69,5 @@ def _own_fix(about: Check, first: Symptom, s: Snapshot) -> tuple[Fix, ...]:
     again = Missing("recheck", "run it again")
     changes = {"symptoms": rest, "driver.nvml_init": again, "torch_run.first_call_code": again,
                "torch_run.cuda_available": again, "driver.cuda_version": again}  # fmt: skip
-    step = Step(text=first.fix, command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
+    step = Step(text=with_condition(first.fix, first.command), command=first.command, where=where, changes=changes)  # type: ignore[arg-type]
     return (Fix(id=f"by-{first.id}", title=first.fix.partition(". ")[0].rstrip("."), steps=(step,)),)

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from ..findings import Finding, Quote
+from ..fixes.ending import with_condition
 from ..judge import CheckResult, Report
 from ..judge.report import ProgramMessage, TextReport
 from ..snapshot import Missing, Snapshot, known
@@ -107,7 +108,8 @@ def _text(report: Report) -> TextReport:
         unknown_errors=tuple(x.line for x in symptoms if x.unknown),
         similar=report.snapshot.similar,
         of_program=tuple(
-            ProgramMessage(line=x.line, means=x.means, fix=x.fix, command=x.command) for x in list(own.values())[:_MOST]
+            ProgramMessage(line=x.line, means=x.means, fix=with_condition(x.fix, x.command), command=x.command)
+            for x in list(own.values())[:_MOST]
         ),
     )
 

@@ -18,9 +18,10 @@ from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
 from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
-from . import take
+from . import first_steps, take
 from .causes import listed_once
 from .contradictions import LAYERS, contradictions
+from .steps import broken_rules
 from .torch_build import Workshop
 from .which_torch import adds_warnings, answers, newest_is_named
 
@@ -48,7 +49,16 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
     quoted: set[Any] = set()
     with Faults() as found:
         for name, (report, code, stderr) in judged.items():
-            tests = (as_expected, fixes_are_sound, lines_are_published, no_contradiction, one_torch, a_cause_is_listed_once)
+            tests = (
+                as_expected,
+                fixes_are_sound,
+                lines_are_published,
+                no_contradiction,
+                one_torch,
+                a_cause_is_listed_once,
+                steps_are_safe,
+                first_steps_were_read,
+            )
             for test in tests:
                 with found.of(f"{name}: {test.__name__}"):
                     test(name, report, code, stderr)
@@ -89,6 +99,18 @@ def one_torch(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> N
     assert [one for one in found.differences if not one.why] == []
     assert newest_is_named(found) == []
     assert not found.resolve or adds_warnings(saved.snapshot, saved.policy, found.resolve) == []
+
+
+def steps_are_safe(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """What ends others' work, widens access or only looks: the rules of `steps.py`."""
+    assert not broken_rules(msgspec.convert(saved, Report, strict=False))
+
+
+def first_steps_were_read(name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """Each first step stands in the table as it is printed, and its reader said that it works there."""
+    table = [row for row in first_steps.read() if row.machine == name]
+    assert [row.printed for row in table] == [row.printed for row in first_steps.rows_of(name, saved)]
+    assert all(row.works == "yes" and row.why for row in table), table
 
 
 def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:

@@ -16,7 +16,7 @@ from ..rows import for_each
 
 SOURCES = "\n".join(path.read_text("utf-8") for path in Path(doctor.text.fixes.__file__).parent.glob("*.py"))
 KEYS = {"name", "like", "id", "title", "text", "command", "where", "changes", "note", "source", "install", "lasting",
-        "root", "destructive"}  # fmt: skip
+        "root", "destructive", "ends"}  # fmt: skip
 
 
 @pytest.mark.slow

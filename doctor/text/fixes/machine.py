@@ -11,7 +11,7 @@ from ...fixes.driver import other_host
 from ...fixes.gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from ...fixes.machine import driver_platform
 from ...fixes.restart import power_cycle, reboot
-from ...fixes.selection import pci_order, unset_gpu_selection
+from ...fixes.selection import pci_order, show_gpus
 from ...fixes.vgpu import license_vgpu
 from ...fixes.where import (
     batch_job,
@@ -109,7 +109,7 @@ def _visible(t: Evidence) -> Iterable[Fix]:
         return (written(t.s, "keep-batch-devices"),)
     if t.symptom.id == "visible-devices-late":
         return (written(t.s, "set-visible-devices-first"),)
-    return (unset_gpu_selection(t.s, "CUDA_VISIBLE_DEVICES"),)
+    return show_gpus(t.s, "CUDA_VISIBLE_DEVICES")
 
 
 def _mig(t: Evidence) -> Iterable[Fix]:

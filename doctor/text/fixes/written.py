@@ -72,7 +72,8 @@ def written(
         where=where,
         possible_here=where != "host" or not guest(s),
         needs_root=row.get("root", where == "host"),
-        destructive=row.get("destructive", False),
+        destructive=row.get("destructive", bool(row.get("ends"))),
+        ends=row.get("ends", ""),
         changes={**_changes(s, row.get("changes", ())), **(changes or {})},
         **more,
     )

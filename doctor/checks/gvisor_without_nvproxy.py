@@ -1,0 +1,55 @@
+"""gVisor shows this sandbox no GPU: runsc runs without --nvproxy.
+
+What is wrong: gVisor (runsc) answers the system calls of a container itself. It passes the NVIDIA driver on only if
+runsc was started with --nvproxy and the container with a GPU; otherwise the sandbox has neither device nodes nor a
+driver, whatever the host has.
+
+How it shows: /dev/nvidia* is missing, `nvidia-smi` is not there or finds no driver, and `torch.cuda.is_available()` is
+False. /proc/version names gVisor, or dmesg begins with `Starting gVisor`.
+
+Why it happens: nvproxy is off as runsc is installed; or the container was started without --gpus, or the pod requests
+no GPU.
+
+How to fix it: install the runtime with `runsc install -- --nvproxy=true` on the host (with containerd: nvproxy =
+"true" in runsc.toml), then start the container again with the GPU. The host's driver must be one that this runsc knows:
+`runsc nvproxy list-supported-drivers`. On a provider that runs gVisor, request a GPU there.
+
+Source: gvisor.dev/docs/user_guide/gpu.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..fixes.container import turn_nvproxy_on
+from ..snapshot import Snapshot, known, need
+from ._seen import absent, nodes_of
+
+CHECK = Check(
+    __name__,
+    title="gVisor shows this sandbox no GPU",
+    sound="gVisor passes the NVIDIA driver on",
+    severity="critical",
+    layer="container",
+    tags=("container", "devices"),
+)
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Fails in gVisor where there is no device node and no driver; its own kernel tells nothing of the host's."""
+    if need("container.kind", s.container.kind) != "gvisor":
+        raise Skip("not in gVisor")
+    nodes = nodes_of(s, "gpu", "ctl", "uvm")
+    if nodes is None:
+        need("driver.device_nodes", s.driver.device_nodes)
+    if nodes or known(s.driver.cu_init) == 0 or known(s.driver.nvml_init) == 0:
+        return
+    if not absent(s.driver.kernel_version):
+        need("driver.kernel_version", s.driver.kernel_version)
+        return
+    yield CHECK.fail(
+        "gVisor shows this sandbox no GPU: runsc runs without --nvproxy, or the container was given none",
+        "There is no device node and no NVIDIA driver here; gVisor passes them on with --nvproxy only. Whether the "
+        "host has a GPU cannot be seen from inside.",
+        facts={"container": "gvisor", "device_nodes": 0},
+        fixes=turn_nvproxy_on(s),
+    )

@@ -1,0 +1,184 @@
+"""Steps that end other people's work: which they are, what comes before them, and when they are not offered.
+
+The judge passes every finding through `safely`, so that no builder of fixes can leave it out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from ..findings import Ends, Finding, Fix, Step
+from ..findings.patterns import lazy
+from ..snapshot import Snapshot, known
+from .machine import is_hidden
+from .where import host_sudo
+
+HOST: Ends = "all jobs on this host"
+GPU: Ends = "all programs on this GPU"
+GPUS: Ends = "all programs on the GPUs of this host"
+CONTAINERS: Ends = "all containers on this host"
+WSL: Ends = "everything that runs in WSL"
+PROCESS: Ends = "this process"
+
+_RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
+    (lazy(r"wsl(?:\.exe)? (?:--shutdown|--terminate|--set-version|-t)\b"), WSL),
+    (
+        lazy(
+            r"(?<![-\w])(?:reboot|shutdown|poweroff|halt|kexec)(?![-\w])|Restart-Computer|Stop-Computer|\bipmitool\b|"
+            r"\bsystemctl (?:isolate|rescue|emergency|soft-reboot|suspend|hibernate)\b|\binit [016]\b"
+        ),
+        HOST,
+    ),
+    (
+        lazy(
+            r"\bsystemctl (?:--user )?(?:restart|stop) (?:docker|podman)\b|\bservice docker (?:restart|stop)\b|"
+            r"\bsnap remove docker\b"
+        ),
+        CONTAINERS,
+    ),
+    # Without -i it resets every GPU; a stopped fabric manager aborts the programs of all GPUs of its switches.
+    (lazy(r"nvidia-smi(?= )(?:(?! -i |[&;|]).)*(?:--gpu-reset|(?<= )-r\b)(?!.* -i )"), GPUS),
+    (
+        lazy(
+            r"\b(?:rmmod|modprobe (?:-\w*r\w*|--remove))\b|"
+            r"\bsystemctl (?:restart|stop) nvidia-(?:fabricmanager|imex)\b"
+        ),
+        GPUS,
+    ),
+    (lazy(r"nvidia-smi\b.*(?:--gpu-reset|(?<= )-r\b|(?<= )-mig [01]\b|--multi-instance-gpu)"), GPU),
+    (lazy(r"(?<![-\w])(?:kill|pkill|killall|fuser -\w*k\w*)(?![-\w])|\bStop-Process\b|\btaskkill\b"), PROCESS),
+)
+"""A command, and whose work it ends; the first that fits counts: the widest stand first."""
+
+_RANK: tuple[Ends, ...] = ("", PROCESS, GPU, GPUS, CONTAINERS, WSL, HOST)
+_DRAINED = (GPU, GPUS, CONTAINERS, HOST)
+
+_DRAIN = {
+    "slurm": 'scontrol update nodename="$(hostname -s)" state=drain reason="{why}"',
+    "kubernetes": 'kubectl cordon "$(hostname)"',
+    "pbs": 'pbsnodes -o -C "{why}" "$(hostname)"',
+    "torque": 'pbsnodes -o -N "{why}" "$(hostname)"',
+    "lsf": 'badmin hclose -C "{why}" "$(hostname)"',
+    "sge": 'qmod -d "*@$(hostname)"',
+    "uge": 'qmod -d "*@$(hostname)"',
+    "htcondor": 'condor_drain "$(hostname)"',
+}
+_NAMES = {
+    "slurm": "Slurm", "kubernetes": "Kubernetes", "pbs": "PBS", "torque": "Torque", "lsf": "LSF", "sge": "Grid Engine",
+    "uge": "Grid Engine", "htcondor": "HTCondor",
+}  # fmt: skip
+
+
+_CONDITION = {
+    GPU: "no program on this GPU", GPUS: "no program on the GPUs", CONTAINERS: "no container on this host",
+    HOST: "no job on this host",
+}  # fmt: skip
+
+
+def with_condition(text: str, command: str) -> str:
+    """The words of a step that were written without one, with the condition that its command needs."""
+    what = _CONDITION.get(ends_of(command))
+    return f"When {what} is needed any more: {text[:1].lower()}{text[1:]}" if what and text else text
+
+
+def ends_of(command: str) -> Ends:
+    """Whose work these lines end; '' where nobody's. What stands behind a # is not run."""
+    lines = [re.sub(r"(?:^|\s)#.*", "", line) for line in command.splitlines()]
+    found = [_ends_of_line(part) for line in lines for part in re.split(r"&&|\|\||;", line)]
+    return max(found, key=_RANK.index, default="")
+
+
+def _ends_of_line(line: str) -> Ends:
+    return next((ends for pattern, ends in _RULES if pattern.search(line)), "")
+
+
+_LOOKS = lazy(
+    r"\s*(?:sudo )?(?:cat|ls|head|tail|less|grep|awk|echo|dmesg|journalctl|lspci|lsmod|lscpu|ps|free|df|stat|which|"
+    r"uname|ldd|nvcc|modinfo|fuser -v|ausearch|nvidia-smi(?: -i \S+)?(?: -q.*| topo.*| -L| nvlink.*| mig -l.*)?$|"
+    r"systemctl (?:status|is-active|show|cat|list)|kubectl (?:get|describe|logs|top)|docker (?:info|inspect|ps|logs)|"
+    r"(?:\S*python\S* -m )?(?:uv )?pip (?:list|show|check|freeze)|gpudoctor (?:explain|list-checks|matrix))(?!\S)"
+)
+
+
+def only_looks(command: str) -> bool:
+    """Whether all of these lines read and none writes: what goes through `tee`, `xargs` or `>` does."""
+    typed = [line for line in command.splitlines() if not line.lstrip().startswith("#")]
+    lines = [part for line in typed for part in re.split(r"&&|\|\||;|\|", line) if part.strip()]
+    if not lines or re.search(r"\btee\b|\bxargs\b|(?<![0-9&])>(?!&)", command):
+        return False
+    return all(_LOOKS.match(line) for line in lines)
+
+
+def rank(ends: Ends) -> int:
+    """From 0, nobody's work, to all jobs of the host."""
+    return _RANK.index(ends)
+
+
+def worst(fix: Fix) -> Ends:
+    """The most that a step of a fix ends."""
+    return max((step.ends for step in fix.steps), key=_RANK.index, default="")
+
+
+def safely(s: Snapshot, finding: Finding) -> Finding:
+    """The finding, with its steps marked, the node drained first, and nothing that harms others for what harms nobody
+    here."""
+    if not finding.fixes:
+        return finding
+    fixes = tuple(_marked(fix) for fix in finding.fixes)
+    if not any(worst(fix) for fix in fixes):
+        return replace(finding, fixes=fixes)
+    if _is_not_of_this_session(s, finding.subject):
+        return replace(finding, fixes=(tell_operator(finding.title, fixes),))
+    return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in fixes))
+
+
+def _marked(fix: Fix) -> Fix:
+    steps = tuple(_mark(step) for step in fix.steps)
+    return fix if steps == fix.steps else replace(fix, steps=steps)
+
+
+def _mark(step: Step) -> Step:
+    ends = step.ends or ends_of(step.command)
+    if ends:
+        return replace(step, ends=ends, destructive=True)
+    return replace(step, purpose="look") if only_looks(step.command) else step
+
+
+def _is_not_of_this_session(s: Snapshot, subject: str) -> bool:
+    """Whether the finding is about a GPU that the driver lists and this session was not given."""
+    return any(gpu.key == subject and is_hidden(s, gpu) for gpu in known(s.gpus) or ())
+
+
+def tell_operator(what: str, fixes: tuple[Fix, ...] = ()) -> Fix:
+    """Where this session is not affected: nothing to do but to say so. `fixes`: what the operator may do."""
+    changes = {path: value for fix in fixes[:1] for step in fix.steps for path, value in step.changes.items()}
+    text = f"Nothing to do here. Tell the operator: {what.rstrip('.')}."
+    step = Step(text=text, where="operator", changes=changes)
+    return Fix(id="tell-operator", title="Nothing to do in this session", steps=(step,))
+
+
+def scheduler_of(s: Snapshot) -> str:
+    """slurm, kubernetes ...: who gives this host work; '' where nothing shows."""
+    return known(s.host.cluster_node) or known(s.host.scheduler) or ""
+
+
+def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
+    """The fix, with new work kept off the node before the first step that ends what runs there."""
+    at = next((i for i, step in enumerate(fix.steps) if step.ends in _DRAINED), None)
+    scheduler = scheduler_of(s)
+    if at is None or scheduler not in _DRAIN or any(step.text.startswith("Drain") for step in fix.steps):
+        return fix
+    root = host_sudo(s)
+    rest = " (to move its pods too: kubectl drain, which evicts them)" if scheduler == "kubernetes" else ""
+    first = fix.steps[at]
+    drain = Step(
+        text=f"Drain this node in {_NAMES[scheduler]}, so that no new job starts on it, and wait until those on it "
+        f"have ended{rest}.",
+        command=("" if scheduler == "kubernetes" else root) + _DRAIN[scheduler].format(why=f"gpudoctor: {why}"),
+        where="host",
+        possible_here=first.possible_here,
+        needs_root=scheduler != "kubernetes",
+    )
+    return replace(fix, steps=(*fix.steps[:at], drain, *fix.steps[at:]))
