@@ -37,14 +37,14 @@ def check(
 
     Raises Refused with the command's one line.
     """
-    words = _flag("--expect", expect) + _many("--require", require) + _many("--only", only) + _many("--skip", skip)
+    words = flag("--expect", expect) + many("--require", require) + many("--only", only) + many("--skip", skip)
     words += ["--prove"] * prove + ["--no-import"] * (not import_torch)
-    words += _flag("--target", target) + _flag("--timeout", None if timeout_s is None else f"{timeout_s:g}")
+    words += flag("--target", target) + flag("--timeout", None if timeout_s is None else f"{timeout_s:g}")
     if source is not None:
-        words += ["--from", str(source)]
+        words += flag("--from", str(source))
     elif target is None:
-        words += ["--python", str(python or sys.executable)]
-    return _run(["check", *words], Report)
+        words += flag("--python", str(python or sys.executable))
+    return run(["check", *words], Report)
 
 
 def explain(text: str, *, expect: str | None = None, only: Iterable[str] = (), skip: Iterable[str] = ()) -> Report:
@@ -52,8 +52,8 @@ def explain(text: str, *, expect: str | None = None, only: Iterable[str] = (), s
 
     Raises Refused with the command's one line.
     """
-    words = _flag("--expect", expect) + _many("--only", only) + _many("--skip", skip)
-    return _run(["explain", "-", *words], Report, text)
+    words = flag("--expect", expect) + many("--only", only) + many("--skip", skip)
+    return run(["explain", "-", *words], Report, text)
 
 
 def resolve(
@@ -71,21 +71,23 @@ def resolve(
 
     Raises Refused with the command's one line.
     """
-    words = _many("--gpu", gpus) + _flag("--driver", driver) + _flag("--python", python)
-    return _run(["resolve", *words, *_flag("--os", os), *_flag("--arch", arch), "--", *wishes], Resolution)
+    words = many("--gpu", gpus) + flag("--driver", driver) + flag("--python", python)
+    return run(["resolve", *words, *flag("--os", os), *flag("--arch", arch), "--", *wishes], Resolution)
 
 
-def _flag(name: str, value: str | None) -> list[str]:
-    return [] if value is None else [name, value]
+def flag(name: str, value: str | None) -> list[str]:
+    """The word of an option, which no value can turn into another option; none where it is not given."""
+    return [] if value is None else [f"{name}={value}"]
 
 
-def _many(name: str, values: Iterable[str]) -> list[str]:
+def many(name: str, values: Iterable[str]) -> list[str]:
+    """The words of an option that may be given several times."""
     values = [values] if isinstance(values, str) else values
-    return [word for value in values for word in (name, value)]
+    return [f"{name}={value}" for value in values]
 
 
-def _run(words: list[str], kind: type[T], text: str = "") -> T:
-    """The command's JSON as a value. `--` and what follows it stay at the end."""
+def run(words: list[str], kind: type[T], text: str = "") -> T:
+    """The command's JSON as a value. `--` and what follows it stay at the end. Raises Refused."""
     at = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "gpudoctor", *words[:at], "--format", "json", *words[at:]]
     data = text.encode("utf-8", "surrogateescape")

@@ -61,7 +61,8 @@ def _cause(report: Report, root: Finding, under: list[Finding]) -> list[str]:
 def _fix(fix: Fix, count: int) -> list[str]:
     rows = [f"**Fix: {escape(fix.title)}**" + f" (or {several(count - 1, 'other way')})" * (count > 1), ""]
     for number, step in enumerate(fix.steps[:_MOST_STEPS], 1):
-        rows.append(f"{number}. {_cut(step.text)} *({WHERE.get(step.where, step.where)})*")
+        where = WHERE.get(step.where, step.where) + ", cannot be undone" * step.destructive
+        rows.append(f"{number}. {_cut(step.text)} *({where})*")
         lines = step.command.strip("\n").splitlines()
         if 0 < len(lines) <= _MOST_COMMAND:
             rows += ["", *(f"   {row}" for block in fenced(step.command) for row in block.split("\n")), ""]
