@@ -97,7 +97,7 @@ def test_a_target_only_where_the_user_allowed_it() -> None:
         assert "cannot be used together" in refusal("check", True, **pair)
 
 
-def _hostile(kind: type) -> Iterator[dict[str, Any]]:
+def _hostile(kind: type[msgspec.Struct]) -> Iterator[dict[str, Any]]:
     """One argument wrong at a time; what is required beside it is right."""
     right = {"text": "no kernel image", "question": "torch 2.11.0"}
     needed = {name: right[name] for name in kind.__struct_fields__ if name in right}
