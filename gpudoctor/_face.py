@@ -37,14 +37,14 @@ def check(
 
     Raises Refused with the command's one line.
     """
-    words = _flag("--expect", expect) + _many("--require", require) + _many("--only", only) + _many("--skip", skip)
-    words += (["--prove"] if prove else []) + ([] if import_torch else ["--no-import"])
-    words += _flag("--target", target) + _flag("--timeout", timeout_s)
+    words = flag("--expect", expect) + many("--require", require) + many("--only", only) + many("--skip", skip)
+    words += ["--prove"] * prove + ["--no-import"] * (not import_torch)
+    words += flag("--target", target) + flag("--timeout", timeout_s)
     if source is not None:
-        words += _flag("--from", source)
+        words += flag("--from", source)
     elif target is None:
-        words += _flag("--python", python or sys.executable)
-    return _run(["check", *words], Report)
+        words += flag("--python", python or sys.executable)
+    return run(["check", *words], Report)
 
 
 def explain(
@@ -58,8 +58,8 @@ def explain(
         text = text.decode("utf-8", "surrogateescape")
     if not isinstance(text, str):
         raise Refused(f"a text is expected, not {type(text).__name__}")
-    words = _flag("--expect", expect) + _many("--only", only) + _many("--skip", skip)
-    return _run(["explain", "-", *words], Report, text)
+    words = flag("--expect", expect) + many("--only", only) + many("--skip", skip)
+    return run(["explain", "-", *words], Report, text)
 
 
 def resolve(
@@ -77,9 +77,23 @@ def resolve(
 
     Raises Refused with the command's one line.
     """
-    words = _many("--gpu", gpus) + _flag("--driver", driver) + _flag("--python", python)
-    words += _flag("--os", os) + _flag("--arch", arch)
-    return _run(["resolve", *words, "--", *(_word("a wish", wish) for wish in wishes)], Resolution)
+    words = many("--gpu", gpus) + flag("--driver", driver) + flag("--python", python)
+    words += flag("--os", os) + flag("--arch", arch)
+    return run(["resolve", *words, "--", *(_word("a wish", wish) for wish in wishes)], Resolution)
+
+
+def flag(name: str, value: object) -> list[str]:
+    """The word of an option, which no value can turn into another option; none where it is not given."""
+    return [] if value is None else [f"{name}={_word(name, value)}"]
+
+
+def many(name: str, values: Iterable[object] | str | None) -> list[str]:
+    """The words of an option that may be given several times; a text or a number alone is one value."""
+    if values is None:
+        return []
+    if isinstance(values, (str, PathLike, int, float)) or not isinstance(values, Iterable):
+        values = [values]
+    return [word for value in values for word in flag(name, value)]
 
 
 def _word(name: str, value: object) -> str:
@@ -91,21 +105,8 @@ def _word(name: str, value: object) -> str:
     raise Refused(f"{name}: {value!r:.80} is not a text, a number or a path")
 
 
-def _flag(name: str, value: object) -> list[str]:
-    return [] if value is None else [name, _word(name, value)]
-
-
-def _many(name: str, values: Iterable[object] | str | None) -> list[str]:
-    """The flag once for each value; a text or a number alone is one value."""
-    if values is None:
-        return []
-    if isinstance(values, (str, PathLike, int, float)) or not isinstance(values, Iterable):
-        values = [values]
-    return [word for value in values for word in (name, _word(name, value))]
-
-
-def _run(words: list[str], kind: type[T], text: str = "") -> T:
-    """The command's JSON as a value. `--` and what follows it stay at the end."""
+def run(words: list[str], kind: type[T], text: str = "") -> T:
+    """The command's JSON as a value. `--` and what follows it stay at the end. Raises Refused."""
     at = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "gpudoctor", *words[:at], "--format", "json", *words[at:]]
     data = text.encode("utf-8", "surrogateescape")

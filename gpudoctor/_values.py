@@ -8,6 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from doctor.judge.report import Report as _Judged
+from doctor.report.amounts import several
+from doctor.report.clean import printable
 
 
 class Refused(ValueError):
@@ -43,6 +45,14 @@ class Report(_Judged, frozen=True, kw_only=True):
         """As `--format html`: one file with all in it."""
         return self._rendered("html")
 
+    def __repr__(self) -> str:
+        """One line: the verdict, the exit code, the first cause and how many checks came out how."""
+        from doctor.report.groups import counted
+
+        first = self.findings[0] if self.findings else None
+        cause = f": {_cut(first.title)} ({first.id})" if first else ""
+        return f"<Report {self.verdict.upper()}, exit {self.exit_code}{cause}; {counted(self.checks)}>"
+
     def __str__(self) -> str:
         return self.to_text()
 
@@ -76,6 +86,10 @@ class Build(Struct, frozen=True, kw_only=True):
     companions: dict[str, str] = {}
     """torchvision and torchaudio, by the version that belongs to it."""
 
+    def __repr__(self) -> str:
+        """One line: the build, its grade and its pip line."""
+        return f"<Build torch {self.torch}+{self.tag}, {self.platform}, {self.grade}: {_cut(self.pip)}>"
+
 
 class _Rejected(Struct, frozen=True, kw_only=True):
     torch: str
@@ -96,3 +110,19 @@ class Resolution(Struct, frozen=True, kw_only=True):
     def best(self) -> Build | None:
         """The first candidate."""
         return self.candidates[0] if self.candidates else None
+
+    def __repr__(self) -> str:
+        """One line: the best build and its pip line, or the conflict, and the counts."""
+        best, why = self.best, f" ({_cut('; '.join(self.conflict))})" if self.conflict else ""
+        words = f"torch {best.torch}+{best.tag}: {_cut(best.pip)}" if best else f"no build{why}"
+        more = [several(len(self.candidates) - 1, "other build")] if self.candidates else []
+        return f"<Resolution {words}; {', '.join([*more, f'{len(self.rejected)} rejected'])}>"
+
+
+_LONGEST = 200
+
+
+def _cut(text: str) -> str:
+    """On one line, and not longer than a reader at a prompt wants it."""
+    text = printable(text)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

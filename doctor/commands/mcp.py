@@ -8,10 +8,14 @@ from ..guard import Refusal
 
 
 @click.command()
-def mcp() -> int:
+@click.option(
+    "--allow-target", is_flag=True, help="Let the assistant examine containers, pods and hosts (check --target)."
+)
+def mcp(allow_target: bool) -> int:
     """Serve check, explain and matrix_query to an assistant over stdio (Model Context Protocol).
 
-    It only reads, and masks names, addresses and UUIDs. Needs pip install 'gpudoctor[mcp]'.
+    It only reads, and masks names, addresses and UUIDs. It examines the environment that gpudoctor check would:
+    VIRTUAL_ENV, CONDA_PREFIX, ... Needs pip install 'gpudoctor[mcp]'.
     """
     try:
         from gpudoctor._mcp import serve
@@ -19,5 +23,5 @@ def mcp() -> int:
         from ..extra import extra_line
 
         raise Refusal(f"mcp needs the package {error.name or error}: {extra_line('mcp')}") from None
-    serve()
+    serve(allow_target)
     return 0

@@ -59,5 +59,5 @@ def writable(flags: dict[str, Any]) -> None:
             continue
         folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
         nearest = path if os.path.lexists(path) else folder
-        if not os.access(nearest, os.W_OK) or os.path.isdir(path):  # noqa: PTH112
+        if not os.access(nearest, os.W_OK) or os.path.isdir(path) or not os.path.isdir(folder):  # noqa: PTH112
             raise Refusal(f"{flag} {path}: cannot be written")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -62,12 +64,19 @@ def _masked(content: Any) -> Any:
 
 
 def _usable(folder: str) -> None:
-    """Only an empty or new folder, or an older recording, is written to."""
+    """Only an empty or new folder, or an older recording, is written to; said before anything is measured."""
+    from ..targets.recording import foreign_name
+
     try:
-        names = os.listdir(folder)  # noqa: PTH208
-    except FileNotFoundError:
-        return
+        name = foreign_name(folder)
+        near = next(path for path in (Path(folder), *Path(folder).absolute().parents) if path.exists())
+        if not os.access(near, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise click.ClickException(f"cannot write {folder}: {error.strerror}") from None
-    if names and "manifest.json" not in names:
-        raise click.ClickException(f"{folder} is not empty and is no recording")
+    if name:
+        from ..report.clean import printable
+
+        raise click.ClickException(
+            f"{folder} contains {printable(name)}, which gpudoctor record did not write: give it a new or empty folder"
+        )

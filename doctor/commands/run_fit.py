@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         rule=flags["rules"] or "",
         attention=flags["attention"] or "",
     )
-    board = _board(m, flags)
+    board, *larger = _boards(m, flags)
     work = replace(work, context=board.context)
     if flags["meta_device"] or flags["own_class"]:
         from .fit_counted import count_pass
@@ -114,15 +115,17 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
                 shape = typical(count)
     share = flags["share"] or (_INFERENCE_SHARE if task == "inference" else 1.0)
     network = (flags["network"] or 0.0) / 8
-    board = replace(board, memory=board.memory * share, network_gb_s=network)
     names = [name.strip() for name in (flags["compare"] or "").split(",") if name.strip()]
-    others = tuple(
-        replace(one, memory=one.memory * share, network_gb_s=network) for one in (boards(m, name) for name in names)
-    )
+
+    def usable(kinds: Iterable[Board]) -> tuple[Board, ...]:
+        return tuple(replace(one, memory=one.memory * share, network_gb_s=network) for one in kinds)
+
+    board, *larger = usable([board, *larger])
+    others = usable(one for name in names for one in boards(m, name))
     guessed = not flags["model"] and not flags["own_class"]
     return Question(
         shape=shape, count=count, fewest=fewest, name=name, work=work, board=board, share=share, notes=notes,
-        guessed=guessed, solve=flags["solve"] or "", others=others,
+        guessed=guessed, solve=flags["solve"] or "", sizes=tuple(larger), others=others,
     )  # fmt: skip
 
 
@@ -155,7 +158,8 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         raise Refusal(wrong)
 
 
-def _board(m: Matrix, flags: dict[str, Any]) -> Board:
+def _boards(m: Matrix, flags: dict[str, Any]) -> tuple[Board, ...]:
+    """The GPUs that are asked about: one board, or one of each memory size that the name has."""
     if flags["gpus"]:
         return boards(m, flags["gpus"])
     snapshot = looked_at(flags)
@@ -166,4 +170,4 @@ def _board(m: Matrix, flags: dict[str, Any]) -> Board:
     if len(kinds) > 1:
         names = ", ".join(f"{board.count}x{board.name}" for board in kinds)
         raise Unclear(f"GPUs of several kinds are there ({names}): say which with --gpus")
-    return kinds[0]
+    return (kinds[0],)

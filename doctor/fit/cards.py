@@ -11,6 +11,7 @@ from ..snapshot import Snapshot, known
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+    from compat_matrix.rows_gpu import Gpu
 
 _SWITCHED = re.compile(r"SXM|HGX|HBM3e?$|\bG?B[23]00\b|GH200|\bH20\b|\b[AH][128]00$")
 """Boards whose NVLinks join all GPUs of a node; others have a bridge for two."""
@@ -18,6 +19,10 @@ _RACK = re.compile(r"\bGB[23]00\b")
 """Racks whose NVLinks join 72 GPUs."""
 _LEFT = 0.985
 """Of the listed memory, where no board's own figure is listed: firmware and driver hold some."""
+
+
+_SAME = 0.12
+"""A driver lists up to 7 % less than a board is sold with: ECC, firmware."""
 
 
 class Unclear(Exception):
@@ -34,6 +39,8 @@ class Board(Struct, frozen=True, kw_only=True):
     name: str
     count: int
     memory: float
+    gib: float = 0.0
+    """The memory size that it is sold with, where the matrix names it."""
     nvlink_gb_s: float = 0.0
     pcie_gb_s: float = 0.0
     pairs_only: bool = False
@@ -67,8 +74,8 @@ class Board(Struct, frozen=True, kw_only=True):
         return self.nvlink_gb_s if self.nvlink_gb_s and (not self.pairs_only or self.count <= 2) else self.pcie_gb_s
 
 
-def boards(m: Matrix, text: str) -> Board:
-    """A kind of GPU in words. Raises Unclear."""
+def boards(m: Matrix, text: str) -> tuple[Board, ...]:
+    """A kind of GPU in words: a board of each memory size that has this name, the smallest first. Raises Unclear."""
     if re.search(r"\w\s*(?:[,;+/&]|\band\b)\s*\w", text):
         raise Unclear(f"--gpus {text!r}: GPUs of one kind at a time; where they work together, name the smallest")
     times = re.match(r"\s*(?:(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})|(\d{1,2})\s+(?=[A-Za-z]))", text)
@@ -76,43 +83,71 @@ def boards(m: Matrix, text: str) -> Board:
     name, _, profile = name.partition(":")
     own = re.fullmatch(r"([^=]{1,60}?)\s*=\s*(\d{1,4}(?:\.\d)?)\s?GI?B", name, re.I)
     if own and count and float(own[2]):
-        return Board(name=own[1], count=count, memory=float(own[2]) * (1 << 30))
+        return (Board(name=own[1], count=count, memory=float(own[2]) * (1 << 30)),)
     if not name or not count:
         raise Unclear(f"--gpus {text!r}: name GPUs, such as 8xA100-40GB or 'RTX 4090'")
-    bare = re.fullmatch(r"(?i)(?:nvidia |tesla )?[a-z]{1,2}\d{2,3}[a-z]?", name)  # a chip, of which there are boards
-    rows = m.gpus_like(name).rows if bare else m.gpu(name).rows
-    rows = rows or m.gpu(name).rows or m.gpus_like(name).rows
-    if not re.search(r"(?i)laptop|mobile|max-q", name):
-        rows = tuple(row for row in rows if "Laptop" not in row.name) or rows
+    wanted = re.search(r"(?i)[ -]?\b(\d{1,3})\s?GI?B\b", name)
+    rows, whole = _named(m, name), True
+    if not rows and wanted:
+        rows, whole = _named(m, name.replace(wanted[0], "")), False
     if not rows:
         hint = f": say its memory, such as {name}=24GB" if "=" not in name else ""
         raise Unclear(f"GPU {name!r} is not listed in this matrix{hint}", unknown=True)
-    wanted = re.search(r"(?i)(\d{1,3})\s?GI?B", name)
-    sizes = {row.memory_gib for row in rows if row.memory_gib}
+    sizes: dict[float, tuple[float, Gpu]] = {}
+    for row in rows:
+        for gib, memory in _sizes(row).items():
+            known_, first = sizes.get(gib, (memory, row))
+            sizes[gib] = min(known_, memory), first
     if wanted and float(wanted[1]) in sizes:
-        sizes = {float(wanted[1])}
-    if len(sizes) > 1:
-        several = ", ".join(f"{name}-{size:g}GB" for size in sorted(sizes))
-        raise Unclear(f"--gpus {text!r}: there are {several}: say which")
-    rows = tuple(row for row in rows if row.memory_gib in sizes)
-    if not rows or not rows[0].memory_gib:
+        sizes = {float(wanted[1]): sizes[float(wanted[1])]}
+    elif wanted and (len(sizes) > 1 or not whole):
+        several, model = " and ".join(f"{gib:g}" for gib in sorted(sizes)), name.replace(wanted[0], "")
+        raise Unclear(f"{model} is listed with {several} GB: for another size write {model}={wanted[1]}GB", True)
+    if not sizes:
         raise Unclear(f"the memory of {name!r} is not listed in this matrix", unknown=True)
-    row = rows[0]
     if profile:
-        return _slice(m, row, name, profile, count)
-    listed = [mib for each in rows for mib in each.memory_mib]
-    memory = min(listed) * (1 << 20) if listed else (row.memory_gib or 0.0) * _LEFT * (1 << 30)
-    return _linked(m, row.id, Board(name=row.name.removeprefix("NVIDIA "), count=count, memory=memory))
+        return (_slice(m, [row for _, row in sizes.values()], name, profile, count),)
+    return tuple(
+        linked(m, row.id, Board(name=row.name.removeprefix("NVIDIA "), count=count, memory=memory, gib=gib))
+        for gib, (memory, row) in sorted(sizes.items())
+    )
 
 
-def _slice(m: Matrix, row: object, name: str, profile: str, count: int) -> Board:
-    named = getattr(row, "name", name)
-    own = [r for r in m.mig_profiles if r.profile == profile and named in re.split(r" / |, ", r.gpu)]
-    if not own or not own[0].memory_gib:
-        have = sorted({r.profile for r in m.mig_profiles if named in re.split(r" / |, ", r.gpu)})
-        raise Unclear(f"{named} has no MIG profile {profile!r}" + (f": there are {', '.join(have)}" if have else ""))
-    memory = own[0].memory_gib * (1 << 30)
-    return Board(name=f"{named.removeprefix('NVIDIA ')} {profile}", count=count, memory=memory, mig=True)
+def _named(m: Matrix, name: str) -> tuple[Gpu, ...]:
+    """The rows of a name whose memory is listed, without laptop parts unless it says so; else those without it."""
+    bare = re.fullmatch(r"(?i)(?:nvidia |tesla )?[a-z]{1,2}\d{2,3}[a-z]?", name)  # a chip, of which there are boards
+    exact, like = m.gpu(name).rows, m.gpus_like(name).rows
+    for rows in (like, exact) if bare else (exact, like):
+        if not re.search(r"(?i)laptop|mobile|max-q", name):
+            rows = tuple(row for row in rows if "Laptop" not in row.name) or rows
+        if any(_sizes(row) for row in rows):
+            return rows
+    return exact or like
+
+
+def _sizes(row: Gpu) -> dict[float, float]:
+    """GiB that the board is sold with to the bytes that its driver lists: one name can have several (RTX 4060 Ti)."""
+    found: dict[float, float] = {}
+    for mib in row.memory_mib:
+        gib = row.memory_gib if row.memory_gib and abs(mib / 1024 / row.memory_gib - 1) < _SAME else round(mib / 1024)
+        found[gib] = min(found.get(gib, mib * 2.0**20), mib * 2.0**20)
+    if row.memory_gib and row.memory_gib not in found:
+        found[row.memory_gib] = row.memory_gib * _LEFT * (1 << 30)
+    return found
+
+
+def _slice(m: Matrix, rows: list[Gpu], name: str, profile: str, count: int) -> Board:
+    """A MIG slice of the one of these boards that has this profile."""
+    have: set[str] = set()
+    for row in rows:
+        for one in m.mig_profiles:
+            if row.name not in re.split(r" / |, ", one.gpu):
+                continue
+            if one.profile == profile and one.memory_gib:
+                memory = one.memory_gib * (1 << 30)
+                return Board(name=f"{row.name.removeprefix('NVIDIA ')} {profile}", count=count, memory=memory, mig=True)
+            have.add(one.profile)
+    raise Unclear(f"{name} has no MIG profile {profile!r}" + (f": there are {', '.join(sorted(have))}" if have else ""))
 
 
 def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:
@@ -134,10 +169,11 @@ def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:
         Board(name=name.removeprefix("NVIDIA "), count=len(f), memory=min(f), context=context if len(found) == 1 else 0)
         for name, f in found.items()
     ]
-    return [_linked(m, ids[name], board) for name, board in zip(found, kinds, strict=True)]
+    return [linked(m, ids[name], board) for name, board in zip(found, kinds, strict=True)]
 
 
-def _linked(m: Matrix, id: str, board: Board) -> Board:
+def linked(m: Matrix, id: str, board: Board) -> Board:
+    """The board with the rates of the matrix row `id`; as it is where none are listed."""
     from msgspec.structs import replace
 
     spec = next((spec for spec in m.gpu_specs if spec.id == id), None)

@@ -19,8 +19,12 @@ from .memory import FROZEN, ROOTS, STATES, Estimate, Part, activations, adapters
 from .shape import Shape
 from .work import Work
 
-SENT_ONCE = ("none", "accumulation", "checkpointing", "8-bit optimizer", "ZeRO 1")
+SENT_ONCE = ("none", "accumulation", "checkpointing", "8-bit optimizer", "ZeRO 1", "LoRA", "QLoRA")
 """Ways whose bytes go once a step, behind the last batch."""
+ADAPTED = {"LoRA": "bf16", "QLoRA": "nf4"}
+"""Ways that train adapters alone, and the type of the frozen weights beside them."""
+RANK = 16
+"""Of these adapters; their memory is small beside that of the frozen weights."""
 _NODE = 8
 """GPUs that a tensor is split over at most: those of one node."""
 
@@ -48,8 +52,26 @@ def as_done(work: Work, way: str) -> Work:
     """The work as this rung does it: every way behind the plain one takes one sequence at a time."""
     if work.task == "inference" or way == "none":
         return work
+    if base := ADAPTED.get(way.partition(",")[0]):
+        return replace(as_done(work, "checkpointing"), lora=RANK, base=base)
     spared = work.checkpointing or way != "accumulation"
     return replace(work, batch=1, accumulation=work.batch * work.accumulation, checkpointing=spared)
+
+
+def ways(shape: Shape, count: float, work: Work, board: Board) -> list[Rung]:
+    """The ladder; where no rung of a full training fits for sure, it goes on to adapters."""
+    found = ladder(shape, count, work, board)
+    if work.task == "inference" or work.lora or any(rung.within(board.memory) for rung in found):
+        return found
+    for name, base in ADAPTED.items():
+        for rung in ladder(shape, count, as_done(work, name), board):
+            if rung.name in ("none", "ZeRO 3 / FSDP"):
+                title = name if rung.name == "none" else f"{name}, {rung.name}"
+                flags = f"--lora {RANK}" + f" --base {base}" * (name != "LoRA")
+                words = f"trains only adapters, on weights in {base}: {flags}"
+                words += f"; {rung.words}" * (rung.name != "none")
+                found.append(replace(rung, name=title, words=words))
+    return found
 
 
 def ladder(shape: Shape, count: float, work: Work, board: Board) -> list[Rung]:

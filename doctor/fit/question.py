@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .cards import Board
-from .ladder import Rung, as_done, ladder
+from .ladder import ADAPTED, Rung, as_done, ladder, ways
 from .memory import Estimate, Part, chosen, estimate, per_parameter
 from .pace import Pace, pace
 from .shape import Shape
@@ -30,23 +30,32 @@ class Question(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     guessed: bool = False
     solve: str = ""
+    sizes: tuple[Board, ...] = ()
+    """The boards of this name with more memory than `board`, which is the smallest; the smaller first."""
     others: tuple[Board, ...] = ()
     """GPUs that the same work is compared on."""
 
 
 class Compared(Struct, frozen=True):
-    """The same work on other GPUs: the first way that fits there, or may, and its pace."""
+    """The same work on other GPUs: the first way that fits there, or may, and its pace; solved: with --solve."""
 
     board: Board
     way: str
     sure: bool
     pace: Pace | None
+    solved: Solved | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """As that of an answer."""
+        return _exit_code(self.solved, self.way if self.sure else "", self.way)
 
 
 class Answer(Struct, frozen=True, kw_only=True):
     """whole: all on one GPU; within: None where only the low ends do; first: the first rung that does for sure.
 
-    enough: where no rung may, how many such GPUs would do for sure, and by which rung; up to 64 the fewest.
+    enough: where no rung of all weights may, how many such GPUs would do for sure, and by which rung; up to 64 the
+    fewest. sizes: the same on the boards of this name that have more memory.
     """
 
     whole: Estimate
@@ -58,13 +67,17 @@ class Answer(Struct, frozen=True, kw_only=True):
     compared: tuple[Compared, ...]
     solved: Solved | None
     enough: tuple[int, str] | None = None
+    sizes: tuple[Compared, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """0 it fits, as it is or in a way that is named (with --solve: some value does), 1 it does not, 3 it may."""
-        if self.solved is not None:
-            return 0 if self.solved.sure else 3 if self.solved.perhaps else 1
-        return 0 if self.first else 3 if self.perhaps else 1
+        """0 it fits, as it is or in a way that is named (with --solve: some value does), 1 it does not, 3 it may.
+
+        3 also where it fits on some memory sizes of a name only.
+        """
+        own = _exit_code(self.solved, self.first and self.first.name, self.perhaps and self.perhaps.name)
+        codes = {own, *(one.exit_code for one in self.sizes)}
+        return codes.pop() if len(codes) == 1 else 3
 
     def plain(self, q: Question) -> dict[str, Any]:
         """For JSON: bytes, milliseconds, and the question."""
@@ -95,6 +108,7 @@ class Answer(Struct, frozen=True, kw_only=True):
             "enough": {"gpus": self.enough[0], "way": self.enough[1]} if self.enough else None,
             "pace": self.pace,
             "compared": self.compared,
+            "sizes": self.sizes,
             "solved": self._solved(q),
             "notes": q.notes,
         }
@@ -113,15 +127,12 @@ def answer(q: Question) -> Answer:
         both = zip(few.parts, whole.parts, strict=True)
         parts = tuple(Part(most.name, min(least.low, most.low), most.high, most.note) for least, most in both)
         whole = Estimate(parts, (few.states[0], whole.states[1]), whole.accumulating)
-    rungs = tuple(ladder(q.shape, q.count, q.work, q.board))
+    rungs = tuple(ways(q.shape, q.count, q.work, q.board))
     memory = q.board.memory
     within = True if whole.high <= memory else None if whole.low <= memory else False
-    solved = None
-    if q.solve:
-        split = q.work.task == "inference" and q.shape.heads % q.board.count == 0
-        solved = largest(q.shape, q.count, q.work, memory, q.solve == "seq", q.board.count if split else 1)
     first = next((rung for rung in rungs if rung.within(memory)), None)
     perhaps = next((rung for rung in rungs if rung.within(memory) is None), None)
+    plain = [rung for rung in rungs if rung.name.partition(",")[0] not in ADAPTED]
     return Answer(
         pace=_pace(q, q.board, first),
         compared=tuple(_compared(q, board) for board in q.others),
@@ -130,9 +141,23 @@ def answer(q: Question) -> Answer:
         rungs=rungs,
         first=first,
         perhaps=perhaps,
-        solved=solved,
-        enough=None if first or perhaps else _enough(q),
+        solved=_solved(q, q.board),
+        enough=None if any(rung.within(memory) is not False for rung in plain) else _enough(q),
+        sizes=tuple(_compared(q, board) for board in q.sizes),
     )
+
+
+def _exit_code(solved: Solved | None, sure: str | None, perhaps: str | None) -> int:
+    if solved is not None:
+        return 0 if solved.sure else 3 if solved.perhaps else 1
+    return 0 if sure else 3 if perhaps else 1
+
+
+def _solved(q: Question, board: Board) -> Solved | None:
+    if not q.solve:
+        return None
+    split = q.work.task == "inference" and q.shape.heads % board.count == 0
+    return largest(q.shape, q.count, q.work, board.memory, q.solve == "seq", board.count if split else 1)
 
 
 _MOST = 4096
@@ -173,10 +198,10 @@ def _pace(q: Question, board: Board, way: Rung | None) -> Pace | None:
 
 
 def _compared(q: Question, board: Board) -> Compared:
-    rungs = ladder(q.shape, q.count, q.work, board)
+    rungs = ways(q.shape, q.count, q.work, board)
     sure = next((rung for rung in rungs if rung.within(board.memory)), None)
     way = sure or next((rung for rung in rungs if rung.within(board.memory) is None), None)
-    return Compared(board, way.name if way else "", sure is not None, _pace(q, board, sure))
+    return Compared(board, way.name if way else "", sure is not None, _pace(q, board, sure), _solved(q, board))
 
 
 def tables(q: Question) -> list[tuple[str, float, str]]:

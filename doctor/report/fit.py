@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..fit.memory import GIB
 from ..fit.question import Answer, Question, tables
+from ..fit.solve import Solved
 from .amounts import several
 from .fit_pace import pace_lines
 from .lines import BLANK, Line, Span, line, wrap
@@ -19,7 +20,8 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
     rows += wrap(_work_words(q), width)
     share = f", {100 * q.share:.0f} % of it to be used" if q.share < 1 else ""
     memory = q.board.memory / q.share
-    rows += wrap(f"{q.board.count}x {q.board.name}: {_gib(memory)} each{share}", width)
+    smallest = f", the smallest of {len(q.sizes) + 1} memory sizes" if q.sizes else ""
+    rows += wrap(f"{q.board.count}x {q.board.name}: {_gib(memory)} each{share}{smallest}", width)
     rows += [row for note in q.notes for row in wrap(note, width, style="dim")]
     rows += [BLANK, *headline(q, found, width), BLANK]
     rows += [line(Span("Memory of one GPU that holds everything", "bold"))]
@@ -55,7 +57,7 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
 def headline(q: Question, found: Answer, width: int) -> list[Line]:
     """Whether it fits, and the first way that does."""
     if found.solved is not None:
-        return _solved(q, found, width)
+        return [*_solved(q, found, width), *_sizes(q, found, width)]
     need = _range(found.whole.low, found.whole.high)
     have = _gib(q.board.memory)
     if found.within:
@@ -68,6 +70,9 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
         held = _range(found.first.held.low, found.first.held.high)
         words = f"The first way that fits: {found.first.name}, {held} on each GPU ({found.first.words})."
         rows += wrap(words, width, "  ", first=Span("✓ ", "pass"))
+        if found.enough:
+            words = f"Training all weights fits on {found.enough[0]} such GPUs, by {found.enough[1]}."
+            rows += wrap(words, width, "  ")
     elif found.perhaps is not None:
         held = _range(found.perhaps.held.low, found.perhaps.held.high)
         rows += wrap(f"Nothing here fits for sure; {found.perhaps.name} may: {held} on each GPU.", width, "  ")
@@ -77,18 +82,37 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
         more = " Slices cannot hold it together: none reaches another." if q.board.mig else more
         words = f"No way here fits: the least is {least.name} with {_gib(least.held.low)} on each GPU.{more}"
         rows += wrap(words, width, "  ")
+    return [*rows, *_sizes(q, found, width)]
+
+
+def _sizes(q: Question, found: Answer, width: int) -> list[Line]:
+    """One line for each board of the same name that has more memory."""
+    rows = []
+    for one in found.sizes:
+        way = "as it is" if one.way == "none" else f"by {one.way}"
+        words = f"it fits {way}" if one.sure else f"it may fit {way}" if one.way else "no way here fits"
+        if one.solved is not None:
+            words = f"{_spread(one.solved)} {_SOLVED[q.solve]}" if one.solved.perhaps else "not even one fits"
+        mark = {0: Span("✓ ", "pass"), 1: Span("✗ ", "fail")}.get(one.exit_code, Span("? ", "unknown"))
+        memory = _gib(one.board.memory / q.share)
+        rows += wrap(f"{one.board.name} with {memory}: {words}.", width, "  ", first=mark)
     return rows
+
+
+_SOLVED = {"batch": "sequences on each GPU", "seq": "tokens in a sequence", "concurrency": "requests at once"}
+
+
+def _spread(solved: Solved) -> str:
+    return f"{solved.sure}" if solved.sure == solved.perhaps else f"{solved.sure} to {solved.perhaps}"
 
 
 def _solved(q: Question, found: Answer, width: int) -> list[Line]:
     solved = found.solved
     assert solved is not None
-    what = {"batch": "sequences on each GPU", "seq": "tokens in a sequence", "concurrency": "requests at once"}[q.solve]
-    spread = f"{solved.sure}" if solved.sure == solved.perhaps else f"{solved.sure} to {solved.perhaps}"
     if not solved.perhaps:
         words = f"Not even one fits: {_gib(solved.at.low)} of {_gib(q.board.memory)}."
         return wrap(words, width, first=Span("✗ ", "fail"), style="title")
-    words = f"{spread} {what}; what ends it: {_TITLES.get(solved.part, solved.part)}."
+    words = f"{_spread(solved)} {_SOLVED[q.solve]}; what ends it: {_TITLES.get(solved.part, solved.part)}."
     return wrap(words, width, first=Span("✓ ", "pass"), style="title")
 
 

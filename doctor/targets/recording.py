@@ -24,6 +24,9 @@ AGENTS = ("cuda_driver", "nvml", "unlisted_gpus", "python", "torch")
 PROOF = ("proof", "driver_proof", "torch_proof", "collective_proof", "torch_speed", "training_speed", "torch_soak",
          "nvml_sampler")  # fmt: skip
 """`proof` is what was left out, and why; the others are agents."""
+_MANIFEST, _PART = "manifest.json", ".part"
+_NAMES = frozenset({_MANIFEST, *(f"{name}.jsonl" for name in ("files", *AGENTS, *PROOF))})
+_MAX_MANIFEST = 1 << 20
 _MAX_RUNS = 1000
 _MAX_BYTES = 64 << 20
 _MAX_LINE = 8 << 20
@@ -52,8 +55,42 @@ class Recording:
         self.proof = proof or {}
 
 
+def foreign_name(folder: str) -> str:
+    """The first name in this folder that is no file of a recording; '' where there is none, or no folder.
+
+    A recording consists of plain files: a link of such a name leads to somebody's file. Raises OSError.
+    """
+    from pathlib import Path
+    from stat import S_ISREG
+
+    base = Path(folder)
+    try:
+        names = sorted(path.name for path in base.iterdir())
+    except FileNotFoundError:
+        return ""
+    for name in names:
+        if name.removesuffix(_PART) not in _NAMES or not S_ISREG((base / name).lstat().st_mode):
+            return name
+    written = [name for name in names if not name.endswith(_PART)]
+    return "" if not written or _is_ours(base / _MANIFEST) else written[0]
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether `write_recording` wrote this manifest: other tools have files of that name too."""
+    try:
+        with _plain(path) as file:
+            manifest = parse_line(file.read(_MAX_MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and {"schema_version", "redacted"} <= manifest.keys()
+
+
 def write_recording(folder: str, recording: Recording, redact: Callable[[Any], Any] | None = None) -> None:
-    """Write all files. `redact` gets everything at once, as dicts and lists, so that masks agree. Raises OSError."""
+    """Write all files; those of an older recording are replaced as a whole, once all new ones are written.
+
+    `redact` gets everything at once, as dicts and lists, so that masks agree; without it the files are for their
+    owner alone. Raises OSError.
+    """
     from pathlib import Path
 
     base = Path(folder)
@@ -70,11 +107,27 @@ def write_recording(folder: str, recording: Recording, redact: Callable[[Any], A
         content = redact(content)
     import json  # only what is written needs it
 
-    with open(base / "manifest.json", "w", encoding="utf-8") as file:
-        file.write(json.dumps(content["manifest"], indent=1) + "\n")
-    for name, lines in content["sources"].items():
-        with open(base / f"{name}.jsonl", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
+    texts = {f"{name}.jsonl": [json.dumps(line) + "\n" for line in lines] for name, lines in content["sources"].items()}
+    texts[_MANIFEST] = [json.dumps(content["manifest"], indent=1) + "\n"]
+    try:
+        for name, lines in texts.items():
+            _create(base / (name + _PART), lines, 0o666 if redact is not None else 0o600)
+        for name in texts:
+            (base / (name + _PART)).replace(base / name)
+    except OSError:
+        for name in texts:
+            (base / (name + _PART)).unlink(missing_ok=True)
+        raise
+    for name in _NAMES - texts.keys():  # a proof that the new recording does not have would be read as its own
+        (base / name).unlink(missing_ok=True)
+
+
+def _create(path: Path, lines: list[str], mode: int) -> None:
+    """A new file: what has its name is one that an interrupted run left, never a link to follow."""
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    with open(os.open(path, flags, mode), "w", encoding="utf-8") as file:
+        file.writelines(lines)
 
 
 def _lines(result: AgentResult) -> list[Line]:
@@ -89,8 +142,8 @@ def read_recording(folder: str) -> Recording:
 
     base = Path(folder)
     try:
-        with _plain(base / "manifest.json") as file:
-            manifest = parse_line(file.read(1 << 20))
+        with _plain(base / _MANIFEST) as file:
+            manifest = parse_line(file.read(_MAX_MANIFEST))
     except FileNotFoundError:
         raise RecordingError(f"{folder} is not a recording (it has no manifest.json)") from None
     except (OSError, ValueError, RecursionError) as error:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+
+from doctor.targets.recording import foreign_name
 
 from .command import gpudoctor, one_line
 
@@ -72,14 +76,86 @@ def test_no_redact_keeps_names(tmp_path: Path) -> None:
     assert USER in "\n".join(path.read_text() for path in (tmp_path / "r").iterdir())
 
 
-def test_a_recording_replaces_an_older_one_but_no_other_folder(tmp_path: Path) -> None:
+def test_a_recording_replaces_an_older_one_and_all_of_it(tmp_path: Path) -> None:
+    """A proof of the old one would be judged as the new one's; what an interrupted run left is no hindrance."""
     folder = tmp_path / "r"
-    for _ in range(2):
-        assert gpudoctor("record", folder, "--no-import").returncode == 0
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("x")
-    assert "not empty" in one_line(gpudoctor("record", tmp_path / "mine", "--no-import"))
-    one_line(gpudoctor("record", tmp_path / "mine" / "thesis.tex", "--no-import"))
+    assert gpudoctor("record", folder, "--no-import").returncode == 0
+    names = {path.name for path in folder.iterdir()}
+    (folder / "torch_proof.jsonl").write_text('{"agent_end": {}}\n')
+    (folder / "files.jsonl.part").write_text("{")
+    assert gpudoctor("record", folder, "--no-import", "--no-redact").returncode == 0
+    assert {path.name for path in folder.iterdir()} == names
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+def _foreign(base: Path) -> Iterator[tuple[Path, str]]:
+    """(folder, the name that is not a recording's): each holds all that a recording has, or something else alone."""
+
+    def folder(name: str, own: bool = True) -> Path:
+        made = base / name
+        made.mkdir()
+        if own:
+            (made / "manifest.json").write_text('{"schema_version": 1, "redacted": true}')
+            (made / "files.jsonl").write_text("{}\n")
+        return made
+
+    for number, name in enumerate(("thesis.tex", ".git", "zz.txt", "nvml.jsonl.bak", "files.json", "two\nlines")):
+        made = folder(f"beside{number}")
+        (made / name).write_text("precious")
+        yield made, name
+    made = folder("alone", own=False)
+    (made / "thesis.tex").write_text("precious")
+    yield made, "thesis.tex"
+    made = folder("linked")
+    (base / "target").write_text("precious")
+    (made / "nvml.jsonl").symlink_to(base / "target")
+    yield made, "nvml.jsonl"
+    made = folder("nested")
+    (made / "torch.jsonl").mkdir()
+    yield made, "torch.jsonl"
+    for number, text in enumerate(
+        ('{"manifest_version": 3, "name": "an extension"}', "", "[]", '{"schema_version": 1}')
+    ):
+        made = folder(f"other{number}", own=False)
+        (made / "manifest.json").write_text(text)
+        yield made, "manifest.json"
+    made = folder("no-manifest", own=False)
+    (made / "nvml.jsonl").write_text("precious")
+    yield made, "nvml.jsonl"
+
+
+def test_a_folder_with_anything_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    base = tmp_path / "folders"
+    base.mkdir()
+    for folder, name in _foreign(base):
+        assert foreign_name(str(folder)) == name, folder
+    before = _content(base)
+    for number, name in ((0, "thesis.tex"), (5, "two lines")):
+        line = one_line(gpudoctor("record", base / f"beside{number}", "--no-import"))
+        assert f"beside{number} contains {name}, which gpudoctor record did not write" in line
+    assert _content(base) == before
+
+
+def test_what_is_no_folder_that_can_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    (tmp_path / "to-file").symlink_to("file")
+    (tmp_path / "loop").symlink_to("loop")
+    before = _content(tmp_path)
+    for target in ("file", "file/sub", "to-file", "loop", "x" * 300):
+        assert "cannot write" in one_line(gpudoctor("record", tmp_path / target, "--no-import")), target[:50]
+    assert _content(tmp_path) == before
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "to-empty").symlink_to("empty")
+    assert gpudoctor("record", tmp_path / "to-empty", "--no-import").returncode == 0
+    assert (tmp_path / "empty" / "manifest.json").exists()
+
+
+def _content(base: Path) -> dict[str, bytes | str]:
+    """Every name below it with its bytes, or where it leads."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(base.rglob("*")):
+        found[str(path)] = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else ""
+    return found
 
 
 def test_a_damaged_recording_is_one_line(tmp_path: Path) -> None:

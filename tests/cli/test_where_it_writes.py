@@ -14,12 +14,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from doctor.cli import COMMANDS
+from doctor.cli import gpudoctor as group
+
+from ..healthy import healthy
 from ..rows import for_each
-from .command import COMMAND, gpudoctor, one_line
+from .command import COMMAND, gpudoctor, one_line, save
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/dev/full, pipes and mounts of Linux")
 CHECK = ("check", "--no-import", "--expect", "any", "--format", "json")
@@ -133,6 +139,66 @@ def test_links_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
         listening.bind(str(tmp_path / "socket"))
         assert "cannot write" in one_line(gpudoctor(*CHECK, "-o", tmp_path / "socket"))
     assert "cannot write" in one_line(gpudoctor(*CHECK, "-o", tmp_path))
+
+
+WRITERS: dict[str, tuple[str, ...]] = {
+    "check": ("--from", "report.json", "-o"),
+    "prove": ("--quick", "--device", "cpu", "-o"),
+    "watch": ("-o", "{}", "--", "true"),
+    "resolve": ("--gpu", "RTX 5090", "--driver", "575", "-o"),
+    "what-if": ("--from", "report.json", "--driver", "580", "-o"),
+    "dockerfile": ("Dockerfile", "-o"),
+    "fit": ("--params", "7B", "--gpus", "RTX 4090", "-o"),
+    "topo": ("--from", "report.json", "-o"),
+    "explain": ("804", "-o"),
+    "matrix export": (),
+    "record": (),
+}
+NEEDS_AN_IMAGE = {"image"}
+
+
+def _writing() -> Iterator[str]:
+    """Every command that writes where it is told."""
+    context = click.Context(group)
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        inner = {name: command}
+        if isinstance(command, click.Group):
+            inner = {f"{name} {one}": command.get_command(context, one) for one in command.list_commands(context)}
+        for words, one in inner.items():
+            if one and any("-o" in option.opts or option.name in ("folder", "file") for option in one.params):
+                yield words
+
+
+def test_the_table_has_every_command_that_writes() -> None:
+    assert set(_writing()) == {*WRITERS, *NEEDS_AN_IMAGE}
+
+
+@pytest.mark.slow
+@for_each("name", list(WRITERS))
+def test_what_is_in_the_way_stays_and_is_one_line(name: str, tmp_path: Path) -> None:
+    """A folder with files, a file where a folder should be, links that lead nowhere."""
+    save(tmp_path, healthy())
+    (tmp_path / "Dockerfile").write_text("FROM python:3.12\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.tex").write_text("precious")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "to-folder").symlink_to("folder")
+    before = {path: path.read_bytes() if path.is_file() else b"" for path in tmp_path.rglob("*")}
+    targets = [
+        "folder",
+        "to-folder",
+        "loop",
+        "folder/thesis.tex/sub",
+        "x" * 300,
+        "" if name == "record" else "none/sub",
+    ]
+    for target in filter(None, targets):
+        words = [word.format(target) for word in WRITERS[name]]
+        done = gpudoctor(*name.split(), *words, *([] if name == "watch" else [target]), cwd=tmp_path)
+        line = one_line(done)
+        assert "cannot" in line or "did not write" in line, (target, line)
+    assert {path: path.read_bytes() if path.is_file() else b"" for path in tmp_path.rglob("*")} == before
 
 
 def test_a_stream_is_not_opened_again(tmp_path: Path) -> None:

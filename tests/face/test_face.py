@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import gpudoctor
@@ -59,6 +60,32 @@ def test_a_saved_report_and_its_typed_parts(tmp_path: Path) -> None:
         and "<html" not in shown
         and "<script" not in shown
     )
+
+
+def one_line(value: object) -> str:
+    shown = repr(value)
+    assert shown.isprintable() and len(shown) < 400, shown
+    return shown
+
+
+def test_each_value_is_one_line_at_a_prompt(tmp_path: Path) -> None:
+    """Whatever a saved report says: a title is a stranger's text. print() stays the short text."""
+    titles = {"a title": "a title", "two\nlines \x1b[31m": "two lines \\x1b[31m", "x" * 9000: "x" * 197 + "..."}
+    made = gpudoctor.check(source=save(tmp_path, healthy().replace({"gpus": ()})), expect="8xH100")
+    count = sum(one.status == "fail" for one in made.checks)
+    for title, shown in titles.items():
+        first = msgspec.structs.replace(made.findings[0], title=title)
+        words = one_line(msgspec.structs.replace(made, findings=(first, *made.findings[1:])))
+        assert words.startswith(f"<Report FAIL, exit 1: {shown} ({first.id}); {count} failed, "), words
+    assert one_line(msgspec.structs.replace(made, verdict="pass", exit_code=0, findings=())).startswith(
+        "<Report PASS, exit 0; "
+    )
+    assert str(made) == made.to_text() and str(made).count("\n") > 3
+    found = gpudoctor.resolve("torch", gpus=["RTX 5090"], driver="575")
+    assert found.best is not None and found.best.pip in one_line(found) and found.best.pip in one_line(found.best)
+    assert one_line(msgspec.structs.replace(found, candidates=())).startswith("<Resolution no build; ")
+    assert "cannot both" in one_line(gpudoctor.Resolution(conflict=("cannot both",)))
+    assert repr([made]) == f"[{made!r}]"
 
 
 def test_a_text() -> None:

@@ -70,7 +70,7 @@ def test_headers_of_weights_are_counted_and_beat_the_config(tmp_path: Path) -> N
 def test_the_first_way_that_fits_is_named_and_decides_the_exit_code() -> None:
     found = asked("--params", "10e9", "--gpus", "8xA100-40GB")
     assert found["fits"] is False and found["first_that_fits"] == "ZeRO 3 / FSDP" and found["exit_code"] == 0
-    assert asked("--params", "175e9", "--gpus", "8xA100-40GB")["exit_code"] == 1
+    assert asked("--params", "1e12", "--gpus", "8xA100-40GB")["exit_code"] == 1
     assert asked("--params", "125M", "--gpus", "T4")["fits"] is True
 
 
@@ -115,14 +115,45 @@ def test_gradients_that_are_summed_stay_and_only_shards_are_sent_for_each_batch(
 
 
 def test_where_nothing_fits_the_gpus_are_counted_that_would_hold_it() -> None:
-    words = ("--params", "175B", "--gpus")
-    few = asked(*words, "8xA100-40GB")
-    count, way = few["enough"]["gpus"], few["enough"]["way"]
-    assert few["exit_code"] == 1
-    assert asked(*words, f"{count}xA100-40GB")["first_that_fits"] == way
-    assert asked(*words, f"{count // 2}xA100-40GB")["first_that_fits"] is None
-    page = " ".join(gpudoctor("fit", *words, "8xA100-40GB").stdout.decode().split())
-    assert f"{count} such GPUs would hold it, by {way}." in page
+    for size, code, words in (
+        ("1T", 1, "{} such GPUs would hold it, by {}."),
+        ("175B", 0, "fits on {} such GPUs, by {}."),
+    ):
+        given = ("--params", size, "--gpus")
+        few = asked(*given, "8xA100-40GB")
+        count, way = few["enough"]["gpus"], few["enough"]["way"]
+        assert few["exit_code"] == code
+        assert asked(*given, f"{count}xA100-40GB")["first_that_fits"] == way
+        assert asked(*given, f"{count // 2}xA100-40GB")["first_that_fits"] in (None, "LoRA, ZeRO 3 / FSDP")
+        page = " ".join(gpudoctor("fit", *given, "8xA100-40GB").stdout.decode().split())
+        assert words.format(count, way) in page
+
+
+def test_it_fits_where_it_fits_on_every_size() -> None:
+    """Exit 3 where the board decides; each size is answered as it is alone."""
+    for params, code in (("3B", 0), ("30B", 3)):
+        words = ("--params", params, "--gpus")
+        found = asked(*words, "V100")
+        alone = [asked(*words, name) for name in ("V100-16GB", "V100-32GB")]
+        assert (
+            found["exit_code"]
+            == code
+            == (alone[0]["exit_code"] if alone[0]["exit_code"] == alone[1]["exit_code"] else 3)
+        ), params
+        assert found["first_that_fits"] == alone[0]["first_that_fits"]
+        assert found["sizes"][0]["way"] == (alone[1]["first_that_fits"] or "")
+    page = " ".join(gpudoctor("fit", "--params", "30B", "--gpus", "V100").stdout.decode().split())
+    assert "the smallest of 2 memory sizes" in page and "V100-SXM2-32GB with 32.0 GiB: it fits by QLoRA" in page
+    solved = asked("--params", "1B", "--task", "inference", "--gpus", "A100", "--solve", "concurrency")
+    most = [solved["solved"]["sure"], *(one["solved"]["sure"] for one in solved["sizes"])]
+    assert most == sorted(set(most)) and len(most) == 3
+
+
+def test_a_size_that_is_not_listed_is_said_with_what_is() -> None:
+    line = refused(3, "--params", "7B", "--gpus", "RTX 3080 12GB")
+    assert "RTX 3080 is listed with 10 GB: for another size write RTX 3080=12GB" in line
+    assert asked("--params", "125M", "--gpus", "RTX 3080=12GB")["gpus"]["memory"] == 12 << 30
+    assert "80 and 94 GB" in refused(3, "--params", "7B", "--gpus", "H100-64GB")
 
 
 @for_each(
@@ -168,7 +199,7 @@ def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: 
     ("arguments", "code", "words"),
     [
         ("--gpus H200", 2, "say which model"),
-        ("--params 7B --gpus H100", 2, "say which"),
+        ("--params 7B --gpus H100:9g.9gb", 2, "has no MIG profile"),
         ("--params 7B --gpus MI300X", 3, "is not listed"),
         ("--params 7B --gpus 0xH200", 2, "name GPUs"),
         ("--params 7B --gpus Own=0GB", 3, "is not listed"),

@@ -26,7 +26,7 @@ ADAPTERS = 32 * 64 * (4 * (4096 + 4096) + 3 * (4096 + 11008))
 
 
 def rungs(gpus: str, **work: Any) -> dict[str, Rung]:
-    return {rung.name: rung for rung in ladder(LLAMA_7B, parameters(LLAMA_7B), Work(**work), boards(M, gpus))}
+    return {rung.name: rung for rung in ladder(LLAMA_7B, parameters(LLAMA_7B), Work(**work), boards(M, gpus)[0])}
 
 
 def gathered(rung: Rung) -> tuple[float, float]:

@@ -20,7 +20,7 @@ SMALL = Shape(layers=2, hidden=128, heads=2, kv_heads=2, ffn=512, vocab=1000)
 
 
 def paced(shape: Shape, gpu: str, **work: Any) -> Pace:
-    found = pace(shape, parameters(shape), Work(**work), boards(M, gpu))
+    found = pace(shape, parameters(shape), Work(**work), boards(M, gpu)[0])
     assert found is not None
     return found
 

@@ -107,14 +107,14 @@ def test_checkpointing_keeps_the_inputs_of_layers_and_one_layer() -> None:
 
 def test_zero_3_of_7_5_billion_parameters_on_64_gpus_holds_1_9_gb_of_states() -> None:
     """Figure 1 of the ZeRO paper: 120 GB, 31.4, 16.6 and 1.9 GB of states with stages 1, 2, 3."""
-    board = boards(Matrix.load(), "64xV100-32GB")
+    board = boards(Matrix.load(), "64xV100-32GB")[0]
     found = {rung.name: rung for rung in ladder(typical(7.5e9), 7.5e9, Work(rule="zero"), board)}
     for name, gb in (("none", 120), ("ZeRO 1", 31.4), ("ZeRO 2", 16.6), ("ZeRO 3 / FSDP", 1.9)):
         assert found[name].held.states[1] / 1e9 == pytest.approx(gb, rel=0.03), name
 
 
 def test_ring_all_reduce_sends_2_n_minus_1_over_n_of_the_gradients_and_zero_3_half_more() -> None:
-    found = {rung.name: rung for rung in ladder(typical(1e9), 1e9, Work(), boards(Matrix.load(), "4xL40S"))}
+    found = {rung.name: rung for rung in ladder(typical(1e9), 1e9, Work(), boards(Matrix.load(), "4xL40S")[0])}
     assert found["none"].sent == pytest.approx(2 * 3 / 4 * 2e9)
     assert found["ZeRO 3 / FSDP"].sent == pytest.approx(1.5 * found["none"].sent)
     assert found["none"].ms == pytest.approx(found["none"].sent / 31.5e9 * 1e3), "PCIe generation 4, 16 lanes"
@@ -128,7 +128,7 @@ def test_ring_all_reduce_sends_2_n_minus_1_over_n_of_the_gradients_and_zero_3_ha
     ],
 )  # fmt: skip
 def test_gpus_in_words_their_memory_and_the_link_that_joins_them(words: str, gib: float, gb_s: float) -> None:
-    board = boards(Matrix.load(), words)
+    board = boards(Matrix.load(), words)[0]
     assert board.memory / GIB == pytest.approx(gib, abs=2)
     assert not gb_s or board.link_gb_s == gb_s
 

@@ -126,7 +126,7 @@ QLORA = {"lora": 64, "base": "nf4"}
 def test_the_way_that_was_gone(
     shape: Shape, gpus: str, work: dict[str, Any], first: tuple[str | None, ...], never: tuple[str, ...]
 ) -> None:
-    board = boards(M, gpus)
+    board = boards(M, gpus)[0]
     found = {rung.name: rung.within(board.memory) for rung in ladder(shape, parameters(shape), Work(**work), board)}
     fits = next((name for name, within in found.items() if within), None)
     assert fits in first, found
@@ -151,7 +151,7 @@ def test_adapters_by_fsdp_as_measured(sequence: int, allocated: float) -> None:
     github.com/AnswerDotAI/fsdp_qlora, benchmarks_03_2024.md; a process's context is not in torch's figure.
     """
     work = Work(lora=64, sequence=sequence, checkpointing=True)
-    rungs = ladder(LLAMA_7B, parameters(LLAMA_7B), work, boards(M, "2xRTX 3090"))
+    rungs = ladder(LLAMA_7B, parameters(LLAMA_7B), work, boards(M, "2xRTX 3090")[0])
     held = next(rung.held for rung in rungs if rung.name == "ZeRO 3 / FSDP")
     context = next(part for part in held.parts if part.name == "CUDA context")
     assert held.low - context.low < allocated * 2**30 < held.high - context.high
