@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from .rows_meta import Meta
 from .store import SCHEMA_MINOR, SCHEMA_VERSION, readable
 from .tables import DATA, KEYS, TABLES, MatrixError, decode
 
-_MAX_BYTES = 64 << 20
+Read = Callable[[str], bytes]
+"""Reads a file that a user names: bounded, its errors in one line."""
 _TOLERATED = ("sources: ", "unknown field", "between lines of [ and ]", "lies after the matrix' own")
 """What `lint` says of a newer minor or of a matrix that has some tables only, and what no verdict depends on."""
 
@@ -53,14 +55,14 @@ class Outside(Matrix):
             raise MatrixError(f"table {name}: {error}") from None
 
 
-def load_outside(path: str) -> Outside:
+def load_outside(path: str, read: Read) -> Outside:
     """The matrix in the folder or file `path`, with `differs` filled in.
 
     Raises MatrixError with one line: not readable, not a matrix, of a newer schema, or rows that contradict each other.
     """
     location = Path(path)
     try:
-        matrix = _of_folder(location) if location.is_dir() else _of_file(location)
+        matrix = _of_folder(location, read) if location.is_dir() else _of_file(location, read)
         if not re.fullmatch(r"20\d\d\.(0[1-9]|1[0-2])\.(0[1-9]|[12]\d|3[01])", matrix.version):
             raise MatrixError(f"version {matrix.version[:40]!r} is not a date such as 2026.11.22")
         problems = [text for text in lint(matrix, laws=False) if not any(word in text for word in _TOLERATED)]
@@ -73,31 +75,36 @@ def load_outside(path: str) -> Outside:
     return matrix
 
 
-def open_outside(path: str) -> Outside:
+def open_outside(path: str, read: Read) -> Outside:
     """The same without a look at its rows, for `matrix lint`. Raises MatrixError where it is no matrix at all."""
     location = Path(path)
     try:
-        return _of_folder(location) if location.is_dir() else _of_file(location)
+        return _of_folder(location, read) if location.is_dir() else _of_file(location, read)
     except MatrixError as error:
         raise MatrixError(f"matrix {path}: {error}") from None
 
 
-def _of_folder(location: Path) -> Outside:
-    meta: Meta = readable(decode(str(location), "meta", Meta))
-    files = {name: _bytes(location / f"{name}.json") for name in TABLES if (location / f"{name}.json").exists()}
-    sources = _json(location / "sources.json", dict[str, str]) if (location / "sources.json").exists() else {}
+def _of_folder(location: Path, read: Read) -> Outside:
+    def of(name: str, kind: Any) -> Any:
+        return _decoded(f"{name}.json", read(f"{location}/{name}.json"), kind)
+
+    meta: Meta = readable(of("meta", Meta))
+    there = {name for name in (*TABLES, "sources") if (location / f"{name}.json").exists()}
+    files = {name: read(f"{location}/{name}.json") for name in TABLES if name in there}
+    sources = of("sources", dict[str, str]) if "sources" in there else {}
     return Outside(str(location), meta, files, {**_built_in_sources(), **sources})
 
 
-def _of_file(location: Path) -> Outside:
-    head: dict[str, Any] = _json(location, dict[str, msgspec.Raw])
+def _of_file(location: Path, read: Read) -> Outside:
+    data = read(str(location))
+    head: dict[str, Any] = _decoded(location.name, data, dict[str, msgspec.Raw])
     if "meta" not in head:
         raise MatrixError("not a matrix (no 'meta'; `gpudoctor matrix export` writes one)")
     try:
         readable(msgspec.json.decode(head["meta"], type=Meta))  # before the rest, which a newer schema may have changed
     except msgspec.DecodeError as error:
         raise MatrixError(f"meta: {error}") from None
-    bundle: _Bundle = _json(location, _Bundle)
+    bundle: _Bundle = _decoded(location.name, data, _Bundle)
     files = {name: bytes(raw) for name, raw in bundle.tables.items() if name in TABLES}
     return Outside(str(location), bundle.meta, files, {**_built_in_sources(), **bundle.sources})
 
@@ -107,24 +114,11 @@ def _built_in_sources() -> dict[str, str]:
     return texts
 
 
-def _json(location: Path, kind: Any) -> Any:
+def _decoded(name: str, data: bytes, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(_bytes(location), type=kind)
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MatrixError(f"{location.name}: {error}") from None
-
-
-def _bytes(location: Path) -> bytes:
-    try:
-        if location.exists() and not location.is_file():
-            raise MatrixError(f"{location.name} is neither a file nor a folder")
-        with location.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise MatrixError(f"{location.name}: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > _MAX_BYTES:
-        raise MatrixError(f"{location.name} is over {_MAX_BYTES >> 20} MiB: not a matrix")
-    return data
+        raise MatrixError(f"{name}: {error}") from None
 
 
 def difference(matrix: Matrix, built_in: Matrix, name: str) -> str:

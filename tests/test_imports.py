@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "msgspec",
     },
     "doctor/resolve": {"doctor/fixes", "doctor/snapshot", "compat_matrix", "packaging", "msgspec"},
-    "doctor/fit": {"doctor/snapshot", "compat_matrix", "msgspec"},
+    "doctor/fit": {"doctor/formats", "doctor/snapshot", "compat_matrix", "msgspec"},
     "doctor/topo": {"doctor/fit", "doctor/snapshot", "compat_matrix", "msgspec"},
     "doctor/proof": {"doctor/snapshot", "doctor/targets", "msgspec"},
     "doctor/images": {

@@ -32,7 +32,9 @@ def matrix_of(flags: dict[str, Any]) -> Matrix:
 def _outside(path: str) -> Matrix:
     from compat_matrix.outside import load_outside
 
-    return load_outside(path)
+    from .read import read_matrix
+
+    return load_outside(path, read_matrix)
 
 
 def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ..findings import Policy
 from ..guard import Refusal
 from .options import make_policy
+from .read import read_bounded
 from .suggest import did_you_mean
 
 OWN, SHARED = "gpudoctor.toml", "pyproject.toml"
@@ -97,19 +98,7 @@ def _candidates() -> list[str]:
 
 
 def _read(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Refusal(f"{path} is not a file")
-            data = os.read(descriptor, _MAX_BYTES + 1)
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError) as error:
-        raise Refusal(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > _MAX_BYTES:
-        raise Refusal(f"{path} is over 1 MiB: not a configuration of gpudoctor")
-    return data
+    return read_bounded(path, _MAX_BYTES, "is over 1 MiB: not a configuration of gpudoctor")
 
 
 def _table(path: str, data: bytes, must: bool = False) -> dict[str, Any] | None:

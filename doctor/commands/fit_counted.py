@@ -11,6 +11,7 @@ from msgspec import Struct, to_builtins
 from ..fit import Unclear, Work
 from ..fit.shape import Shape
 from ..fit.work import Counted
+from ..formats.given import Unopened, file_given
 from ..guard import Refusal
 from ..snapshot import known
 
@@ -60,8 +61,10 @@ def _own_class(text: str) -> tuple[str, str]:
     if not file or not name.isidentifier():
         raise Refusal(f"--model {text!r}: FILE:CLASS is expected, such as model.py:Net")
     path = Path(file)
-    if not path.is_file():
-        raise Refusal(f"--model: {file}: there is no such file")
+    try:
+        file_given(file).close()
+    except Unopened as error:
+        raise Refusal(f"--model: {error}") from None
     return str(path.resolve()), name
 
 

@@ -34,7 +34,7 @@ def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def options(flags: dict[str, Any]) -> Options:
-    """What the gatherers are asked. Raises Refusal where `--root` is no folder."""
+    """What the gatherers are asked. Raises Refusal for a `--root` or `--python` that cannot be one."""
     from ..probes.start import PATIENCE, Options
 
     seconds = flags["timeout"] or 20.0
@@ -46,6 +46,7 @@ def options(flags: dict[str, Any]) -> Options:
             root = root_folder(flags["root"])
         except NotARoot as error:
             raise Refusal(str(error)) from None
+    refuse_special_python(flags)
     return Options(
         python=flags["python_"],
         root=root,
@@ -54,3 +55,14 @@ def options(flags: dict[str, Any]) -> Options:
         import_deadline_s=3 * seconds,
         patience=flags.get("patience") or PATIENCE,
     )
+
+
+def refuse_special_python(flags: dict[str, Any]) -> None:
+    """A FIFO, socket or device is not an interpreter. Raises Refusal."""
+    if flags["python_"]:
+        from ..formats.given import Unopened, refuse_special
+
+        try:
+            refuse_special(flags["python_"])
+        except Unopened as error:
+            raise Refusal(f"--python: {error}") from None

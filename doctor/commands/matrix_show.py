@@ -17,7 +17,9 @@ def load(path: str | None = None) -> Matrix:
         if path:
             from compat_matrix.outside import load_outside
 
-            return load_outside(path)
+            from .read import read_matrix
+
+            return load_outside(path, read_matrix)
         return Matrix.load()
     except MatrixError as error:
         raise click.ClickException(str(error)) from None
@@ -106,7 +108,9 @@ def _unjudged(path: str) -> Matrix:
     from compat_matrix.outside import open_outside
 
     try:
-        return open_outside(path)
+        from .read import read_matrix
+
+        return open_outside(path, read_matrix)
     except MatrixError as error:
         raise click.ClickException(str(error)) from None
 

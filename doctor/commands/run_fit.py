@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ..fit import Board, Unbuildable, Unclear, Unreadable, Work, boards, of_snapshot, read_model, typical
 from ..fit.question import Answer, Question, answer
+from ..formats.given import is_stream
 from ..guard import Refusal
 from .assess import matrix_of
 from .counted import parameter_count
@@ -73,7 +74,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
     _refuse_contradictions(flags)
     if flags["model"]:
         path = Path(flags["model"])
-        if not path.exists():
+        if not is_stream(flags["model"]) and not path.exists():
             raise Refusal(f"{path}: there is no such file or folder; models of a hub are not asked for")
         model = read_model(path)
         shape, count, name, notes = model.shape, float(model.count), model.name, model.notes

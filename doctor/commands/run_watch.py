@@ -15,6 +15,7 @@ from ..snapshot.measured import Measured
 from .assess import matrix_of
 from .config import base_policy
 from .expected import refuse_early
+from .gather_options import refuse_special_python
 from .options import make_policy
 from .pictures import writable
 
@@ -69,6 +70,7 @@ def _usable(flags: dict[str, Any]) -> None:
     if not os.path.isdir("/proc/self/task") or not hasattr(signal, "sigtimedwait"):  # noqa: PTH112
         raise Refusal("watch reads /proc, which only Linux has")
     writable({**flags, "plot": None})
+    refuse_special_python(flags)
     if flags["python_"] and not os.path.exists(flags["python_"]):  # noqa: PTH110
         import shutil
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..formats.given import Unopened, is_stream, read_given, shown
 from .safetensors import Header, Unreadable, headers
 from .shape import Shape, parameters
 
@@ -46,10 +47,12 @@ def read_model(path: Path) -> Model:
 
     Raises Unreadable (one line) for what cannot be read and Unbuildable for a family without formulas.
     """
+    if is_stream(str(path)):
+        return _model(_config(path), shown(str(path)), None)
     folder = path if path.is_dir() else path.parent
     config_path = path if path.suffix == ".json" and not path.name.endswith(".index.json") else folder / "config.json"
     found = headers(folder if path.is_dir() or path.suffix == ".json" else path)
-    if not config_path.is_file():
+    if not config_path.exists():
         what = "no config.json beside it: the widths of the model are not known" if found else "no config.json there"
         raise Unreadable(f"{path}: {what}")
     return _model(_config(config_path), folder.name or str(folder), found)
@@ -57,11 +60,9 @@ def read_model(path: Path) -> Model:
 
 def _config(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise Unreadable(f"{path}: {path.stat().st_size >> 20} MiB are too much for a config")
-        found = json.loads(path.read_bytes())
-    except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror}") from None
+        found = json.loads(read_given(str(path), _MOST_BYTES, f"is over {_MOST_BYTES >> 20} MiB: not a model's config"))
+    except Unopened as error:
+        raise Unreadable(str(error)) from None
     except (ValueError, RecursionError):
         raise Unreadable(f"{path}: this is no JSON") from None
     if not isinstance(found, dict):

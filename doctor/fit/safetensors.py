@@ -6,11 +6,14 @@ Source: github.com/huggingface/safetensors, README, "Format": the header is at m
 from __future__ import annotations
 
 import json
+import os
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+
+from ..formats.given import Unopened, file_given
 
 _MOST_HEADER = 100_000_000
 _MOST_FILES = 2000
@@ -54,12 +57,14 @@ def headers(path: Path) -> Header | None:
 
 def _header(file: Path) -> dict[str, Any]:
     try:
-        whole = file.stat().st_size
-        with file.open("rb") as opened:
+        with file_given(str(file)) as opened:
+            whole = os.fstat(opened.fileno()).st_size
             length = int.from_bytes(opened.read(8), "little")
             if whole < 8 or length > min(_MOST_HEADER, whole - 8):
                 raise Unreadable(f"{file}: the header says {length} bytes, the file has {max(0, whole - 8)}")
             found = json.loads(opened.read(length))
+    except Unopened as error:
+        raise Unreadable(str(error)) from None
     except OSError as error:
         raise Unreadable(f"{file}: {error.strerror}") from None
     except (ValueError, RecursionError):

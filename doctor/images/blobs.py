@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import posixpath
-import stat
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO, Protocol, cast
 
+from ..formats.given import Unopened, file_given
 from .source import ImageError
 
 PIECE = 1 << 20
@@ -54,11 +54,9 @@ class FolderBlobs:
         if not path.is_relative_to(self._folder):
             raise ImageError(f"{self._name}: {name} leads out of the folder")
         try:
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise ImageError(f"{self._name}: {name} is no plain file")
-            return path.open("rb")
-        except OSError as error:
-            raise ImageError(f"{self._name}: cannot read {name}: {error.strerror}") from None
+            return file_given(str(path))
+        except Unopened as error:
+            raise ImageError(str(error)) from None
 
 
 class TarBlobs:
@@ -73,6 +71,8 @@ class TarBlobs:
                 members[posixpath.normpath(member.name)] = member
                 if len(members) > _MAX_MEMBERS:
                     raise ImageError(f"{path} holds over {_MAX_MEMBERS} files: no archive of an image")
+        except Unopened as error:
+            raise ImageError(str(error)) from None
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             reason = isinstance(error, OSError) and error.strerror
             raise ImageError(f"cannot read {path}: {reason or 'it is no tar archive, or a damaged one'}") from None
@@ -129,7 +129,7 @@ class _Bounded:
 
 def _opened(path: str) -> IO[bytes]:
     """The tar, out of its compression."""
-    file = Path(path).open("rb")  # noqa: SIM115
+    file = file_given(path)
     start = file.read(6)
     file.seek(0)
     whole: object = file

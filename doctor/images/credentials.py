@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from ..formats.given import Unopened, read_given
 from .reference import HUB
 
 _HUB_KEY = "https://index.docker.io/v1/"
@@ -68,9 +69,8 @@ def _files() -> Iterator[Path]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        with file.open("rb") as opened:
-            found = msgspec.json.decode(opened.read(_MAX_FILE))
-    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        found = msgspec.json.decode(read_given(str(file), _MAX_FILE, "is too large"))
+    except (Unopened, msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..formats.given import Unopened, file_given, is_stream
 from .source import ImageError, Source
 
 if TYPE_CHECKING:
@@ -38,8 +39,11 @@ def open_image(
     reference = parse_reference(text)
     if where != "registry" and (held := _in_engine(text.removeprefix("docker://"), where, timeout_s)):
         return held
-    if ca and not Path(ca).is_file():
-        raise ImageError(f"--ca {ca}: there is no such file")
+    if ca:
+        try:
+            file_given(ca).close()
+        except Unopened as error:
+            raise ImageError(f"--ca: {error}") from None
     from .http import Access
     from .registry import RegistrySource
 
@@ -73,17 +77,23 @@ def _on_disk(text: str) -> Opened | None:
     prefix = next((one for one in _DISK if text.startswith(one)), "")
     rest = text.removeprefix(prefix)
     is_path = bool(prefix) or rest.startswith(("/", "./", "../", "~")) or rest in (".", "..")
+    if is_stream(rest):
+        return _archive(rest)
     for name, tag in ((rest, ""), (rest.rpartition(":")[0], rest.rpartition(":")[2])):
         path = Path(name).expanduser()
-        if not name or not (path.is_file() or (is_path and path.exists())):
+        if not name or not path.exists() or (path.is_dir() and not is_path):
             continue
         if path.is_dir() and not any((path / index).is_file() for index in _INDEXES):
             if tag:
                 raise ImageError(f"{name} is an unpacked root folder: it has no tags")
             return Opened("folder", None, str(path))
-        from .layout import LayoutSource
-
-        return Opened("archive", LayoutSource(str(path), tag))
+        return _archive(str(path), tag)
     if is_path:
         raise ImageError(f"{rest}: there is no such file or folder")
     return None
+
+
+def _archive(path: str, tag: str = "") -> Opened:
+    from .layout import LayoutSource
+
+    return Opened("archive", LayoutSource(path, tag))

@@ -129,5 +129,5 @@ def test_a_python_without_torch_is_told(tmp_path: Path) -> None:
     else:
         assert done.returncode in (0, 1), done.stderr
     assert "FILE:CLASS is expected" in refused(2, "--model", tmp_path, "--gpus", "T4")
-    assert "there is no such file" in refused(2, "--model", "nowhere.py:Net", "--gpus", "T4")
+    assert "nowhere.py: No such file" in refused(2, "--model", "nowhere.py:Net", "--gpus", "T4")
     assert "counts the parameters itself" in refused(2, "--model", "a.py:Net", "--params", "7B", "--gpus", "T4")

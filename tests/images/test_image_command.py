@@ -129,7 +129,7 @@ def test_what_cannot_be_judged_is_refused_in_one_line(torch_26: Path, tmp_path: 
         (["x@sha256:12"], "is no digest"),
         ([""], "is no name of an image"),
         ([torch_26, "--against", tmp_path / "none.json"], "cannot read"),
-        (["127.0.0.1:9/a", "--ca", tmp_path / "none.pem"], "there is no such file"),
+        (["127.0.0.1:9/a", "--ca", tmp_path / "none.pem"], "none.pem: No such file"),
     ):
         assert words in one_line(gpudoctor("image", *arguments)), arguments
     assert "connection refused" in one_line(gpudoctor("image", "127.0.0.1:9/a/b:1"), code=3)

@@ -12,6 +12,7 @@ import pytest
 from compat_matrix import Matrix
 from compat_matrix.outside import load_outside
 from doctor.cli import run
+from doctor.commands.read import read_matrix
 
 Capture = pytest.CaptureFixture[str]
 Content = dict[str, Any]
@@ -43,14 +44,14 @@ def _newer(content: Content) -> None:
 
 
 def test_what_was_exported_is_the_same_matrix(other: Callable[..., Path], m: Matrix) -> None:
-    matrix = load_outside(str(other()))
+    matrix = load_outside(str(other()), read_matrix)
     assert matrix.differs.endswith("no row differs")
     assert matrix.rows("gpus") == m.rows("gpus") and matrix.source(m.gpus[0].source) == m.source(m.gpus[0].source)
     assert matrix.driver_for_cuda("535.129.03", "12.8").grade == "minor-version"
 
 
 def test_a_newer_matrix_knows_more_and_says_what_differs(other: Callable[..., Path], m: Matrix) -> None:
-    matrix = load_outside(str(other(_newer)))
+    matrix = load_outside(str(other(_newer)), read_matrix)
     assert m.driver_branch("640.10").status == "newer-than-matrix" and matrix.driver_branch("640.10").row is not None
     assert "newer.json of 2027.02.01, instead of the built-in" in matrix.differs
     assert "2 rows differ (drivers 2)" in matrix.differs and "not know are not read" in matrix.differs
@@ -60,7 +61,7 @@ def test_a_folder_may_hold_some_tables_only(tmp_path: Path, m: Matrix) -> None:
     rows = json.loads(Path(m.directory, "nccl.json").read_text("utf-8"))
     (tmp_path / "nccl.json").write_text(json.dumps(rows[1:]), "utf-8")
     (tmp_path / "meta.json").write_text('{"schema_version": 1, "version": "2026.05.01"}', "utf-8")
-    matrix = load_outside(str(tmp_path))
+    matrix = load_outside(str(tmp_path), read_matrix)
     assert "of 2026.05.01, older than the built-in" in matrix.differs and "1 row differs (nccl 1)" in matrix.differs
     assert matrix.drivers == m.drivers
 

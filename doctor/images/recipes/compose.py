@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...formats.given import Unopened, read_given
 from .bases import base_of
 from .docker_rules import by_nvidia_smi
-from .instructions import Unparsed, instructions
+from .instructions import MOST_BYTES, Unparsed, instructions
 from .lint import Fault
 from .packages import torch_of
 from .stages import chosen, stages
@@ -96,9 +97,9 @@ def _needs_gpu(service: dict[str, Any], folder: Path) -> str:
         root = folder.resolve()
         if not file.resolve().is_relative_to(root) or not file.is_file():
             return ""
-        text = file.read_text("utf-8", "replace")
+        text = read_given(str(file), MOST_BYTES, "is too large").decode("utf-8", "replace")
         stage = chosen(stages(instructions(text, str(file)), str(file), {}), at(build, "target"), str(file))
-    except (OSError, Unparsed):
+    except (OSError, Unopened, Unparsed):
         return ""
     uses = any(one.build == "cuda" for step in stage.whole if step.word == "RUN" for one in torch_of(step))
     return stage.image if base_of(stage.image).gpu or uses else ""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...extra import extra_line
 
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
-_MOST_BYTES = 4 << 20
+MOST_BYTES = 4 << 20
 _WORDS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
     "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
@@ -50,7 +50,7 @@ def _without_flags(value: str) -> str:
 
 def instructions(text: str, name: str) -> list[Instruction]:
     """All of them. Raises Unparsed with the line."""
-    if len(text) > _MOST_BYTES:
+    if len(text) > MOST_BYTES:
         raise Unparsed(f"{name}: {len(text) >> 20} MiB are too much for a Dockerfile")
     try:
         import dockerfile

@@ -16,11 +16,11 @@ _MOST_DOCUMENTS = 500
 _MOST_ALIASES = 2000
 
 
-def read_manifests(path: Path, text: str) -> Recipe:
-    """All documents of a file. Raises Unparsed."""
+def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
+    """All documents of a file; `folder`: what its paths are relative to. Raises Unparsed."""
     documents = list(_documents(text, str(path)))
     if any(isinstance(one, dict) and isinstance(one.get("services"), dict) for one in documents):
-        faults = [fault for one in documents if isinstance(one, dict) for fault in compose_faults(one, path.parent)]
+        faults = [fault for one in documents if isinstance(one, dict) for fault in compose_faults(one, folder)]
         kind = "compose"
     elif any(isinstance(one, dict) and one.get("kind") and one.get("apiVersion") for one in documents):
         faults = [fault for one in documents if isinstance(one, dict) for fault in kubernetes_faults(one)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...formats.given import Unopened, is_stream, read_given
 from ..source import Image
 from .bases import base_of
 from .docker_rules import docker_faults
@@ -28,21 +30,17 @@ _MOST_FILES = 50
 def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str | None = None) -> Recipe:
     """Read and judge a file. Raises Unparsed with one line."""
     text = _text(path)
+    folder = Path() if is_stream(str(path)) else path.parent
     if _is_yaml(path, text):
-        return read_manifests(path, text)
-    return _dockerfile(path, text, m, arguments, target)
+        return read_manifests(path, text, folder)
+    return _dockerfile(path, text, folder, m, arguments, target)
 
 
 def _text(path: Path) -> str:
     try:
-        if path.is_dir():
-            raise Unparsed(f"{path}: a folder; name the file in it")
-        with path.open("rb") as opened:
-            data = opened.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise Unparsed(f"{path}: {error.strerror}") from None
-    if len(data) > _MOST_BYTES:
-        raise Unparsed(f"{path}: more than {_MOST_BYTES >> 20} MiB: this is no Dockerfile or manifest")
+        data = read_given(str(path), _MOST_BYTES, f"is over {_MOST_BYTES >> 20} MiB: not a Dockerfile or manifest")
+    except Unopened as error:
+        raise Unparsed(str(error)) from None
     if b"\0" in data:
         raise Unparsed(f"{path}: this is no text")
     return data.decode("utf-8-sig", "replace")
@@ -54,13 +52,15 @@ def _is_yaml(path: Path, text: str) -> bool:
     return not re.search(r"(?im)^\s*FROM\s", text) and bool(re.search(r"(?m)^(?:services|apiVersion|kind):", text))
 
 
-def _dockerfile(path: Path, text: str, m: Matrix, arguments: Mapping[str, str], target: str | None) -> Recipe:
+def _dockerfile(
+    path: Path, text: str, folder: Path, m: Matrix, arguments: Mapping[str, str], target: str | None
+) -> Recipe:
     name = str(path)
     made = stages(instructions(text, name), name, arguments)
     stage = chosen(made, target, name)
     base = base_of(stage.image)
     rows = tuple(text.split("\n"))
-    judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(path.parent, stage, rows))
+    judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows))
     unresolved = tuple(dict.fromkeys(re.findall(r"\$\{?(\w+)", stage.image)))
     faults = tuple(sorted((*docker_faults(judged), *install_faults(judged)), key=lambda fault: fault.line))
     return Recipe(
@@ -77,8 +77,9 @@ def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str
     for install in pip_installs(stage.whole, rows):
         for name in install.files[:_MOST_FILES]:
             file = (root / context_file(name, install.step, copies).lstrip("/")).resolve()
-            if file.is_relative_to(root) and file.is_file() and file.stat().st_size < _MOST_BYTES:
-                found[name] = file.read_text("utf-8", "replace")
+            if file.is_relative_to(root) and file.is_file():
+                with suppress(Unopened):
+                    found[name] = read_given(str(file), _MOST_BYTES, "is too large").decode("utf-8", "replace")
     return found
 
 
