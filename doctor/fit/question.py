@@ -75,7 +75,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 
         3 also where it fits on some memory sizes of a name only.
         """
-        own = _exit_code(self.solved, self.first and self.first.name, self.perhaps and self.perhaps.name)
+        first, perhaps = (rung.name if rung else None for rung in (self.first, self.perhaps))
+        own = _exit_code(self.solved, first, perhaps)
         codes = {own, *(one.exit_code for one in self.sizes)}
         return codes.pop() if len(codes) == 1 else 3
 

@@ -197,7 +197,7 @@ def verdict_of(findings: Sequence[Finding], checks: Sequence[CheckResult], polic
     """
     statuses: set[Status] = {f.status for f in findings}
     if policy.fail_on != "fail":
-        statuses |= {"unknown"} & {check.status for check in checks}
+        statuses |= {check.status for check in checks if check.status == "unknown"}
     return next((word for word in _VERDICTS if word in statuses), "pass")
 
 
