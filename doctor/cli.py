@@ -30,6 +30,7 @@ COMMANDS = {
     "print": "Print a file to start from: systemd, Slurm, Kubernetes, compose, GitHub, pre-commit.",
     "mcp": "Serve check, explain and matrix_query to an assistant (Model Context Protocol).",
     "matrix": "Show and query the compatibility matrix.",
+    "trust": "Let a configuration file that is found in a folder count in full.",
     "completion": "Print the completion of bash, zsh or fish.",
     "help": "Show the help of a command.",
     "version": "Print the version of gpudoctor and of its matrix.",

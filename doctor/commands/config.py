@@ -1,36 +1,38 @@
-"""`gpudoctor.toml`, or `[tool.gpudoctor]` in pyproject.toml: what a project always expects.
+"""What a project always expects: the keys of `gpudoctor.toml`, or of `[tool.gpudoctor]` in pyproject.toml.
 
-The working directory and the folders above it are searched, up to the repository's (with `.git`) or the home folder;
-the first that is found wins. Only the working directory itself may be one that everybody may write to.
+A file that was only found (see `config_files`) may add and tighten. What it silences are remarks and warnings, never a
+failure or a required unknown; and it chooses no matrix, from which the addresses of package indexes come.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import stat
-import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from ..findings import Policy
-from ..guard import Refusal
+from ..findings import Expect, FoundConfig, Policy
+from ..guard import Refusal, say
+from . import config_files
 from .options import make_policy
-from .read import read_bounded
 from .suggest import did_you_mean
 
-OWN, SHARED = "gpudoctor.toml", "pyproject.toml"
-KEYS = ("skip", "only", "expect", "require", "fail-on", "building", "thresholds", "matrix")
-_MAX_BYTES = 1 << 20
-_HEADER = rb"(?m)^\s*\[\s*tool\s*\.\s*[\"']?gpudoctor[\"']?\s*[.\]]"
-_OTHER_WAYS = rb"(?m)tool\s*\.\s*[\"']?gpudoctor|^\s*\[\s*tool\s*\]|^\s*tool\s*="
-"""Our table can also be written as a dotted key or inside `tool`. Reading TOML costs ten times this search."""
+Power: TypeAlias = Literal["silences", "tightens", "chooses"]
+POWERS: dict[str, Power] = {
+    "skip": "silences", "only": "silences", "thresholds": "silences", "expect": "tightens", "require": "tightens",
+    "fail-on": "tightens", "building": "tightens", "matrix": "chooses",
+}  # fmt: skip
+"""Key to what it can do. In a found file what chooses a program, host, index or table does not count, and what silences
+counts for remarks and warnings."""
+KEYS = tuple(POWERS)
+_STRICT = ("fail", "unknown", "warn")
+"""Values of fail-on, the strictest last."""
 
 
 def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | None:
-    """What flags are laid over (see `_of_file`); another matrix is tried here, before anything is looked at."""
-    policy = _of_file(flags, saved)
+    """What flags are laid over (see `_of_files`); another matrix is tried here, before anything is looked at."""
+    policy = _of_files(flags, saved)
     if flags.get("matrix"):
         from .assess import matrix_of
 
@@ -38,11 +40,17 @@ def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | 
     return policy
 
 
-def _of_file(flags: dict[str, Any], saved: Policy | None) -> Policy | None:
-    """What flags are laid over: the file's policy, over that of a saved report.
+def warn_of_config(notes: Sequence[str]) -> None:
+    """The configuration that counted, on stderr: for outputs that have no place for it."""
+    for note in notes:
+        say(note, 0)
 
-    No file is searched for a saved report, which brings its own. The file's `matrix`, no matter of policy, is put into
-    `flags` unless a flag gave one. Raises Refusal with one line.
+
+def _of_files(flags: dict[str, Any], saved: Policy | None) -> Policy | None:
+    """What flags are laid over: the files' policy, over that of a saved report.
+
+    No file is searched for a saved report, which brings its own, nor beside `--config`. A file's `matrix`, no matter of
+    policy, is put into `flags` unless a flag gave one. Raises Refusal with one line.
     """
     if flags.get("no_config"):
         if flags.get("config"):
@@ -50,80 +58,54 @@ def _of_file(flags: dict[str, Any], saved: Policy | None) -> Policy | None:
         return saved
     if flags.get("config"):
         path = str(flags["config"])
-        return _policy(path, _table(path, _read(path), must=True) or {}, flags, saved)
+        return _in_full(path, config_files.table_of(path, config_files.read(path), must=True) or {}, flags, saved)
     if saved is not None:
         return saved
-    for path in _candidates():
-        if os.path.basename(path) == OWN:  # noqa: PTH119
-            return _policy(path, _table(path, _read(path)) or {}, flags, saved)
-        try:
-            data = _read(path)
-        except Refusal:
-            continue
-        if b"gpudoctor" in data and (re.search(_HEADER, data) or re.search(_OTHER_WAYS, data)):
-            table = _table(path, data)
-            if table is not None:
-                return _policy(path, table, flags, saved)
-    return saved
+    policy: Policy | None = None
+    for path in config_files.users_own():
+        policy = _in_full(path, config_files.table_of(path, config_files.read(path)) or {}, flags, policy)
+    found = config_files.found()
+    if found is None or (policy and os.path.realpath(found[0]) == os.path.realpath(policy.config)):
+        return policy
+    path, data, table = found
+    from .trusted import is_trusted
+
+    if is_trusted(path, data):
+        return _in_full(path, table, flags, policy)
+    return found_policy(path, table, policy)
 
 
-def _policy(path: str, table: dict[str, Any], flags: dict[str, Any], saved: Policy | None) -> Policy:
-    policy = policy_of(path, table, saved)
+def _in_full(path: str, table: dict[str, Any], flags: dict[str, Any], saved: Policy | None) -> Policy:
+    policy = replace(policy_of(path, table, saved), config=path)
     if table.get("matrix") and not flags.get("matrix"):
         flags["matrix"] = os.path.join(os.path.dirname(path), table["matrix"])  # noqa: PTH118, PTH120
     return policy
 
 
-def _candidates() -> list[str]:
-    """Files that are there, in the order in which they count. A few system calls for each folder."""
-    try:
-        folder = os.getcwd()  # noqa: PTH109 (pathlib is not worth its start-up time here)
-    except OSError:
-        return []
-    home = os.environ.get("HOME", "").rstrip("/")
-    found, first = [], True
-    while True:
-        try:
-            mode = os.stat(folder).st_mode  # noqa: PTH116
-        except OSError:
-            break
-        if first or os.name == "nt" or not mode & stat.S_IWOTH:
-            candidates = (os.path.join(folder, name) for name in (OWN, SHARED))  # noqa: PTH118
-            found += [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113
-        parent = os.path.dirname(folder)  # noqa: PTH120
-        if folder in (home, parent) or os.path.exists(os.path.join(folder, ".git")):  # noqa: PTH110, PTH118
-            break
-        folder, first = parent, False
-    return found
-
-
-def _read(path: str) -> bytes:
-    return read_bounded(path, _MAX_BYTES, "is over 1 MiB: not a configuration of gpudoctor")
-
-
-def _table(path: str, data: bytes, must: bool = False) -> dict[str, Any] | None:
-    """The keys of a file of ours, or of our table in a pyproject.toml; None where that has none."""
-    shared = os.path.basename(path) == SHARED  # noqa: PTH119
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        content: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8
-        if shared and not must and not re.search(_HEADER, data):
-            return None  # somebody else's broken file
-        reason = " ".join(str(error).split())[:200] or "nested too deeply"
-        raise Refusal(f"{path} is not valid TOML: {reason}") from None
-    if not shared:
-        return content
-    tool = content.get("tool")
-    table = tool.get("gpudoctor") if isinstance(tool, dict) else None
-    if table is None and not must:
-        return None
-    if not isinstance(table, dict):
-        raise Refusal(f"{path} has no table [tool.gpudoctor]")
-    return table
+def found_policy(path: str, table: dict[str, Any], saved: Policy | None) -> Policy:
+    """The policy of a file that nobody trusted, over the user's own. Raises Refusal with one line."""
+    base = saved or Policy()
+    policy = policy_of(path, table, saved)
+    ignored = [key for key in table if POWERS[key] == "chooses"]
+    changes: dict[str, Any] = {}
+    own_expectation = base.expect != Expect()
+    if policy.expect.kind == "none" or (policy.expect.kind == "any" and own_expectation):
+        ignored.append(f'expect = "{policy.expect}"')
+        changes["expect"] = base.expect
+    if _STRICT.index(policy.fail_on) < _STRICT.index(base.fail_on):
+        ignored.append(f'fail-on = "{policy.fail_on}"')
+        changes["fail_on"] = base.fail_on
+    if base.building and not policy.building:
+        changes["building"] = True
+    changes["require"] = tuple(dict.fromkeys((*base.require, *policy.require)))
+    silences = {"skip": base.skip, "only": base.only, "thresholds": base.thresholds}
+    changes["found"] = FoundConfig(
+        path=os.path.relpath(path),
+        ignored=tuple(ignored),
+        require=tuple(name for name in policy.require if name not in base.require),
+        **silences,
+    )
+    return replace(policy, **changes)
 
 
 def policy_of(path: str, table: dict[str, Any], saved: Policy | None = None) -> Policy:

@@ -48,6 +48,8 @@ def make_policy(
     if building:
         changes["building"] = True
     base = saved or Policy()
+    if base.found and (own := {name: changes[name] for name in ("only", "skip") if name in changes}):
+        changes["found"] = replace(base.found, **own)  # what a flag says counts in full
     if left_out:
         changes["left_out"] = tuple(dict.fromkeys((*base.left_out, *left_out)))
     return replace(base, **changes)

@@ -12,7 +12,7 @@ from ..guard import Refusal
 from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
-from .config import base_policy
+from .config import base_policy, warn_of_config
 from .options import make_policy, of_its_day
 from .sources import Say, gather
 from .write import write
@@ -85,6 +85,8 @@ def print_report(
 def render(report: Report, flags: dict[str, Any], said: Sequence[str] = ()) -> bytes:
     """The report in the format that was asked for. `said`: a head and sentences that stand in a document which nothing
     may be written before (html, sarif, junit, github)."""
+    if flags.get("brief") or flags["format_"] not in ("text", "json", "markdown", "html"):
+        warn_of_config(report.config_notes)
     if flags.get("brief"):
         from ..report.brief import render_brief
         from .assess import about

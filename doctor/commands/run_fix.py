@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import json as msgspec_json
+from msgspec.structs import replace
 
 from ..findings import Policy
 from ..judge.plan import Plan, plan
+from ..judge.report import config_notes
 from ..report.clean import json_escaped
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot
 from .assess import assess, known_ids, matrix_of
-from .config import base_policy
+from .config import base_policy, warn_of_config
 from .options import make_policy, of_its_day
 from .sources import gather, read
 from .suggest import did_you_mean
@@ -41,6 +44,7 @@ def run_fix(flags: dict[str, Any]) -> int:
     matrix = matrix_of(flags)
     only = _check_id(flags["check_id"])
     steps = plan(snapshot, matrix, policy, only, assess)
+    warn_of_config(config_notes(policy))
     if flags["apply_"]:
         return _apply(flags, snapshot, matrix, policy, steps, only)
     _show(steps, flags)
@@ -56,6 +60,7 @@ def _code(steps: Plan, only: str) -> int:
 def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str) -> int:
     from .fix_apply import apply_plan, environment_steps
 
+    steps = _without_strangers(steps, policy)
     before = assess(snapshot, matrix, policy)
     _show(steps, flags, err=True)
     if not environment_steps(steps, only):
@@ -82,6 +87,24 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
         lines.append(f"what was installed before: {restore}")
         write(("\n".join(lines) + "\n").encode(), None)
     return 1 if failed_after else 0
+
+
+def _without_strangers(steps: Plan, policy: Policy) -> Plan:
+    """The plan without packages that only a found configuration names, unless the user agrees; --yes does not."""
+    if policy.found is None or not policy.found.require:
+        return steps
+    kept = []
+    for one in steps.fixes:
+        name = one.finding.subject if one.finding.id == "required-package-missing" else ""
+        if name in policy.found.require:
+            asked = f"{policy.found.path}, which was found here, requires the package {name}. Install it?"
+            if not (sys.stdin.isatty() and click.confirm(asked, err=True)):
+                click.echo(
+                    f"{name} is not installed: only {policy.found.path} names it, and it is not trusted.", err=True
+                )
+                continue
+        kept.append(one)
+    return replace(steps, fixes=tuple(kept))
 
 
 def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:

@@ -11,7 +11,7 @@ from ..guard import Refusal
 from ..judge.report import Report
 from ..report.healthline import healthline
 from ..snapshot import Snapshot
-from .config import base_policy
+from .config import base_policy, warn_of_config
 from .gather_options import MARGIN_S, health_flags
 from .options import make_policy
 from .sources import gather, read
@@ -35,6 +35,7 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     from .assess import assess, matrix_of
 
     report = assess(snapshot, matrix_of(flags), policy)
+    warn_of_config(report.config_notes)
     failing = ("fail", "unknown") if flags["strict"] else ("fail",)
     code = 1 if report.verdict in failing else 0
     if flags["format_"] == "prometheus":  # in the operator's own system, where a GPU goes by its UUID

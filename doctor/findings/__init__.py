@@ -19,7 +19,7 @@ from .finding import (
     Step,
     Where,
 )
-from .policy import Expect, FailOn, Policy
+from .policy import Expect, FailOn, FoundConfig, Policy
 from .skip import NotExamined, Skip, SkipKind
 
 if TYPE_CHECKING:
@@ -28,6 +28,6 @@ else:
     Matrix = Any  # a name in annotations: whoever judges hands the tables over
 
 __all__ = [
-    "LAYERS", "Alternative", "Check", "Ends", "Expect", "FailOn", "Finding", "Findings", "Fix", "Layer", "Matrix",
-    "NotExamined", "Policy", "Quote", "Severity", "Skip", "SkipKind", "Status", "Step", "Where",
+    "LAYERS", "Alternative", "Check", "Ends", "Expect", "FailOn", "Finding", "Findings", "Fix", "FoundConfig",
+    "Layer", "Matrix", "NotExamined", "Policy", "Quote", "Severity", "Skip", "SkipKind", "Status", "Step", "Where",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .baseline import Baseline
 
@@ -38,6 +39,24 @@ class Expect(Struct, frozen=True):
         return self.kind
 
 
+class FoundConfig(Struct, frozen=True, kw_only=True):
+    """A configuration file that was found in a folder and that nobody trusted: it may add and tighten.
+
+    Its `skip`, `only` and thresholds are part of the policy and silence remarks and warnings. What counts in full, for
+    failures and required unknowns too, is kept here: the values without that file.
+    """
+
+    path: str
+    """Relative to the working directory."""
+    ignored: tuple[str, ...] = ()
+    """What does not count, as it is written there: `matrix`, `expect = "none"`."""
+    require: tuple[str, ...] = ()
+    """Packages that only this file names."""
+    skip: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    thresholds: dict[str, float] = {}
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """Expectations, thresholds and masks of one run."""
 
@@ -56,6 +75,18 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The earlier proof that rates are held against; None without `--baseline`."""
     judged_on: str = ""
     """ISO date; support ends are judged against it."""
+    config: str = ""
+    """The configuration file that counts in full; empty without one."""
+    found: FoundConfig | None = None
+    """The one that was found and is not trusted."""
+
+    @property
+    def in_full(self) -> Policy:
+        """This policy without what a found file alone silences."""
+        if self.found is None:
+            return self
+        own = {"skip": self.found.skip, "only": self.found.only, "thresholds": self.found.thresholds}
+        return replace(self, found=None, **own)
 
     @property
     def gpu_wanted(self) -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ..findings import Alternative, Step
+from ..findings import Alternative, Finding, Step
 from ..snapshot import Snapshot, known
 from .interpreter import GET_UV, executable, get_uv, quoted, tool_of, without_pip
 from .where import lasting, notebook
@@ -87,7 +88,6 @@ _CPU_INDEX = {
 
 
 def _with_variable(request: Install, name: str, value: str) -> Install:
-    from msgspec.structs import replace
 
     return replace(request, variables=((name, value), *request.variables))
 
@@ -107,7 +107,6 @@ def pip_line(request: Install, pip: str = "pip") -> str:
 
 
 def _without_again(request: Install) -> Install:
-    from msgspec.structs import replace
 
     return replace(request, again=())
 
@@ -226,3 +225,15 @@ def note(s: Snapshot, request: Install, why: str = "") -> str:
     """Why this, and how it lasts where this is a container or notebook."""
     words = [f"{why[0].upper()}{why[1:]}."] if why else []
     return "\n".join([*words, *lasting(s, image_line(s, request))])
+
+
+def with_outside_index(finding: Finding) -> Finding:
+    """The finding, with each step that names a package index saying that another matrix chose it."""
+    fixes = tuple(replace(fix, steps=tuple(_with_outside_index(step) for step in fix.steps)) for fix in finding.fixes)
+    return finding if fixes == finding.fixes else replace(finding, fixes=fixes)
+
+
+def _with_outside_index(step: Step) -> Step:
+    if "index-url " not in step.command:
+        return step
+    return replace(step, text=f"{step.text} The package index comes from the matrix that you gave with --matrix.")

@@ -10,6 +10,7 @@ from typing import Literal, cast
 from .. import __version__
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
 from ..fixes.ending import safely
+from ..fixes.install import with_outside_index
 from ..formats.record import Record
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
@@ -17,7 +18,7 @@ from .cited import CitingMatrix
 from .rank import rank
 from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
-from .selection import not_checked
+from .selection import must_be_heard, not_checked
 
 
 class Examined(Record):
@@ -32,6 +33,8 @@ class Examined(Record):
     """Which kind of skip, where it is one."""
     duration_ms: float = 0.0
     rows: tuple[MatrixRow, ...] = ()
+    kept: str = ""
+    """Its id, where a found configuration would silence a failure or a required unknown of it."""
 
 
 class Result(Record):
@@ -53,11 +56,18 @@ def examine(
 ) -> list[Examined]:
     """What every check of the catalogue (or of `checks`) says, in its order."""
     found = []
+    in_full = policy.in_full
     for check in load_all() if checks is None else checks:
         started, citing = perf_counter(), CitingMatrix(matrix)
-        status, reason, findings, skip = run_check(check, snapshot, cast("Matrix", citing), policy)
+        result = run_check(check, snapshot, cast("Matrix", citing), policy)
+        silenced = ""
+        if in_full is not policy:
+            full = run_check(check, snapshot, cast("Matrix", citing), in_full)
+            if lost := must_be_heard(full.findings, result.findings):
+                result, silenced = full, lost
         ms = round((perf_counter() - started) * 1e3, 3)
-        found.append(Examined(check, status, reason, tuple(findings), skip, ms, citing.cited()))
+        status, reason, findings, skip = result
+        found.append(Examined(check, status, reason, tuple(findings), skip, ms, citing.cited(), silenced))
     return found
 
 
@@ -65,6 +75,8 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
     """The report of what the checks said."""
     checks = tuple(_result(one) for one in examined)
     findings = [safely(snapshot, f) for one in examined for f in one.findings if f.status != "pass"]
+    if matrix.differs:
+        findings = [with_outside_index(f) for f in findings]
     findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
     measured = None
@@ -81,6 +93,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         verdict=verdict_of(ranked, checks, policy),
         exit_code=exit_code(ranked, checks, policy),
         findings=ranked,
+        not_silenced=tuple(one.kept for one in examined if one.kept),
         remarks=tuple(safely(snapshot, f) for one in examined for f in one.findings if f.status == "pass"),
         checks=checks,
         measured=measured,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -175,6 +176,8 @@ class Report(Struct, frozen=True, kw_only=True):
     redacted: bool = False
     findings: tuple[Finding, ...] = ()
     """Root cause first."""
+    not_silenced: tuple[str, ...] = ()
+    """Ids of checks whose failure or required unknown a found configuration would silence, and may not."""
     remarks: tuple[Finding, ...] = ()
     """Info: never changes the verdict."""
     checks: tuple[CheckResult, ...] = ()
@@ -189,3 +192,26 @@ class Report(Struct, frozen=True, kw_only=True):
     measured: MeasuredVerdict | None = None
     """Of a proof or a watched run; None where nothing was measured."""
     snapshot: Snapshot
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of the configuration and of the matrix, without the full stop."""
+        return (*self.config_notes, *self.matrix.notes)
+
+    @property
+    def config_notes(self) -> tuple[str, ...]:
+        """Those of the configuration alone, for outputs that have no place for them."""
+        return config_notes(self.policy, self.not_silenced)
+
+
+def config_notes(policy: Policy, not_silenced: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The configuration file that counted, what of it did not count, and how to let it."""
+    notes = [f"Configured by {policy.config}"] if policy.config else []
+    if policy.found:
+        name = policy.found.path
+        notes.append(f"Configured by {name}, which was found here and is not trusted")
+        lost = [*policy.found.ignored]
+        lost += [f"silencing {', '.join(not_silenced)}"] if not_silenced else []
+        if lost:
+            notes.append(f"Ignored from {name}: {'; '.join(lost)}. If the file is yours: gpudoctor trust {quote(name)}")
+    return tuple(notes)

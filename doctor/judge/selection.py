@@ -36,6 +36,14 @@ def not_checked(
         )
 
 
+def must_be_heard(full: Sequence[Finding], silenced: Sequence[Finding]) -> str:
+    """The id of a failure or required unknown that is among `full` and not among `silenced`; empty where none is."""
+    left = {(one.id, one.subject, one.status) for one in silenced}
+    left |= {(one.id, one.subject, "unknown") for one in silenced if one.status == "fail"}
+    loud = (one for one in full if one.status in ("fail", "unknown"))
+    return next((one.id for one in loud if (one.id, one.subject, one.status) not in left), "")
+
+
 def _open(row: CheckResult) -> bool:
     return row.status == "unknown" or row.skip == "not-examined"
 

@@ -34,9 +34,9 @@ def render_markdown(report: Report, layers: Mapping[str, Layer], titles: Mapping
     rows += _host_beside(report)
     if known(report.snapshot.measured.level) is not None:
         rows += _measured(report)
-    rows += [f"- {escape(note)}." for note in report.matrix.notes]
+    rows += [f"- {escape(note)}." for note in report.notes]
     rows += [f"- {escape(text)}" for text in remark_texts(report)]
-    rows += [""] if report.remarks or report.matrix.notes else []
+    rows += [""] if report.remarks or report.notes else []
     rows += _checks(report, layers)
     rows += _matrix(report)
     rows += _facts(report, _MOST_CHARACTERS - len("\n".join(rows)))

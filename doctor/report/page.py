@@ -110,7 +110,7 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
         "open": pasted.open_page(report, titles),
         "suspect": _cause(first, [], report) if first else None,
         "causes": [_cause(root, under, report) for root, under in families(shown)],
-        "remarks": [*(f"{note}." for note in report.matrix.notes), *remark_texts(report)],
+        "remarks": [*(f"{note}." for note in report.notes), *remark_texts(report)],
         "outside": _outside(report),
         "measured": about(s.measured) if measured else "",
         "first_sheets": [sheet for sheet in found if sheet.title in OPEN],

@@ -141,7 +141,7 @@ def _notes(report: Report, verbose: int) -> list[str]:
     texts |= {remark_text(one): every or one.layer in about or one.id in _REACH for one in report.remarks}
     shown = [text for text, matters in texts.items() if matters]
     rest = [several(len(texts) - len(shown), "note") + ": -v"] if len(shown) < len(texts) else []
-    return [*report.matrix.notes, *shown, *rest]
+    return [*report.notes, *shown, *rest]
 
 
 def _smi_differs(report: Report) -> bool:
