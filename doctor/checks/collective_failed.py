@@ -132,6 +132,16 @@ def _of_ranks(m: Measured) -> Findings:
                 fixes=_links_again(backend),
             )
             return
+        if first.step == "start" and first.fault == "failed":
+            # The launcher ended before a rank said a word: its own options, its own traceback. No data was passed.
+            yield CHECK.unknown(
+                "The ranks were not started",
+                f"{_sentence(first.detail)} torchrun ended before a rank began, so nothing is known about the links.",
+                facts={"backend": backend, "fault": first.fault, "step": first.step},
+                subject="ranks",
+                fixes=_links_again(backend),
+            )
+            return
         how = _FAULT.get(first.fault, "fails")
         where = f", {first.device}" if first.device.startswith("rank") else ""
         yield CHECK.fail(

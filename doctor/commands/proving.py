@@ -7,6 +7,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from compat_matrix.versions import numbers
+
 from ..guard import Refusal
 from ..proof.plan import TOTAL_S, Level, Links, Plan
 from ..snapshot import Missing, Snapshot, known
@@ -108,7 +112,7 @@ def make_plan(
         device=device,
         total_s=total_s,
         soak_s=soak_s,
-        links=links,
+        links=links and replace(links, local_addr=numbers(known(snapshot.torch.version)) >= (2,)),
         commands=commands,
         left_out=left_out,
         devices=len(devices) if devices is not None else None,

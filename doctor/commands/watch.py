@@ -41,7 +41,7 @@ def watch(**flags: Any) -> int:
 
     \b
     gpudoctor watch -- python train.py --epochs 3
-    gpudoctor watch -o report.json --format json -- torchrun --nproc-per-node 2 train.py
+    gpudoctor watch -o report.json --format json -- torchrun --nproc_per_node 2 train.py
     gpudoctor watch --pid 4711
 
     Exit code: the command's own (128 + N where signal N ended it), whatever the verdict; 127 where there is no such

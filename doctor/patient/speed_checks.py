@@ -37,6 +37,7 @@ from .speed_fp4 import fp4_product, whole_operand
 from .speed_lines import is_out_of_memory, is_refusal, text_of
 from .speed_plan import MIB, NO_TIME
 from .speed_tools import Tools
+from .torch_settings import set_to, setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,10 +73,10 @@ class ProductChecks(Tools):
             return
         self.agent.emit(begin=step, device=self.processor.name)
         matmul = self.torch.backends.cuda.matmul
-        before = {name: getattr(matmul, name) for name in REDUCTIONS if hasattr(matmul, name)}
+        before = {name: value for name in REDUCTIONS if (value := setting(matmul, name)) is not None}
         try:
             for name in before:
-                setattr(matmul, name, False)
+                set_to(matmul, name, False)
             found = self.checked(what, shape, transposed)
             self.agent.emit(product=dict(found, device=self.processor.name, what=what))
         except Exception as error:
@@ -84,7 +85,7 @@ class ProductChecks(Tools):
             self.agent.ended(step, "skipped", text_of(error))
         finally:
             for name, value in before.items():
-                setattr(matmul, name, value)
+                set_to(matmul, name, value)
 
     def checked(self, what: str, shape: Tuple[int, int, int], transposed: bool) -> Dict[str, Any]:
         """Fields of ProductProof."""

@@ -8,6 +8,7 @@ import time
 from .figures import figure, spread_percent
 from .speed_lines import Lines, is_out_of_memory
 from .speed_plan import MIB, Plan
+from .torch_settings import set_tf32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,8 +145,4 @@ class Tools:
 
     def set_tf32(self, on: bool) -> None:
         """TF32 in float32 products on or off."""
-        matmul = self.torch.backends.cuda.matmul
-        try:
-            matmul.allow_tf32 = on
-        except Exception:  # torch means to give it another name
-            matmul.fp32_precision = "tf32" if on else "ieee"
+        set_tf32(self.torch.backends.cuda.matmul, on)

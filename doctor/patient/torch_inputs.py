@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from .torch_settings import set_tf32
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Tuple
@@ -14,12 +16,9 @@ WORK_CPU_MS = 100.0
 
 
 def no_tf32(torch: Any) -> None:
-    """Float32 in full; by the name that torch has had for it since 2.9 where it has dropped the older one."""
+    """Float32 in full, in products and convolutions."""
     for backend in (torch.backends.cuda.matmul, torch.backends.cudnn):
-        try:
-            backend.allow_tf32 = False
-        except Exception:
-            getattr(backend, "conv", backend).fp32_precision = "ieee"
+        set_tf32(backend, False)
 
 
 class Inputs:

@@ -64,17 +64,19 @@ def torchrun(worker: Sequence[str], links: Links, processes: int) -> list[str]:
     """The command that starts this node's ranks; each is `worker` with the arguments that are put behind it.
 
     The first node is told by its address, and the order of the nodes by their list: so the first rank, which has the
-    results, is where the user knows it to be.
+    results, is where the user knows it to be. Options have underscores: every release takes those, 1.13 no dashes, and
+    --local_addr only those since 2.0.
     """
     from ..targets.process import script_argv
 
-    words = ["--nproc-per-node", str(processes), "--max-restarts", "0"]
+    words = ["--nproc_per_node", str(processes), "--max_restarts", "0"]
     if links.nodes:
-        words += ["--nnodes", str(len(links.nodes)), "--node-rank", str(links.node), "--rdzv-backend", "static"]
-        words += ["--rdzv-endpoint", f"{links.nodes[0]}:{links.port}", "--local-addr", links.nodes[links.node]]
+        words += ["--nnodes", str(len(links.nodes)), "--node_rank", str(links.node), "--rdzv_backend", "static"]
+        words += ["--rdzv_endpoint", f"{links.nodes[0]}:{links.port}"]
+        words += ["--local_addr", links.nodes[links.node]] if links.local_addr else []
     else:
-        words += ["--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-    return script_argv(worker[0], _TORCHRUN, *words, "--no-python", *worker, how="module")
+        words += ["--nnodes", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
+    return script_argv(worker[0], _TORCHRUN, *words, "--no_python", *worker, how="module")
 
 
 def line_for(node: str, links: Links, words: Mapping[str, str]) -> str:

@@ -42,6 +42,8 @@ class Links(Struct, frozen=True, kw_only=True):
     node: int = 0
     """Which of them this one is."""
     port: int = 29400
+    local_addr: bool = True
+    """Whether this torch's torchrun takes --local_addr (2.0 and newer)."""
     ddp: bool = False
     """Also train a small transformer."""
     teach: bool = False

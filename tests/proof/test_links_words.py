@@ -17,7 +17,11 @@ from doctor.patient.collective_transport import ways
 from doctor.proof.collectives import too_few, variants
 from doctor.proof.plan import Links, Plan
 from doctor.report.measured_links import ddp_words, variant_words
-from doctor.snapshot import CollectiveRate, DdpRun, LinkGroup, Measured
+from doctor.snapshot import CollectiveRate, DdpRun, LinkGroup, Measured, StepEnd
+
+from ..healthy import healthy
+from ..judging import run
+from ..rows import for_each
 
 PLAN = Plan(level="links", device="cuda", total_s=300.0, commands={})
 WITH = DdpRun(
@@ -90,6 +94,20 @@ def test_no_gpu_is_taken_twice() -> None:
     assert of("cuda", 1).startswith("one GPU: ") and of("cuda", 2, processes=1) == of("cuda", 1)
     assert of("cuda", 1, nodes=("a", "b")) == "", "two nodes with one GPU each have a link between them"
     assert of("cuda", 0, node=1, nodes=("a", "b")) == of("cuda", 0, launched={"RANK": "3"}) == ""
+
+
+@for_each(
+    ("end", "status"),
+    [
+        # torch 1.13's torchrun on an option that it does not know, and its own traceback on Python 3.11
+        (StepEnd(agent="collective_speed", step="start", detail="run.py: error: unrecognized arguments"), "unknown"),
+        (StepEnd(agent="collective_speed", step="start", fault="hang", detail="no answer for 60 s"), "fail"),
+        (StepEnd(agent="collective_speed", step="init_process_group", detail="exit code 1"), "fail"),
+    ],
+)
+def test_a_launcher_that_ends_before_a_rank_begins_shows_nothing(end: StepEnd, status: str) -> None:
+    measured = Measured(level="links", device="cuda", ended=(end,))
+    assert run("collective-failed", healthy().replace({"measured": measured}))[0] == status
 
 
 def test_gpt2_by_ddp_on_two_titan_rtx_with_and_without_nvlink() -> None:
