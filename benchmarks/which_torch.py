@@ -15,6 +15,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -59,14 +60,16 @@ def recorded(names: list[str], folder: Path) -> dict[str, Report]:
     (folder / "fakes").mkdir()
     fakes, workshop = build_fakes(folder / "fakes"), Workshop(folder / "workshop")
 
-    def one(name: str) -> Report:
+    def one(name: str) -> dict[str, Any]:
         scenario = take.load(name)
         report, _, stderr = take.check(take.record(scenario, folder / name, fakes, workshop), *scenario.check)
         assert report, stderr
-        return msgspec.convert(report, Report, strict=False)
+        return report
 
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(names, pool.map(one, names), strict=True))
+        reports = list(pool.map(one, names))
+    # Here, not in the threads: msgspec's first look at a type is not made for two at once.
+    return {name: msgspec.convert(report, Report, strict=False) for name, report in zip(names, reports, strict=True)}
 
 
 if __name__ == "__main__":
