@@ -4,7 +4,7 @@
 
 Each machine of tests/scenarios is recorded (the real gatherers against the fake drivers) and judged by the real
 command; then every command is asked for a torch. A difference is printed with its reason, as the commands state it.
-Exit 1 where one has none, where a fix does not name the newest that fits, or where the build that resolve recommends is
+Exit 1 where one has none, where a fix does not name the newest that fits, or where the build that one of them names is
 found fault with that the machine did not have before.
 """
 
@@ -38,7 +38,8 @@ def main() -> int:
         reports = recorded(names, Path(folder))
     bad = agreed = reasoned = 0
     for name, report in reports.items():
-        found = answers(report.snapshot, report.policy)
+        judged = report.snapshot, report.policy
+        found = answers(*judged)
         print(f"{name}: torch {known(report.snapshot.torch.version) or 'none'}")
         print(f"  resolve: {found.resolve or found.why_none}")
         told = {(one.command, one.torch): "" for one in found.named}
@@ -46,8 +47,9 @@ def main() -> int:
         for (command, torch), why in told.items():
             print(f"  {command}: {torch}{f' ({why})' if why else ''}")
             agreed, reasoned = agreed + (not why), reasoned + (why not in ("", "NO REASON"))
-        worse = adds_warnings(report.snapshot, report.policy, found.resolve) if found.resolve else []
-        faults = [*newest_is_named(found), *(f"{found.resolve} adds {one}" for one in worse)]
+        builds = {found.resolve, *(one.torch for one in found.named)} - {""}
+        worse = [f"{torch} adds {one}" for torch in builds for one in adds_warnings(*judged, torch)]
+        faults = [*newest_is_named(found), *worse]
         for fault in faults:
             print(f"  FAULT: {fault}")
         bad += len(faults) + sum(not d.why for d in found.differences)
