@@ -4,7 +4,7 @@
 
 Each machine of tests/scenarios is recorded (the real gatherers against the fake drivers) and judged by the real
 command; then every command is asked for a torch. A difference is printed with its reason, as the commands state it.
-Exit 1 where one has none, where a fix does not name the newest that fits, or where the build that resolve recommends is
+Exit 1 where one has none, where a fix does not name the newest that fits, or where the build that one of them names is
 found fault with that the machine did not have before.
 """
 
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -37,7 +38,8 @@ def main() -> int:
         reports = recorded(names, Path(folder))
     bad = agreed = reasoned = 0
     for name, report in reports.items():
-        found = answers(report.snapshot, report.policy)
+        judged = report.snapshot, report.policy
+        found = answers(*judged)
         print(f"{name}: torch {known(report.snapshot.torch.version) or 'none'}")
         print(f"  resolve: {found.resolve or found.why_none}")
         told = {(one.command, one.torch): "" for one in found.named}
@@ -45,8 +47,9 @@ def main() -> int:
         for (command, torch), why in told.items():
             print(f"  {command}: {torch}{f' ({why})' if why else ''}")
             agreed, reasoned = agreed + (not why), reasoned + (why not in ("", "NO REASON"))
-        worse = adds_warnings(report.snapshot, report.policy, found.resolve) if found.resolve else []
-        faults = [*newest_is_named(found), *(f"{found.resolve} adds {one}" for one in worse)]
+        builds = {found.resolve, *(one.torch for one in found.named)} - {""}
+        worse = [f"{torch} adds {one}" for torch in builds for one in adds_warnings(*judged, torch)]
+        faults = [*newest_is_named(found), *worse]
         for fault in faults:
             print(f"  FAULT: {fault}")
         bad += len(faults) + sum(not d.why for d in found.differences)
@@ -59,14 +62,16 @@ def recorded(names: list[str], folder: Path) -> dict[str, Report]:
     (folder / "fakes").mkdir()
     fakes, workshop = build_fakes(folder / "fakes"), Workshop(folder / "workshop")
 
-    def one(name: str) -> Report:
+    def one(name: str) -> dict[str, Any]:
         scenario = take.load(name)
         report, _, stderr = take.check(take.record(scenario, folder / name, fakes, workshop), *scenario.check)
         assert report, stderr
-        return msgspec.convert(report, Report, strict=False)
+        return report
 
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(names, pool.map(one, names), strict=True))
+        reports = list(pool.map(one, names))
+    # Here, not in the threads: msgspec's first look at a type is not made for two at once.
+    return {name: msgspec.convert(report, Report, strict=False) for name, report in zip(names, reports, strict=True)}
 
 
 if __name__ == "__main__":

@@ -43,10 +43,11 @@ class Which(msgspec.Struct, frozen=True, kw_only=True):
         if self.keeps:
             kept = f"torch {self.torch} keeps the installed release {self.installed}"
             return f"{kept}, the newest that fits." if self.torch == self.newest else f"{kept}; {newest}."
-        why = f"No build of torch {self.installed} fits here; " if self.installed else ""
+        why = f"No build of torch {self.installed} fits here" if self.installed else ""
         if self.torch == self.newest:
-            return f"{why}torch {self.torch} is the newest that fits."
-        return f"{why}gpudoctor resolve recommends torch {self.torch} for CUDA {self.cuda}, and {newest}."
+            return f"{why}; {newest}." if why else f"T{newest[1:]}."
+        this = f"gpudoctor resolve recommends torch {self.torch} for CUDA {self.cuda}"
+        return f"{why}; {this}, and {newest}." if why else f"Here {this}; {newest}."
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):

@@ -66,8 +66,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     error = known(run.first_call_error)
     facts: dict[str, Any] = {"cuda_available": available, "first_call_code": code, "kernel_ran": ran}
     refused = _NO_BINARY if not code and NO_IMAGE in texts(s) else None
-    answered = code or refused
-    row = m.cuda_error(answered) if answered else None
+    answer = code or refused
+    row = m.cuda_error(answer) if answer else None
     detail = first_line(error or known(run.kernel_error) or "")
     if row and not refused:
         facts["error"] = row.runtime_name or row.driver_name

@@ -98,7 +98,8 @@ def one_torch(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> N
     found = answers(saved.snapshot, saved.policy)
     assert [one for one in found.differences if not one.why] == []
     assert newest_is_named(found) == []
-    assert not found.resolve or adds_warnings(saved.snapshot, saved.policy, found.resolve) == []
+    for torch in {found.resolve, *(one.torch for one in found.named)} - {""}:
+        assert adds_warnings(saved.snapshot, saved.policy, torch) == [], torch
 
 
 def steps_are_safe(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:

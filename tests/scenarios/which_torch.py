@@ -147,7 +147,7 @@ def newest_is_named(answer: Answers) -> list[str]:
         f"{one.command}: {one.fix}: {one.note}"
         for one in answer.named
         if one.fix.startswith(("install-torch", "new-python", "newer-driver-and-torch", "use-some"))
-        and "the newest that fits" not in one.note
+        and "the newest that fits" not in one.note.lower()
     ]
 
 

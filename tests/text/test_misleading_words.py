@@ -71,7 +71,7 @@ def test_a_version_ends_before_the_full_stop() -> None:
 
 
 def test_the_driver_that_a_build_takes_is_one_that_drives_the_gpu() -> None:
-    text = "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\ntorch 2.6.0+cu124\ntorchvision 0.21.0+cu124\ntorchaudio 2.6.0+cu124"
+    text = "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\ntorch 2.7.0+cu126\ntorchvision 0.22.0+cu126\ntorchaudio 2.7.0+cu126"
     first = report(read(text)).findings[0]
     assert first.id == "torch-lacks-new-gpu-sm"
     assert "NVIDIA driver 570 or newer" in first.fixes[0].note
