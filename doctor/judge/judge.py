@@ -137,7 +137,7 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
         return Result("skipped", why, [], "not-examined")
     if check.about.needs_gpu and policy.expect.kind == "none":
         return Result("skipped", "no GPU is expected where this runs (--expect none)", [], "does-not-apply")
-    if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and _no_gpu(snapshot):
+    if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and no_card(snapshot):
         return Result("skipped", NO_GPU, [], "does-not-apply")
     findings: list[Finding] = []
     try:
@@ -147,10 +147,12 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
         if not any(f.status in ("fail", "warn", "unknown") for f in findings):
             if check.about.needs_gpu and no_card(snapshot):
                 return Result("skipped", NO_GPU, findings, "not-examined")
+            if check.about.needs_gpu and not _gpu_expected(snapshot, policy):
+                return Result("skipped", NO_GPU, findings, "does-not-apply")
             return Result("unknown", str(lack), findings)
     except Skip as skip:
         if not findings:
-            return Result("skipped", str(skip), findings, _kind(skip, snapshot, policy))
+            return Result("skipped", str(skip), findings, _kind(check, skip, snapshot, policy))
     except Exception as error:  # a crash in one check must not cost the report
         return Result("unknown", f"the check itself failed: {type(error).__name__}: {error}", findings)
     for status in ("fail", "unknown", "warn"):
@@ -167,26 +169,17 @@ def left_out(check_id: str, policy: Policy) -> str:
     return NOT_NAMED if policy.only and check_id not in policy.only else ""
 
 
-def _kind(skip: Skip, s: Snapshot, policy: Policy) -> SkipKind:
+def _kind(check: Registered, skip: Skip, s: Snapshot, policy: Policy) -> SkipKind:
     """Where what a check judges is expected here and not there, it was not examined."""
-    if skip.without == "gpu":
-        expected = policy.gpu_wanted or (policy.expect.kind == "any" and not _no_gpu(s))
-    else:
-        expected = skip.without in policy.require
+    if (check.about.needs_gpu or skip.without == "gpu") and not _gpu_expected(s, policy):
+        return "does-not-apply"
+    expected = skip.without == "gpu" or skip.without in policy.require
     return "not-examined" if expected or isinstance(skip, NotExamined) else "does-not-apply"
 
 
-def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> tuple[str, bool]:
-    """What a check's result means, and whether it is a remark: never the name of a fault that is absent."""
-    if status == "pass":
-        remark = next((f for f in findings if f.status == "pass"), None)
-        return (remark.title, True) if remark else (check.about.sound, False)
-    return next((f.title for f in findings if f.status == status), ""), False
-
-
-def _no_gpu(s: Snapshot) -> bool:
-    """Whether there is no GPU here, where none need be (`--expect any`)."""
-    return no_card(s) or no_sign(s)
+def _gpu_expected(s: Snapshot, policy: Policy) -> bool:
+    """Whether a GPU has to be here: one is wanted, or something speaks of one and none was ruled out."""
+    return policy.gpu_wanted or (policy.expect.kind == "any" and not (no_card(s) or no_sign(s)))
 
 
 def verdict_of(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> Verdict:
@@ -195,8 +188,8 @@ def verdict_of(findings: Sequence[Finding], checks: Sequence[CheckResult], polic
     `--fail-on unknown` (or `warn`, which is lower) requires every check to be known.
     """
     statuses: set[Status] = {f.status for f in findings}
-    if policy.fail_on != "fail":
-        statuses |= {"unknown"} & {check.status for check in checks}
+    if policy.fail_on != "fail" and any(check.status == "unknown" for check in checks):
+        statuses.add("unknown")
     return next((word for word in _VERDICTS if word in statuses), "pass")
 
 
