@@ -177,6 +177,14 @@ def _kind(check: Registered, skip: Skip, s: Snapshot, policy: Policy) -> SkipKin
     return "not-examined" if expected or isinstance(skip, NotExamined) else "does-not-apply"
 
 
+def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> tuple[str, bool]:
+    """What a check's result means, and whether it is a remark: never the name of a fault that is absent."""
+    if status == "pass":
+        remark = next((f for f in findings if f.status == "pass"), None)
+        return (remark.title, True) if remark else (check.about.sound, False)
+    return next((f.title for f in findings if f.status == status), ""), False
+
+
 def _gpu_expected(s: Snapshot, policy: Policy) -> bool:
     """Whether a GPU has to be here: one is wanted, or something speaks of one and none was ruled out."""
     return policy.gpu_wanted or (policy.expect.kind == "any" and not (no_card(s) or no_sign(s)))
