@@ -66,6 +66,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
     findings = [f for one in examined for f in one.findings if f.status != "pass"]
     findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
+    open_checks = _counts_open(checks, snapshot, policy)
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict
@@ -77,8 +78,8 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,
         policy=policy,
-        verdict=verdict_of(ranked, checks, policy),
-        exit_code=exit_code(ranked, checks, policy),
+        verdict=verdict_of(ranked, open_checks),
+        exit_code=exit_code(ranked, policy, open_checks),
         findings=ranked,
         remarks=tuple(f for one in examined for f in one.findings if f.status == "pass"),
         checks=checks,
@@ -148,7 +149,7 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
             if check.about.needs_gpu and no_card(snapshot):
                 return Result("skipped", NO_GPU, findings, "not-examined")
             if check.about.needs_gpu and not _gpu_expected(snapshot, policy):
-                return Result("skipped", NO_GPU, findings, "does-not-apply")
+                return Result("skipped", "nothing here shows an NVIDIA GPU", findings, "does-not-apply")
             return Result("unknown", str(lack), findings)
     except Skip as skip:
         if not findings:
@@ -190,23 +191,27 @@ def _gpu_expected(s: Snapshot, policy: Policy) -> bool:
     return policy.gpu_wanted or (policy.expect.kind == "any" and not (no_card(s) or no_sign(s)))
 
 
-def verdict_of(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> Verdict:
+def verdict_of(findings: Sequence[Finding], open_checks: bool = False) -> Verdict:
     """fail, unknown (nothing failed but something required is unknown), warn or pass.
 
-    `--fail-on unknown` (or `warn`, which is lower) requires every check to be known.
+    `open_checks`: checks are unknown, and `--fail-on` counts them: then nothing found is no pass.
     """
-    statuses: set[Status] = {f.status for f in findings}
-    if policy.fail_on != "fail" and any(check.status == "unknown" for check in checks):
-        statuses.add("unknown")
-    return next((word for word in _VERDICTS if word in statuses), "pass")
+    statuses = {f.status for f in findings}
+    worst: tuple[Verdict, ...] = ("fail", "unknown", "warn")
+    return next((word for word in worst if word in statuses), "unknown" if open_checks else "pass")
 
 
-_VERDICTS: tuple[Verdict, ...] = ("fail", "unknown", "warn")
-
-
-def exit_code(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> int:
+def exit_code(findings: Sequence[Finding], policy: Policy, open_checks: bool = False) -> int:
     """DESIGN rule 9: 0 nothing failed, 1 failed, 3 required unknown; `fail_on` lowers the bar for 1."""
-    word = verdict_of(findings, checks, policy)
+    word = verdict_of(findings)
+    if word == "fail" or open_checks:
+        return 1
     if word == "unknown":
         return 3 if policy.fail_on == "fail" else 1
-    return 1 if word == "fail" or (word == "warn" and policy.fail_on == "warn") else 0
+    return 1 if word == "warn" and policy.fail_on == "warn" else 0
+
+
+def _counts_open(checks: Sequence[CheckResult], s: Snapshot, policy: Policy) -> bool:
+    """Whether `--fail-on unknown` (or `warn`, which is lower) meets unknown checks. A text leaves most of them open."""
+    unknown = any(check.status == "unknown" for check in checks)
+    return policy.fail_on != "fail" and s.target.kind != "text" and unknown
