@@ -79,6 +79,7 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         findings = [with_outside_index(f) for f in findings]
     findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
+    open_checks = _counts_open(checks, snapshot, policy)
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict
@@ -90,8 +91,8 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,
         policy=policy,
-        verdict=verdict_of(ranked, checks, policy),
-        exit_code=exit_code(ranked, checks, policy),
+        verdict=verdict_of(ranked, open_checks),
+        exit_code=exit_code(ranked, policy, open_checks),
         findings=ranked,
         not_silenced=tuple(one.kept for one in examined if one.kept),
         remarks=tuple(safely(snapshot, f) for one in examined for f in one.findings if f.status == "pass"),
@@ -151,7 +152,7 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
         return Result("skipped", why, [], "not-examined")
     if check.about.needs_gpu and policy.expect.kind == "none":
         return Result("skipped", "no GPU is expected where this runs (--expect none)", [], "does-not-apply")
-    if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and _no_gpu(snapshot):
+    if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and no_card(snapshot):
         return Result("skipped", NO_GPU, [], "does-not-apply")
     findings: list[Finding] = []
     try:
@@ -161,10 +162,12 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
         if not any(f.status in ("fail", "warn", "unknown") for f in findings):
             if check.about.needs_gpu and no_card(snapshot):
                 return Result("skipped", NO_GPU, findings, "not-examined")
+            if check.about.needs_gpu and not _gpu_expected(snapshot, policy):
+                return Result("skipped", "nothing here shows an NVIDIA GPU", findings, "does-not-apply")
             return Result("unknown", str(lack), findings)
     except Skip as skip:
         if not findings:
-            return Result("skipped", str(skip), findings, _kind(skip, snapshot, policy))
+            return Result("skipped", str(skip), findings, _kind(check, skip, snapshot, policy))
     except Exception as error:  # a crash in one check must not cost the report
         return Result("unknown", f"the check itself failed: {type(error).__name__}: {error}", findings)
     for status in ("fail", "unknown", "warn"):
@@ -181,12 +184,11 @@ def left_out(check_id: str, policy: Policy) -> str:
     return NOT_NAMED if policy.only and check_id not in policy.only else ""
 
 
-def _kind(skip: Skip, s: Snapshot, policy: Policy) -> SkipKind:
+def _kind(check: Registered, skip: Skip, s: Snapshot, policy: Policy) -> SkipKind:
     """Where what a check judges is expected here and not there, it was not examined."""
-    if skip.without == "gpu":
-        expected = policy.gpu_wanted or (policy.expect.kind == "any" and not _no_gpu(s))
-    else:
-        expected = skip.without in policy.require
+    if (check.about.needs_gpu or skip.without == "gpu") and not _gpu_expected(s, policy):
+        return "does-not-apply"
+    expected = skip.without == "gpu" or skip.without in policy.require
     return "not-examined" if expected or isinstance(skip, NotExamined) else "does-not-apply"
 
 
@@ -198,28 +200,32 @@ def in_words(check: Registered, status: Status, findings: Sequence[Finding]) -> 
     return next((f.title for f in findings if f.status == status), ""), False
 
 
-def _no_gpu(s: Snapshot) -> bool:
-    """Whether there is no GPU here, where none need be (`--expect any`)."""
-    return no_card(s) or no_sign(s)
+def _gpu_expected(s: Snapshot, policy: Policy) -> bool:
+    """Whether a GPU has to be here: one is wanted, or something speaks of one and none was ruled out."""
+    return policy.gpu_wanted or (policy.expect.kind == "any" and not (no_card(s) or no_sign(s)))
 
 
-def verdict_of(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> Verdict:
+def verdict_of(findings: Sequence[Finding], open_checks: bool = False) -> Verdict:
     """fail, unknown (nothing failed but something required is unknown), warn or pass.
 
-    `--fail-on unknown` (or `warn`, which is lower) requires every check to be known.
+    `open_checks`: checks are unknown, and `--fail-on` counts them: then nothing found is no pass.
     """
-    statuses: set[Status] = {f.status for f in findings}
-    if policy.fail_on != "fail":
-        statuses |= {check.status for check in checks if check.status == "unknown"}
-    return next((word for word in _VERDICTS if word in statuses), "pass")
+    statuses = {f.status for f in findings}
+    worst: tuple[Verdict, ...] = ("fail", "unknown", "warn")
+    return next((word for word in worst if word in statuses), "unknown" if open_checks else "pass")
 
 
-_VERDICTS: tuple[Verdict, ...] = ("fail", "unknown", "warn")
-
-
-def exit_code(findings: Sequence[Finding], checks: Sequence[CheckResult], policy: Policy) -> int:
+def exit_code(findings: Sequence[Finding], policy: Policy, open_checks: bool = False) -> int:
     """DESIGN rule 9: 0 nothing failed, 1 failed, 3 required unknown; `fail_on` lowers the bar for 1."""
-    word = verdict_of(findings, checks, policy)
+    word = verdict_of(findings)
+    if word == "fail" or open_checks:
+        return 1
     if word == "unknown":
         return 3 if policy.fail_on == "fail" else 1
-    return 1 if word == "fail" or (word == "warn" and policy.fail_on == "warn") else 0
+    return 1 if word == "warn" and policy.fail_on == "warn" else 0
+
+
+def _counts_open(checks: Sequence[CheckResult], s: Snapshot, policy: Policy) -> bool:
+    """Whether `--fail-on unknown` (or `warn`, which is lower) meets unknown checks. A text leaves most of them open."""
+    unknown = any(check.status == "unknown" for check in checks)
+    return policy.fail_on != "fail" and s.target.kind != "text" and unknown

@@ -22,7 +22,7 @@ def healthline(report: Report) -> str:
             more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
             named = found[0].title.startswith(found[0].id)  # a check that was asked for, and not made
             return _cut(f"{word} {found[0].title if named else f'{found[0].id}: {found[0].title}'}", more)
-    if report.verdict == "unknown":  # --fail-on unknown: a check that is no finding
+    if report.verdict == "unknown":  # --fail-on unknown counts checks, which are no findings
         return _cut(f"UNKNOWN {counted(report.checks)}")
     if nothing := nothing_to_check(report):
         return _cut(f"OK {nothing}")

@@ -46,9 +46,7 @@ def with_unread(report: Report, unread: Unread) -> Report:
     if not unread.left or report.verdict == "fail":
         return replace(report, remarks=(*report.remarks, finding))
     findings = (*report.findings, replace(finding, status="unknown", severity="warning"))
-    return replace(
-        report, findings=findings, verdict="unknown", exit_code=exit_code(findings, report.checks, report.policy)
-    )
+    return replace(report, findings=findings, verdict="unknown", exit_code=exit_code(findings, report.policy))
 
 
 def words(unread: Unread) -> str:

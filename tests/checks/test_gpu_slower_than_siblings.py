@@ -114,7 +114,7 @@ def test_as_slow_alone_is_told() -> None:
 
 
 def test_other_models_limits_and_links_are_no_siblings() -> None:
-    assert run(ID, proven("h200"))[:2] == ("skipped", "no two GPUs of one model were measured")
+    assert run(ID, proven("h200"))[:2] == ("skipped", "only one GPU")
     assert run(ID, eight(share={5: 0.5}, gpu={"power_limit_w": 400}))[0] == "pass"
     assert run(ID, eight(share={5: 0.5}, gpu={"pcie_width_max": 8}, kinds=("copy",)))[0] == "pass"
     assert run(ID, eight(share={5: 0.5}, gpu={"pcie_width_max": 8}, kinds=("matmul",)))[0] == "fail", "no link is in it"

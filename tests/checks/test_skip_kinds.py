@@ -16,6 +16,7 @@ from ..rows import for_each
 from ..sickness import gvisor, not_given, without_nvml
 from ..soundness.selected import selection_faults
 from .test_no_nvidia_gpu import without_gpu
+from .test_selection import selecting
 
 HEALTHY = {
     "one GPU": healthy(),
@@ -128,3 +129,9 @@ def test_fail_on_counts_checks(fail_on: str, code: int) -> None:
 def test_a_skip_that_is_no_matter_of_policy_stays_what_it_is() -> None:
     jetson = healthy().replace({"driver.pci_devices": (), "gpus": ABSENT})
     assert only(jetson, "other-kernel-driver-bound").exit_code == 0, "CUDA lists its GPU, which is not on the PCI bus"
+
+
+def test_fail_on_keeps_the_verdict_of_what_was_found() -> None:
+    warned = selecting("0,1,7", works=True).replace({"host.memory_limit_mib": NOT_ASKED})
+    found = report(warned, replace(POLICY, fail_on="unknown"))
+    assert (found.verdict, found.exit_code) == ("warn", 1)
