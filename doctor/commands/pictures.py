@@ -14,8 +14,8 @@ from .write import write
 KINDS = ("svg", "html")
 
 
-def picture(report: Report, kind: str, said: Sequence[str] = ()) -> bytes:
-    """As SVG, or as a page with what is `said` on it. Raises Refusal where nothing was measured that can be drawn."""
+def picture(report: Report, kind: str, preface: Sequence[str] = ()) -> bytes:
+    """As SVG, or as a page with this preface. Raises Refusal where nothing was measured that can be drawn."""
     try:
         if kind == "svg":
             from ..report.plot_svg import render_svg
@@ -25,7 +25,7 @@ def picture(report: Report, kind: str, said: Sequence[str] = ()) -> bytes:
             from ..report.page import render_html
             from .assess import about
 
-            text = render_html(report, *about(report), said)
+            text = render_html(report, *about(report), preface)
     except ValueError as error:
         raise Refusal(str(error)) from None
     return text.encode("utf-8", "backslashreplace")

@@ -82,9 +82,9 @@ def print_report(
     return report.exit_code
 
 
-def render(report: Report, flags: dict[str, Any], said: Sequence[str] = ()) -> bytes:
-    """The report in the format that was asked for. `said`: a head and sentences that stand in a document which nothing
-    may be written before (html, sarif, junit, github)."""
+def render(report: Report, flags: dict[str, Any], preface: Sequence[str] = ()) -> bytes:
+    """The report in the format that was asked for. `preface`: a head and sentences, which html, sarif, junit and github
+    hold inside their document, since nothing may stand before it."""
     if flags.get("brief") or flags["format_"] not in ("text", "json", "markdown", "html"):
         warn_of_config(report.config_notes)
     if flags.get("brief"):
@@ -99,11 +99,11 @@ def render(report: Report, flags: dict[str, Any], said: Sequence[str] = ()) -> b
     if flags["format_"] in ("html", "svg"):
         from .pictures import picture
 
-        return picture(report, flags["format_"], said)
+        return picture(report, flags["format_"], preface)
     if flags["format_"] in ("sarif", "junit", "github"):
         from .outcomes import render_report
 
-        return render_report(report, flags["format_"], said)
+        return render_report(report, flags["format_"], preface)
     from .assess import about
 
     layers, titles = about(report)

@@ -121,15 +121,15 @@ def _rendered(difference: Compared, report: Report, flags: dict[str, Any]) -> by
     """One document of its format; the difference stands in it, before the report where people read it."""
     from .run_check import render
 
-    said = _said(difference)
-    body = render(report, flags, said)
+    preface = _preface(difference)
+    body = render(report, flags, preface)
     if flags["format_"] == "json":
         whole = {"what_if": difference, "report": msgspec.Raw(body)}
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
     if flags["format_"] == "markdown" or flags["brief"]:
         return "\n".join([*_markdown(difference), "", ""]).encode("utf-8", "backslashreplace") + body
     if flags["format_"] == "text":
-        return _text(said, flags["ascii_"]).encode("utf-8", "backslashreplace") + body
+        return _text(preface, flags["ascii_"]).encode("utf-8", "backslashreplace") + body
     return body
 
 
@@ -142,16 +142,16 @@ _HEADS = (
 _NOTHING = "Nothing was found before, and nothing is found then."
 
 
-def _said(difference: Compared) -> list[str]:
+def _preface(difference: Compared) -> list[str]:
     """What changes, and a sentence for each finding of before and after."""
     rows = [f"{head}: {_titled(one)}" for name, head in _HEADS for one in _titles(difference, name)]
     return [f"With {' and '.join(difference.changed)}", *(rows or [_NOTHING])]
 
 
-def _text(said: list[str], ascii_: bool) -> str:
+def _text(preface: list[str], ascii_: bool) -> str:
     from ..report.clean import ascii_only, printable
 
-    rows = [f"{said[0]}:", *(f"  {row}" for row in said[1:]), ""]
+    rows = [f"{preface[0]}:", *(f"  {row}" for row in preface[1:]), ""]
     return "".join(f"{ascii_only(printable(row)) if ascii_ else printable(row)}\n" for row in rows)
 
 

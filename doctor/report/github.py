@@ -12,9 +12,9 @@ from .outcome import Outcome
 _COMMANDS = {"fail": "error", "warn": "warning", "info": "notice", "unknown": "notice", "consequence": "notice"}
 
 
-def render_github(found: Sequence[Outcome], said: Sequence[str] = ()) -> bytes:
-    """A line for each; what passed or was skipped is left out. `said`: a notice, its head as the title."""
-    rows = [f"::notice title={_property(said[0])}::{_data(chr(10).join(said[1:]))}\n"] if said else []
+def render_github(found: Sequence[Outcome], preface: Sequence[str] = ()) -> bytes:
+    """A line for each; what passed or was skipped is left out. `preface`: a notice, its head as the title."""
+    rows = [f"::notice title={_property(preface[0])}::{_data(chr(10).join(preface[1:]))}\n"] if preface else []
     for one in found:
         if one.level not in _COMMANDS:
             continue

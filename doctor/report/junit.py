@@ -13,9 +13,9 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SKIPPED = ("skipped", "unknown", "consequence")
 
 
-def render_junit(found: Sequence[Outcome], name: str, said: Sequence[str] = ()) -> bytes:
+def render_junit(found: Sequence[Outcome], name: str, preface: Sequence[str] = ()) -> bytes:
     """One suite. fail: failure; unknown and consequences: skipped, with the reason; warn: passed, with system-out.
-    `said`: the suite's own system-out."""
+    `preface`: the suite's own system-out."""
     failed = sum(one.level == "fail" for one in found)
     skipped = sum(one.level in _SKIPPED for one in found)
     counts = {"tests": str(len(found)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
@@ -35,8 +35,8 @@ def render_junit(found: Sequence[Outcome], name: str, said: Sequence[str] = ()) 
             SubElement(case, "skipped", {"message": _clean(one.detail or one.title)})
         elif one.level in ("warn", "info"):
             SubElement(case, "system-out").text = _clean(f"{one.level}: {one.title}\n{text}")
-    if said:
-        SubElement(suite, "system-out").text = _clean("\n".join(said))
+    if preface:
+        SubElement(suite, "system-out").text = _clean("\n".join(preface))
     indent(suites)
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode").encode() + b"\n"
 

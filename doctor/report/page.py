@@ -36,12 +36,12 @@ def render_html(
     report: Report,
     layers: Mapping[str, Layer],
     titles: Mapping[str, str] | None = None,
-    said: Sequence[str] = (),
+    preface: Sequence[str] = (),
 ) -> str:
-    """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title. `said`: a head and
-    sentences that stand before the causes."""
+    """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title. `preface`: a head
+    and sentences that stand before the causes."""
     title = f"gpudoctor: {report.verdict.upper()}, {facts.gpus(report.snapshot)}"
-    return rendered(title, page={**_page(report, layers, titles or {}), "said": said})
+    return rendered(title, page={**_page(report, layers, titles or {}), "preface": preface})
 
 
 def render_fragment(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str] | None = None) -> str:

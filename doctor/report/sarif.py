@@ -12,8 +12,10 @@ _LEVELS = {"fail": "error", "warn": "warning", "info": "note", "unknown": "note"
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def render_sarif(found: Sequence[Outcome], rules: Mapping[str, Ruled], version: str, said: Sequence[str] = ()) -> bytes:
-    """One run; what passed or was skipped is left out. `said` is what the tool notifies of beside its results."""
+def render_sarif(
+    found: Sequence[Outcome], rules: Mapping[str, Ruled], version: str, preface: Sequence[str] = ()
+) -> bytes:
+    """One run; what passed or was skipped is left out. `preface`: notifications of the run."""
     shown = [one for one in found if one.level in _LEVELS]
     used = list(dict.fromkeys(one.rule for one in shown))
     driver = {
@@ -23,8 +25,8 @@ def render_sarif(found: Sequence[Outcome], rules: Mapping[str, Ruled], version: 
     }
     results = [_result(one, used.index(one.rule)) for one in shown]
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
-    if said:
-        notes = [{"level": "note", "message": {"text": text}} for text in said]
+    if preface:
+        notes = [{"level": "note", "message": {"text": text}} for text in preface]
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"

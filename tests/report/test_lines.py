@@ -17,7 +17,13 @@ from .samples import finding, hostile, sick
 
 
 def test_fail_is_told_before_unknown_and_ok() -> None:
-    assert healthline(sick()) == "FAIL driver-not-loaded: title of driver-not-loaded (+2 more)"
+    assert healthline(sick()) == "FAIL driver-not-loaded: title of driver-not-loaded", (
+        "its consequences are not counted"
+    )
+    two = sick(
+        findings=(finding("driver-not-loaded"), finding("cpu-only-torch"), finding("cpu-only-torch", subject="x"))
+    )
+    assert healthline(two) == "FAIL driver-not-loaded: title of driver-not-loaded (+1 more)"
     unknown = sick(findings=(finding("no-nvidia-gpu", "unknown"),), verdict="unknown", exit_code=3)
     assert healthline(unknown) == "UNKNOWN no-nvidia-gpu: title of no-nvidia-gpu"
     warning = sick(findings=(finding("cpu-only-torch", "warn"),), verdict="warn", exit_code=0)
