@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
-from doctor.findings import Finding, Fix, Step
-from doctor.fixes.ending import CONTAINERS, GPU, GPUS, HOST, WSL, rank, scheduler_of, worst
+from doctor.findings import Ends, Finding, Fix, Step
+from doctor.fixes.ending import CONTAINERS, GPU, GPUS, HOST, WSL, scheduler_of, worst
 from doctor.fixes.machine import is_hidden
 from doctor.fixes.where import batch_job
 from doctor.judge.report import Report
@@ -26,6 +27,7 @@ READS = re.compile(
     r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -c DEFAULT))"
 )
 MASK = re.compile(r"6d61736b6564|\buser-\d\b|\bhost-\d\b")
+ORDER = get_args(Ends)
 OTHERS = (GPU, GPUS, CONTAINERS, WSL, HOST)
 
 
@@ -72,7 +74,7 @@ def _reads(typed: str) -> bool:
 def _of_finding(report: Report, finding: Finding) -> list[str]:
     found, s = [], report.snapshot
     here = [fix for fix in finding.fixes if fix.possible_here]
-    if here and any(rank(worst(fix)) < rank(worst(here[0])) for fix in here[1:]):
+    if here and any(ORDER.index(worst(fix)) < ORDER.index(worst(here[0])) for fix in here[1:]):
         found.append("a milder fix does not come first")
     found += [f"nothing of {fix.id} changes anything" for fix in finding.fixes if _only_looks(fix)]
     hidden = any(gpu.key == finding.subject and is_hidden(s, gpu) for gpu in known(s.gpus) or ())
