@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ..formats.record import Record
 
 if TYPE_CHECKING:
+    from ..findings import Step
     from ..judge import Report
 
 Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "pass", "skipped"]
@@ -33,12 +34,19 @@ class Ruled(Record):
     source: str = ""
 
 
+def _in_words(step: Step) -> str:
+    """Its command; what ends others' work or has to be done as root never without its condition."""
+    if not step.ends and not step.needs_root:
+        return step.command or step.text
+    return " ".join(filter(None, (step.text, step.ends and f"(ends {step.ends})", step.command)))
+
+
 def of_report(report: Report, manuals: Mapping[str, str]) -> tuple[list[Outcome], dict[str, Ruled]]:
     """Findings, then every check that passed, was skipped or is unknown; with the rules that they belong to."""
     found = []
     for one in report.findings:
         first = one.fixes[0] if one.fixes else None
-        commands = "; ".join(step.command or step.text for step in first.steps) if first else ""
+        commands = "; ".join(_in_words(step) for step in first.steps) if first else ""
         fix = f"{first.title}: {commands}" if first else ""
         level: Level = one.status if one.status in ("fail", "warn") else "unknown"
         found.append(Outcome(one.id, level, one.title, one.detail, fix))

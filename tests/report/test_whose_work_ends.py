@@ -6,6 +6,7 @@ import json
 import re
 
 from doctor.commands.assess import about
+from doctor.commands.outcomes import render_report
 from doctor.fixes.ending import HOST
 from doctor.judge.plan import plan
 from doctor.judge.report import Report
@@ -39,6 +40,7 @@ def test_every_format_says_whose_work_ends_and_when() -> None:
         "html": render_html(found, layers, titles),
         "brief": render_brief(found, titles),
         "plan": plan_text(plan(s, matrix(), POLICY), Display(width=100)),
+        **{name: render_report(found, name).decode() for name in ("sarif", "junit", "github")},
     }
     for name, text in texts.items():
         words = " ".join(re.sub(r"\\", "", text).split())
