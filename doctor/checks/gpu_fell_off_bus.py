@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from ..findings import Check, Finding, Findings, Matrix, Policy
 from ..fixes.driver import other_host
-from ..fixes.ending import tell_operator
+from ..fixes.ending import leave_to_operator
 from ..fixes.restart import power_cycle
 from ..fixes.where import container_kind
 from ..snapshot import Gpu, Missing, PciDevice, Snapshot, UnlistedGpu, known
@@ -91,7 +91,7 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Findings:
                 f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not affected.",
                 facts={"gpu": card.address, "said": why},
                 subject=card.address,
-                fixes=(tell_operator(f"GPU {card.address} is lost", (power_cycle(s),)),),
+                fixes=(leave_to_operator(f"GPU {card.address} is lost", (power_cycle(s),)),),
             )
         elif why:
             yield _finding(s, "GPU", card.address, card.address, why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from msgspec import Struct
@@ -188,16 +189,12 @@ def pinned(s: Snapshot, package: str, version: str) -> str:
     root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
     if system in RPM:
         old = system in ("rhel", "centos", "ol") and (known(s.host.os_version) or "").startswith("7")
-        return f"{root}{'yum' if old else 'dnf'} install -y {_quoted(f'{package}-{version}' if version else package)}"
+        return f"{root}{'yum' if old else 'dnf'} install -y {quote(f'{package}-{version}' if version else package)}"
     if system.startswith(("opensuse", "sles")):
-        return f"{root}zypper install -y {f'{package}={version}' if version else package}"
+        return f"{root}zypper install -y {quote(f'{package}={version}' if version else package)}"
     if system and system not in APT:
         return ""
-    return f"{root}apt-get install -y {_quoted(f'{package}={version}-*' if version else package)}"
-
-
-def _quoted(word: str) -> str:
-    return f"'{word}'" if "*" in word else word
+    return f"{root}apt-get install -y {quote(f'{package}={version}-*' if version else package)}"
 
 
 def fabric_manager_package(s: Snapshot, branch: str) -> str:

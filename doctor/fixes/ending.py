@@ -6,6 +6,7 @@ The judge passes every finding through `safely`, so that no builder of fixes can
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -52,7 +53,8 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
 )
 """A command, and whose work it ends; the first that fits counts: the widest stand first."""
 
-_RANK: tuple[Ends, ...] = ("", PROCESS, GPU, GPUS, CONTAINERS, WSL, HOST)
+_RANK: tuple[Ends, ...] = get_args(Ends)
+"""From nobody's work to that of the whole host."""
 _DRAINED = (GPU, GPUS, CONTAINERS, HOST)
 
 _DRAIN = {
@@ -73,14 +75,17 @@ _NAMES = {
 
 _CONDITION = {
     GPU: "no program on this GPU", GPUS: "no program on the GPUs", CONTAINERS: "no container on this host",
-    HOST: "no job on this host",
+    WSL: "nothing that runs in WSL", HOST: "no job on this host",
 }  # fmt: skip
 
 
 def with_condition(text: str, command: str) -> str:
     """The words of a step that were written without one, with the condition that its command needs."""
     what = _CONDITION.get(ends_of(command))
-    return f"When {what} is needed any more: {text[:1].lower()}{text[1:]}" if what and text else text
+    if not what or not text:
+        return text
+    name = text[1:2].isupper()  # NVIDIA, WSL: as it is written
+    return f"When {what} is needed any more: {text if name else text[0].lower() + text[1:]}"
 
 
 def ends_of(command: str) -> Ends:
@@ -94,7 +99,7 @@ def _ends_of_line(line: str) -> Ends:
     return next((ends for pattern, ends in _RULES if pattern.search(line)), "")
 
 
-_LOOKS = lazy(
+_READ_ONLY = lazy(
     r"\s*(?:sudo )?(?:cat|ls|head|tail|less|grep|awk|echo|dmesg|journalctl|lspci|lsmod|lscpu|ps|free|df|stat|which|"
     r"uname|ldd|nvcc|modinfo|fuser -v|ausearch|nvidia-smi(?: -i \S+)?(?: -q.*| topo.*| -L| nvlink.*| mig -l.*)?$|"
     r"systemctl (?:status|is-active|show|cat|list)|kubectl (?:get|describe|logs|top)|docker (?:info|inspect|ps|logs)|"
@@ -102,18 +107,13 @@ _LOOKS = lazy(
 )
 
 
-def only_looks(command: str) -> bool:
+def is_read_only(command: str) -> bool:
     """Whether all of these lines read and none writes: what goes through `tee`, `xargs` or `>` does."""
     typed = [line for line in command.splitlines() if not line.lstrip().startswith("#")]
     lines = [part for line in typed for part in re.split(r"&&|\|\||;|\|", line) if part.strip()]
     if not lines or re.search(r"\btee\b|\bxargs\b|(?<![0-9&])>(?!&)", command):
         return False
-    return all(_LOOKS.match(line) for line in lines)
-
-
-def rank(ends: Ends) -> int:
-    """From 0, nobody's work, to all jobs of the host."""
-    return _RANK.index(ends)
+    return all(_READ_ONLY.match(line) for line in lines)
 
 
 def worst(fix: Fix) -> Ends:
@@ -130,7 +130,7 @@ def safely(s: Snapshot, finding: Finding) -> Finding:
     if not any(worst(fix) for fix in fixes):
         return replace(finding, fixes=fixes)
     if _is_not_of_this_session(s, finding.subject):
-        return replace(finding, fixes=(tell_operator(finding.title, fixes),))
+        return replace(finding, fixes=(leave_to_operator(finding.title, fixes),))
     return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in fixes))
 
 
@@ -143,7 +143,7 @@ def _mark(step: Step) -> Step:
     ends = step.ends or ends_of(step.command)
     if ends:
         return replace(step, ends=ends, destructive=True)
-    return replace(step, purpose="look") if only_looks(step.command) else step
+    return replace(step, purpose="look") if is_read_only(step.command) else step
 
 
 def _is_not_of_this_session(s: Snapshot, subject: str) -> bool:
@@ -151,7 +151,7 @@ def _is_not_of_this_session(s: Snapshot, subject: str) -> bool:
     return any(gpu.key == subject and is_hidden(s, gpu) for gpu in known(s.gpus) or ())
 
 
-def tell_operator(what: str, fixes: tuple[Fix, ...] = ()) -> Fix:
+def leave_to_operator(what: str, fixes: tuple[Fix, ...] = ()) -> Fix:
     """Where this session is not affected: nothing to do but to say so. `fixes`: what the operator may do."""
     changes = {path: value for fix in fixes[:1] for step in fix.steps for path, value in step.changes.items()}
     text = f"Nothing to do here. Tell the operator: {what.rstrip('.')}."

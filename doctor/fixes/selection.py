@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from msgspec.structs import replace
@@ -96,12 +97,13 @@ def _named(s: Snapshot, entry: str) -> str:
     gpus = known(s.gpus) or ()
     if entry.startswith("GPU-"):
         index = next((known(g.index) for g in gpus if (known(g.uuid) or "").startswith(entry)), None)
-        return entry if index is None else f"$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i {index})"
+        found = index is not None
+        return f'"$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i {index})"' if found else quote(entry)
     if entry.startswith("MIG-"):
         uuids = [known(one.uuid) or "" for gpu in gpus for one in known(gpu.mig_instances) or ()]
         at = next((number for number, uuid in enumerate(uuids, 1) if uuid.startswith(entry)), None)
-        return entry if at is None else _instance(at).strip('"')
-    return entry
+        return quote(entry) if at is None else _instance(at)
+    return quote(entry)
 
 
 def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
@@ -113,7 +115,7 @@ def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
         steps=(
             Step(
                 text="Choose among the GPUs of this machine; set it before the program starts.",
-                command=f'export {name}="{words}"' if words != value else f"export {name}={value}",
+                command=f"export {name}={words}",
                 where="shell",
                 changes=cuda_changes(host__environment=environment_with(s, name, value)),
             ),

@@ -110,7 +110,7 @@ def _try(engine: str) -> str:
 def _desktop() -> Fix:
     text = (
         "With Docker Desktop no toolkit is installed: update Docker Desktop, choose the WSL 2 engine (Settings > "
-        "General) and Linux containers, and update WSL."
+        "General) and Linux containers. Close what runs in WSL, and update it."
     )
     step = Step(text=text, command="wsl --update\nwsl --shutdown", where="windows", changes=start_changes())
     return Fix(

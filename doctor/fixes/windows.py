@@ -23,7 +23,12 @@ def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[
     text = f"In Windows, install {which} from nvidia.com/drivers"
     if known(s.host.system) == "windows":
         changes = changes or driver_changes()
-        step = Step(text=f"{text}, then restart Windows.", command="Restart-Computer", where="windows", changes=changes)
+        step = Step(
+            text=f"{text}. Save your work, then restart Windows.",
+            command="Restart-Computer",
+            where="windows",
+            changes=changes,
+        )
         return Fix(id="update-windows-driver", title=f"Install {which}", steps=(step,))
     changes = changes or driver_changes(host__kernel=RECHECK)
     return Fix(
@@ -36,7 +41,7 @@ def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[
                 where="windows",
             ),
             Step(
-                text="Restart WSL, then run gpudoctor check again.",
+                text="Close what runs in WSL, restart it, then run gpudoctor check again.",
                 command=_SHUTDOWN,
                 where="windows",
                 changes=changes,
@@ -60,8 +65,9 @@ def update_windows(s: Snapshot) -> Fix:
                 where="windows",
             ),
             Step(
-                text="Then install the newest NVIDIA driver for Windows from nvidia.com/drivers (none inside WSL) "
-                "and the newest WSL. A distribution of VERSION 1 is converted with wsl --set-version NAME 2.",
+                text="Close what runs in WSL, then install the newest NVIDIA driver for Windows from "
+                "nvidia.com/drivers (none inside WSL) and the newest WSL. A distribution of VERSION 1 is converted "
+                "with wsl --set-version NAME 2.",
                 command=f"wsl --update; {convert if known(s.host.wsl) == 1 else _SHUTDOWN}",
                 where="windows",
                 changes=driver_changes(host__kernel=RECHECK, host__wsl=RECHECK),
@@ -78,7 +84,8 @@ def convert_to_wsl2() -> Fix:
         title="Convert this distribution to WSL 2",
         steps=(
             Step(
-                text="In Windows, find the distribution's name with 'wsl --list --verbose', then convert it.",
+                text="Close what runs in WSL. In Windows, find the distribution's name with 'wsl --list --verbose', "
+                "then convert it.",
                 command="wsl --set-version <DISTRIBUTION> 2",
                 where="windows",
                 changes=driver_changes(host__wsl=2, host__kernel=RECHECK),

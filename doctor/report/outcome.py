@@ -10,6 +10,7 @@ from ..formats.record import Record
 from .groups import in_words
 
 if TYPE_CHECKING:
+    from ..findings import Step
     from ..judge import Report
 
 Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "consequence", "pass", "skipped"]
@@ -35,6 +36,13 @@ class Ruled(Record):
     source: str = ""
 
 
+def _in_words(step: Step) -> str:
+    """Its command; what ends others' work or has to be done as root never without its condition."""
+    if not step.ends and not step.needs_root:
+        return step.command or step.text
+    return " ".join(filter(None, (step.text, step.ends and f"(ends {step.ends})", step.command)))
+
+
 def of_report(report: Report, manuals: Mapping[str, str]) -> tuple[list[Outcome], dict[str, Ruled]]:
     """Findings, then every check that passed, was skipped or is unknown; with the rules that they belong to.
 
@@ -46,7 +54,7 @@ def of_report(report: Report, manuals: Mapping[str, str]) -> tuple[list[Outcome]
         if not (count := same.pop((one.id, one.status, one.cause, one.title), 0)):
             continue
         first = one.fixes[0] if one.fixes else None
-        commands = "; ".join(step.command or step.text for step in first.steps) if first else ""
+        commands = "; ".join(_in_words(step) for step in first.steps) if first else ""
         fix = f"{first.title}: {commands}" if first else ""
         level: Level = one.status if one.status in ("fail", "warn") else "unknown"
         detail = f"{one.detail} Found {count} times.".lstrip() if count > 1 else one.detail

@@ -84,7 +84,7 @@ def test_a_driver_without_its_libcuda_fails() -> None:
         sick = without_its_libcuda(s)
         assert ids(sick)[0] == INIT and report(sick).exit_code == 1
         finding = run(INIT, sick)[2][0]
-        assert finding.fixes[0].steps[0].command == "apt-get install -y libnvidia-compute-580"
+        assert finding.fixes[0].steps[0].command == "apt-get install -y 'libnvidia-compute-580=580.82.07-*'"
         assert_fix_works(sick, finding)
     inside = without_its_libcuda(healthy(container=True))
     assert run(INIT, inside)[0] == "fail"

@@ -105,8 +105,31 @@ def test_a_group_is_joined_only_where_it_is_not_roots_and_may_open_the_nodes() -
         )
         finding = run(DENIED, sick)[2][0]
         commands = [step.command for fix in finding.fixes for step in fix.steps]
-        assert any("usermod" in line for line in commands) is joins, (gid, oct(mode))
-        assert commands[-1] == "sudo chmod 666 /dev/nvidia*"
-        if joins:
-            assert commands[0] == 'sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"'
+        join = 'sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"'
+        assert (commands == [join]) is joins, (gid, oct(mode))
+        assert joins or commands[-1] == 'sudo gpasswd -a "$USER" nvidia'
         assert_fix_works(sick, finding)
+
+
+def test_nodes_are_opened_no_wider_than_the_driver_has_them() -> None:
+    """The driver's own mode where it lets everybody in; else no mode at all, and never the folder of MIG's nodes."""
+    for own, opened in ((0o666, "0666"), (0o660, ""), (0o600, "")):
+        closed = tuple(replace(n, readable=False, writable=False, mode=0o600) for n in nodes(1))
+        sick = cuda_says(nvml_says(healthy(), 4), 100).replace(
+            {"driver.device_nodes": closed, "host.user_is_root": False, "driver.device_file_mode": own}
+        )
+        finding = run(DENIED, sick)[2][0]
+        lines = [line for fix in finding.fixes for step in fix.steps for line in step.command.split(" && ")]
+        wide = [line for line in lines if "chmod" in line and "0660" not in line]
+        assert [line.split()[2] for line in wide] == ([opened] if opened else []), oct(own)
+        assert all("/dev/nvidia*" not in line and "nvidia-caps" not in line for line in lines)
+        assert_fix_works(sick, finding)
+
+
+def test_open_nodes_are_not_closed_to_others() -> None:
+    """One node is closed and the others are open to all: they stay so."""
+    first, *rest = nodes(1)
+    shut = replace(first, readable=False, writable=False, mode=0o600)
+    sick = cuda_says(nvml_says(healthy(), 4), 100).replace({"driver.device_nodes": (shut, *rest)})
+    commands = [step.command for fix in run(DENIED, sick)[2][0].fixes for step in fix.steps]
+    assert commands and not any("0660" in line for line in commands), commands

@@ -63,13 +63,44 @@ def test_what_the_driver_or_the_kernel_log_calls_lost() -> None:
         assert ids(sick) == [OFF], said
         finding = run(OFF, sick)[2][0]
         assert finding.status == "fail" and SECOND in finding.title
-        assert [step.command for step in finding.fixes[0].steps] == ["shutdown -h now"]
+        *_, last = finding.fixes[0].steps
+        assert last.command.endswith("ipmitool chassis power cycle") and last.ends == "all jobs on this host"
         assert_fix_works(sick, finding)
 
 
 def test_a_lost_gpu_of_somebody_else_is_a_warning() -> None:
     status, _, findings = run(OFF, unlisted(opening="EPERM", fell_off_in_log=True))
     assert status == "warn" and SECOND in findings[0].title
+    steps = [step for fix in findings[0].fixes for step in fix.steps]
+    assert [step.text for step in steps] == [f"Nothing to do here. Tell the operator: GPU {SECOND} is lost."]
+    assert not any(step.command or step.ends for step in steps)
+
+
+def test_who_switches_the_power_off_and_on() -> None:
+    """The button under the desk, the BMC of a server, the provider of a virtual machine; never a shutdown afar."""
+    for facts, line, where in (
+        ({"host.chassis": "desktop"}, "shutdown -h now", "host"),
+        ({"host.chassis": "laptop"}, "shutdown -h now", "host"),
+        ({"host.chassis": "server"}, "sync && ipmitool chassis power cycle", "host"),
+        ({"host.chassis": Missing("absent")}, "sync && ipmitool chassis power cycle", "host"),
+        ({"host.chassis": "desktop", "host.virtualization": "kvm"}, "", "provider"),
+        ({"host.chassis": "server", "host.provider": "aws"}, "", "provider"),
+    ):
+        base = {"host.virtualization": "none", "host.provider": Missing("absent"), "host.user_is_root": True}
+        finding = report(unlisted(opening="EIO").replace({**base, **facts})).findings[0]
+        (step,) = finding.fixes[0].steps
+        assert (step.command, step.where, step.ends) == (line, where, "all jobs on this host"), facts
+        assert step.destructive
+
+
+def test_a_node_of_a_cluster_is_drained_first() -> None:
+    for facts, words in (
+        ({"host.cluster_node": "slurm"}, "scontrol update nodename="),
+        ({"host.cluster_node": "kubernetes"}, "kubectl cordon"),
+        ({"host.scheduler": "pbs", "host.user_is_root": True}, "pbsnodes -o"),
+    ):
+        first, *rest = report(unlisted(opening="EIO").replace(facts)).findings[0].fixes[0].steps
+        assert words in first.command and not first.ends and rest[-1].ends == "all jobs on this host", facts
 
 
 def test_where_nothing_tells_both_are_named() -> None:

@@ -74,7 +74,7 @@ def test_a_sandbox_that_shows_nothing_is_unknown() -> None:
     bare = gvisor(healthy(torch=False))
     seen = report(bare, Policy(judged_on="2026-11-20"))
     assert (seen.verdict, seen.exit_code) == ("unknown", 3)
-    assert {f.id for f in seen.findings if f.status == "unknown"} == {ID}
+    assert {f.id for f in seen.findings if f.status == "unknown"} == {ID, "gvisor-without-nvproxy"}
     assert subjects(bare) == ["driver.kernel_version", "gpus", "driver.cu_init"]
     assert subjects(bare, ANY) == []
     assert subjects(bare, NONE) == []

@@ -29,7 +29,8 @@ def test_a_value_that_hides_every_gpu_comes_first_and_can_be_mended(value: str) 
     sick = selecting(value)
     assert ids(sick)[0] == WRONG
     finding = run(WRONG, sick)[2][0]
-    assert finding.status == "fail" and finding.fixes[0].steps[0].command == "unset CUDA_VISIBLE_DEVICES"
+    good = "export CUDA_VISIBLE_DEVICES=0" if value in ("2,0", "0,0") else "unset CUDA_VISIBLE_DEVICES"
+    assert finding.status == "fail" and finding.fixes[0].steps[0].command == good
     assert_fix_works(sick, finding)
 
 

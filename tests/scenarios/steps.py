@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
-from doctor.findings import Finding, Fix, Step
-from doctor.fixes.ending import CONTAINERS, GPU, GPUS, HOST, rank, scheduler_of, worst
+from doctor.findings import Ends, Finding, Fix, Step
+from doctor.fixes.ending import CONTAINERS, GPU, GPUS, HOST, WSL, scheduler_of, worst
 from doctor.fixes.machine import is_hidden
 from doctor.fixes.where import batch_job
 from doctor.judge.report import Report
@@ -15,7 +16,7 @@ from doctor.snapshot import known
 from .contradictions import LAYERS
 
 ENDS = re.compile(r"reboot|shutdown|poweroff|--gpu-reset|rmmod|modprobe -r|systemctl isolate|\bkill\b|ipmitool")
-CONDITION = re.compile(r"any more|Save your work|^Close what runs|^If it is yours|that are yours|not needed")
+CONDITION = re.compile(r"any more|Save your work|Close what runs|^If it is yours|that are yours|not needed")
 TOO_WIDE = re.compile(
     r"(?:chmod|chown|chgrp|setfacl)\b[^;&|]*/dev/nvidia\*|chmod (?:-R|a\+|0?777)|chown -R|--privileged|ipc=host|"
     r"seccomp[:=]unconfined|sudo pip|"
@@ -26,11 +27,12 @@ READS = re.compile(
     r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -c DEFAULT))"
 )
 MASK = re.compile(r"6d61736b6564|\buser-\d\b|\bhost-\d\b")
-OTHERS = (GPU, GPUS, CONTAINERS, HOST)
+ORDER = get_args(Ends)
+OTHERS = (GPU, GPUS, CONTAINERS, WSL, HOST)
 
 
-def broken_rules(report: Report) -> list[str]:
-    """Each rule that a step of the report breaks, with the finding and the step."""
+def broken_rules(report: Report, last_screen: bool = True) -> list[str]:
+    """Each rule that a step of the report breaks, with the finding and the step. `last_screen`: what is shown there."""
     found = [
         f"{finding.id}: {fix.id}: {what}: {step.command or step.text}"
         for finding in (*report.findings, *report.remarks)
@@ -40,7 +42,7 @@ def broken_rules(report: Report) -> list[str]:
     ]
     for finding in (*report.findings, *report.remarks):
         found += [f"{finding.id}: {what}" for what in _of_finding(report, finding)]
-    return found + _of_last_screen(report)
+    return found + (_of_last_screen(report) if last_screen else [])
 
 
 def _of_step(report: Report, step: Step) -> list[str]:
@@ -72,14 +74,14 @@ def _reads(typed: str) -> bool:
 def _of_finding(report: Report, finding: Finding) -> list[str]:
     found, s = [], report.snapshot
     here = [fix for fix in finding.fixes if fix.possible_here]
-    if here and any(rank(worst(fix)) < rank(worst(here[0])) for fix in here[1:]):
+    if here and any(ORDER.index(worst(fix)) < ORDER.index(worst(here[0])) for fix in here[1:]):
         found.append("a milder fix does not come first")
     found += [f"nothing of {fix.id} changes anything" for fix in finding.fixes if _only_looks(fix)]
     hidden = any(gpu.key == finding.subject and is_hidden(s, gpu) for gpu in known(s.gpus) or ())
     if (hidden or "are not affected" in finding.detail) and any(worst(fix) for fix in finding.fixes):
         found.append("ends others' work, and this session is not affected")
     for fix in finding.fixes:
-        first = next((i for i, step in enumerate(fix.steps) if step.ends in OTHERS), None)
+        first = next((i for i, step in enumerate(fix.steps) if step.ends in OTHERS and step.ends != WSL), None)
         if first is not None and scheduler_of(s) and not any("Drain" in step.text for step in fix.steps[:first]):
             found.append(f"{fix.id} does not drain the node first")
     return found

@@ -6,6 +6,7 @@ from doctor.findings import Finding, Policy
 from doctor.snapshot import Snapshot
 
 from ..judging import POLICY, report
+from ..scenarios.steps import broken_rules
 from .sensible import wrong_with
 
 Failures = dict[tuple[str, str], Finding]
@@ -25,7 +26,9 @@ def assert_fixes_are_sound(machine: Snapshot, policy: Policy = POLICY, rounds: i
     """Apply first fixes, root cause by root cause, until nothing fails; every failure's first fix is tried on the way."""
     sick = machine
     for _ in range(rounds):
-        judged = report(sick, policy).findings
+        judgement = report(sick, policy)
+        judged = judgement.findings
+        assert not (broken := broken_rules(judgement, last_screen=False)), "\n".join(broken)
         pointless = [why for finding in judged for why in wrong_with(sick, finding, policy)]
         assert not pointless, "\n".join(pointless)
         found = {(f.id, f.subject): f for f in judged if f.status == "fail"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.fixes.ending import HOST, ends_of, only_looks, with_condition
+from doctor.fixes.ending import HOST, ends_of, is_read_only, with_condition
 from doctor.text.fixes.written import table
 from doctor.text.messages import catalogue
 
@@ -15,7 +15,7 @@ INSPECTED_FIRST = ("see-what-holds-clocks",)
 """Rows that are put before a step that changes something."""
 
 
-def test_rows_that_end_work_say_when_and_none_only_looks() -> None:
+def test_rows_that_end_work_say_when_and_none_is_read_only() -> None:
     with Faults() as found:
         for name, row in table().items():
             with found.of(name):
@@ -24,7 +24,7 @@ def test_rows_that_end_work_say_when_and_none_only_looks() -> None:
                 if (row.get("ends") or ends_of(command)) in OTHERS:
                     assert CONDITION.search(text)
                 assert not TOO_WIDE.search(command)
-                assert name in INSPECTED_FIRST or not only_looks(command)
+                assert name in INSPECTED_FIRST or not is_read_only(command)
 
 
 def test_commands_of_messages_get_their_condition() -> None:
@@ -62,8 +62,8 @@ def test_whose_work_a_command_ends(command: str, ends: str) -> None:
     assert ends_of(command) == ends
 
 
-def test_what_only_looks() -> None:
+def test_what_is_read_only() -> None:
     assert all(
-        only_looks(line) for line in ("cat /etc/nv_tegra_release", "sudo fuser -v /dev/nvidia*", "nvidia-smi -L")
+        is_read_only(line) for line in ("cat /etc/nv_tegra_release", "sudo fuser -v /dev/nvidia*", "nvidia-smi -L")
     )
-    assert not any(only_looks(x) for x in ("", "echo 1 | sudo tee /f", "nvidia-smi -pm 1", "#SBATCH --gres=gpu:1"))
+    assert not any(is_read_only(x) for x in ("", "echo 1 | sudo tee /f", "nvidia-smi -pm 1", "#SBATCH --gres=gpu:1"))
