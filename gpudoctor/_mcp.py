@@ -23,7 +23,8 @@ _LONGEST_LINE = 400
 def _schema(kind: type) -> dict[str, Any]:
     """The type's JSON Schema, with `type: object` at its root as the protocol wants it."""
     _, components = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
-    return {**components[kind.__name__], "$defs": components}
+    root = components.pop(kind.__name__)
+    return {**root, "$defs": components} if components else root
 
 
 def _listed(allow_target: bool) -> types.ListToolsResult:

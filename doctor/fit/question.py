@@ -48,7 +48,7 @@ class Compared(Struct, frozen=True):
     @property
     def exit_code(self) -> int:
         """As that of an answer."""
-        return _exit_code(self.solved, self.way if self.sure else "", self.way)
+        return _exit_code(self.solved, self.sure, bool(self.way))
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -75,8 +75,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
         3 also where it fits on some memory sizes of a name only.
         """
-        first, perhaps = (rung.name if rung else None for rung in (self.first, self.perhaps))
-        own = _exit_code(self.solved, first, perhaps)
+        own = _exit_code(self.solved, self.first is not None, self.perhaps is not None)
         codes = {own, *(one.exit_code for one in self.sizes)}
         return codes.pop() if len(codes) == 1 else 3
 
@@ -148,7 +147,7 @@ def answer(q: Question) -> Answer:
     )
 
 
-def _exit_code(solved: Solved | None, sure: str | None, perhaps: str | None) -> int:
+def _exit_code(solved: Solved | None, sure: bool, perhaps: bool) -> int:
     if solved is not None:
         return 0 if solved.sure else 3 if solved.perhaps else 1
     return 0 if sure else 3 if perhaps else 1

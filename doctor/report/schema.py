@@ -22,8 +22,8 @@ from ..judge.report import (
 from ..snapshot import Similar, Target
 from ..topo.costs import SCHEMA_VERSION as TOPO_SCHEMA_VERSION
 from ..topo.costs import Answer as TopoAnswer
-from ..topo.costs import Cost
 from ..topo.matrix import Device
+from ..topo.verdicts import Cost, Fastest
 
 _WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, PossibleCause,
           ProgramMessage, MatrixInfo, Tool, Target, Policy, Expect, Similar)  # fmt: skip
@@ -45,7 +45,7 @@ def image_schema() -> bytes:
 
 def topo_schema() -> bytes:
     """The same of what `topo --format json` prints."""
-    return _schema(TopoAnswer, "topo", TOPO_SCHEMA_VERSION, (TopoAnswer, Cost, Device))
+    return _schema(TopoAnswer, "topo", TOPO_SCHEMA_VERSION, (TopoAnswer, Cost, Device, Fastest))
 
 
 def _schema(

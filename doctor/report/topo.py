@@ -80,6 +80,11 @@ def _legend(found: Answer) -> list[tuple[str, str]]:
 
 def _facts(found: Answer) -> list[str]:
     rows = [f"slowest link: {found.slowest}, {found.rate_words}"] if found.rate_words else []
+    if found.fastest is not None:
+        this = ": this one" if found.fastest.reached else ""
+        rows.append(
+            f"fastest link of these GPUs: {found.fastest.name}, {found.fastest.rate_gb_s:g} GB/s each way{this}"
+        )
     rows += [f"nearest NIC of {gpu}: {', '.join(nics)}" for gpu, nics in found.nearest_nics.items()]
     states: dict[str, list[str]] = {}
     for device in found.devices:

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from math import ceil
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..fit.cards import Board
+from ..fit.cards import Board, linked
 from ..fit.ladder import ladder
 from ..fit.shape import typical
 from ..fit.work import Work
 from .matrix import LEGEND, SLOWEST_FIRST, Device, Table
+from .verdicts import EQUAL, Cost, Fastest, grade_of, meaning, verdict
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.rows_gpu import GpuSpec
 
 SCHEMA_VERSION = 1
-_PAIRS = re.compile(r"RTX|TITAN|\bA(40|30|4500|5000|5500|6000)\b|PCIe|Quadro")
-"""Boards that a bridge joins two by two."""
-
-
-_UNLESS, _SLOWED = "waits, unless", "slowed by the link"
-_LITTLE = 0.1
-"""Of the computing: time on the link that nobody minds."""
-_BACKWARD = 2 / 3
-"""Of a step's computing, the backward pass."""
-
-
-class Cost(Struct, frozen=True, kw_only=True):
-    """One way to split: bytes that each GPU sends per step; seconds: of these on the link at its full rate."""
-
-    way: str
-    bytes_per_step: float
-    seconds: float | None
-    share_of_computing: float | None
-    """Of the step's computing at the tensor cores' dense peak; above 1 the link takes longer."""
-    verdict: str
+_FAR = ("SYS", "NODE")
+"""Ways through two host bridges, slower than PCIe's own rate in a measure that no table lists."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -54,6 +35,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     slowest: str
     rate_gb_s: float | None
     rate_words: str
+    fastest: Fastest | None
+    """None where the matrix lists none for sure."""
     verdict: str
     parameters: float
     tokens: int
@@ -79,9 +62,11 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
             if rate is None:
                 missing.append(f"the rate of {slowest} between two {models[0]}: not listed for sure in this matrix")
     notes = list(table.notes)
-    if slowest and spec is not None and spec.nvlink_links and _PAIRS.search(models[0]) and len(gpus) > 2:
+    board = _board(m, spec, len(gpus))
+    if slowest and board is not None and board.pairs_only and len(gpus) > 2:
         notes.append(f"NVLink's bridge joins two {models[0]} at most")
-    costs = _costs(len(gpus), parameters, tokens, rate, spec) if slowest else []
+    fastest = _fastest(spec, board, table, rate, notes) if slowest and rate else None
+    costs = _costs(len(gpus), parameters, tokens, rate, spec, fastest) if slowest else []
     return Answer(
         schema_version=SCHEMA_VERSION,
         devices=table.devices,
@@ -92,7 +77,8 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
         slowest=slowest,
         rate_gb_s=rate,
         rate_words=words,
-        verdict=_meaning(slowest, costs),
+        fastest=fastest,
+        verdict=meaning(slowest, costs, fastest, rate or 0.0),
         parameters=parameters,
         tokens=tokens,
         costs=tuple(costs),
@@ -108,32 +94,39 @@ def _slowest(links: list[str]) -> str:
     return min(links, key=lambda link: int(link[2:])) if links else ""
 
 
-def _meaning(slowest: str, costs: list[Cost]) -> str:
-    """By what the link takes on these GPUs; where that is not known, by what such a link usually means."""
-    if not slowest:
-        return "One GPU: there is nothing between GPUs."
-    if all(cost.verdict for cost in costs):
-        fine = [cost.way for cost in costs if cost.verdict.startswith("fine")]
-        more = [cost.way for cost in costs if cost.verdict.startswith(_UNLESS)]
-        slow = [cost.way for cost in costs if cost.verdict.startswith(_SLOWED)]
-        waits = [cost.way for cost in costs if cost.way not in (*fine, *more, *slow)]
-        parts = [f"fine for {_listed(fine)}"] * bool(fine)
-        parts += [f"{_listed(more)} if steps are accumulated"] * bool(more)
-        parts += [f"{_listed(slow)} slowed by the link"] * bool(slow)
-        parts += [f"{_listed(waits)} will wait for the link"] * bool(waits)
-        return f"{slowest}: {'; '.join(parts)}."
-    if slowest.startswith("NV"):
-        return f"{slowest}: NVLink between all GPUs, made for ZeRO-3 and tensor parallel too."
-    return f"{slowest}: fine for DDP; ZeRO-3 and tensor parallel will wait for the link."
-
-
-def _listed(ways: list[str]) -> str:
-    return " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
-
-
 def _spec(m: Matrix, model: str) -> GpuSpec | None:
     ids = [row.id for row in m.gpu(model).rows or m.gpus_like(model).rows]
     return next((spec for id in ids for spec in m.gpu_specs if spec.id == id), None)
+
+
+def _board(m: Matrix, spec: GpuSpec | None, count: int) -> Board | None:
+    """So many of these GPUs with the rates of their links."""
+    if spec is None:
+        return None
+    name = next((row.name for row in m.gpus if row.id == spec.id), spec.id)
+    return linked(m, spec.id, Board(name=name.removeprefix("NVIDIA "), count=count, memory=0.0))
+
+
+def _fastest(spec: GpuSpec | None, board: Board | None, table: Table, rate: float, notes: list[str]) -> Fastest | None:
+    """What joins these GPUs best, by the matrix. Where all NVLinks lead to the other GPUs, the board has no NVSwitch,
+    which a note says."""
+    if spec is None or board is None or not board.node_gb_s or spec.nvlink_confidence == "memory":
+        return None
+    if rate > board.node_gb_s * EQUAL:  # more than is listed: what is here is what is known
+        return Fastest(name=_slowest(table.between_gpus()), rate_gb_s=rate, reached=True)
+    if board.node_gb_s == board.nvlink_gb_s:
+        links = spec.nvlink_links or 0
+        rows = [[cell for cell in row if cell != "X"] for row in table.between_each()]
+        if rate * EQUAL < board.node_gb_s and all(
+            all(cell.startswith("NV") for cell in row) and sum(int(cell[2:]) for cell in row) == links for row in rows
+        ):
+            notes.append(f"all {links:g} NVLinks of each GPU are in use; NVSwitch would give each two GPUs NV{links:g}")
+            return Fastest(name=_slowest(table.between_gpus()), rate_gb_s=rate, reached=True)
+        reached = rate * EQUAL >= board.node_gb_s
+        return Fastest(name=f"NV{links:g}", rate_gb_s=board.node_gb_s, reached=reached)
+    reached = rate * EQUAL >= board.node_gb_s and not any(link in _FAR for link in table.between_gpus())
+    name = f"PCIe {spec.pcie_gen:g} x{int(spec.pcie_lanes or 16)}"
+    return Fastest(name=name, rate_gb_s=board.node_gb_s, reached=reached)
 
 
 def _rate(m: Matrix, spec: GpuSpec | None, slowest: str, gpus: list[Device]) -> tuple[float | None, str]:
@@ -161,7 +154,9 @@ def _rate(m: Matrix, spec: GpuSpec | None, slowest: str, gpus: list[Device]) -> 
     return rate, f"PCIe {gen} x{lanes}, at most {rate:g} GB/s each way"
 
 
-def _costs(count: int, parameters: float, tokens: int, rate: float | None, spec: GpuSpec | None) -> list[Cost]:
+def _costs(
+    count: int, parameters: float, tokens: int, rate: float | None, spec: GpuSpec | None, fastest: Fastest | None
+) -> list[Cost]:
     link = rate or 0.0
     board = Board(name="", count=count, memory=0.0, nvlink_gb_s=link, pcie_gb_s=link, network_gb_s=link)
     shape, work = typical(parameters), Work(sequence=tokens)
@@ -182,25 +177,7 @@ def _costs(count: int, parameters: float, tokens: int, rate: float | None, spec:
         seconds = sent / (link * 1e9) if link else None
         here = computing / count if computing and way in ("tensor parallel", "pipeline parallel") else computing
         share = seconds / here if seconds is not None and here else None
-        costs.append(Cost(way=way, bytes_per_step=sent, seconds=seconds, share_of_computing=share,
-                          verdict=_verdict(way, share)))  # fmt: skip
+        best = share * link / fastest.rate_gb_s if share is not None and fastest else None
+        costs.append(Cost(way=way, bytes_per_step=sent, seconds=seconds, share_of_computing=share, fastest_share=best,
+                          grade=grade_of(way, share), verdict=verdict(way, share, fastest, best)))  # fmt: skip
     return costs
-
-
-def _verdict(way: str, share: float | None) -> str:
-    """In words: gradients may be sent while the backward pass goes on, a tensor's sums may not."""
-    if share is None:
-        return ""
-    if way in ("tensor parallel", "expert parallel"):
-        if share < _LITTLE:
-            return "fine"
-        if share <= 1:
-            return f"{_SLOWED}: its time is {100 * share:.0f} % of the computing, and comes on top"
-        return f"waits for the link: {share:.1f} times as long as the computing, and comes on top"
-    if way in ("DDP", "ZeRO 1 and 2"):
-        if share <= _BACKWARD:
-            return "fine: gradients can be sent during the backward pass"
-        return f"{_UNLESS} about {ceil(share / _BACKWARD)} steps are accumulated before gradients are sent"
-    if share <= 1:
-        return "fine: it can be sent while the GPU computes"
-    return f"waits for the link: {share:.1f} times as long as the computing"

@@ -55,6 +55,11 @@ class Table(Struct, frozen=True, kw_only=True):
         gpus = [i for i, device in enumerate(self.devices) if device.is_gpu]
         return [self.links[i][j] for at, i in enumerate(gpus) for j in gpus[at + 1 :]]
 
+    def between_each(self) -> list[list[str]]:
+        """Each GPU's links to all GPUs, itself included."""
+        gpus = [i for i, device in enumerate(self.devices) if device.is_gpu]
+        return [[self.links[i][j] for j in gpus] for i in gpus]
+
     def nearest_nics(self) -> dict[str, list[str]]:
         """NICs on the shortest way from each GPU."""
         found = {}

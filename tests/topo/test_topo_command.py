@@ -98,7 +98,8 @@ def test_a_slower_link_is_told_in_the_verdict() -> None:
     waits = {cost["way"] for cost in found["costs"] if cost["verdict"].startswith("waits for the link")}
     assert "FSDP / ZeRO 3" in waits and "will wait for the link" in found["verdict"]
     near = asked(NV2.replace("NV2", "NV18"), "--gpu", "H100 SXM")
-    assert near["verdict"].startswith("NV18: fine for DDP") and "will wait" not in near["verdict"]
+    assert near["verdict"].startswith("NV18, the fastest link of these GPUs: fine for DDP")
+    assert "will wait" not in near["verdict"] and "slowed" not in near["verdict"]
 
 
 def test_tables_that_are_not_whole() -> None:
