@@ -50,7 +50,9 @@ def _hear_signals() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--everything", action="store_true", help="the slow tests and those of parts too")
-    parser.addoption("--draw", metavar="N:SEED", help="one in N of them, chosen by chance; the same SEED, the same tests")
+    parser.addoption(
+        "--draw", metavar="N:SEED", help="one in N of them, chosen by chance; the same SEED, the same tests"
+    )
 
 
 def pytest_configure() -> None:
