@@ -3,8 +3,7 @@
     .venv/bin/python benchmarks/quick_ten.py [--times 10] [--load 4]
 
 Prints a Markdown table: when each run began, the commit, its seconds, what pytest said, the load average at its end;
-below it, the name of each test that failed, with how often. Exit code 1 if one did. The environment that the command
-makes must be there already.
+below it, each test that failed, with how often. Exit code 1 if one did. The environment must be there already.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def torch_wheel() -> Path | None:
     from packaging.tags import sys_tags
     from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-    asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    from tests.shared import pip_command
+
+    asked = subprocess.run([*pip_command(), "config", "list"], capture_output=True, text=True, check=False)
     folders = [*re.findall(r"find-links='(.*?)'$", asked.stdout, re.M), os.environ.get("PIP_FIND_LINKS", "")]
     ours = set(sys_tags())
     for folder in " ".join(folders).replace("\\n", " ").split():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ensurepip
 import fcntl
 import os
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,6 +34,17 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             done.touch()
     return folder
+
+
+def pip_wheel() -> Path:
+    """The wheel of pip that this Python makes its environments with."""
+    folders = (Path(ensurepip.__file__).parent / "_bundled", Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or ""))
+    return next(found for folder in folders for found in folder.glob("pip-*.whl"))
+
+
+def pip_command() -> list[str]:
+    """This environment's pip, else (uv makes environments without one) that of the wheel."""
+    return [sys.executable, *(("-m", "pip") if find_spec("pip") else (str(pip_wheel() / "pip"),))]
 
 
 def debian_base() -> Path:

@@ -53,7 +53,8 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    until = time.monotonic() + 2
+    """Waits for its end, however long a busy machine takes: a child that is not ended sleeps ten minutes."""
+    until = time.monotonic() + 300
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pid)

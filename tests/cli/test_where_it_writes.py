@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shlex
@@ -12,8 +13,9 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
+import termios
 import time
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,13 +130,16 @@ def test_links_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert "nobody reads" in one_line(gpudoctor(*CHECK, "-o", pipe))
-    got: list[bytes] = []
-    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
-    reader.start()
-    time.sleep(0.2)
-    assert gpudoctor(*CHECK, "-o", pipe).returncode == 0
-    reader.join(60)
-    assert json.loads(got[0])
+    reader, data = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), b""  # somebody reads from the beginning
+    child, running = subprocess.Popen([COMMAND, *CHECK, "-o", pipe]), True
+    while running:
+        running = child.poll() is None
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(reader, 1 << 16):
+                data += chunk
+        time.sleep(0.01)
+    os.close(reader)
+    assert child.returncode == 0 and json.loads(data)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
         assert "cannot write" in one_line(gpudoctor(*CHECK, "-o", tmp_path / "socket"))
@@ -293,7 +298,11 @@ def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        time.sleep(1)  # it waits for its input
+        assert child.stdin
+        child.stdin.write(b" ")
+        child.stdin.flush()
+        while array("i", fcntl.ioctl(child.stdin, termios.FIONREAD, bytes(4)))[0] and child.poll() is None:
+            time.sleep(0.02)  # until it reads its input
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before there was an answer\n", b"")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from ..shared import pip_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.network
 def test_it_is_small_and_whole(tmp_path: Path) -> None:
     """Under 2 MiB, with the templates and the data that the commands read, and none of what people read."""
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(ROOT)]
+    command = [*pip_command(), "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.stat().st_size < 2 << 20

@@ -95,8 +95,9 @@ def test_what_was_said_before_a_cut_is_kept(tmp_path: Path) -> None:
         ("echo 'sh: python3: command not found' >&2; exit 127", 3, "python3 is needed there, and there is none"),
         ('echo \'{"old": "3.6"}\'', 3, "its python3 is 3.6; 3.8 or newer"),
         ("echo 'error: You must be logged in to the server' >&2; exit 1", 3, "You must be logged in"),
-        ("head -c 300 /dev/urandom; exit 0", 3, "kubectl:team/pod-1: "),
-        ("yes '{\"x\": 1}' | head -c 3000000", 3, "kubectl:team/pod-1: "),
+        ("head -c 300 /dev/urandom; exit 0", 3, "kubectl:team/pod-1: kubectl sent no answer that gpudoctor can read"),
+        ("yes '{\"x\": 1}' | head -c 3000000", 3, "kubectl:team/pod-1: kubectl sent no answer that gpudoctor can read"),
+        ("exit 4", 3, "kubectl:team/pod-1: kubectl ended with code 4"),
     ],
 )
 def test_why_a_pod_cannot_be_asked(tmp_path: Path, then: str, code: int, words: str) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ensurepip
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import uv
+
+from ..shared import pip_wheel
 
 UV = uv.find_uv_bin()
 BASE = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -173,8 +173,6 @@ _LIB = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 def _pip(template: Path) -> Path:
     """A folder with pip as ensurepip brings it: linked into each environment, so that it is compiled once."""
     if not template.exists():
-        folders = (Path(ensurepip.__file__).parent / "_bundled", Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or ""))
-        wheel = next(found for folder in folders for found in folder.glob("pip-*.whl"))
-        with zipfile.ZipFile(wheel) as archive:
+        with zipfile.ZipFile(pip_wheel()) as archive:
             archive.extractall(template)
     return template

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from doctor.resolve.choice import request
 
 from ..judging import matrix
 from ..rows import Faults
+from ..shared import pip_command
 
 
 @pytest.mark.network
@@ -35,7 +35,7 @@ def test_the_last_ten_releases_are_there_with_their_companions(tmp_path: Path) -
                 wanted = request(m, q, plain[0])
                 assert not wanted.index and wanted.packages[0] == f"torch=={release}"
                 done = subprocess.run(
-                    [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps", "--only-binary", ":all:",
+                    [*pip_command(), "install", "--quiet", "--dry-run", "--no-deps", "--only-binary", ":all:",
                      "--python-version", "3.12", "--target", str(tmp_path / release), *wanted.packages],
                     capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "PIP_CONSTRAINT": os.devnull},
                 )  # fmt: skip

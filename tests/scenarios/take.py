@@ -15,9 +15,9 @@ from doctor.probes import tools
 from doctor.probes.agents import driver_commands, own_agent
 from doctor.probes.unlisted import to_ask
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import script_argv, start_agent, wait_agents
+from doctor.targets.process import script_argv, wait_agents
 from doctor.targets.recording import Recording, write_recording
-from tests.agents.run import run_agent
+from tests.agents.run import run_agent, started
 from tests.fakes import MACHINES, Machine
 
 from .machine_files import PYTHON, SITE, Scenario, lay_out
@@ -114,8 +114,8 @@ def _ask(scenario: Scenario, root: Path) -> dict[str, AgentResult]:
         commands["torch"] = [python, "-S", "-s", *rest]
         env["PYTHONPATH"] = str(root) + SITE
     deadline_s = SHORT_S if "hang" in scenario.machine.scenario.values() else DEADLINE_S
-    started = [start_agent(command, deadline_s, env) for command in commands.values()]
-    return dict(zip(commands, wait_agents(*started), strict=True))
+    running = [started(command, deadline_s, env) for command in commands.values()]
+    return dict(zip(commands, wait_agents(*running), strict=True))
 
 
 def _opened(scenario: Scenario, root: Path, addresses: list[str]) -> AgentResult:

@@ -111,7 +111,7 @@ def test_tables_that_are_not_whole() -> None:
         "line 3: GPU1 has 1 of 2 links: columns are cut off": "".join([*lines[:2], "GPU1\tNV2\n"]),
         "line 3: GPU1 lacks its CPU": "".join([*lines[:2], "GPU1\tNV2\tX\n"]),
         "is no link": NV2.replace("NV2\t X", "OK\t X"),
-        "but": NV2.replace("GPU1\tNV2", "GPU1\tPHB"),
+        "GPU1 to GPU0 is PHB, but GPU0 to GPU1 is NV2": NV2.replace("GPU1\tNV2", "GPU1\tPHB"),
         "no table": "hello\n",
         "not in its own column": "".join([*lines[:2], "GPU1\tX\tNV2\t0-23\tN/A\n"]),
     }
