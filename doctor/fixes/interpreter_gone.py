@@ -7,8 +7,8 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .install import GET_UV, conda_line, new_venv
-from .interpreter import quoted
+from .install import conda_line, new_venv
+from .interpreter import GET_UV, quoted
 from .where import RECHECK, container_kind, recheck_run
 
 _MANAGED = re.compile(r"/(uv/python/cpython|pyenv/versions|\.pyenv/versions)[-/](3\.\d+(?:\.\d+)?)(?=[-/])")

@@ -122,8 +122,9 @@ def dead(files: Files, choice: Choice, options: Mapping[str, Any]) -> Dict[str, 
 
 
 def _runs(files: Files, path: str) -> bool:
+    """Whether a shell would run it: a file with a right to. Unpacked folders and images may have lost the rights."""
     mode = files.status(path)[0]
-    return stat.S_ISREG(mode) and bool(mode & 0o111)
+    return stat.S_ISREG(mode) and bool(files.root or mode & 0o111)
 
 
 def _empty(files: Files, prefix: str) -> bool:
