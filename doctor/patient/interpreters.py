@@ -86,7 +86,9 @@ def _requested(files: Files, env: Mapping[str, str], requested: str, options: Ma
     path = os.path.normpath(os.path.join(str(options.get("cwd") or "/"), os.path.expanduser(requested)))
     kind = files.kind(path)
     if kind == "dir":
-        return Choice("--python", path, _executable(files, path), because)
+        executable = _executable(files, path)
+        there = executable or dead_interpreter(files, path) or not _empty(files, path)
+        return Choice("--python", path, executable, because) if there else None
     prefix = os.path.dirname(os.path.dirname(path))
     if not kind and files.readlink(path) and dead_interpreter(files, prefix):
         return Choice("--python", prefix, "", because)
