@@ -86,7 +86,9 @@ def _requested(files: Files, env: Mapping[str, str], requested: str, options: Ma
     path = os.path.normpath(os.path.join(str(options.get("cwd") or "/"), os.path.expanduser(requested)))
     kind = files.kind(path)
     if kind == "dir":
-        return Choice("--python", path, _executable(files, path), because)
+        executable = _executable(files, path)
+        there = executable or dead_interpreter(files, path) or not _empty(files, path)
+        return Choice("--python", path, executable, because) if there else None
     prefix = os.path.dirname(os.path.dirname(path))
     if not kind and files.readlink(path) and dead_interpreter(files, prefix):
         return Choice("--python", prefix, "", because)
@@ -122,8 +124,9 @@ def dead(files: Files, choice: Choice, options: Mapping[str, Any]) -> Dict[str, 
 
 
 def _runs(files: Files, path: str) -> bool:
+    """Whether a shell would run it: a file with a right to. Unpacked folders and images may have lost the rights."""
     mode = files.status(path)[0]
-    return stat.S_ISREG(mode) and bool(mode & 0o111)
+    return stat.S_ISREG(mode) and bool(files.root or mode & 0o111)
 
 
 def _empty(files: Files, prefix: str) -> bool:

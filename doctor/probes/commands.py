@@ -30,15 +30,6 @@ def nvml_binding() -> str:
     return next((p for p in sys.path if p and os.access(f"{p}/pynvml.py", os.R_OK)), "")
 
 
-def start_command(patient: Mapping[str, Any]) -> list[str] | None:
-    """The command that only shows that the patient's Python starts, without its site-packages (nothing of them is run);
-    None where it has no interpreter."""
-    from ..patient.interpreters import STARTS
-
-    python = patient.get("executable")
-    return [python, "-S", "-c", STARTS] if isinstance(python, str) and python else None
-
-
 def torch_command(patient: Mapping[str, Any], agent: str = "torch_facts") -> list[str] | None:
     """The command of an agent that imports torch in the patient's Python; None where that has no interpreter.
 

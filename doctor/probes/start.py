@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..patient.gather import gather, gather_devices
+from ..patient.interpreters import STARTS
 from ..targets.environment import absolute, current_folder
 from ..targets.local import Gathering
 from . import tools
-from .commands import driver_commands, start_command, torch_command
+from .commands import driver_commands, torch_command
 
 if TYPE_CHECKING:
     from typing import Any
@@ -158,7 +159,7 @@ class Started:
         at = line.get("at")
         if at == "python" and line.get("role") == "patient":
             self.patient = line
-            self._run("python", start_command(line), self.options.deadline_s)
+            self._run("python", _start_command(line), self.options.deadline_s)
         elif at == "torch" and self.options.import_torch:
             self._run("torch", torch_command(self.patient), self.options.import_deadline_s)
         if at in ("torch", "others", "end", "failed"):
@@ -178,6 +179,13 @@ class Started:
             env = absolute(env, self.options.cwd)
         patience_s = self.options.patience * deadline_s
         self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s)
+
+
+def _start_command(patient: Line) -> list[str] | None:
+    """The command that only shows that the patient's Python starts, without its site-packages (nothing of them is run);
+    None where it has no interpreter."""
+    python = patient.get("executable")
+    return [python, "-S", "-c", STARTS] if isinstance(python, str) and python else None
 
 
 def _waiting(name: str, say: Say) -> Say:

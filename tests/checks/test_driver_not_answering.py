@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from doctor.findings import Expect, Policy
 from doctor.report.healthline import healthline
-from doctor.snapshot import NOT_ASKED, CallFault, Missing, Snapshot, StepEnd
+from doctor.snapshot import NOT_ASKED, CallFault, Missing, PciDevice, Snapshot, StepEnd
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
@@ -39,6 +40,16 @@ def test_each_fault_is_named_and_comes_first() -> None:
     sick = hanging(healthy())
     assert [f.subject for f in run("driver-not-answering", sick)[2]] == ["cuInit", "nvmlDeviceGetCount_v2"][::-1]
     assert ids(sick)[:2] == ["driver-not-answering"] * 2
+
+
+def test_it_fails_where_no_card_is_seen_and_none_is_asked_for() -> None:
+    """A driver that hangs saw no GPU; every program that asks it hangs all the same."""
+    bridge = PciDevice(address="0000:00:00.0", vendor="8086", device="29c0", class_code="060000")
+    sick = hanging(healthy()).replace({"driver.pci_devices": (bridge,), "driver.device_nodes": ()})
+    for expect in ("any", "gpu"):
+        found = report(sick, Policy(expect=Expect.parse(expect)))
+        assert "driver-not-answering" in [f.id for f in found.findings if f.status == "fail"]
+        assert found.exit_code == 1 and not [r for r in found.remarks if r.id == "no-nvidia-gpu"]
 
 
 def test_a_crash_is_told_apart_from_a_hang() -> None:

@@ -112,6 +112,11 @@ def test_the_python_that_is_named_is_tried_too(environments: dict[str, Path]) ->
         assert f"{named} -m" not in done.stdout and "Traceback" not in done.stderr
 
 
+def test_a_folder_without_a_python_is_none(tmp_path: Path) -> None:
+    done = _run(["check", "--expect", "any", "--python", str(tmp_path)])
+    assert done.returncode == 2 and done.stderr.endswith("there is no Python environment\n") and not done.stdout
+
+
 def test_a_variable_that_breaks_it_is_named(tmp_path: Path) -> None:
     venv.create(tmp_path / "sound", with_pip=False, symlinks=True)
     words = ["check", "--no-import", "--expect", "any", "--python", str(tmp_path / "sound"), "--format", "json"]

@@ -101,7 +101,7 @@ def test_in_an_unpacked_root_folder(tmp_path: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.6.0+cu124\n")
     python = tmp_path / "root/usr/local/bin/python3.11"
     python.parent.mkdir()
-    python.touch(0o755)
+    python.touch()
     python.with_name("python3").symlink_to("python3.11")
 
     def put(name: str, layout: Layout) -> list[str]:

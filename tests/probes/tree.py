@@ -30,8 +30,6 @@ class Tree:
         target = self.root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode() if isinstance(text, str) else text)
-        if target.parent.name in ("bin", "shims"):
-            target.chmod(0o755)
         return self
 
     def folder(self, path: str) -> Tree:

@@ -180,7 +180,6 @@ def _python(scenario: Scenario, root: Path, workshop: Workshop) -> None:
     site = root / SITE.lstrip("/")
     site.mkdir(parents=True)
     _write(root, f"{PREFIX}/bin/python3.11", "\x7fELF")
-    (root / f"{PREFIX}/bin/python3.11".lstrip("/")).chmod(0o755)
     (root / PREFIX.lstrip("/") / "bin" / "python3").symlink_to("python3.11")
     _write(root, f"{PREFIX}/pyvenv.cfg", f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {PYTHON}\n")
     if scenario.torch is not None:

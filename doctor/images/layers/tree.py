@@ -12,7 +12,7 @@ from .contents import Content
 from .overlay import Node
 
 _ROOT = "image:"
-_MODES = {FILE: stat.S_IFREG | 0o755, SYMBOLIC_LINK: stat.S_IFLNK | 0o777}
+_MODES = {FILE: stat.S_IFREG | 0o644, SYMBOLIC_LINK: stat.S_IFLNK | 0o777}
 
 
 class TreeFiles(Files):
