@@ -49,6 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "packaging",
         "msgspec",
         "requests",
+        "urllib3",
         "docker",
         "dockerfile",
         "dockerfile_parse",
@@ -67,6 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 """Room to the rooms and distributions that it may import beside itself and the standard library."""
 ALSO = {
     "doctor/probes/start.py": {"doctor", "doctor/patient", "doctor/targets"},  # sets gatherers and agents to work
+    "doctor/targets/far.py": {"msgspec"},  # the types of what another machine answers
     "doctor/targets/process.py": {"doctor/patient"},  # the first lines of a child
     "doctor/targets/deadlines.py": {"doctor/patient"},  # whether a silent child moves, as agents ask of their own
     "doctor/targets/local.py": {"doctor/patient"},  # a forked gatherer ends as the other children do

@@ -15,6 +15,10 @@ from .source import ImageError
 PIECE = 1 << 20
 _MAX_MEMBERS = 100_000
 _MAX_READ = 8 << 20
+MAX_TIMES = 200
+"""What is compressed may unpack to so many times its size. Files of zeros reach it: gzip by 1000, zstd by 10,000."""
+_FREE = 256 << 20
+"""These bytes are not held against it: that is a second."""
 
 
 class Blobs(Protocol):
@@ -113,10 +117,13 @@ class TarBlobs:
 
 
 class _Bounded:
-    """A file of which no header can ask for more than is sensible: tarfile reads one of any size at once."""
+    """A file of which no header can ask for more than is sensible: tarfile reads one of any size at once.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    `most`: the bytes that may be read or passed over, with `why` where there are more.
+    """
+
+    def __init__(self, file: BinaryIO, most: int, why: str) -> None:
+        self._file, self._most, self._why = file, most, why
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._file, name)
@@ -124,7 +131,14 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _MAX_READ:
             raise tarfile.ReadError("a header of it is too large")
+        if self._file.tell() > self._most:
+            raise ImageError(self._why)
         return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if offset > self._most:
+            raise ImageError(self._why)
+        return self._file.seek(offset, whence)
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -145,7 +159,10 @@ def _opened(path: str) -> IO[bytes]:
         import lzma
 
         whole = lzma.LZMAFile(file)  # noqa: SIM115
-    return cast("IO[bytes]", _Bounded(cast("BinaryIO", whole)))
+    size = os.fstat(file.fileno()).st_size
+    most = size if whole is file else max(_FREE, MAX_TIMES * size)
+    why = f"{path} unpacks to over {MAX_TIMES} times its size: not read any further"
+    return cast("IO[bytes]", _Bounded(cast("BinaryIO", whole), most, why))
 
 
 def _whole(file: BinaryIO, limit: int, what: str) -> bytes:

@@ -10,7 +10,6 @@ import base64
 import binascii
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ..formats.given import Unopened, read_given
+from ..targets.fed import run_fed
 from .reference import HUB
 
 _HUB_KEY = "https://index.docker.io/v1/"
@@ -102,15 +102,9 @@ def _helped(name: str, server: str) -> Credentials | None:
     if not re.fullmatch(r"[\w.-]{1,64}", name):
         return None
     try:
-        answer = subprocess.run(
-            [f"docker-credential-{name}", "get"],
-            input=server.encode(),
-            capture_output=True,
-            timeout=_HELPER_SECONDS,
-            check=False,
-        )
-        found = msgspec.json.decode(answer.stdout) if answer.returncode == 0 else None
-    except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError, UnicodeError):
+        answer = run_fed([f"docker-credential-{name}", "get"], server.encode(), _HELPER_SECONDS, _MAX_FILE)
+        found = msgspec.json.decode(bytes(answer.out)) if answer.code == 0 else None
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from compat_matrix import Matrix
 
-from .history import made_by
+from .history import Expanded, made_by
 from .installs import torch_installs
-from .source import Image, Source
+from .source import Image, ImageError, Source
 from .torch_evidence import TorchEvidence, stated_torch, torch_of, torch_of_spdx
 
 _MADE_BY = (
@@ -67,7 +67,10 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> 
     env = environment(inner.get("Env"))
     given = inner.get("Labels")
     labels = {k: v for k, v in given.items() if isinstance(v, str)} if isinstance(given, dict) else {}
-    lines = list(made_by(image.config))
+    try:
+        lines = list(made_by(image.config))
+    except Expanded as error:
+        raise ImageError(f"{image.name}: {error}") from None
     installs = [one for made in lines if made.instruction == "RUN" for one in torch_installs(made.text)]
     stated, where = stated_torch(env, labels)
     torch = torch_of(env, stated, where, installs, image, m)

@@ -6,10 +6,12 @@ Sources: moby, builder/dockerfile (`/bin/sh -c #(nop) `, `|2 A=1 B=2 /bin/sh -c 
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 _MAX_ENTRIES, _MAX_LINE = 2000, 1 << 16
+MOST_EXPANDED_BYTES, MOST_NODES = 4 << 20, 500_000
 _ARGUMENTS = re.compile(r"\|(\d{1,3}) ")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,80})(?::?[-+]([^${}]{0,200})|#{1,2}\.)?\}|([A-Za-z_]\w{0,80}))")
 _CASE = re.compile(r"\bcase\s+[\"']?(linux/\w+|\w+)[\"']?\s+in\b")
@@ -23,7 +25,8 @@ class Made(NamedTuple):
 
 
 def made_by(config: Mapping[str, Any]) -> Iterator[Made]:
-    """Every entry of the history, first to last; what is no entry is left out."""
+    """Every entry of the history, first to last; what is no entry is left out. Raises Expanded."""
+    room = Room()
     history = config.get("history")
     variables: dict[str, str] = {"TARGETPLATFORM": _platform(config), "TARGETARCH": str(config.get("architecture", ""))}
     for entry in (history if isinstance(history, list) else [])[:_MAX_ENTRIES]:
@@ -32,18 +35,42 @@ def made_by(config: Mapping[str, Any]) -> Iterator[Made]:
             continue
         instruction, text, given = _read(line[:_MAX_LINE])
         if instruction in ("ENV", "ARG"):
-            variables.update(_pairs(filled(text, variables)))
-        yield Made(instruction, _taken(filled(text, {**variables, **given})))
+            variables.update(_pairs(room.filled(text, variables)))
+        room.take(len(given))
+        yield Made(instruction, _taken(room.filled(text, ChainMap(given, variables))))
 
 
-def filled(text: str, variables: Mapping[str, str]) -> str:
-    """With `$NAME`, `${NAME}` and `${NAME:-default}` replaced where the name is known; the rest stays."""
+class Expanded(Exception):
+    """The variables of a file expand to more than any image needs: one line."""
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[3]
-        return variables.get(name) or (found[2] if found[2] is not None else found[0])
 
-    return _VARIABLE.sub(value, text)
+class Room:
+    """What the expansion of one file may still take: bytes that variables stand for, and entries of environments."""
+
+    def __init__(self) -> None:
+        self._bytes, self._nodes = MOST_EXPANDED_BYTES, MOST_NODES
+
+    def take(self, nodes: int) -> None:
+        """Raises Expanded."""
+        self._nodes -= nodes
+        if self._nodes < 0:
+            raise Expanded(f"its stages and variables make over {MOST_NODES} entries")
+
+    def filled(self, text: str, variables: Mapping[str, str]) -> str:
+        """With `$NAME`, `${NAME}` and `${NAME:-default}` replaced where the name is known; the rest stays.
+
+        Raises Expanded, before a longer text is made.
+        """
+
+        def value(found: re.Match[str]) -> str:
+            name = found[1] or found[3]
+            given = variables.get(name) or (found[2] if found[2] is not None else found[0])
+            self._bytes -= len(given)
+            if self._bytes < 0:
+                raise Expanded(f"its variables expand to over {MOST_EXPANDED_BYTES >> 20} MiB")
+            return given
+
+        return _VARIABLE.sub(value, text)
 
 
 def _read(line: str) -> tuple[str, str, dict[str, str]]:

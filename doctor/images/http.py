@@ -6,7 +6,6 @@ Sources: distribution-spec (pulling, errors); distribution/distribution docs/spe
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urljoin, urlsplit
@@ -16,18 +15,21 @@ import requests
 from requests import Response
 
 from .credentials import Credentials
-from .source import ImageError
+from .deadline import Deadline, adapter
+from .source import ImageError, TooSlow
 
 _MAX_REDIRECTS = 5
 _MAX_ANSWER = 1 << 20
 _PIECE = 1 << 18
+_SLOWEST = 16 << 10
+"""Bytes a second: a layer that comes more slowly for the time of a whole answer is given up."""
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 _CHALLENGE = re.compile(r'([a-z_]+)=(?:"([^"]{0,4096})"|([^\s,"]{1,4096}))')
 
 
 @dataclass(frozen=True)
 class Access:
-    """How registries are reached. `ca`: a file of certificates; `timeout_s`: for each answer, to its end."""
+    """How registries are reached. `ca`: a file of certificates; `timeout_s`: for each answer, to its last byte."""
 
     plain_http: bool = False
     ca: str = ""
@@ -42,6 +44,7 @@ class Registry:
     access: Access = Access()
     _authorization: str = field(default="", repr=False)
     _session: requests.Session | None = field(default=None, repr=False)
+    _deadline: Deadline = field(default_factory=Deadline, repr=False)
 
     def __post_init__(self) -> None:
         loopback = _LOOPBACK.fullmatch(self.host.rpartition(":")[0] or self.host) or _LOOPBACK.fullmatch(self.host)
@@ -52,10 +55,52 @@ class Registry:
     def get(self, path: str, headers: Mapping[str, str], limit: int) -> tuple[bytes, Response]:
         """The whole answer. Raises ImageError where it fails, or has over `limit` bytes."""
         response = self.open(path, headers)
-        return _whole(response, limit, f"{self.host} sent", time.monotonic() + self.access.timeout_s), response
+        try:
+            return self._whole(response, limit, self.host), response
+        finally:
+            self._deadline.stop()
 
     def open(self, path: str, headers: Mapping[str, str]) -> Response:
-        """The answer with its body still to be read; asked again once with what the registry wants to see."""
+        """The answer with its body still to be read; asked again once with what the registry wants to see.
+
+        The deadline goes on: `pieces` moves it on while enough of the body comes.
+        """
+        self._deadline.start(self.access.timeout_s)
+        try:
+            return self._open(path, headers)
+        except BaseException:
+            self._deadline.stop()
+            raise
+
+    def pieces(self, response: Response, skip: int) -> Iterator[bytes]:
+        """The body as sent, without its first `skip` bytes. Raises ImageError where the connection breaks, or comes
+        more slowly than any line for the time of a whole answer."""
+        came, seconds = 0, self.access.timeout_s
+        self._deadline.start(seconds)
+        try:
+            for piece in _pieces(response, self.host):
+                came += len(piece)
+                if came > _SLOWEST * seconds:
+                    came = 0
+                    self._deadline.start(seconds)
+                kept, skip = piece[skip:], max(0, skip - len(piece))
+                if kept:
+                    self._deadline.held = True
+                    yield kept
+                    self._deadline.held = False
+        except ImageError:
+            if not self._deadline.over:
+                raise
+        finally:
+            self._deadline.held = False
+            self._deadline.stop()
+        if self._deadline.over:
+            raise self._late(self.host)
+
+    def _late(self, where: str) -> TooSlow:
+        return TooSlow(f"{where} gives no whole answer within {self.access.timeout_s:g} s", unknown=True)
+
+    def _open(self, path: str, headers: Mapping[str, str]) -> Response:
         response = self._send(path, headers)
         ours = _origin(response.url) == _origin(self.base)  # no other host may ask for the login of this one
         if response.status_code == 401 and ours:  # nobody yet, or a token that has run out
@@ -87,11 +132,13 @@ class Registry:
         if self._session is None:
             self._session = requests.Session()
             self._session.trust_env = not self._loopback  # a proxy would ask its own loopback
+            for scheme in ("https://", "http://"):
+                self._session.mount(scheme, adapter(self._deadline))
             self._session.auth = _as_given  # else requests takes passwords out of ~/.netrc
         about = {"Accept-Encoding": "identity", "User-Agent": "gpudoctor", **headers}
         where = urlsplit(url).netloc.rpartition("@")[2]
         try:
-            return self._session.request(
+            response = self._session.request(
                 "POST" if form else "GET",
                 url,
                 headers=about,
@@ -101,17 +148,29 @@ class Registry:
                 timeout=(min(10.0, self.access.timeout_s), self.access.timeout_s),
                 verify=self.access.ca or _own_ca(self.host) or True,
             )
-        except requests.exceptions.SSLError as error:
-            raise ImageError(_tls(where, error), unknown=True) from None
-        except requests.exceptions.Timeout:
-            raise ImageError(f"{where} gives no answer within {self.access.timeout_s:g} s", unknown=True) from None
-        except requests.exceptions.ProxyError:
-            raise ImageError(f"the proxy on the way to {where} does not let this through", unknown=True) from None
-        except requests.exceptions.ConnectionError as error:
-            raise ImageError(f"cannot reach {where}: {_why(error)}", unknown=True) from None
-        except (OSError, ValueError) as error:
-            line = str(error).splitlines()[0] if str(error) and not headers.get("Authorization") else "wrong address"
-            raise ImageError(f"cannot ask {where}: {line[:200]}", unknown=True) from None
+        except Exception as error:
+            if self._deadline.over:
+                raise self._late(where) from None
+            raise self._failed(error, where, bool(headers.get("Authorization"))) from None
+        if self._deadline.over:  # cut off within its headers
+            response.close()
+            raise self._late(where)
+        return response
+
+    def _failed(self, error: Exception, where: str, secret: bool) -> Exception:
+        """As one line, where it is of the network."""
+        if isinstance(error, requests.exceptions.SSLError):
+            return ImageError(_tls(where, error), unknown=True)
+        if isinstance(error, requests.exceptions.Timeout):
+            return ImageError(f"{where} gives no answer within {self.access.timeout_s:g} s", unknown=True)
+        if isinstance(error, requests.exceptions.ProxyError):
+            return ImageError(f"the proxy on the way to {where} does not let this through", unknown=True)
+        if isinstance(error, requests.exceptions.ConnectionError):
+            return ImageError(f"cannot reach {where}: {_why(error)}", unknown=True)
+        if isinstance(error, (OSError, ValueError)):
+            line = str(error).splitlines()[0] if str(error) and not secret else "wrong address"
+            return ImageError(f"cannot ask {where}: {line[:200]}", unknown=True)
+        return error
 
     def _answer_to(self, challenge: str) -> str:
         """The Authorization that a challenge asks for. Raises ImageError where there is none to give."""
@@ -142,7 +201,7 @@ class Registry:
         host = urlsplit(realm).hostname or ""
         if response.status_code != 200:
             raise self._failure(response, f"{host} (login for {self.host})")
-        body = _whole(response, _MAX_ANSWER, f"{host} sent", time.monotonic() + self.access.timeout_s)
+        body = self._whole(response, _MAX_ANSWER, host)
         try:
             answer = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -151,6 +210,28 @@ class Registry:
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,65536}", token):
             raise ImageError(f"{host} gave no token for {self.host}", unknown=True)
         return token
+
+    def _whole(self, response: Response, limit: int, who: str) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        announced = response.headers.get("Content-Length", "")
+        if announced.isdecimal() and int(announced) > limit:
+            response.close()
+            raise ImageError(f"{who} sent {int(announced)} bytes where at most {limit >> 20} MiB are sensible")
+        try:
+            for piece in _pieces(response, who):
+                parts.append(piece)
+                size += len(piece)
+                if size > limit:
+                    raise ImageError(f"{who} sent over {limit >> 20} MiB where less is sensible")
+        except ImageError:
+            if not self._deadline.over:
+                raise
+        if self._deadline.over:
+            raise self._late(who)
+        if announced.isdecimal() and size < int(announced):
+            raise ImageError(f"{who} sent {size} of {announced} bytes", unknown=True)
+        return b"".join(parts)
 
     def _failure(self, response: Response, who: str = "") -> ImageError:
         who, code = who or self.host, response.status_code
@@ -169,38 +250,17 @@ class Registry:
         return ImageError(f"{who} answered {code} {_reason(response)}".rstrip(), unknown=True)
 
 
-def pieces(response: Response, skip: int, name: str) -> Iterator[bytes]:
-    """The body as sent, without its first `skip` bytes. Raises ImageError where the connection breaks."""
+def _pieces(response: Response, name: str) -> Iterator[bytes]:
+    """The body as sent. Raises ImageError where the connection breaks."""
     try:
-        # read1 gives what has come, so that a deadline can be seen between two pieces; urllib3 1 has none
+        # read1 gives what has come; urllib3 1 has none
         read = getattr(response.raw, "read1", response.raw.read)
         while piece := read(_PIECE, decode_content=False):
-            kept, skip = piece[skip:], max(0, skip - len(piece))
-            if kept:
-                yield kept
+            yield piece
     except Exception as error:  # urllib3's own errors, and those of sockets and TLS
         raise ImageError(f"the connection to {name} broke: {_why(error)}", unknown=True) from None
     finally:
         response.close()
-
-
-def _whole(response: Response, limit: int, who: str, until: float) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    announced = response.headers.get("Content-Length", "")
-    if announced.isdecimal() and int(announced) > limit:
-        response.close()
-        raise ImageError(f"{who} {int(announced)} bytes where at most {limit >> 20} MiB are sensible")
-    for piece in pieces(response, 0, who.removesuffix(" sent")):
-        parts.append(piece)
-        size += len(piece)
-        if size > limit:
-            raise ImageError(f"{who} over {limit >> 20} MiB where less is sensible")
-        if time.monotonic() > until:
-            raise ImageError(f"{who} its answer too slowly: given up", unknown=True)
-    if announced.isdecimal() and size < int(announced):
-        raise ImageError(f"{who} {size} of {announced} bytes", unknown=True)
-    return b"".join(parts)
 
 
 def _as_given(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import unquote
 
 from msgspec import Struct
 
+_LONGEST_WORD = 1 << 16
+_BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{")
 _ENDS = {"&&", "||", ";", "|", "&", "(", ")", ";;", "\n"}
 _REQUIREMENT = re.compile(r"torch(?:\[[\w,-]*\])?\s*(?:==\s*([0-9][\w.+!-]*?)(?:\.\*)?|[<>=!~].*)?(?:\s*;.*)?")
 _RUNS_PIP = re.compile(r"(?:.*/)?(?:pip[\d.]*|uv|python[\d.]*)")
@@ -42,28 +46,53 @@ def torch_installs(shell: str) -> Iterator[TorchInstall]:
     if not any(name in shell for name in ("torch", "vllm", "sglang")):
         return
     for words in commands(shell):
-        while words and re.fullmatch(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{", words[0]):
-            words = words[1:]
+        words = program(words)
         found = _of_pip(words) or _of_conda(words)
         if found:
             yield found
 
 
-def commands(shell: str) -> Iterator[list[str]]:
+def program(words: list[str]) -> list[str]:
+    """A command without the assignments and words of the shell before its program."""
+    at = next((i for i, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), len(words))
+    return words[at:]
+
+
+@lru_cache(maxsize=4096)
+def commands(shell: str) -> tuple[list[str], ...]:
     """The words of each command of a shell text; what stands behind an open quote is left out."""
-    reader = shlex.shlex(shell.replace("\\\n", " "), posix=True, punctuation_chars=";&|()")
-    reader.whitespace_split, reader.commenters = True, "#"
-    words: list[str] = []
+    found: list[list[str]] = [[]]
     try:
-        for word in reader:
+        for word in lexer(shell.replace("\\\n", " "), ";&|()"):
             if word in _ENDS or not word.strip(";&|()"):
-                yield words
-                words = []
+                found.append([])
             else:
-                words.append(word)
+                found[-1].append(word)
     except ValueError:  # a quote that is never closed: what came before it is whole
         pass
-    yield words
+    return tuple(found)
+
+
+def lexer(text: str, punctuation: str = "") -> Iterator[str]:
+    """Words as a shell parts them. Raises ValueError for a quote that is never closed, or a word of over 64 KiB:
+    shlex copies a word for each of its characters."""
+    source = _Bounded(text)
+    source.reader = shlex.shlex(source, posix=True, punctuation_chars=punctuation)
+    source.reader.whitespace_split, source.reader.commenters = True, "#" if punctuation else ""
+    return iter(source.reader)
+
+
+class _Bounded(io.StringIO):
+    """A text of which no word is read to its end that is too long."""
+
+    reader: shlex.shlex
+    _length = 0
+
+    def read(self, size: int | None = -1) -> str:
+        self._length = self._length + 1 if self.reader.state != " " else 0
+        if self._length > _LONGEST_WORD:
+            raise ValueError("a word is too long")
+        return super().read(size)
 
 
 def _of_pip(words: list[str]) -> TorchInstall | None:

@@ -9,7 +9,7 @@ from typing import Any
 from . import manifest as man
 from .credentials import credentials_for
 from .descriptor import Descriptor
-from .http import Access, Registry, pieces
+from .http import Access, Registry
 from .layer import Layer
 from .reference import HUB, Reference
 from .source import Image, ImageError
@@ -60,7 +60,7 @@ class RegistrySource:
         response = self.registry.open(f"{self.reference.path}/blobs/{layer.digest}", headers)
         if response.status_code == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
             raise ImageError(f"{self.registry.host} sent another part of the layer than was asked for")
-        return pieces(response, 0 if response.status_code == 206 else offset, self.registry.host)
+        return self.registry.pieces(response, 0 if response.status_code == 206 else offset)
 
     def tags(self) -> list[str]:
         """The tags of the same repository, of the first pages that the registry gives."""

@@ -18,6 +18,10 @@ class ImageError(Exception):
         self.unknown = unknown
 
 
+class TooSlow(ImageError):
+    """An answer that takes more than its time: it is not asked for again."""
+
+
 @dataclass(frozen=True)
 class Image:
     """One image of one platform, as its manifest and its config say."""

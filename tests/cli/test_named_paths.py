@@ -34,7 +34,7 @@ FOLDERS = {"root", "replay", "python_"}
 OUT_OF_ORDER = {"reference", "ca", "own_class"}
 """Files that cannot be streams: what reads them goes back and forth, or is another program."""
 BESIDE = {
-    "dockerfile": ["Dockerfile"], "image": ["127.0.0.1:9/a"], "explain": ["CUDA error 804"], "record": ["out"],
+    "dockerfile": ["Dockerfile"], "image": ["127.0.0.1:9/a"], "explain": ["RuntimeError: no CUDA GPUs are available"], "record": ["out"],
     "watch": ["true"], "fit --model": ["--gpus", "T4"],
     "fit": ["--params", "7B"], "what-if": ["--driver", "580"], "matrix export": ["-"],
     "matrix query": ["driver", "580"], "matrix show": ["nccl"], "resolve -r": ["--gpu", "T4"],

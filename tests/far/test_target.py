@@ -19,6 +19,7 @@ from ..rows import for_each
 from ..shared import debian_base
 from .servers import command, sshd
 
+HELLO = "echo '{\"hello\": [3, 11, 0]}'"
 LOCAL = 'shift 2; [ "$1" = "--" ] && shift; exec "$@"'
 
 
@@ -98,6 +99,11 @@ def test_what_was_said_before_a_cut_is_kept(tmp_path: Path) -> None:
         ("head -c 300 /dev/urandom; exit 0", 3, "kubectl:team/pod-1: kubectl sent no answer that gpudoctor can read"),
         ("yes '{\"x\": 1}' | head -c 3000000", 3, "kubectl:team/pod-1: kubectl sent no answer that gpudoctor can read"),
         ("exit 4", 3, "kubectl:team/pod-1: kubectl ended with code 4"),
+        ('yes \'{"agent": "nvml", "line": {}}\'', 3, "sent over 32 MiB: not an answer"),
+        ("printf '{\"hello\": ['; yes '[],' | head -n 1000000 | tr -d '\\n'", 3, "sent over 1000000 values"),
+        (f'{HELLO}; echo \'{{"agent": "nvml", "end": 0, "seconds": "x"}}\'', 3, "`$.seconds`"),
+        (f"{HELLO}; echo '{{\"agent\": 7}}'", 3, "a line that is not an answer: Expected `str`, got `int`"),
+        (f"{HELLO}; echo '{{\"file\": []}}'", 3, "a line that is not an answer: Expected `object | null`"),
     ],
 )
 def test_why_a_pod_cannot_be_asked(tmp_path: Path, then: str, code: int, words: str) -> None:
@@ -219,3 +225,24 @@ def test_why_a_container_cannot_be_asked(engine: dict[str, str]) -> None:
     assert "the container is not running" in refused(asked("docker:ended", engine), 2)
     nowhere = {**engine, "DOCKER_HOST": "unix:///nowhere/docker.sock"}
     assert "the engine does not answer" in refused(asked("docker:app", nowhere), 3)
+
+
+def docker(folder: Path, inspect: str) -> dict[str, str]:
+    """A stand-in whose containers have no Python."""
+    here = f'case "$1" in inspect) {inspect} ;; esac\necho "sh: python3: not found" >&2\nexit 127'
+    command(folder / "bin" / "docker", here)
+    return {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+
+
+@for_each("inspect", ["printf '\\377\\376'; exit 0", "yes 1", "echo ٣; exit 0", "exec sleep 0.1", "exit 1"])
+def test_whatever_inspect_says_is_one_line(tmp_path: Path, inspect: str) -> None:
+    line = refused(asked("docker:web", docker(tmp_path, inspect), "--timeout", "1"), 3)
+    assert "python3 is needed there, and there is none" in line
+
+
+@pytest.mark.slow
+def test_neither_a_hanging_inspect_nor_an_endless_stderr_is_waited_for(tmp_path: Path) -> None:
+    line = refused(asked("docker:web", docker(tmp_path, "exec sleep 600"), "--timeout", "0.5"), 3)
+    assert "python3 is needed there" in line
+    line = refused(asked("kubectl:team/pod-1", kubectl(tmp_path, "exec yes x >&2"), "--timeout", "0.5"), 3)
+    assert "no answer in time" in line

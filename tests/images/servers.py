@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import socketserver
 import ssl
 import threading
 import time
@@ -67,3 +69,37 @@ def serving(answer: Callable[[str], Answer], certificate: tuple[Path, Path] | No
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextlib.contextmanager
+def answering(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server on loopback of which each connection is `answer`'s, with its address; it hears nothing by itself."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                answer(self.request)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        allow_reuse_address = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def drip(data: bytes, repeated: bytes, pause_s: float = 0.02) -> Callable[[socket.socket], None]:
+    """After `data`, the same bytes again and again, as long as somebody listens."""
+
+    def answer(client: socket.socket) -> None:
+        client.recv(65536)
+        client.sendall(data)
+        while True:
+            time.sleep(pause_s)
+            client.sendall(repeated)
+
+    return answer

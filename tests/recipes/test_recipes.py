@@ -163,7 +163,7 @@ def test_annotations_are_escaped(tmp_path: Path) -> None:
         ("a.yaml", b"services: [", 2, "this is no YAML"),
         ("a.yaml", b"x: 1\n", 2, "neither a compose file"),
         ("a.yaml", b"- {{ .Values.x }}\n  y: {{ if }}\n- [", 2, "helm template"),
-        ("a.yaml", b"a: &a [x]\n" + b"".join(b"b%d: &b%d [*a,*a,*a]\n" % (i, i) for i in range(900)), 2, "aliases"),
+        ("a.yaml", b"a: &a [x]\n" + b"".join(b"b%d: &b%d [*a,*a,*a]\n" % (i, i) for i in range(900)), 2, "neither a compose file"),
         ("a.yaml", b"services: {a: 3, b: [], c: {deploy: 1, environment: 5, healthcheck: x, image: 7}}\n", 0, "nothing found"),
         ("a.yaml", b"apiVersion: v1\nkind: Pod\nspec: {containers: [3, {env: x, resources: 5, livenessProbe: []}]}\n", 0, ""),
         ("Dockerfile", b"FROM a\n" + b"RUN x\n" * 900_000, 2, "too much"),

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Generator, Iterator
 
 from ..layer import Layer, OpenLayer
-from ..source import ImageError
+from ..source import ImageError, TooSlow
 
-_TRIES = 5
+_TRIES, _MOST_CUTS = 5, 100
+"""In a row without a byte more, and in all."""
 _WAIT_S = 0.2
 
 
@@ -50,7 +51,7 @@ class Download:
         return True
 
     def _all(self) -> Generator[bytes, None, None]:
-        size, tries = self.layer.size, 0
+        size, tries, cuts = self.layer.size, 0, 0
         while size < 0 or self.count < size:
             before, problem = self.count, ""
             try:
@@ -65,7 +66,7 @@ class Download:
                 if size < 0:
                     return
             except ImageError as error:
-                if not error.unknown:
+                if not error.unknown or isinstance(error, TooSlow):
                     raise
                 problem = str(error)
             except OSError as error:
@@ -73,7 +74,8 @@ class Download:
             if 0 <= size <= self.count:
                 return
             tries = tries + 1 if self.count == before else 1
-            if tries >= _TRIES:
+            cuts += 1
+            if tries >= _TRIES or cuts >= _MOST_CUTS:
                 reason = f": {problem}" if problem else ""
                 raise ImageError(
                     f"{words(self.layer)} ends after {self.count:,} of {size:,} bytes{reason}", unknown=True

@@ -8,12 +8,11 @@ from itertools import chain
 from typing import Any
 
 from ...extra import extra_line
+from ..blobs import MAX_TIMES
 from ..source import ImageError
 from .download import Download, words
 
 PIECE = 1 << 18
-_MAX_TIMES = 200
-"""A layer may unpack to so many times its own size. Files of zeros reach it: gzip by 1000, zstd by 10,000."""
 _FREE = 1 << 30
 """The first gibibyte is not held against it: that is a few seconds."""
 _MAX_WINDOW_LOG = 27  # what the zstd command takes without being told
@@ -66,9 +65,9 @@ class Unpacked:
                 continue
             self._data, self._at = data, 0
             self.total += len(data)
-            if self.total > _FREE and self.total > _MAX_TIMES * self._download.count:
+            if self.total > _FREE and self.total > MAX_TIMES * self._download.count:
                 raise ImageError(
-                    f"{words(self._download.layer)} unpacks to over {_MAX_TIMES} times its size: not read any further"
+                    f"{words(self._download.layer)} unpacks to over {MAX_TIMES} times its size: not read any further"
                 )
             return True
         self._data, self._at = b"", 0

@@ -159,7 +159,7 @@ def _in_build(j: Judged) -> Iterator[Fault]:
     for step in j.stage.whole:
         if step.word != "RUN":
             continue
-        if re.search(r"(?:^|[;&|(\n]\s*)nvidia-smi\b(?![^;&\n]{0,80}(?:\|\||; ?true))", step.value):
+        if re.search(r"(?:^|[;&|(\n][ \t]*)nvidia-smi\b(?![^;&\n]{0,80}(?:\|\||; ?true))", step.value):
             line = line_in(step, j.rows, "nvidia-smi")
             yield Fault(
                 rule="gpu-used-in-build", line=line, detail="nvidia-smi ends in an error where there is no driver."

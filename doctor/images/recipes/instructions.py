@@ -15,6 +15,7 @@ from ...extra import extra_line
 
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
 MOST_BYTES = 4 << 20
+_MOST_CONTINUED, _MOST_INSTRUCTIONS = 5000, 10_000
 _WORDS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
     "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
@@ -52,12 +53,16 @@ def instructions(text: str, name: str) -> list[Instruction]:
     """All of them. Raises Unparsed with the line."""
     if len(text) > MOST_BYTES:
         raise Unparsed(f"{name}: {len(text) >> 20} MiB are too much for a Dockerfile")
+    if _continued(text) > _MOST_CONTINUED:
+        raise Unparsed(f"{name}: a command of over {_MOST_CONTINUED} continued lines: not judged")
     try:
         import dockerfile
     except ImportError:
         found = list(_by_dockerfile_parse(text, name))
     else:
         found = list(_by_buildkit(dockerfile, text, name))
+    if len(found) > _MOST_INSTRUCTIONS:
+        raise Unparsed(f"{name}: over {_MOST_INSTRUCTIONS} instructions: not judged")
     if not found:
         raise Unparsed(f"{name}: there is no instruction in it")
     for one in found:
@@ -66,6 +71,17 @@ def instructions(text: str, name: str) -> list[Instruction]:
     if not any(one.word == "FROM" for one in found):
         raise Unparsed(f"{name}: no FROM in it: this is no Dockerfile")
     return found
+
+
+def _continued(text: str) -> int:
+    """Lines of the longest command. Both parsers copy a command for each of its lines."""
+    longest = count = 0
+    for row in text.split("\n"):
+        plain = row.strip()
+        if plain and not plain.startswith("#"):  # these end no command
+            count = count + 1 if plain.endswith(("\\", "`")) else 0
+            longest = max(longest, count)
+    return longest
 
 
 def _by_buildkit(parser: object, text: str, name: str) -> Iterator[Instruction]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from .kubernetes import kubernetes_faults
 from .lint import Recipe
 
 _MOST_DOCUMENTS = 500
-_MOST_ALIASES = 2000
+_MOST_NODES = 50_000
+_MOST_DEEP = 100
+_NODE_BYTES = 100
+"""A text counts as one node for each of so many characters."""
 
 
 def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
@@ -36,9 +40,9 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         from ruamel.yaml.error import YAMLError
     except ImportError:
         raise Unparsed(f"compose files and manifests need the package ruamel.yaml: {extra_line('image')}") from None
-    if text.count("*") > _MOST_ALIASES and text.count("&") > 20:
-        raise Unparsed(f"{name}: more than {_MOST_ALIASES} aliases")
     reader = YAML(typ="rt")
+    reader.Composer = _counting(name)
+    warnings.simplefilter("ignore")  # ruamel's, of anchors that are set twice
     reader.allow_duplicate_keys = True
     try:
         for number, document in enumerate(reader.load_all(text)):
@@ -54,3 +58,38 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         raise Unparsed(f"{name}{where}: this is no YAML: {problem[:120]}") from None
     except (RecursionError, ValueError, TypeError, AttributeError, KeyError):
         raise Unparsed(f"{name}: this YAML cannot be read") from None
+
+
+def _counting(name: str) -> type:
+    """A composer that counts nodes, each alias as all that it stands for, before any value is built of them."""
+    from ruamel.yaml.composer import Composer
+    from ruamel.yaml.events import AliasEvent
+
+    class Counting(Composer):  # type: ignore[misc]
+        total = open = 0
+
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self.sizes: dict[str, int] = {}
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event, before = self.parser.peek_event(), self.total
+            if isinstance(event, AliasEvent):
+                if event.anchor in self.anchors and event.anchor not in self.sizes:
+                    raise Unparsed(f"{name}: *{event.anchor[:40]} is an alias of what it stands in")
+                self.total += self.sizes.get(event.anchor, 1)
+            else:
+                self.sizes.pop(event.anchor, None)
+                self.total += 1 + len(getattr(event, "value", "")) // _NODE_BYTES
+            self.open += 1
+            if self.open > _MOST_DEEP:
+                raise Unparsed(f"{name}: nested over {_MOST_DEEP} deep: not judged")
+            if self.total > _MOST_NODES:
+                raise Unparsed(f"{name}: over {_MOST_NODES} nodes, with what its aliases stand for: not judged")
+            node = super().compose_node(parent, index)
+            self.open -= 1
+            if event.anchor and not isinstance(event, AliasEvent):
+                self.sizes[event.anchor] = self.total - before
+            return node
+
+    return Counting

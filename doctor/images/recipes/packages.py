@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from ..installs import TorchInstall, commands, torch_installs
+from ..installs import TorchInstall, commands, program, torch_installs
 from .stages import Step
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]{0,80})(?:\[[^\]]{0,80}\])?\s*(?:(===?|[<>~!]=?)\s*([^\s;,#]{1,60}))?")
@@ -67,9 +67,7 @@ def line_in(step: Step, rows: Sequence[str], *needles: str) -> int:
 
 
 def _pip(words: list[str], step: Step, rows: Sequence[str]) -> PipInstall | None:
-    words = [*words]
-    while words and re.fullmatch(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{", words[0]):
-        words = words[1:]
+    words = program(words)
     at = next((i for i, word in enumerate(words[:8]) if word == "install"), None)
     if at is None or not any(re.fullmatch(r"(?:.*/)?(?:-m)?pip[\d.]*", word) for word in words[:at]):
         return None
@@ -144,8 +142,7 @@ def apt_packages(step: Step) -> list[str]:
     """What apt, dnf, yum or apk install in this step."""
     found = []
     for words in commands(step.value):
-        while words and re.fullmatch(r"[A-Za-z_]\w*=.*|sudo|exec|env|DEBIAN_FRONTEND=\S*", words[0]):
-            words = words[1:]
+        words = program(words)
         if words and words[0].rpartition("/")[2] in ("apt-get", "apt", "dnf", "yum", "microdnf", "apk", "zypper"):
             if not {"install", "add"} & set(words[1:6]):
                 continue

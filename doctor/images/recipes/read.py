@@ -49,7 +49,7 @@ def _text(path: Path) -> str:
 def _is_yaml(path: Path, text: str) -> bool:
     if path.suffix in (".yaml", ".yml"):
         return True
-    return not re.search(r"(?im)^\s*FROM\s", text) and bool(re.search(r"(?m)^(?:services|apiVersion|kind):", text))
+    return not re.search(r"(?im)^[ \t]*FROM\s", text) and bool(re.search(r"(?m)^(?:services|apiVersion|kind):", text))
 
 
 def _dockerfile(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ..history import filled
+from ..history import Expanded, Room
+from ..installs import lexer
 from .instructions import Instruction, Unparsed
 
 
@@ -25,50 +26,41 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """One FROM: base as written with variables filled in; parent: the stage that it builds on, None for an image."""
+    """One FROM, with variables filled in. The rest is of its whole chain: a stage may build on another."""
 
     name: str
-    base: str
-    line: int
     platform: str
-    steps: tuple[Step, ...]
-    parent: Stage | None = None
-
-    @property
-    def image(self) -> str:
-        """The image at the root of its chain."""
-        return self.parent.image if self.parent else self.base
-
-    @property
-    def image_line(self) -> int:
-        """Where that image is named."""
-        return self.parent.image_line if self.parent else self.line
-
-    @property
-    def whole(self) -> tuple[Step, ...]:
-        """Steps of the whole chain, the first stage's first."""
-        return (*(self.parent.whole if self.parent else ()), *self.steps)
-
-    @property
-    def env(self) -> dict[str, str]:
-        """What ENV sets, in the whole chain."""
-        return {name: value for step in self.whole for name, value in step.sets.items()}
+    image: str
+    """The image at the root of its chain."""
+    image_line: int
+    """Where that image is named."""
+    whole: tuple[Step, ...]
+    """Steps of the whole chain, the first stage's first."""
+    env: dict[str, str]
+    """What ENV sets, in the whole chain."""
 
 
 def stages(found: Sequence[Instruction], name: str, arguments: Mapping[str, str]) -> list[Stage]:
     """Every stage. arguments: of --build-arg. Raises Unparsed."""
     outer: dict[str, str] = {"TARGETPLATFORM": "linux/amd64", "TARGETARCH": "amd64", "BUILDPLATFORM": "linux/amd64"}
-    made: list[Stage] = []
-    at = 0
-    while at < len(found) and found[at].word != "FROM":
-        if found[at].word == "ARG":
-            outer.update(_arguments(found[at].value, outer, arguments))
-        at += 1
-    while at < len(found):
-        end = next((i for i in range(at + 1, len(found)) if found[i].word == "FROM"), len(found))
-        made.append(_stage(found[at], found[at + 1 : end], made, name, outer, arguments))
-        at = end
-    return made
+    made: dict[str, Stage] = {}
+    listed: list[Stage] = []
+    room, at = Room(), 0
+    try:
+        while at < len(found):
+            end = next((i for i in range(at + 1, len(found)) if found[i].word == "FROM"), len(found))
+            if found[at].word == "FROM":
+                stage = _stage(found[at], found[at + 1 : end], made, name, outer, arguments, room)
+                listed.append(stage)
+                made.update({stage.name.lower(): stage} if stage.name else {})
+                at = end
+                continue
+            if found[at].word == "ARG":
+                outer.update(_arguments(found[at].value, outer, arguments, room))
+            at += 1
+    except Expanded as error:
+        raise Unparsed(f"{name}: {error}: not judged") from None
+    return listed
 
 
 def chosen(made: Sequence[Stage], target: str | None, name: str) -> Stage:
@@ -83,38 +75,43 @@ def chosen(made: Sequence[Stage], target: str | None, name: str) -> Stage:
 
 
 def _stage(
-    head: Instruction, rest: Sequence[Instruction], made: Sequence[Stage], name: str, outer: Mapping[str, str],
-    given: Mapping[str, str],
+    head: Instruction, rest: Sequence[Instruction], made: Mapping[str, Stage], name: str, outer: Mapping[str, str],
+    given: Mapping[str, str], room: Room,
 ) -> Stage:  # fmt: skip
     flags = dict(re.findall(r"--([\w-]+)=(\S+)", head.value))
-    words = [word for word in filled(head.value, outer).split() if not word.startswith("--")]
+    words = [word for word in room.filled(head.value, outer).split() if not word.startswith("--")]
     if not words or (len(words) not in (1, 3)) or (len(words) == 3 and words[1].upper() != "AS"):
         raise Unparsed(f"{name}:{head.line}: FROM takes an image, and AS with a name")
-    parent = next((stage for stage in reversed(made) if stage.name and stage.name.lower() == words[0].lower()), None)
+    parent = made.get(words[0].lower())
     env = dict(parent.env) if parent else {}
-    values = {**outer, **env} if not rest else dict(env)
+    room.take(len(env) + (len(parent.whole) if parent else 0) + len(rest) + 1)
+    platform = {name: outer[name] for name in ("TARGETPLATFORM", "TARGETARCH", "BUILDPLATFORM")}
+    values = dict(env)
     steps = []
+    both = {**values, **env}
     for one in rest:
-        scope = {**_known_platform(outer), **values, **env}
+        scope = ChainMap(env, values, platform)
+        value = ""
         if one.word == "ARG":
-            values.update(_arguments(one.value, {**outer, **scope}, given, outer))
-            continue
-        value = filled(one.shell if one.word == "RUN" else one.value, scope)
+            values.update(_arguments(one.value, ChainMap(*scope.maps, dict(outer)), given, room, outer))
+        else:
+            value = room.filled(one.shell if one.word == "RUN" else one.value, scope)
         sets = _pairs(value) if one.word == "ENV" else {}
         env.update(sets)
-        steps.append(Step(word=one.word, value=value, line=one.line, end=one.end, env={**values, **env}, sets=sets))
+        if one.word in ("ARG", "ENV"):  # the others share what was set last
+            both = {**values, **env}
+            room.take(len(both))
+        if one.word != "ARG":
+            steps.append(Step(word=one.word, value=value, line=one.line, end=one.end, env=both, sets=sets))
     return Stage(
-        name=words[2] if len(words) == 3 else "", base=words[0], line=head.line, steps=tuple(steps), parent=parent,
-        platform=filled(flags.get("platform", ""), outer),
+        name=words[2] if len(words) == 3 else "", platform=room.filled(flags.get("platform", ""), outer),
+        image=parent.image if parent else words[0], image_line=parent.image_line if parent else head.line,
+        whole=(*(parent.whole if parent else ()), *steps), env=env,
     )  # fmt: skip
 
 
-def _known_platform(outer: Mapping[str, str]) -> dict[str, str]:
-    return {name: outer[name] for name in ("TARGETPLATFORM", "TARGETARCH", "BUILDPLATFORM")}
-
-
 def _arguments(
-    value: str, scope: Mapping[str, str], given: Mapping[str, str], outer: Mapping[str, str] | None = None
+    value: str, scope: Mapping[str, str], given: Mapping[str, str], room: Room, outer: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """ARG with its default, the one given on the command line, or that of the ARG before the first FROM."""
     found = {}
@@ -123,7 +120,7 @@ def _arguments(
         if name in given:
             found[name] = given[name]
         elif equals:
-            found[name] = filled(default, scope)
+            found[name] = room.filled(default, scope)
         elif outer and name in outer:
             found[name] = outer[name]
     return found
@@ -139,6 +136,6 @@ def _pairs(value: str) -> dict[str, str]:
 
 def _words(value: str) -> list[str]:
     try:
-        return shlex.split(value)
-    except ValueError:  # an open quote
+        return list(lexer(value))
+    except ValueError:  # an open quote, or a very long word
         return value.split()
