@@ -98,12 +98,13 @@ def found_policy(path: str, table: dict[str, Any], saved: Policy | None) -> Poli
     if base.building and not policy.building:
         changes["building"] = True
     changes["require"] = tuple(dict.fromkeys((*base.require, *policy.require)))
-    silences = {"skip": base.skip, "only": base.only, "thresholds": base.thresholds}
     changes["found"] = FoundConfig(
         path=os.path.relpath(path),
         ignored=tuple(ignored),
         require=tuple(name for name in policy.require if name not in base.require),
-        **silences,
+        skip=base.skip,
+        only=base.only,
+        thresholds=base.thresholds,
     )
     return replace(policy, **changes)
 
