@@ -195,7 +195,6 @@ def test_what_is_in_the_way_stays_and_is_one_line(name: str, tmp_path: Path) -> 
         "to-folder",
         "loop",
         "folder/thesis.tex/sub",
-        "x" * 300,
         "" if name == "record" else "none/sub",
     ]
     for target in filter(None, targets):
