@@ -25,8 +25,10 @@ TIMES = {"counters_ms"}
 
 def oldest() -> str:
     """A Python 3.8 where there is one, else this one."""
-    versions = Path("~/.pyenv/versions").expanduser().glob("3.8*/bin/python")
-    return next(map(str, versions), "") or shutil.which("python3.8") or sys.executable
+    beside = Path(sys.base_prefix).parent.glob("3.8*/bin/python")  # as pyenv has them; its shims may not start
+    found = [*map(str, beside), *filter(None, [shutil.which("python3.8")])]
+    starts = (p for p in found if subprocess.run([p, "-c", ""], capture_output=True).returncode == 0)
+    return next(starts, sys.executable)
 
 
 def piped(python: str, name: str, arguments: list[str], env: dict[str, str], folder: Path) -> list[dict[str, Any]]:

@@ -146,6 +146,8 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
             str(path),
         ]
         done = subprocess.run(command, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode == 126:
+            pytest.skip("nobody may not start this Python")
     else:
         done = gpudoctor("check", "--from", path)
     if b"setpriv" in done.stderr:

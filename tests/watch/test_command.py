@@ -44,7 +44,8 @@ def test_the_report_can_go_to_a_file_or_to_stdout(tmp_path: Path) -> None:
 
 
 def test_the_environment_is_the_users_own() -> None:
-    env = {"PATH": os.environ["PATH"], "ODD": "a=b\nc", "LANG": "C"}
+    # pip starts a command in a path with a space by sh, which would add PWD
+    env = {"PATH": os.environ["PATH"], "ODD": "a=b\nc", "LANG": "C", "PWD": os.getcwd()}
     with_it = subprocess.run(
         [COMMAND, "watch", "--", "env", "-0"], env=env, capture_output=True, timeout=60, check=True
     )
