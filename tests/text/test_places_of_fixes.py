@@ -144,7 +144,7 @@ HELD = (
 @for_each(
     ("place", "said"),
     [
-        ("ubuntu", "sudo reboot"),
+        ("ubuntu", "sudo rmmod nvidia_uvm"),
         ("wsl", "wsl --shutdown"),
         ("windows", "Restart-Computer"),
         ("docker", "docker restart CONTAINER"),
