@@ -36,7 +36,7 @@ class Credentials:
     identity_token: str = field(default="", repr=False)
 
 
-def credentials_for(registry: str, path: str) -> Credentials | None:
+def credentials_for(registry: str, path: str, timeout_s: float = _HELPER_SECONDS) -> Credentials | None:
     """What is stored for the registry (podman: or for a part of it); None where nothing is, or it cannot be read."""
     for file in _files():
         stored = _read(file)
@@ -44,14 +44,14 @@ def credentials_for(registry: str, path: str) -> Credentials | None:
         keys = _keys(registry, path)
         for key in keys:
             if isinstance(helpers, dict) and isinstance(helpers.get(key), str):
-                return _helped(helpers[key], key)
+                return _helped(helpers[key], key, timeout_s)
         auths = stored.get("auths")
         for key in keys:
             entry = auths.get(key) if isinstance(auths, dict) else None
             if isinstance(entry, dict) and (found := _entry(entry)):
                 return found
         if isinstance(store := stored.get("credsStore"), str):
-            found = _helped(store, _HUB_KEY if registry == HUB else registry)
+            found = _helped(store, _HUB_KEY if registry == HUB else registry, timeout_s)
             if found:
                 return found
     return None
@@ -97,12 +97,14 @@ def _entry(entry: dict[str, Any]) -> Credentials | None:
     return Credentials(name, secret) if isinstance(name, str) and name and isinstance(secret, str) else None
 
 
-def _helped(name: str, server: str) -> Credentials | None:
+def _helped(name: str, server: str, timeout_s: float) -> Credentials | None:
     """What docker-credential-NAME answers; a helper that fails or hangs has nothing."""
     if not re.fullmatch(r"[\w.-]{1,64}", name):
         return None
     try:
-        answer = run_fed([f"docker-credential-{name}", "get"], server.encode(), _HELPER_SECONDS, _MAX_FILE)
+        answer = run_fed(
+            [f"docker-credential-{name}", "get"], server.encode(), min(timeout_s, _HELPER_SECONDS), _MAX_FILE
+        )
         found = msgspec.json.decode(bytes(answer.out)) if answer.code == 0 else None
     except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return None

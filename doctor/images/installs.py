@@ -89,7 +89,8 @@ class _Bounded(io.StringIO):
     _length = 0
 
     def read(self, size: int | None = -1) -> str:
-        self._length = self._length + 1 if self.reader.state != " " else 0
+        between = vars(self.reader)["state"] == " "
+        self._length = 0 if between else self._length + 1
         if self._length > _LONGEST_WORD:
             raise ValueError("a word is too long")
         return super().read(size)

@@ -28,7 +28,7 @@ class RegistrySource:
         self.registry = Registry(
             host,
             f"repository:{reference.path}:pull",
-            credentials_for(reference.registry, reference.path),
+            credentials_for(reference.registry, reference.path, access.timeout_s),
             access,
         )
 
