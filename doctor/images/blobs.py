@@ -131,7 +131,7 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _MAX_READ:
             raise tarfile.ReadError("a header of it is too large")
-        if self._file.tell() > self._most:
+        if self._file.seek(0, os.SEEK_CUR) > self._most:
             raise ImageError(self._why)
         return self._file.read(size)
 

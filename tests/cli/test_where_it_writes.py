@@ -255,7 +255,9 @@ def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
         ("check", "--replay", recording),
         ("check", "--from", "/dev/zero"),
     ):
-        assert "plain file" in one_line(gpudoctor(*words)) or "manifest.json" in one_line(gpudoctor(*words)), words
+        assert "not a regular file" in one_line(gpudoctor(*words)) or "manifest.json" in one_line(gpudoctor(*words)), (
+            words
+        )
     assert gpudoctor(*CHECK, "-o", tmp_path / "report.json").returncode == 0
     for words in ("--from <(cat {})", "--from /dev/stdin < {}", "--from - < {}"):
         done = shell(f"gpudoctor check {words.format(shlex.quote(str(tmp_path / 'report.json')))}")
