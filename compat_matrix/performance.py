@@ -134,7 +134,8 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
             low=thrift * min(_lowest_share(measured, kind) * least, WARN * peak),
             typical=middle,
             high=best,
-            floor=thrift * FAIL * min(middle, peak, least / WARN),
+            # An old torch or cuBLAS lacks good kernels for the newer types: slow, and no fault of the board.
+            floor=thrift * FAIL * min(middle, peak, least / WARN) if kind == "memory" or what in _PLAIN else 0.0,
             peak=peak,
             unit=unit,
             reason=f"rates measured on {row.name}",
@@ -217,7 +218,7 @@ def _shares(m: Store, kind: str, what: str, segment: str) -> tuple[float, float,
         found = sorted((row.median_pct or 0.0) / 100 for row in pool)
         if len(found) < _FEW:
             return _SHARE_OF_FEW, found[len(found) // 2] if found else 0.7, 1.0
-        low = found[0] * (WARN if geforce else _BARELY)
+        low = found[0] * (WARN if geforce or kind == "memory" else _BARELY)
         if kind == "matmul" and what not in _PLAIN:
             low = min(WARN * found[0], _SAFE_SHARE)
         return low, median(found), found[int(len(found) * 0.9)]

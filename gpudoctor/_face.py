@@ -93,7 +93,7 @@ def many(name: str, values: Iterable[object] | str | None) -> list[str]:
         return []
     if isinstance(values, (str, PathLike, int, float)) or not isinstance(values, Iterable):
         values = [values]
-    return [word for value in values for word in flag(name, value)]
+    return [f"{name}={_word(name, value)}" for value in values]
 
 
 def _word(name: str, value: object) -> str:

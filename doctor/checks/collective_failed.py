@@ -132,7 +132,7 @@ def _of_ranks(m: Measured) -> Findings:
                 fixes=_links_again(backend),
             )
             return
-        if first.step == "start" and first.fault == "failed":
+        if first.step == "start" and first.fault == "failed" and not first.device.startswith("rank"):
             # The launcher ended before a rank said a word: its own options, its own traceback. No data was passed.
             yield CHECK.unknown(
                 "The ranks were not started",

@@ -97,8 +97,8 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
     for one in steps.fixes:
         name = one.finding.subject if one.finding.id == "required-package-missing" else ""
         if name in policy.found.require:
-            asked = f"{policy.found.path}, which was found here, requires the package {name}. Install it?"
-            if not (sys.stdin.isatty() and click.confirm(asked, err=True)):
+            question = f"{policy.found.path}, which was found here, requires the package {name}. Install it?"
+            if not (sys.stdin.isatty() and click.confirm(question, err=True)):
                 click.echo(
                     f"{name} is not installed: only {policy.found.path} names it, and it is not trusted.", err=True
                 )

@@ -6,10 +6,10 @@ import click
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("config", metavar="[FILE]", required=False)
 @click.option("--remove", is_flag=True, help="Stop trusting FILE.")
 @click.option("--list", "list_", is_flag=True, help="List the trusted files, and those that changed since.")
-def trust(file: str | None, remove: bool, list_: bool) -> int:
+def trust(config: str | None, remove: bool, list_: bool) -> int:
     """Let a gpudoctor.toml or pyproject.toml count in full, as it is now.
 
     A file that gpudoctor only finds (in this folder or above) may add and tighten: require, expect, fail-on. It can
@@ -21,20 +21,20 @@ def trust(file: str | None, remove: bool, list_: bool) -> int:
     from .config import policy_of
 
     if list_:
-        if file or remove:
+        if config or remove:
             raise Refusal("--list takes no FILE")
         for path, digest in sorted(trusted.trusted().items()):
             click.echo(f"{path}{_state(path, digest)}")
         return 0
-    if not file:
+    if not config:
         raise Refusal("say which FILE, or --list")
     if remove:
-        if not trusted.forget(file):
-            raise Refusal(f"{file} is not trusted")
+        if not trusted.forget(config):
+            raise Refusal(f"{config} is not trusted")
         return 0
-    data = config_files.read(file)
-    policy_of(file, config_files.table_of(file, data, must=True) or {})
-    trusted.trust(file, data)
+    data = config_files.read(config)
+    policy_of(config, config_files.table_of(config, data, must=True) or {})
+    trusted.trust(config, data)
     return 0
 
 

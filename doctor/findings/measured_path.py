@@ -232,14 +232,14 @@ def _watched(m: Measured, w: Watch) -> Path:
     if busy < BUSY_PERCENT and early:
         return Path("unknown", f"{w.program} opened a GPU{held}; it {early} before it gave it work", "watch", key)
     if busy < BUSY_PERCENT:
-        return _hardly_busy(m, w, f"{w.program} opened a GPU{held}", key)
+        return _idle_by_utilization(m, w, f"{w.program} opened a GPU{held}", key)
     if shared(w):
         words = f"{w.program} opened a GPU{held}; all programs on it together kept it busy {busy:.0f} % of the time"
         return Path("gpu-path-used", words, "watch", key)
     return Path("gpu-path-used", f"{w.program} kept a GPU busy {busy:.0f} % of the time{held}", "watch", key)
 
 
-def _hardly_busy(m: Measured, w: Watch, opened: str, key: str) -> Path:
+def _idle_by_utilization(m: Measured, w: Watch, opened: str, key: str) -> Path:
     """A GPU that utilization shows as idle: short kernels and copies do not appear in it, so look for their traces."""
     loads = [load for load in known(m.loads) or () if load.phase == "watch" and load.key in w.gpu_keys]
     copied = max((known(load.pcie_rx_mb_s) or 0.0 for load in loads), default=0.0)

@@ -221,6 +221,11 @@ def new_venv(python: str, seed: bool = False, *, managed: bool = False, clear: b
     return f"uv venv {flags}--python {shlex.quote(python)}"
 
 
+def stdlib_venv(*, clear: bool = False) -> str:
+    """A virtual environment of the system's Python; `clear`: in place of what is there."""
+    return f"python3 -m venv{' --clear' if clear else ''}"
+
+
 def note(s: Snapshot, request: Install, why: str = "") -> str:
     """Why this, and how it lasts where this is a container or notebook."""
     words = [f"{why[0].upper()}{why[1:]}."] if why else []

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .install import conda_line, new_venv
+from .install import conda_line, new_venv, stdlib_venv
 from .interpreter import GET_UV, quoted
 from .where import RECHECK, container_kind, recheck_run
 
@@ -81,7 +81,7 @@ def _anew(s: Snapshot) -> Fix | None:
         made = new_venv(python, seed=known(patient.kind) != "uv", managed=patient.kind != "uv", clear=True)
         command = f"{first}{made} {quoted(prefix)}"
     else:
-        command = f"python3 -m venv --clear {quoted(prefix)}"
+        command = f"{stdlib_venv(clear=True)} {quoted(prefix)}"
     step = Step(
         text="This removes the packages in the environment; install them again afterwards.",
         command=command,

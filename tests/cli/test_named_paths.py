@@ -37,7 +37,7 @@ BESIDE = {
     "dockerfile": ["Dockerfile"], "image": ["127.0.0.1:9/a"], "explain": ["RuntimeError: no CUDA GPUs are available"], "record": ["out"],
     "watch": ["true"], "fit --model": ["--gpus", "T4"],
     "fit": ["--params", "7B"], "what-if": ["--driver", "580"], "matrix export": ["-"],
-    "matrix query": ["driver", "580"], "matrix show": ["nccl"], "resolve -r": ["--gpu", "T4"],
+    "matrix query": ["driver", "580"], "print": ["systemd"], "matrix show": ["nccl"], "resolve -r": ["--gpu", "T4"],
 }  # fmt: skip
 """What the command needs beside the parameter that is tried, unless that is one of these."""
 FORKS = """

@@ -255,9 +255,8 @@ def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
         ("check", "--replay", recording),
         ("check", "--from", "/dev/zero"),
     ):
-        assert "not a regular file" in one_line(gpudoctor(*words)) or "manifest.json" in one_line(gpudoctor(*words)), (
-            words
-        )
+        said = one_line(gpudoctor(*words))
+        assert "not a regular file" in said or "manifest.json" in said, words
     assert gpudoctor(*CHECK, "-o", tmp_path / "report.json").returncode == 0
     for words in ("--from <(cat {})", "--from /dev/stdin < {}", "--from - < {}"):
         done = shell(f"gpudoctor check {words.format(shlex.quote(str(tmp_path / 'report.json')))}")

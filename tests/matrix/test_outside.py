@@ -137,14 +137,17 @@ def test_the_configuration_may_name_one(
     other(_newer)
     (tmp_path / "gpudoctor.toml").write_text('matrix = "newer.json"\n', "utf-8")
     monkeypatch.chdir(tmp_path)
-    run(["check", "--no-import", "--format", "json"])
+    own = ["check", "--no-import", "--config", "gpudoctor.toml"]
+    run([*own, "--format", "json"])
     report = json.loads(capsys.readouterr().out)
     assert report["matrix"]["version"] == "2027.02.01" and "2 rows differ" in report["matrix"]["notes"][0]
     for format_ in ("text", "markdown"):
-        run(["check", "--no-import", "--format", format_])
+        run([*own, "--format", format_])
         assert "2 rows" in capsys.readouterr().out
+    run(["check", "--no-import", "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["matrix"]["notes"] == [], "a file that was only found chooses none"
     (tmp_path / "gpudoctor.toml").write_text("matrix = 3\n", "utf-8")
-    assert run(["check", "--no-import"]) == 2
+    assert run(own) == 2
     assert "matrix is not the path" in capsys.readouterr().err
 
 

@@ -166,7 +166,9 @@ def test_without_measurements_all_of_them_are_skipped(s: Snapshot) -> None:
     done = report(s)
     found = {c.id: (c.status, c.reason) for c in done.checks if c.id in MEASURED}
     assert found.keys() == MEASURED and done.measured is None
-    assert set(found.values()) == {("skipped", "nothing was measured: gpudoctor prove")}
+    one_gpu = {"collective-failed", "gpu-slower-than-siblings"}  # where one GPU is all there is, they do not apply
+    assert {found[name] for name in MEASURED - one_gpu} == {("skipped", "nothing was measured: gpudoctor prove")}
+    assert {found[name][0] for name in one_gpu} == {"skipped"}
 
 
 @for_each("board", ["h200", "4090"])
