@@ -71,15 +71,15 @@ def examine(
     return found
 
 
-def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]) -> Report:
-    """The report of what the checks said."""
+def compose(
+    snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined], open_counts: bool = True
+) -> Report:
+    """The report of what the checks said. `open_counts`: a check that could not judge counts for `--fail-on`."""
     checks = tuple(_result(one) for one in examined)
-    findings = [safely(snapshot, f) for one in examined for f in one.findings if f.status != "pass"]
-    if matrix.differs:
-        findings = [with_outside_index(f) for f in findings]
+    findings = [offered(snapshot, matrix, f) for one in examined for f in one.findings if f.status != "pass"]
     findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
     ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
-    open_checks = _counts_open(checks, snapshot, policy)
+    open_checks = open_counts and _counts_open(checks, policy)
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict
@@ -100,6 +100,12 @@ def compose(snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequen
         measured=measured,
         snapshot=snapshot,
     )
+
+
+def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
+    """The finding as it may be shown: what its steps end is marked, and what the matrix's own index has is said."""
+    finding = safely(s, finding)
+    return with_outside_index(finding) if m.differs else finding
 
 
 OLD_DAYS = 90
@@ -225,7 +231,6 @@ def exit_code(findings: Sequence[Finding], policy: Policy, open_checks: bool = F
     return 1 if word == "warn" and policy.fail_on == "warn" else 0
 
 
-def _counts_open(checks: Sequence[CheckResult], s: Snapshot, policy: Policy) -> bool:
-    """Whether `--fail-on unknown` (or `warn`, which is lower) meets unknown checks. A text leaves most of them open."""
-    unknown = any(check.status == "unknown" for check in checks)
-    return policy.fail_on != "fail" and s.target.kind != "text" and unknown
+def _counts_open(checks: Sequence[CheckResult], policy: Policy) -> bool:
+    """Whether `--fail-on unknown` (or `warn`, which is lower) meets unknown checks."""
+    return policy.fail_on != "fail" and any(check.status == "unknown" for check in checks)

@@ -55,7 +55,7 @@ def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     examined = without_causes(
         [one if left_out(one.check.id, policy) else _with_words(one, s, matrix) for one in judged], s
     )
-    report = compose(s, matrix, policy, examined)
+    report = compose(s, matrix, policy, examined, open_counts=False)  # a text leaves most checks open
     left = left_open(s, report.findings, report.checks)
     report = replace(report, possible=left.ids, text=TextReport(possible=left.causes, nothing=left.nothing))
     if report.verdict != "unknown":
