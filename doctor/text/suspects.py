@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ..findings import Finding
 from ..formats.record import Record
+from ..judge.judge import offered
 from ..judge.report import CheckResult, Need, PossibleCause
 from ..snapshot import Snapshot
 from .plausible import in_its_shell, is_answered, is_ruled_out
@@ -113,7 +114,7 @@ def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered
     detail = f"Line {first.line}: {text}. The text does not prove it; {shown} such calls were right in solved cases."
     facts = {"line": first.line, "probability": first.probability}
     named = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
-    return made(named, lambda: replace(named, fixes=suspected_fixes(named, first.text, s, m)))
+    return made(named, lambda: offered(s, m, replace(named, fixes=suspected_fixes(named, first.text, s, m))))
 
 
 def needs(open_causes: tuple[str, ...], s: Snapshot | None = None) -> tuple[Need, ...]:

@@ -175,8 +175,8 @@ def test_a_container_of_a_provider_starts_anew_in_its_console(place: str, said: 
         ("vast", "Vast.ai"),
         ("kubernetes", "Schedule the pod on a node"),
         ("slurm", "Submit the job to a node"),
-        ("ubuntu", "Switch it off"),
-        ("windows", "Switch it off"),
+        ("ubuntu", "switch it off"),
+        ("windows", "switch it off"),
     ],
 )
 def test_a_lost_gpu_is_left_to_whose_machine_it_is(place: str, said: str) -> None:
