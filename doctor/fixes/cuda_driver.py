@@ -59,6 +59,9 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
     grades = [m.forward_compat(cuda, driver, gpu_name=known(g.name), brand_id=known(g.brand_id)) for g in gpus]
     if any(grade.grade != "possible" for grade in grades):
         return None
+    flavour = known(s.driver.kernel_flavour)
+    if any(m.driver_for_gpu(driver, cc, flavour).grade == "too-old" for cc in capabilities(s, m)):
+        return None  # a newer libcuda does not teach the kernel module a newer GPU
     if _drops_a_gpu(s, m, grades[0].packages):
         return None
     want = minor(cuda) or (0, 0)

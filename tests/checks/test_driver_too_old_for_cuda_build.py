@@ -53,6 +53,16 @@ def test_forward_compatibility_is_offered_on_data_center_gpus_only() -> None:
     assert "use-forward-compatibility" not in offered["rtx4090"]
 
 
+def test_forward_compatibility_is_not_offered_for_a_gpu_that_the_kernel_driver_is_too_old_for() -> None:
+    """470 drives an A100; no libcuda makes it drive an H100."""
+    offered = {}
+    for model in ("a100", "h100"):
+        sick = not_asked(with_torch(healthy(model, driver="470.256.02", cuda="11.4"), "2.1.0", "cu121"))
+        offered[model] = [f.id for f in run(ID, sick)[2][0].fixes]
+    assert "use-forward-compatibility" in offered["a100"]
+    assert "use-forward-compatibility" not in offered["h100"] and "install-driver" in offered["h100"]
+
+
 def test_each_fix_of_it_works() -> None:
     from msgspec.structs import replace
 
