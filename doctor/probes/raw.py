@@ -28,7 +28,7 @@ class Raw:
         for line in lines:
             self._take(line)
         self.unasked = NOT_ASKED
-        if self._rows and not self.complete:
+        if not self.complete:
             self.unasked = Missing("timeout", "the files were not read in time")
             for row in self._rows.get("failed", [])[:1]:
                 self.unasked = Missing("error", f"reading the files failed: {string(row.get('detail'))}")
