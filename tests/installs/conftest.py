@@ -17,7 +17,7 @@ from .environments import Patient, Room, make
 from .judging import Doctor
 from .shelf import Shelf
 
-RELEASES = ("2.6.0", "2.8.0", "2.9.1", "2.11.0")
+RELEASES = ("2.6.0", "2.8.0", "2.9.1", "2.11.0", "2.13.0")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -139,6 +139,7 @@ class Shelf:
         if not version:
             return
         if name == "cuda-toolkit":
+            version = next(v for v in PUBLISHED["cuda-toolkit"] if v in (version, f"{version}.0"))  # 13.0.3 is 13.0.3.0
             lines = PUBLISHED["cuda-toolkit"][version]
             extras = sorted({re.findall(r'"(\w+)"', line)[0] for line in lines})
             self.everywhere(name, version, tuple(lines), extras=extras)
