@@ -93,7 +93,7 @@ def test_an_image_without_a_driver(conda: New, doctor: On) -> None:
     """conda finds no driver and would install no CUDA build: the line names the CUDA version itself."""
     on = doctor(nvml__library="absent", cuda__library="absent")
     sick = conda(on, "pytorch=2.8.0=cpu*")
-    finding = found(on.check(sick), "cpu-only-torch")
+    finding = found(on.check(sick, "--only", "cpu-only-torch"), "cpu-only-torch")  # else its cause, no GPU, has the fix
     assert finding and "CONDA_OVERRIDE_CUDA=12.9 conda" in finding["fixes"][0]["steps"][0]["command"]
     line = f"conda install --yes --prefix {shlex.quote(str(sick.prefix))} -c conda-forge 'pytorch=2.8.0=cuda129*'"
     with pytest.raises(AssertionError, match="__cuda"):
@@ -104,8 +104,9 @@ def test_an_image_without_a_driver(conda: New, doctor: On) -> None:
 
 @pytest.mark.slow
 def test_no_row_no_line(conda: New, doctor: On) -> None:
-    """Driver 470 takes no build of conda-forge that is known: it is said, and no conda line is made up."""
-    on = doctor(driver__version="470.57.02", cuda__version="11040")
+    """No known build of conda-forge has code for a Tesla K80: it is said, and no conda line is made up."""
+    k80 = {"gpu__0__name": "Tesla K80", "gpu__0__cc": "3.7", "gpu__0__pci__device": "102d"}
+    on = doctor("v100", driver__version="470.57.02", cuda__version="11040", **k80)
     sick = conda(on, "pytorch=2.8.0=cpu*")
     finding = found(on.check(sick), "cpu-only-torch")
     assert finding
