@@ -61,10 +61,13 @@ def _indented(text: str) -> str:
     return "\n    ".join(text.splitlines()[:12])
 
 
-def for_each(names: str | Sequence[str], values: Iterable[Any], ids: Any = None) -> Callable[[Test], Test]:
+def for_each(
+    names: str | Sequence[str], values: Iterable[Any], ids: Any = None, *, quick: int = 1
+) -> Callable[[Test], Test]:
     """As `pytest.mark.parametrize`, but one test for all rows. `tmp_path` is a folder of its own for each of them.
 
-    Other fixtures are made once and serve all rows: a row must not change what they hold.
+    Other fixtures are made once and serve all rows: a row must not change what they hold. quick: every so many-th row
+    is one quick test, the others are slow ones.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     all_rows = [value if len(wanted) > 1 else (value,) for value in values]
@@ -79,8 +82,9 @@ def for_each(names: str | Sequence[str], values: Iterable[Any], ids: Any = None)
 
         def loop(**fixtures: Any) -> None:
             folder = fixtures.get("tmp_path")
+            part = fixtures.pop("part", 0) if quick > 1 else 0
             with Faults() as faults:
-                for number, row in enumerate(all_rows):
+                for number, row in list(enumerate(all_rows))[part::quick]:
                     arguments = dict(zip(wanted, row, strict=True))
                     if folder is not None:
                         fixtures["tmp_path"] = folder / f"row{number}"
@@ -92,8 +96,10 @@ def for_each(names: str | Sequence[str], values: Iterable[Any], ids: Any = None)
         loop.__module__, loop.__wrapped__ = test.__module__, test  # type: ignore[attr-defined]
         loop.pytestmark = list(getattr(test, "pytestmark", []))  # type: ignore[attr-defined]
         rest = [p.replace(kind=p.KEYWORD_ONLY) for name, p in given.parameters.items() if name not in wanted]
+        if quick > 1:
+            rest.append(inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY))
         loop.__signature__ = given.replace(parameters=rest)  # type: ignore[attr-defined]
-        return loop
+        return pytest.mark.parametrize("part", quickly(range(quick), quick))(loop) if quick > 1 else loop
 
     return decorate
 

@@ -86,7 +86,7 @@ def adapter(deadline: Deadline) -> HTTPAdapter:
         ConnectionCls = Within
 
     class Tls(HTTPSConnectionPool):
-        ConnectionCls = WithinTls  # type: ignore[assignment]
+        ConnectionCls = WithinTls
 
     pools = {"http": Plain, "https": Tls}
 

@@ -71,7 +71,7 @@ def facts_of(s: Snapshot) -> list[str]:
     return [name for name in names if name != "driver.faults"] + ["gpus"]
 
 
-@for_each("name", MACHINES)
+@for_each("name", MACHINES, quick=4)
 def test_no_check_stumbles_over_a_missing_fact(name: str) -> None:
     """A check that raises is reported as UNKNOWN with `the check itself failed`: that must never be seen."""
     machine = MACHINES[name]

@@ -88,7 +88,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@for_each("name", sorted(DEAD))
+@for_each("name", sorted(DEAD), quick=4)
 def test_check_and_healthcheck_fail(name: str, environments: dict[str, Path]) -> None:
     prefix, (_, fault, words) = environments[name], DEAD[name]
     if name in ("removed", "not executable", "crashes"):

@@ -37,12 +37,13 @@ def refused(text: str) -> None:
     assert WRONG in text and "did you mean 8xH200, 8xH20?" in text, text
 
 
-@for_each("what", PRINTED)
+@for_each("what", PRINTED, quick=4)
 def test_no_file_is_printed_for_it(what: str) -> None:
     refused(one_line(gpudoctor("print", what, "--expect", WRONG)))
     assert b"8xH200" in gpudoctor("print", what, "--expect", "8xH200").stdout
 
 
+@pytest.mark.slow
 def test_print_takes_a_newer_matrix(tmp_path: Path) -> None:
     bundle = json.loads(gpudoctor("matrix", "export", "-").stdout)
     own = {"id": "r900", "name": "NVIDIA R900", "aliases": [], "device_ids": ["3FFF"], "subsystems": []}
@@ -58,6 +59,7 @@ def test_print_takes_a_newer_matrix(tmp_path: Path) -> None:
     one_line(gpudoctor("print", "slurm-prolog", "--matrix", tmp_path / "none.json"))
 
 
+@pytest.mark.slow
 def test_every_command_that_judges_a_saved_report_refuses_it(tmp_path: Path) -> None:
     path = save(tmp_path, H200.with_(measured=Measured(level="quick")))
     for command in (["check"], ["fix"], ["prove"], ["what-if", "--driver", "580.82.07"]):
@@ -101,6 +103,7 @@ def test_where_the_driver_gives_no_answer_all_else_is_judged(machine: Snapshot, 
     assert row.status == "unknown", row
 
 
+@pytest.mark.slow
 def test_the_driver_of_this_machine_is_asked(tmp_path: Path, on_machine: Callable[..., dict[str, str]]) -> None:  # noqa: F811
     mark, env = tmp_path / "ran", on_machine("healthy-h100")
     refused(one_line(gpudoctor("check", "--expect", WRONG, env=env)))

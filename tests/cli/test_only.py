@@ -19,13 +19,13 @@ WHY = "gpu-too-hot was not checked: this machine has no NVIDIA GPU"
 NOTHING = "nothing to check: only one GPU"
 
 
-@for_each("form", ["text", "json", "markdown", "html", "sarif", "junit", "github"])
+@for_each("form", ["text", "json", "markdown", "html", "sarif", "junit", "github"], quick=3)
 def test_every_format_says_what_was_not_checked(form: str, tmp_path: Path) -> None:
     done = gpudoctor("check", "--from", save(tmp_path, NO_GPU), "--only", "gpu-too-hot", "--format", form)
     assert done.returncode == 3 and WHY in done.stdout.decode(), done
 
 
-@for_each("form", ["text", "json", "markdown", "html"])
+@for_each("form", ["text", "json", "markdown", "html"], quick=4)
 def test_every_format_says_that_there_was_nothing_to_check(form: str, tmp_path: Path) -> None:
     done = gpudoctor("check", "--from", save(tmp_path, healthy()), "--only", "nvlink-inactive", "--format", form)
     words = '"skip": "does-not-apply"' if form == "json" else NOTHING

@@ -105,6 +105,7 @@ def test_what_was_said_before_a_cut_is_kept(tmp_path: Path) -> None:
         (f"{HELLO}; echo '{{\"agent\": 7}}'", 3, "a line that is not an answer: Expected `str`, got `int`"),
         (f"{HELLO}; echo '{{\"file\": []}}'", 3, "a line that is not an answer: Expected `object | null`"),
     ],
+    quick=3,
 )
 def test_why_a_pod_cannot_be_asked(tmp_path: Path, then: str, code: int, words: str) -> None:
     assert words in refused(asked("kubectl:team/pod-1", kubectl(tmp_path, then)), code)

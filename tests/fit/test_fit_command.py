@@ -114,6 +114,7 @@ def test_gradients_that_are_summed_stay_and_only_shards_are_sent_for_each_batch(
     assert four["pace"]["gpu_ms"][0] > 3.5 * one["pace"]["gpu_ms"][0]
 
 
+@pytest.mark.slow
 def test_where_nothing_fits_the_gpus_are_counted_that_would_hold_it() -> None:
     for size, code, words in (
         ("1T", 1, "{} such GPUs would hold it, by {}."),
@@ -149,6 +150,7 @@ def test_it_fits_where_it_fits_on_every_size() -> None:
     assert most == sorted(set(most)) and len(most) == 3
 
 
+@pytest.mark.slow
 def test_a_size_that_is_not_listed_is_said_with_what_is() -> None:
     line = refused(3, "--params", "7B", "--gpus", "RTX 3080 12GB")
     assert "RTX 3080 is listed with 10 GB: for another size write RTX 3080=12GB" in line
@@ -166,6 +168,7 @@ def test_a_size_that_is_not_listed_is_said_with_what_is() -> None:
         ({**CONFIG, "num_attention_heads": 0}, 2, "num_attention_heads is not there"),
         ([], 2, "an object is expected"),
     ],
+    quick=3,
 )
 def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, words: str) -> None:
     assert words in refused(code, model(tmp_path / "m", config), "--gpus", "H200")
@@ -215,6 +218,7 @@ def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: 
         ("--params 7B --gpus H200 --task inference --accumulation 4", 2, "--accumulation is for a training"),
         ("--params 7B --gpus 4xA100-40GB,2xRTX-3090", 2, "GPUs of one kind at a time"),
     ],
+    quick=4,
 )
 def test_what_contradicts_itself_or_is_not_known(arguments: str, code: int, words: str) -> None:
     assert words in refused(code, *arguments.split())

@@ -43,7 +43,7 @@ def source(address: str, timeout_s: float = 0.5, plain: bool = True) -> Registry
     return found
 
 
-@for_each("name", DRIPS)
+@for_each("name", DRIPS, quick=3)
 def test_an_answer_that_drips_is_given_up(name: str) -> None:
     with (
         answering(DRIPS[name]) as address,

@@ -43,7 +43,7 @@ JUDGED = {
 }  # fmt: skip
 
 
-@for_each("name", REFUSED)
+@for_each("name", REFUSED, quick=4)
 def test_what_stands_for_too_much_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, words = REFUSED[name]
     file = tmp_path / "recipe"
@@ -53,7 +53,7 @@ def test_what_stands_for_too_much_is_refused(name: str, tmp_path: Path, capsys: 
     assert words in printed.err and printed.err.count("\n") == 1 and not printed.out
 
 
-@for_each("name", JUDGED)
+@for_each("name", JUDGED, quick=4)
 def test_what_is_only_large_is_judged(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "recipe"
     file.write_text(JUDGED[name])

@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from overmasking import drawn, overmasked, pieces
 from planted.draw import leaks, planted
@@ -13,6 +15,7 @@ from planted.draw import leaks, planted
 from doctor.snapshot.redact import LocalNames, Redactor, redact
 
 from ..cli.command import gpudoctor
+from ..rows import quickly, share
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
 
@@ -27,7 +30,8 @@ def test_nothing_planted_leaves_the_door() -> None:
         assert wrong == []
 
 
-def test_nothing_planted_leaves_the_command_and_the_masks_agree() -> None:
+@pytest.mark.parametrize("part", quickly(range(3), 3))
+def test_nothing_planted_leaves_the_command_and_the_masks_agree(part: int) -> None:
     """Lines that the report cites, with the secret before something rewrites them."""
     lines = (
         ("zaphodb@heartofgold-7:~/run$ python train.py: {}", ("zaphodb", "heartofgold-7")),
@@ -41,7 +45,7 @@ def test_nothing_planted_leaves_the_command_and_the_masks_agree() -> None:
         ("/data/users/trillianm/venv/bin/python /scratch/fordpref/x /u/marvinpa/y: {}", ("trillianm", "fordpref", "marvinpa")),
         ("Serial Number: 1324521007734, ether 3c:ec:ef:12:ab:9f {}", ("1324521007734", "3c:ec:ef")),
     )  # fmt: skip
-    for template, secrets in lines:
+    for template, secrets in share(lines, part, 3):
         text = template.replace("{t}", "0aB1" * 9).replace("{}", ERROR.strip())
         for options in (["--format", "json"], ["-vv"], ["--format", "markdown"]):
             said = gpudoctor("explain", "-", *options, data=text.encode()).stdout.decode()

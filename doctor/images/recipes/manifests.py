@@ -5,13 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...extra import extra_line
 from .compose import compose_faults
 from .instructions import Unparsed
 from .kubernetes import kubernetes_faults
 from .lint import Recipe
+
+if TYPE_CHECKING:
+    from ruamel.yaml.composer import Composer
 
 _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
@@ -60,12 +63,12 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         raise Unparsed(f"{name}: this YAML cannot be read") from None
 
 
-def _counting(name: str) -> type:
+def _counting(name: str) -> type[Composer]:
     """A composer that counts nodes, each alias as all that it stands for, before any value is built of them."""
-    from ruamel.yaml.composer import Composer
+    from ruamel.yaml.composer import Composer as RuamelComposer
     from ruamel.yaml.events import AliasEvent
 
-    class Counting(Composer):  # type: ignore[misc]
+    class Counting(RuamelComposer):
         total = open = 0
 
         def __init__(self, *arguments: Any, **named: Any) -> None:
