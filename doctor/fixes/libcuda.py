@@ -161,8 +161,9 @@ def purge_image_driver() -> Fix:
         steps=(
             Step(
                 text="Add this line to the Dockerfile after the last install, rebuild it and recreate the container.",
-                command="RUN apt-get purge -y 'nvidia-driver-*' 'libnvidia-compute-*' 'nvidia-utils-*' 'libcuda1' "
-                "&& apt-get autoremove -y && ldconfig",
+                # By what is installed: apt-get refuses a pattern that its lists do not match, and images have none.
+                command="RUN apt-get purge -y $(dpkg-query -W -f '${Package}\\n' 'nvidia-driver-*' "
+                "'libnvidia-compute-*' 'nvidia-utils-*' libcuda1 2>/dev/null) && apt-get autoremove -y && ldconfig",
                 where="dockerfile",
                 changes=library_changes(),
             ),
