@@ -14,6 +14,7 @@ from doctor.commands.run_what_if import changed
 from doctor.findings import Fix, Policy
 from doctor.fixes.which_torch import installed_torch
 from doctor.judge.plan import plan
+from doctor.judge.preflight import preflight
 from doctor.resolve.keep import keep
 from doctor.resolve.machine import Unclear, of_snapshot
 from doctor.snapshot import Snapshot, known
@@ -64,6 +65,7 @@ def answers(s: Snapshot, policy: Policy) -> Answers:
         choice = which_torch(m, q, *installed_torch(s, m))
     except Unclear as unclear:
         why_none = str(unclear)
+    named += _in_an_image(s, policy)
     named += _kept(s)
     named += _without_torch(s, policy) if first else []
     named += _asked(s) if first else []
@@ -73,6 +75,12 @@ def answers(s: Snapshot, policy: Policy) -> Answers:
         if one.torch != first
     ]
     return Answers(named=tuple(named), resolve=first, why_none=why_none, differences=tuple(differences))
+
+
+def _in_an_image(s: Snapshot, policy: Policy) -> Iterator[Named]:
+    """`image`: this environment as that of an image, and this machine as the host that it would run on."""
+    report = preflight(s, s, "host", matrix(), policy)[1]
+    return (one for f in report.findings for fix in f.fixes for one in _of_fix("image", fix))
 
 
 def _of_fix(command: str, fix: Fix) -> Iterator[Named]:
