@@ -1,4 +1,4 @@
-"""The torch that check, fix, resolve, what-if and explain name for every scenario machine, and why two differ.
+"""The torch that check, fix, resolve, what-if, explain and image name for every scenario machine, and why two differ.
 
     python benchmarks/which_torch.py [--only NAME ...]
 
