@@ -163,4 +163,4 @@ def test_a_notebook_shows_the_report() -> None:
     NotebookClient(book, timeout=120, kernel_name="python3").execute()
     (output,) = book.cells[0].outputs
     assert output.output_type == "execute_result" and 'class="gpudoctor"' in output.data["text/html"]
-    assert "gpudoctor" in output.data["text/plain"]
+    assert output.data["text/plain"].startswith("<Report WARN, exit 0: torch is not installed")
