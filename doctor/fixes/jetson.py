@@ -6,7 +6,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot
-from .where import RECHECK, host_sudo, recheck_run
+from .where import RECHECK, recheck_run
 
 _JETPACK_6 = "nvcr.io/nvidia/pytorch:25.06-py3-igpu"
 
@@ -20,7 +20,7 @@ def jetson_build(s: Snapshot) -> Fix:
         text="Start NVIDIA's image with torch for the board's JetPack: this one is for JetPack 6 (R36 in "
         "/etc/nv_tegra_release). For JetPack 5 (R35) take nvcr.io/nvidia/l4t-pytorch, for JetPack 7 (R38) "
         "nvcr.io/nvidia/pytorch, in a tag of its time.",
-        command=f"{host_sudo(s)}docker run -it --rm --runtime nvidia {_JETPACK_6}",
+        command=f"docker run -it --rm --runtime nvidia {_JETPACK_6}",
         where="container-start",
         changes=changes,
     )
