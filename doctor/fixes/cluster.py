@@ -69,12 +69,15 @@ def inspect_plugin(s: Snapshot) -> Fix:
             command="kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'",
         ),
         Step(
-            text="If a node with a GPU offers none, see what its device plugin (or the GPU operator) says. If all are "
-            "taken, end jobs that no longer need them, or add nodes. If the node has a taint, give "
-            "the pod a toleration.",
+            text="If a node with a GPU offers none, see what its device plugin (or the GPU operator) says.",
+            where="container-start",
+            command="kubectl get pods -A -o wide | grep -i nvidia\nkubectl logs -n NAMESPACE DEVICE-PLUGIN-POD",
+        ),
+        Step(
+            text="Repair what the plugin names. If all GPUs are taken, wait for jobs to end, or add nodes. If the node "
+            "has a taint, give the pod a toleration.",
             where="container-start",
             changes=start_changes(),
-            command="kubectl get pods -A -o wide | grep -i nvidia\nkubectl logs -n NAMESPACE DEVICE-PLUGIN-POD",
         ),
     )
     return Fix(id="look-at-device-plugin", title="Find out why no node offers the GPU", steps=steps, source=_PLUGIN)

@@ -82,7 +82,7 @@ _CONDITION = {
 def with_condition(text: str, command: str) -> str:
     """The words of a step that were written without one, with the condition that its command needs."""
     what = _CONDITION.get(ends_of(command))
-    if not what or not text:
+    if not what or not text or "any more" in text or "Save your work" in text:
         return text
     name = text[1:2].isupper()  # NVIDIA, WSL: as it is written
     return f"When {what} is needed any more: {text if name else text[0].lower() + text[1:]}"
@@ -109,6 +109,7 @@ _READ_ONLY = lazy(
 
 def is_read_only(command: str) -> bool:
     """Whether all of these lines read and none writes: what goes through `tee`, `xargs` or `>` does."""
+    command = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "''", command)  # a pattern's | is no pipe
     typed = [line for line in command.splitlines() if not line.lstrip().startswith("#")]
     lines = [part for line in typed for part in re.split(r"&&|\|\||;|\|", line) if part.strip()]
     if not lines or re.search(r"\btee\b|\bxargs\b|(?<![0-9&])>(?!&)", command):
@@ -131,7 +132,13 @@ def safely(s: Snapshot, finding: Finding) -> Finding:
         return replace(finding, fixes=fixes)
     if _is_not_of_this_session(s, finding.subject):
         return replace(finding, fixes=(leave_to_operator(finding.title, fixes),))
-    return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in fixes))
+    return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in _mildest_first(fixes)))
+
+
+def _mildest_first(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """Those that can be carried out here by how much they end; the others keep their places."""
+    here = iter(sorted((fix for fix in fixes if fix.possible_here), key=lambda fix: _RANK.index(worst(fix))))
+    return tuple(next(here) if fix.possible_here else fix for fix in fixes)
 
 
 def _marked(fix: Fix) -> Fix:

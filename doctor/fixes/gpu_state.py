@@ -91,9 +91,12 @@ def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Take the board out of service."""
     step = on_host(
         s,
-        "Take this GPU out of service and have it replaced (RMA); its maker may ask for nvidia-bug-report.sh.",
+        "When no job on this host is needed any more, take this GPU out of service and have it replaced (RMA); its "
+        "maker may ask for what nvidia-bug-report.sh writes.",
         f"{host_sudo(s)}nvidia-bug-report.sh",
         _again(s, key, _STATE),
+        ends=HOST,
+        destructive=True,
     )
     fix = Fix(id="replace-gpu", title="Replace the GPU", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..findings import Fix, Step
-from ..snapshot import Missing, Snapshot
-from .where import RECHECK, recheck_run
+from ..snapshot import Missing, Snapshot, known
+from .where import RECHECK, batch_job, container_kind, notebook, recheck_run
 
 _JETPACK_6 = "nvcr.io/nvidia/pytorch:25.06-py3-igpu"
 
@@ -16,11 +16,13 @@ def jetson_build(s: Snapshot) -> Fix:
     changes: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     distributions: Any = Missing("recheck", "another environment")
     changes.update(recheck_run(s), **{"python.distributions": distributions, "python.extensions": distributions})
+    # Where a provider, a batch system or another engine starts containers, the image is named there.
+    docker = container_kind(s) in ("", "docker") and not (known(s.host.provider) or notebook(s) or batch_job(s))
     step = Step(
-        text="Start NVIDIA's image with torch for the board's JetPack: this one is for JetPack 6 (R36 in "
-        "/etc/nv_tegra_release). For JetPack 5 (R35) take nvcr.io/nvidia/l4t-pytorch, for JetPack 7 (R38) "
-        "nvcr.io/nvidia/pytorch, in a tag of its time.",
-        command=f"docker run -it --rm --runtime nvidia {_JETPACK_6}",
+        text="Start NVIDIA's image with torch for the board's JetPack: for JetPack 6 (R36 in "
+        f"/etc/nv_tegra_release) {_JETPACK_6}. For JetPack 5 (R35) take nvcr.io/nvidia/l4t-pytorch, for JetPack 7 "
+        "(R38) nvcr.io/nvidia/pytorch, in a tag of its time.",
+        command=f"docker run -it --rm --runtime nvidia {_JETPACK_6}" if docker else "",
         where="container-start",
         changes=changes,
     )

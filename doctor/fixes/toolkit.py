@@ -22,7 +22,8 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
         if not snap
         else [
             Step(
-                text="Docker from snap does not take the toolkit: replace it (its images and containers are lost).",
+                text="When no container on this host is needed any more, replace Docker from snap, which does not take "
+                "the toolkit (its images and containers are lost).",
                 command=f"{root}snap remove docker && {_docker(s, root)}",
                 where="host",
                 needs_root=True,

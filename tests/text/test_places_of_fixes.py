@@ -127,9 +127,9 @@ def test_every_check_that_a_message_decides_offers_its_own_fixes() -> None:
 def test_no_sample_is_left_with_the_catalogues_words() -> None:
     for sample in SAMPLES:
         for finding in failures(sample["text"])[1]:
-            assert not (finding.fixes and finding.fixes[0].id.startswith("by-")) or finding.id == "gpu-path-not-available", sample["text"][
-                :60
-            ]
+            assert (
+                not (finding.fixes and finding.fixes[0].id.startswith("by-")) or finding.id == "gpu-path-not-available"
+            ), sample["text"][:60]
 
 
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"

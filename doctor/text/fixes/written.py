@@ -12,6 +12,7 @@ import msgspec
 
 from ...findings import Fix, Step
 from ...fixes.container import start_with
+from ...fixes.ending import with_condition
 from ...fixes.install import Install, note, ways
 from ...fixes.where import (
     RECHECK,
@@ -68,7 +69,7 @@ def written(
     if request is not None:
         more = ways(s, request, after=after)
     step = Step(
-        text=text,
+        text=with_condition(text, more["command"]),
         where=where,
         possible_here=where != "host" or not guest(s),
         needs_root=row.get("root", where == "host"),
