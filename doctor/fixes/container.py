@@ -202,6 +202,14 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
     if container_kind(s):
         return (_start_with_access(s, closed),)
     root, mode = host_sudo(s), known(s.driver.device_file_mode)
+    if known(s.host.wsl) == 2:
+        again = on_host(
+            s,
+            "WSL makes this node open to every user; it was restricted later. Give it that mode again.",
+            f"{root}chmod 0666 {_NODES['dxg']}",
+            start_changes(),
+        )
+        return (Fix(id="driver-device-mode", title="Give the GPU's node WSL's own mode", steps=(again,)),)
     paths = " ".join(line for kind, line in _NODES.items() if any(node.kind == kind for node in closed))
     if closed and all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
         path = next((node.path for node in closed if node.kind == "gpu"), closed[0].path)
