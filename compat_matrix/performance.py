@@ -125,9 +125,9 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     if measured and not mig and row.form_factor != "laptop":
         # Of several samples one may be an outlier (an RTX 3080 at 42 % of the others), and a sample above the peak is
         # of a board that boosts above its listed clock: not every board does.
-        least = min(peak, *(max(r.min or 0.0, FAIL * (r.median or 0.0)) for r in measured))
+        least = min(peak, *(max(r.least, FAIL * (r.median or 0.0)) for r in measured))
         faster = [r for r in measured_rows(m).get(row.name, ()) if kind == "memory" and r.pattern == _TRIAD]
-        best = max(r.max or r.median or 0.0 for r in (*measured, *faster))
+        best = max(r.most for r in (*measured, *faster))
         middle = median(r.median or 0.0 for r in measured)
         return Expectation(
             basis="measured",
@@ -172,7 +172,7 @@ def _lowest_share(rows: Sequence[Performance], kind: Kind) -> float:
     """Of the smallest sample: what a sound board may be below it."""
     if kind == "matmul" and sum(row.n or 1 for row in rows) < _SAMPLES:
         return WARN
-    spread = max(1 - (row.min or 0.0) / (row.max or row.median or 1.0) for row in rows)
+    spread = max(1 - row.least / (row.most or 1.0) for row in rows)
     return max(WARN, min(_SOUND, 1 - spread))
 
 
@@ -185,12 +185,12 @@ def _sane(row: Performance) -> bool:
     """A measured copy in device memory; at 66 % of an H200 one tool's kernel was the limit."""
     if row.kind != "measured" or row.metric != "device_memory_bw" or row.pattern not in _COPY_LIKE:
         return False
-    return row.pattern == _COPY_LIKE[0] or 70.0 <= (row.median_pct or 0.0) <= _SANE[1]
+    return row.pattern == _COPY_LIKE[0] or 70.0 <= row.percent <= _SANE[1]
 
 
 def _usual(row: Performance) -> bool:
     """A copy that says something of other boards too: the few SMs of an H20 cannot use all of its memory (56 %)."""
-    return _sane(row) and (row.median_pct or 0.0) >= 70.0
+    return _sane(row) and row.percent >= 70.0
 
 
 def _thrift(spec: GpuSpec) -> float:
@@ -207,7 +207,7 @@ def _shares(m: Store, kind: str, what: str, segment: str) -> tuple[float, float,
         every = [
             row
             for row in m.performance
-            if row.median_pct
+            if row.percent
             and not any(word in row.gpu_name for word in _APART)
             and (kind == "memory" or row.gpu_name not in thrifty)
             and row.kind == "measured"
@@ -215,7 +215,7 @@ def _shares(m: Store, kind: str, what: str, segment: str) -> tuple[float, float,
         ]
         pool = [row for row in every if (segments.get(row.gpu_name) == _GEFORCE) is geforce]
         pool = pool if len(pool) >= _FEW else every
-        found = sorted((row.median_pct or 0.0) / 100 for row in pool)
+        found = sorted(row.percent / 100 for row in pool)
         if len(found) < _FEW:
             return _SHARE_OF_FEW, found[len(found) // 2] if found else 0.7, 1.0
         low = found[0] * (WARN if geforce or kind == "memory" else _BARELY)

@@ -22,7 +22,9 @@ def link_rate(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, widt
         return Expectation(basis="unknown", reason="a MIG slice has a share of the copy engines that is not listed")
     chip = [r for r in measured_rows(m).get(row.name, ()) if r.metric == "h2d_bw" and "C2C" in r.pattern]
     if chip:
-        least, middle, best = (mean(getattr(r, f) or 0.0 for r in chip) for f in ("min", "median", "max"))
+        least, middle, best = (
+            mean(column) for column in zip(*((r.least, r.median or 0.0, r.most) for r in chip), strict=True)
+        )
         return Expectation(
             basis="measured",
             low=WARN * least,

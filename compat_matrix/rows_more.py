@@ -88,7 +88,8 @@ class Performance(Row, frozen=True, kw_only=True, gc=False):
     """A measured value or published threshold; unit as named.
 
     kind: measured (on sound boards, with the tool and conditions named); acceptance (a threshold or target that NVIDIA
-    or an operator checks against, which says little of what is usual).
+    or an operator checks against, which says little of what is usual). min and max stand where they differ from the
+    median.
     """
 
     gpu: str
@@ -102,8 +103,22 @@ class Performance(Row, frozen=True, kw_only=True, gc=False):
     n: float | None = None
     unit: str = ""
     spec_peak: float | None = None
-    median_pct: float | None = None
     conditions: str = ""
+
+    @property
+    def least(self) -> float:
+        """The smallest sample; 0 where there is none."""
+        return self.min or self.median or 0.0
+
+    @property
+    def most(self) -> float:
+        """The largest sample; 0 where there is none."""
+        return self.max or self.median or 0.0
+
+    @property
+    def percent(self) -> float:
+        """The median as a share of the peak, in percent; 0 where one of them is not listed."""
+        return 100 * (self.median or 0.0) / self.spec_peak if self.spec_peak else 0.0
 
 
 class NvLink(Row, frozen=True, kw_only=True, gc=False):
