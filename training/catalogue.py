@@ -28,7 +28,7 @@ else:
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from doctor.text.messages import FILE  # noqa: E402
+from doctor.text.messages import FILE, SENTENCES  # noqa: E402
 from training.catalogue_faults import BODY, references, shape  # noqa: E402
 
 WING = ROOT / "doctor" / "text"
@@ -121,7 +121,7 @@ def _line_of(row: Row, what: str) -> int:
 
 
 def built(table: list[Row]) -> str:
-    """The file's text: how many rows, a line for each with what finds it, then one for each with all else."""
+    """The file's text, as `doctor.text.messages` says."""
     index, bodies = [], []
     for row in table:
         limit, words = row.fields.get("compare", ""), row.fields.get("words", False)
@@ -129,7 +129,8 @@ def built(table: list[Row]) -> str:
         body = {key: row.fields[key] for key in BODY if key in row.fields}
         body |= {key: row.checks(key) for key in ("decides", "hints") if key in body}
         bodies.append(body)
-    return "\n".join([str(len(table)), *map(_json, index), *map(_json, bodies)]) + "\n"
+    sentences = [row.fields.get(key, "") for key in SENTENCES for row in table]
+    return "\n".join([str(len(table)), *map(_json, [*index, *bodies, *sentences])]) + "\n"
 
 
 def small_tables(folder: Path = SMALL) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PLACES = ("host", "shell", "environment", "container-start", "dockerfile", "code", "windows", "provider", "cluster")
 LISTS, WORDS = ("find", "suggests"), ("pattern", "means", "fix", "source")
 FLAGS = ("words", "people", "mention", "happened", "exact", "warns")
-BODY = ("proves", "decides", "hints", "suggests", "means", "fix", "command", "where", "source", *FLAGS[1:])
+BODY = ("proves", "decides", "hints", "suggests", "command", "where", *FLAGS[1:])
 """What the second line of a row holds, in this order."""
 KEYS = {*LISTS, *WORDS, *FLAGS, *BODY, "compare", "says", "not"}
 _CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")

@@ -1,7 +1,8 @@
 """The catalogue of messages: what each proves, decides and suggests. Written in catalogue/*.toml, read from one file.
 
-catalogue.json, which `training/catalogue.py` builds: how many there are, a line for each with what finds it, then a
-line for each with all else, which is parsed when it is needed: a text holds few of them.
+catalogue.json, which `training/catalogue.py` builds: how many there are, a line for each with what finds it, then those
+lines that are parsed when they are needed, since a text holds few of them: for each what it decides, then for each of
+SENTENCES its text (like beside like packs better).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .search import Haystack
 from .statement import Line, Statement
 
 FILE = "catalogue.json"
+SENTENCES = ("means", "fix", "source")
 _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
 
@@ -92,17 +94,19 @@ class Hit(Record):
 
 
 @lru_cache(maxsize=1)
-def _file() -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+def _file() -> tuple[tuple[Entry, ...], tuple[tuple[str, ...], ...]]:
     rows = (get_data(__package__, FILE) or b"0").decode().split("\n")
     count = int(rows[0])
     listed = json.loads(f"[{','.join(rows[1 : count + 1])}]")
     entries = [Entry(r[0], tuple(r[1]), r[2], r[3], r[4], number) for number, r in enumerate(listed)]
-    return tuple(entries), tuple(rows[count + 1 : 2 * count + 1])
+    blocks = (rows[start : start + count] for start in range(count + 1, len(rows) - count, count))
+    return tuple(entries), tuple(zip(*blocks, strict=True))
 
 
 @lru_cache(maxsize=2048)
 def _message(entry: Entry) -> Message:
-    row = json.loads(_file()[1][entry.number])
+    body, *sentences = map(json.loads, _file()[1][entry.number])
+    row = body | dict(zip(SENTENCES, sentences, strict=True))
     return Message(
         entry.id,
         entry.find,
@@ -111,7 +115,7 @@ def _message(entry: Entry) -> Message:
         tuple((check, when) for check, when in row.get("decides", ())),
         tuple(row.get("suggests", ())),
         row["means"],
-        row.get("fix", ""),
+        row["fix"],
         row.get("command", ""),
         row.get("where", "host"),
         row["source"],
