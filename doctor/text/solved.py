@@ -31,16 +31,17 @@ class Index(Record):
     lengths: array[int]
     """Of each case the length of its terms' weights (Euclidean), in units of 1 / STEP."""
     starts: tuple[int, ...]
-    """Of each column of the ranker the place of its first case in `cases`; one more for the end."""
-    cases: array[int]
+    """Of each column of the ranker the place of its first case in `gaps`; one more for the end."""
+    gaps: array[int]
+    """In each column how far each case stands behind the one before it (the first: behind case 0)."""
 
     def cosines(self, model: Model, vector: dict[int, float]) -> list[float]:
         """Of each case with the text whose columns and values these are, over the terms that are kept of it."""
         found = [0.0] * len(self.lengths)
         for column, value in vector.items():
             worth = value * model.idf(column) * STEP
-            for row in range(self.starts[column], self.starts[column + 1]):
-                found[self.cases[row]] += worth
+            for case in accumulate(self.gaps[self.starts[column] : self.starts[column + 1]]):
+                found[case] += worth
         return [dot / length for dot, length in zip(found, self.lengths, strict=True)]
 
 
@@ -52,11 +53,11 @@ def parse(data: bytes) -> Index:
     cells, lengths = about["places"], 2 * about["cases"]
     pairs, at = bytearray(2 * cells), lengths + 2 * about["columns"]
     pairs[0::2], pairs[1::2] = packed[at : at + cells], packed[at + cells :]  # low bytes, then high ones
-    of_cases, counts, cases = (array("H", part) for part in (packed[:lengths], packed[lengths:at], bytes(pairs)))
+    of_cases, counts, gaps = (array("H", part) for part in (packed[:lengths], packed[lengths:at], bytes(pairs)))
     if sys.byteorder == "big":
-        for numbers in (of_cases, counts, cases):
+        for numbers in (of_cases, counts, gaps):
             numbers.byteswap()
-    return Index(rest[: about["rows"]], of_cases, (0, *accumulate(counts)), cases)
+    return Index(rest[: about["rows"]], of_cases, (0, *accumulate(counts)), gaps)
 
 
 @lru_cache(maxsize=1)
