@@ -23,7 +23,10 @@ USUAL = ("7.5", "8.0", "8.6", "9.0")
 
 
 class Which(msgspec.Struct, frozen=True, kw_only=True):
-    """A torch to install in words. cuda: '12.9'; installed: the minor release to keep ('2.9'), '' for none."""
+    """The versions of a torch to install, and of the newest that fits.
+
+    cuda: '12.9'; installed: the minor release to keep ('2.9'), '' for none.
+    """
 
     torch: str
     cuda: str
@@ -51,7 +54,7 @@ class Which(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The build to install; recommended: what `resolve` ranks first; which: both in words."""
+    """The build to install; recommended: what `resolve` ranks first; which: the versions of both."""
 
     build: Candidate
     recommended: Candidate

@@ -1,4 +1,4 @@
-"""The other end of `--target`: tools that answer for it with streams, types and values that nobody expects."""
+"""The other end of `--target`: tools that answer for it with endless streams, wrong types and hostile values."""
 
 from __future__ import annotations
 

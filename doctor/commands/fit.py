@@ -55,7 +55,7 @@ def fit(**flags: Any) -> int:
     gpudoctor fit ./Llama-3.1-8B --gpus 'RTX 4090' --lora 16 --base nf4     config.json and safetensors headers
     gpudoctor fit --params 70B --task inference --dtype awq --gpus 2xH100-80GB --solve concurrency
 
-    No weights are read and nobody is asked. Every part is a range. A name with several memory sizes (H100) is
+    It reads no weights and asks no server. Every part is a range. A name with several memory sizes (H100) is
     answered for each. Where training all weights does not fit, LoRA and QLoRA are the next ways. Exit codes: 0 it
     fits, as it is or in a way that is named, 1 it does not, 2 wrong usage, 3 it may fit, fits on some memory sizes
     only, or the model's family or the GPU is not known.

@@ -1,4 +1,4 @@
-"""A model's own numbers: config.json and the headers of its safetensors files; no weight is read, nobody is asked."""
+"""A model's own numbers: config.json and the headers of its safetensors files; no weight or server is read."""
 
 from __future__ import annotations
 
