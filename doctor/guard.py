@@ -31,6 +31,11 @@ class Late(BaseException):
     """The time for all of a healthcheck is over; the message is for its line."""
 
 
+def traced() -> bool:
+    """Whether a fault of gpudoctor itself ends the command with its traceback (as in its tests)."""
+    return bool(os.environ.get("GPUDOCTOR_TRACEBACK"))
+
+
 def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
     """Run a command and return its exit code (DESIGN rule 9).
 
@@ -55,8 +60,6 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         _quiet_stdout()
         return failed
     except Exception as error:
-        if os.environ.get("GPUDOCTOR_TRACEBACK"):
-            raise
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             _quiet_stdout()
             return say(f"cannot write the report: {_NO_ROOM[error.errno]}", failed)
@@ -64,6 +67,8 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         if no_thread or isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
             what = "memory" if isinstance(error, MemoryError) else getattr(error, "strerror", error)
             return say(f"this shell's limits leave too little to work with: {what} (see ulimit -a)", failed)
+        if traced():
+            raise
         return say(f"internal error: {type(error).__name__}: {error} (GPUDOCTOR_TRACEBACK=1 shows where)", failed)
     return code if isinstance(code, int) else 0
 

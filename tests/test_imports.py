@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "doctor/fixes": {"doctor/snapshot", "doctor/findings", "compat_matrix", "packaging", "msgspec"},
     "doctor/judge": {"doctor", "doctor/findings", "doctor/fixes", "doctor/snapshot", "compat_matrix", "msgspec"},
     "doctor/text": {
+        "doctor",
         "doctor/formats",
         "doctor/snapshot",
         "doctor/findings",

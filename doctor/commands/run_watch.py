@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from ..findings import Policy
-from ..guard import Refusal, say
+from ..guard import Refusal, say, traced
 from ..snapshot import Snapshot
 from ..snapshot.measured import Measured
 from .assess import matrix_of
@@ -53,7 +53,7 @@ def run_watch(flags: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         say("interrupted: no report", 0)
     except Exception as error:  # whatever is wrong with the report, the command's exit code is passed on
-        if os.environ.get("GPUDOCTOR_TRACEBACK"):
+        if traced() and not isinstance(error, (Refusal, OSError)):
             raise
         say(str(error) if isinstance(error, Refusal) else f"internal error: {type(error).__name__}: {error}", 0)
     return watched.code

@@ -12,6 +12,7 @@ from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Sta
 from ..fixes.ending import safely
 from ..fixes.install import with_outside_index
 from ..formats.record import Record
+from ..guard import traced
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
 from .cited import CitingMatrix
@@ -175,6 +176,8 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
         if not findings:
             return Result("skipped", str(skip), findings, _kind(check, skip, snapshot, policy))
     except Exception as error:  # a crash in one check must not cost the report
+        if traced():
+            raise
         return Result("unknown", f"the check itself failed: {type(error).__name__}: {error}", findings)
     for status in ("fail", "unknown", "warn"):
         if any(f.status == status for f in findings):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ...findings import Finding, Fix, Matrix
 from ...fixes.powershell import in_powershell
 from ...fixes.where import RECHECK, guest
+from ...guard import traced
 from ...snapshot import Snapshot, Symptom, known
 from ..torch_cleared import NO_CODE, OF_NO_CODE
 from .parts import Builder, Evidence
@@ -58,6 +59,8 @@ def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
     try:
         return (make(),)
     except Exception as error:
+        if traced():
+            raise
         raised = f"{type(error).__name__}: {error}"
         remark = replace(
             finding,
