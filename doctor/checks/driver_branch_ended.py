@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip(f"the end of branch {answer.row.branch} is not known")
     if ended:
         yield CHECK.remark(
-            f"Driver branch {answer.row.branch} ended on {answer.row.end_of_life}",
+            f"Driver branch {answer.row.branch} has ended ({answer.row.end_of_life})",
             "It still works, but gets no more fixes, not even security fixes.",
             facts={"driver": version, "branch": answer.row.branch, "end_of_life": answer.row.end_of_life},
         )

@@ -54,9 +54,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         hot = f"is at {celsius} °C" if celsius is not None else "is hot"
         own = "" if left is None else f", {left} °C below the temperature where it slows down"
         if left is not None and left <= 0:
-            own = ", at the temperature where it slows down"
+            own = ", as hot as it may get"
         facts = {"temperature_c": celsius, "left_c": left, "thermal_throttle": throttled}
-        title = f"{name_of(gpu)} {hot}{own}" + (" and slows down" if throttled and level == "fail" else "")
+        title = f"{name_of(gpu)} {hot}{own}" + (
+            f"{',' * bool(own)} and slows down" if throttled and level == "fail" else ""
+        )
         if is_laptop(m, gpu):
             level = "remark"
         make = {"fail": CHECK.fail, "warn": CHECK.warn, "remark": CHECK.remark}[level]

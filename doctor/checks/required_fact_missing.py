@@ -129,11 +129,12 @@ def _of_torch(s: Snapshot, p: Policy) -> tuple[str, ...]:
 def _why(fact: Missing) -> str:
     words = {
         "absent": "it was looked for and is not there",
-        "denied": "it may not be read by this user",
+        "denied": "this user may not read it",
         "timeout": "there was no answer in time",
         "error": "the answer was an error",
         "not-asked": "nobody looked",
         "conflict": "the witnesses disagree",
         "recheck": "only a new look can tell",
     }
-    return f"{words[fact.reason][:1].upper()}{words[fact.reason][1:]}{f': {fact.detail}' if fact.detail else ''}."
+    why = f"{words[fact.reason]}: {fact.detail}" if fact.detail else words[fact.reason]
+    return f"{why[:1].upper()}{why[1:].rstrip('.')}."

@@ -123,19 +123,19 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
             ),
         ),
     )
-    less = Fix(
-        id="lower-power-limit",
-        title="Lower the power limit until the cooling is repaired",
-        steps=(
-            on_host(
-                s,
-                "A few tens of watts less cost little speed.",
-                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl WATTS",
-                changes,
-            ),
-        ),
+    if guest(s):
+        return elsewhere(s), air
+    limit = next((known(gpu.power_limit_w) for gpu in known(s.gpus) or () if gpu.key == key), None)
+    if not limit:
+        return (air,)
+    less = on_host(
+        s,
+        f"A tenth less than its {limit:.0f} W costs little speed. It lasts until the driver is loaded again.",
+        f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {0.9 * limit:.0f}",
+        changes,
     )
-    return (elsewhere(s), air) if guest(s) else (air, less)
+    title = "Lower the power limit until the cooling is repaired"
+    return air, Fix(id="lower-power-limit", title=title, steps=(less,))
 
 
 def power(s: Snapshot, key: str, sockets: bool) -> tuple[Fix, ...]:
