@@ -68,12 +68,19 @@ def main() -> None:
     """Judge every scenario and write the table."""
     from tests.fakes import build_fakes
 
-    from . import take
+    from . import fix_tables, take
     from .test_scenarios import judge_all
 
     with tempfile.TemporaryDirectory() as folder:
         judged = judge_all(take.names(), Path(folder), build_fakes(Path(folder) / "fakes"))
     write([row for name, (report, _, _) in judged.items() for row in rows_of(name, report)])
+    fix_tables.write(
+        {
+            key: text
+            for name, (report, _, _) in judged.items()
+            for key, text in fix_tables.tables_of(name, report).items()
+        }
+    )
 
 
 if __name__ == "__main__":

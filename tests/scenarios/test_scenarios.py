@@ -18,7 +18,7 @@ from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
 from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
-from . import first_steps, take
+from . import first_steps, fix_tables, take
 from .causes import listed_once
 from .contradictions import LAYERS, contradictions
 from .steps import broken_rules
@@ -58,6 +58,7 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
                 a_cause_is_listed_once,
                 steps_are_safe,
                 first_steps_were_read,
+                said_as_written,
             )
             for test in tests:
                 with found.of(f"{name}: {test.__name__}"):
@@ -112,6 +113,12 @@ def first_steps_were_read(name: str, saved: dict[str, Any], _code: int, _stderr:
     table = [row for row in first_steps.read() if row.machine == name]
     assert [row.printed for row in table] == [row.printed for row in first_steps.rows_of(name, saved)]
     assert all(row.works == "yes" and row.why for row in table), table
+
+
+def said_as_written(name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """Each finding with all that is advised, word by word."""
+    written = {key: text for key, text in fix_tables.read().items() if key[2] == name}
+    assert written == fix_tables.tables_of(name, saved)
 
 
 def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:

@@ -6,6 +6,7 @@ from doctor.findings import Finding, Policy
 from doctor.snapshot import Snapshot
 
 from ..judging import POLICY, report
+from ..scenarios import words
 from ..scenarios.steps import broken_rules
 from .sensible import wrong_with
 
@@ -29,6 +30,7 @@ def assert_fixes_are_sound(machine: Snapshot, policy: Policy = POLICY, rounds: i
         judgement = report(sick, policy)
         judged = judgement.findings
         assert not (broken := broken_rules(judgement, last_screen=False)), "\n".join(broken)
+        assert not (faults := words.faults(judgement)), "\n".join(faults)
         pointless = [why for finding in judged for why in wrong_with(sick, finding, policy)]
         assert not pointless, "\n".join(pointless)
         found = {(f.id, f.subject): f for f in judged if f.status == "fail"}
