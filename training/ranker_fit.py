@@ -69,7 +69,7 @@ def _matrix(terms: Sequence[frozenset[str]], names: list[str], counts: Counter[s
 def packed(head: dict[str, Any], names: Sequence[str], counts: Sequence[int], weights: bytes) -> bytes:
     """The file's bytes, which `doctor.text.ranker.parse` reads."""
     numbers = array("H", (min(count, 65535) for count in counts))
-    blob = b"\n".join(_folded(names)) + b"\n\n" + numbers.tobytes() + weights
+    blob = b"\n".join(_folded(names)) + b"\n\n" + numbers.tobytes() + _gaps(weights)
     line = json.dumps(head, ensure_ascii=True, separators=(",", ":"))
     return line.encode() + b"\n" + zlib.compress(blob, LEVEL)
 
@@ -77,6 +77,17 @@ def packed(head: dict[str, Any], names: Sequence[str], counts: Sequence[int], we
 def repacked(model: Model, more: dict[str, Any]) -> bytes:
     """The bytes of a model with more in its head."""
     return packed({**model.about, **more}, list(model.columns), model.counts, model.weights.tobytes())
+
+
+def _gaps(weights: bytes) -> bytes:
+    """How far each weight that is not 0 is behind the one before, then these weights; a 0 bridges a gap over 255."""
+    gaps, kept, last = bytearray(), bytearray(), 0
+    for place, weight in enumerate(weights):
+        if weight or place - last == 255:
+            gaps.append(place - last)
+            kept.append(weight)
+            last = place
+    return bytes(gaps + kept)
 
 
 def _folded(names: Sequence[str]) -> list[bytes]:

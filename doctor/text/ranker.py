@@ -24,7 +24,7 @@ from .statement import Line
 from .unknown_errors import reports_error
 
 FILE = "ranker.bin"
-FORMAT = 1
+FORMAT = 2
 NOTHING = "healthy"
 """The class of texts in which nothing points at the environment."""
 _MOST_CHARACTERS = 100_000
@@ -151,7 +151,11 @@ def probability(knots: Sequence[Sequence[float]], share: float) -> float:
 
 
 def parse(data: bytes) -> Model:
-    """The model of a file's bytes: its head as a line of JSON, then packed the terms, their counts and the weights."""
+    """The model of a file's bytes: its head as a line of JSON, then packed the terms, their counts and the weights.
+
+    Of the weights, a row for each term, only those that are not 0 stand there: how far each is behind the one before,
+    and then all of them.
+    """
     head, _, packed = data.partition(b"\n")
     about = json.loads(head)
     rows = zlib.decompress(packed)
@@ -160,8 +164,13 @@ def parse(data: bytes) -> Model:
     counts = array("H", rest[: 2 * len(names)])
     if sys.byteorder == "big":
         counts.byteswap()
+    packed = rest[2 * len(names) :]
+    gaps, found = packed[: len(packed) // 2], packed[len(packed) // 2 :]
+    weights = bytearray(len(names) * len(about["causes"]))
+    for place, weight in zip(itertools.accumulate(gaps), found, strict=True):
+        weights[place] = weight
     index = {name: column for column, name in enumerate(names)}
-    return Model(about, index, counts, memoryview(rest[2 * len(names) :]).cast("b"))
+    return Model(about, index, counts, memoryview(weights).cast("b"))
 
 
 def _unfolded(rows: list[str]) -> list[str]:
