@@ -48,7 +48,7 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
         ),
         GPUS,
     ),
-    (lazy(r"nvidia-smi\b.*(?:--gpu-reset|(?<= )-r\b|(?<= )-mig [01]\b|--multi-instance-gpu)"), GPU),
+    (lazy(r"nvidia-smi\b[^&;|\n]*(?:--gpu-reset|(?<= )-r\b|(?<= )-mig [01]\b|--multi-instance-gpu)"), GPU),
     (lazy(r"(?<![-\w])(?:kill|pkill|killall|fuser -\w*k\w*)(?![-\w])|\bStop-Process\b|\btaskkill\b"), PROCESS),
 )
 """A command, and whose work it ends; the first that fits counts: the widest stand first."""

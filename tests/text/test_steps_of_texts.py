@@ -56,6 +56,8 @@ def test_commands_of_messages_get_their_condition() -> None:
         ("nvidia-smi -q -d PERFORMANCE", ""),
         ("conda install kill-tool", ""),
         ("sudo systemctl enable --now nvidia-persistenced || sudo nvidia-smi -pm 1", ""),
+        ("sudo nvidia-smi -i 0 -pm 1; sudo nvidia-smi -i 0 -r", "all programs on this GPU"),
+        ("nvidia-smi --query-gpu=index --format=csv | while read -r gpu; do sudo nvidia-smi -i $gpu -pl 300; done", ""),
     ],
 )
 def test_whose_work_a_command_ends(command: str, ends: str) -> None:
