@@ -27,7 +27,6 @@ class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DATA_CENTER_BRANDS = (2, 14)  # NVML: Tesla, Nvidia
-_WORKSTATION_BRANDS = (1, 7, 8, 9, 10, 11, 12, 13)
 _CONSUMER_BRANDS = (5, 6, 15, 16)  # GeForce, Titan, GeForceRTX, TitanRTX
 
 

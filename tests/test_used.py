@@ -136,3 +136,31 @@ def test_every_method_is_named_somewhere_in_the_product() -> None:
                 methods.update({item.name: f"{path}:{item.lineno}" for item in inner if item.name[:2] != "__"})
     assert len(methods) > 100
     assert {name: place for name, place in methods.items() if name not in named} == {}
+
+
+READ_BY_OTHERS = ("__all__", "__version__")
+
+
+def test_every_constant_is_read_by_the_product() -> None:
+    """A private one by its own file, any other by some file."""
+    read: dict[str, set[str]] = {}
+    constants = []
+    for path in map(str, sources()):
+        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                read.setdefault(node.id, set()).add(path)
+            elif isinstance(node, ast.Attribute):
+                read.setdefault(node.attr, set()).add(path)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    read.setdefault(alias.name, set()).add(path)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                read.setdefault(node.value, set()).add(path)  # getattr, or an annotation in quotes
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names = (one.id for target in targets if target for one in ast.walk(target) if isinstance(one, ast.Name))
+            constants += [(path, name) for name in names if name not in READ_BY_OTHERS]
+    assert len(constants) > 500
+    unread = [c for c in constants if not (c[0] in read.get(c[1], ()) if c[1][0] == "_" else read.get(c[1]))]
+    assert unread == []

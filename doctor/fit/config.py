@@ -132,9 +132,6 @@ def _shape(c: dict[str, Any], family: dict[str, bool]) -> Shape:
     )
 
 
-_MOST = {"vocab": 10_000_000}
-
-
 def _number(config: dict[str, Any], *keys: str, default: int | None = None) -> int:
     """The first of these keys that is there, as a whole number that a model can have."""
     for key in keys:

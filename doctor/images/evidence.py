@@ -27,7 +27,6 @@ _LABELS = (
     ("built from", "org.opencontainers.image.base.name"), ("title", "org.opencontainers.image.title"),
     ("version", "org.opencontainers.image.version"), ("source", "org.opencontainers.image.source"),
 )  # fmt: skip
-_PYTHON = re.compile(r"\b(?:PYTHON_VERSION=|PYVER=|conda (?:install|create)[^&;]{0,200}? python=+)(3\.\d{1,2})\b")
 _MAX_TEXT = 300
 _MAX_BASES = 8
 

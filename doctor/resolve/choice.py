@@ -15,8 +15,6 @@ from ..fixes.install import Install, conda_words, pip_line, uv_line
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-PYPI = "https://pypi.org/simple"
-
 
 class Lines(Struct, frozen=True):
     """What to paste. request: the same as data; conda: '' where conda-forge has none; image: Dockerfile lines."""

@@ -6,8 +6,6 @@ import re
 
 from msgspec import Struct
 
-_CUDA = re.compile(r"(?:cuda[-_:]?|cu)?(\d{2}\.\d)(?:\.\d+)?")
-
 
 class Base(Struct, frozen=True, kw_only=True):
     """cuda: major.minor, '' for none or not known; torch: version; nvcc: None where the name does not say."""

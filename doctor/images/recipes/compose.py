@@ -16,7 +16,6 @@ from .packages import torch_of
 from .stages import chosen, stages
 from .yaml_nodes import FETCHES, at, environment, hidden, line_of, words
 
-_UNITS = {"": 1 / (1 << 20), "b": 1 / (1 << 20), "k": 1 / 1024, "m": 1, "g": 1024}
 _SMALL_MIB = 256
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|vllm|sglang|tensor-parallel|num.?workers|nccl")
 

@@ -16,7 +16,6 @@ _DRIVER = re.compile(
     r"cuda-drivers|nvidia-open|nvidia-headless|xserver-xorg-video-nvidia)(?:[-_.\d]\S*)?|cuda(?:-\d{1,2}-\d)?"
     r"|nvidia-(?:cuda-toolkit-)?\d{3}"
 )
-_ASSERTED = re.compile(r"assert\s+(?:torch|tf|jax)\.[\w.]{0,40}(?:is_available|device_count|list_physical)")
 _NOBODY = RequireHost("0.1", "1.0", (RequireGpu("0.1", "none"),))
 """A host that meets no condition: so every alternative is looked at."""
 _COMPAT = re.compile(r"/usr/local/cuda(?:-[\d.]+)?/compat\b")

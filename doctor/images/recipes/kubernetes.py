@@ -13,7 +13,6 @@ from .yaml_nodes import FETCHES, at, environment, hidden, line_of, words
 
 _GPU = re.compile(r"nvidia\.com/(?:gpu|mig-[\w.-]+|gpu\.shared)")
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|num.?workers")
-_TEMPLATES = ("template", "jobTemplate", "podTemplate")
 
 
 def kubernetes_faults(document: dict[str, Any]) -> Iterator[Fault]:
