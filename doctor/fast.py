@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import typing
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -72,8 +71,7 @@ def _light_msgspec() -> None:
 
     typing_extensions, where that is installed (since Python 3.11 typing has all that it asks for); platform, which uuid
     asks only for the name of the system and which compiles ten patterns; msgspec's own schemas and inspection, which
-    are there as soon as somebody imports them; and Python's compiler, whose first use costs as much as twenty classes:
-    msgspec tries whether a ForwardRef takes `is_class`, as it does since Python 3.11.
+    are there as soon as somebody imports them.
     """
     if "msgspec" in sys.modules:
         return
@@ -86,13 +84,9 @@ def _light_msgspec() -> None:
         hidden["typing_extensions"] = None
     hidden = {name: module for name, module in hidden.items() if name not in sys.modules}
     sys.modules.update(hidden)
-    reference = typing.ForwardRef
-    if sys.version_info >= (3, 11):
-        typing.ForwardRef = lambda *_, **__: None  # type: ignore[assignment, misc]  # msgspec only tries whether it can
     try:
         import msgspec
     finally:
-        typing.ForwardRef = reference  # type: ignore[misc]
         for name in hidden:
             del sys.modules[name]
     vars(msgspec).pop("inspect", None)  # `import msgspec.inspect` brings the real one
