@@ -55,12 +55,13 @@ def _fill(template: str, draw: random.Random) -> tuple[str, list[str]]:
     return _SLOT.sub(one, template), got
 
 
-def _line(row: dict[str, Any], draw: random.Random) -> tuple[list[str], list[str]]:
+def filled(templates: list[str], draw: random.Random) -> tuple[list[str], list[str]]:
+    """Lines with their slots filled, and the secrets in them."""
     secrets, lines = [], []
-    for template in row["lines"]:
-        filled = _fill(template, draw)[0]
-        secrets += re.findall(r"<<(.*?)>>", filled)
-        lines.append(re.sub(r"<<(.*?)>>", r"\1", filled))
+    for template in templates:
+        line = _fill(template, draw)[0]
+        secrets += re.findall(r"<<(.*?)>>", line)
+        lines.append(re.sub(r"<<(.*?)>>", r"\1", line))
     return lines, secrets
 
 
@@ -76,7 +77,7 @@ def planted(seed: int, count: int) -> Iterator[Planted]:
     used = {"token": 0, "named": 0}
     for row in order:
         if row["form"] == "line":
-            place, (lines, secrets) = "a line of its own", _line(row, draw)
+            place, (lines, secrets) = "a line of its own", filled(row["lines"], draw)
         else:
             form = row["form"]
             chosen = turns[form][used[form] % len(turns[form])]
